@@ -1,0 +1,8 @@
+"""The compile room: CUDA C in; PTX, machine code, resources and diagnostics out. It touches no device."""
+
+from __future__ import annotations
+
+from gpulab.compiler.build import compile_program, ptx_program
+from gpulab.compiler.program import Parameter, Program, Resources
+
+__all__ = ["Parameter", "Program", "Resources", "compile_program", "ptx_program"]

@@ -1,0 +1,167 @@
+"""C's parameter lists, read from the student's text: names, pointers and signs.
+
+Not a C++ parser: macros are only followed where they stand for a type. What it cannot read it leaves
+out; the PTX has the sizes anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpulab.compiler.phases import SourceText, Token, tokenize
+
+__all__ = ["Declared", "Definition", "definitions"]
+
+_QUALIFIERS = frozenset(
+    ("const", "volatile", "struct", "class", "enum", "union", "typename", "register", "constexpr", "mutable")
+) | frozenset(("restrict", "__restrict", "__restrict__", "__grid_constant__"))
+_UNSIGNED = frozenset(
+    ("unsigned", "bool", "size_t", "uint", "uchar", "ushort", "ulong", "uintptr_t", "uintmax_t")
+) | frozenset(("uint8_t", "uint16_t", "uint32_t", "uint64_t"))
+_SIGNED = frozenset(
+    ("char", "short", "int", "long", "signed", "float", "double", "half", "__half", "wchar_t")
+) | frozenset(
+    ("ptrdiff_t", "ssize_t", "clock_t", "intptr_t", "intmax_t", "int8_t", "int16_t", "int32_t", "int64_t")
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\n]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One parameter as declared. `known` is False where the type's name says nothing here."""
+
+    name: str
+    pointer: bool
+    unsigned: bool
+    known: bool
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One function definition: its parameters, and the lines from its name to its body."""
+
+    parameters: tuple[Declared, ...]
+    first_line: int
+    last_line: int
+
+
+def definitions(source: SourceText, name: str) -> Iterator[Definition]:
+    """Every definition of a function with this name, in the order of the text."""
+    tokens = [token for token in source.tokens if not token.directive]
+    aliases = _type_aliases(source, tokens)
+    for index, token in enumerate(tokens[:-1]):
+        if token.text != name or tokens[index + 1].text != "(":
+            continue
+        close = _closing(tokens, index + 1)
+        body = close + 1
+        while body < len(tokens) and tokens[body].kind == "identifier":  # noexcept
+            body += 1
+        if body >= len(tokens) or tokens[body].text != "{":
+            continue
+        inside = tokens[index + 2 : close]
+        if [one.text for one in inside] == ["void"]:
+            inside = []
+        parameters = tuple(_declared(part, aliases) for part in _split(inside)) if inside else ()
+        # From the start of its declaration: NVRTC's `.loc` may name that line.
+        first = index
+        while first > 0 and tokens[first - 1].text not in (";", "}"):
+            first -= 1
+        lines = [source.place_of(tokens[place].offset)[0] for place in (first, body)]
+        yield Definition(parameters, lines[0], lines[1])
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    """The index of the bracket that closes the one at `opening`, or the end."""
+    depth: list[str] = []
+    for index in range(opening, len(tokens)):
+        text = tokens[index].text
+        if text in _CLOSING:
+            depth.append(_CLOSING[text])
+        elif depth and text == depth[-1]:
+            depth.pop()
+            if not depth:
+                return index
+    return len(tokens)
+
+
+def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """The parameters between commas that stand in no bracket, also not in a template's."""
+    part: list[Token] = []
+    depth = 0
+    for token in tokens:
+        if token.text in ("(", "[", "{", "<"):
+            depth += 1
+        elif token.text in (")", "]", "}", ">"):
+            depth -= 1
+        if token.text == "," and depth == 0:
+            yield part
+            part = []
+        else:
+            part.append(token)
+    yield part
+
+
+def _declared(tokens: Sequence[Token], aliases: Mapping[str, Sequence[Token]]) -> Declared:
+    texts = [token.text for token in tokens]
+    if "=" in texts:
+        texts = texts[: texts.index("=")]
+    while "<" in texts and ">" in texts:  # a template's arguments say nothing about the parameter itself
+        opening = len(texts) - 1 - texts[::-1].index("<")
+        if ">" not in texts[opening:]:
+            break
+        del texts[opening : texts.index(">", opening) + 1]
+    pointer = any(text in ("*", "&", "&&", "[") for text in texts)
+    if "(" in texts:  # a pointer to an array or a function: (*name)(…)
+        inner = texts[texts.index("(") + 1 :]
+        name = next((text for text in inner if text.isidentifier() and text not in _QUALIFIERS), "")
+        return Declared(name, pointer, False, True)
+    if "[" in texts:
+        texts = texts[: texts.index("[")]
+    while "::" in texts:  # `cuda::std::size_t` is one word: keep its last part
+        index = texts.index("::")
+        del texts[max(index - 1, 0) : index + 1]
+    words = [text for text in texts if text.isidentifier() and text not in _QUALIFIERS]
+    name = ""
+    if words and words[-1] not in _SIGNED | _UNSIGNED and (len(words) > 1 or texts[-1] != words[-1]):
+        name = words.pop() if texts[-1] == words[-1] else ""
+    is_pointer, unsigned, known = _type(words, aliases, pointer)
+    return Declared(name, is_pointer, unsigned, known)
+
+
+def _type(
+    words: Sequence[str], aliases: Mapping[str, Sequence[Token]], pointer: bool
+) -> tuple[bool, bool, bool]:
+    """Whether the type is a pointer, is unsigned, and is known at all; follows typedefs and macros."""
+    todo, seen = list(words), set[str]()
+    unsigned = known = False
+    while todo:
+        word = todo.pop()
+        if word in _UNSIGNED or word in _SIGNED:
+            known = True
+            unsigned |= word in _UNSIGNED
+        elif word in aliases and word not in seen:
+            seen.add(word)
+            todo += [token.text for token in aliases[word] if token.kind == "identifier"]
+            if any(token.text in ("*", "&") for token in aliases[word]):
+                pointer = True
+    return pointer, unsigned and not pointer, known or pointer
+
+
+def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequence[Token]]:
+    """What the text's `typedef`, `using` and `#define` names stand for."""
+    found: dict[str, Sequence[Token]] = {
+        match[1]: tokenize(match[2]) for match in _DEFINE.finditer(source.text)
+    }
+    for index, token in enumerate(tokens):
+        if token.text not in ("typedef", "using"):
+            continue
+        end = next((i for i in range(index, len(tokens)) if tokens[i].text in (";", "{")), len(tokens))
+        inside = tokens[index + 1 : end]
+        if token.text == "typedef" and len(inside) > 1:
+            found[inside[-1].text] = inside[:-1]
+        elif len(inside) > 2 and inside[1].text == "=":
+            found[inside[0].text] = inside[2:]
+    return found
