@@ -1,0 +1,120 @@
+"""The simulated device's memory: every array has addresses of its own, far from every other one's.
+
+A device address is a number, not a place in the host's memory. Between two allocations lie at least
+4 GiB of addresses that belong to nobody, and addresses are never given out twice, so that an access
+outside an array or to a freed one cannot hit another one by chance.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.errors import LaunchError
+from gpulab.simt import layout
+
+__all__ = ["Allocation", "Memory"]
+
+GAP = 1 << 32
+ALIGNMENT = 256  # as cudaMalloc aligns
+POISON = 0xFF  # what nothing wrote reads as NaN, or -1
+FREED_KEPT = 4096  # freed ranges remembered for messages
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A range of device addresses. `host` is the memory behind it; None once it is freed."""
+
+    address: int
+    size: int
+    host: npt.NDArray[np.uint8] | None
+
+
+class Memory:
+    """What is allocated now, what was freed, and the table that running code searches.
+
+    limit: bytes that may be allocated together.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._next = layout.FIRST_ADDRESS
+        self._live: dict[int, Allocation] = {}
+        self._freed: OrderedDict[int, int] = OrderedDict()
+        self._table: npt.NDArray[np.uint64] | None = None
+        self._lock = threading.Lock()
+
+    def allocate(self, size: int) -> Allocation:
+        """`size` bytes, filled with the poison pattern. Raises `LaunchError` when there is no room."""
+        if self.used + size > self.limit:
+            raise LaunchError(
+                f"the simulated device is out of memory: {size} bytes were asked for, "
+                f"{self.limit - self.used} of {self.limit} are free; delete arrays that are no longer needed."
+            )
+        try:
+            raw = np.empty(size + 64, np.uint8)
+        except MemoryError:
+            raise LaunchError(f"this computer has no memory for an array of {size} bytes.") from None
+        start = -raw.ctypes.data % 64
+        host = raw[start : start + size]
+        host.fill(POISON)
+        with self._lock:
+            address = self._next
+            self._next += -(-(size + GAP) // GAP) * GAP
+            found = Allocation(address, size, host)
+            self._live[address] = found
+            self.used += size
+            self._table = None
+        return found
+
+    def free(self, address: int) -> None:
+        with self._lock:
+            found = self._live.pop(address, None)
+            if found is None:
+                return
+            self.used -= found.size
+            self._table = None
+            self._freed[address] = found.size
+            while len(self._freed) > FREED_KEPT:
+                self._freed.popitem(last=False)
+
+    def release_with(self, owner: object, address: int) -> None:
+        """Free an allocation when its owner is collected."""
+        weakref.finalize(owner, self.free, address)
+
+    def table(self) -> npt.NDArray[np.uint64]:
+        """(base, bytes, host address) of every allocation, sorted by base."""
+        with self._lock:
+            if self._table is None:
+                rows = [
+                    (a.address, a.size, a.host.ctypes.data) for a in self._live.values() if a.host is not None
+                ]
+                self._table = np.array(sorted(rows), np.uint64).reshape(-1, 3)
+            return self._table
+
+    def nearest(self, address: int) -> Allocation | None:
+        """The live allocation that an address lies in or closest to."""
+        with self._lock:
+            return min(
+                self._live.values(),
+                key=lambda a: max(a.address - address, address - (a.address + a.size), 0),
+                default=None,
+            )
+
+    def was_freed(self, address: int) -> bool:
+        with self._lock:
+            return any(base <= address < base + max(size, 1) for base, size in self._freed.items())
+
+    def text_at(self, address: int, most: int = 4096) -> str:
+        """A C string of the device."""
+        found = self.nearest(address)
+        if found is None or found.host is None or not 0 <= address - found.address < found.size:
+            return "?"
+        data = found.host[address - found.address :][:most].tobytes()
+        return data.split(b"\0", 1)[0].decode("utf-8", "replace")

@@ -1,0 +1,338 @@
+"""Control flow of a warp: blocks in running order, liveness, and where lanes may be waiting.
+
+When the lanes of a warp part, those with the lower block number run first and the others wait at
+their block. The *frontier* of a block is the set of blocks where lanes may be waiting while it runs
+(Diamos et al., "SIMD re-convergence at thread frontiers", MICRO 2011). It is found when the code is
+made, so that the only run-time state of divergence is one 32-bit mask for each such block, and a
+branch that all lanes take alike costs nothing.
+
+Blocks are numbered so that every loop is contiguous and, inside it, a block comes after the blocks
+that lead to it; lanes that part then meet again at the first block they have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.inline import FlatFunction
+from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
+
+__all__ = ["Block", "Flow", "build", "frontiers", "reads", "writes"]
+
+# Instructions whose first operand is not a destination.
+NO_RESULT = {"st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
+             "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "mbarrier"}  # fmt: skip
+
+
+@dataclass
+class Block:
+    """Straight-line code and how it ends.
+
+    end: `jump` (targets: next), `branch` (taken, not taken; `condition` decides), `barrier`
+    (targets: where the warp goes on; `barrier` is the instruction), `exit` or `trap`.
+    """
+
+    number: int
+    code: list[Instruction] = field(default_factory=list)
+    end: str = "exit"
+    targets: tuple[int, ...] = ()
+    condition: Reg | None = None
+    barrier: Instruction | None = None
+    line: int = 0
+
+
+@dataclass
+class Flow:
+    """The blocks of a kernel, in running order, with the registers alive at each one's start."""
+
+    blocks: list[Block]
+    live_in: list[frozenset[str]]
+
+
+def _registers(operands: Iterable[Operand]) -> Iterator[str]:
+    for operand in operands:
+        if isinstance(operand, Reg):
+            yield operand.name
+        elif isinstance(operand, Mem):
+            yield from _registers((operand.base,))
+        elif isinstance(operand, Vec):
+            yield from _registers(operand.parts)
+
+
+def has_result(item: Instruction) -> bool:
+    if item.op in ("bar", "barrier"):
+        return "red" in item.parts
+    return item.op not in NO_RESULT
+
+
+def writes(item: Instruction) -> tuple[str, ...]:
+    """The registers an instruction assigns."""
+    if item.call is not None:
+        return tuple(f"{name}+0" for name in item.call.results)
+    if not has_result(item) or not item.operands:
+        return ()
+    return tuple(_registers(item.operands[:1]))
+
+
+def reads(item: Instruction) -> tuple[str, ...]:
+    """The registers an instruction needs; under a predicate that includes what it may leave as it is."""
+    found = list(_registers(item.operands[1:] if has_result(item) else item.operands))
+    if item.call is not None:
+        found += [f"{name}+0" for name in item.call.arguments]
+    if item.predicate is not None:
+        found += [item.predicate.name, *writes(item)]
+    return tuple(found)
+
+
+def build(flat: FlatFunction) -> Flow:
+    """Cut a flat body into blocks, put them in running order, and find what is alive where."""
+    return _Builder(flat).flow()
+
+
+class _Builder:
+    def __init__(self, flat: FlatFunction) -> None:
+        self.flat = flat
+        self.blocks: list[Block] = []
+        self.labels: dict[str, int] = {}
+        self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label still to come
+
+    def flow(self) -> Flow:
+        self.cut()
+        for block, label in self.pending:
+            if label not in self.labels:
+                raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not there")
+            block.targets = (self.labels[label], *block.targets)
+        self.blocks = _in_running_order(self.blocks)
+        return Flow(self.blocks, _liveness(self.blocks, set(self.flat.registers)))
+
+    def start(self) -> Block:
+        block = Block(len(self.blocks))
+        self.blocks.append(block)
+        return block
+
+    def cut(self) -> None:
+        block = self.start()
+        open_block = True
+        for item in [*self.flat.body, Instruction(("ret",), (), None, 0)]:
+            if isinstance(item, str):
+                following = self.start()
+                if open_block:
+                    block.end, block.targets = "jump", (following.number,)
+                self.labels[item] = following.number
+                block, open_block = following, True
+                continue
+            if not open_block:  # nothing leads here; it is dropped when the blocks are ordered
+                block, open_block = self.start(), True
+            block.line = item.line or block.line
+            if item.op == "bra":
+                target = item.operands[0]
+                assert isinstance(target, Sym)
+                self.pending.append((block, target.name))
+                if item.predicate is None:
+                    block.end, open_block = "jump", False
+                else:
+                    block.end, block.condition = "branch", item.predicate
+                    block.targets, block = self.next_targets()
+            elif item.op == "brx":
+                block, open_block = self.switch(block, item), False
+            elif item.op in ("ret", "exit", "trap"):
+                block = self.guarded(block, item)
+                block.end = "trap" if item.op == "trap" else "exit"
+                open_block = False
+                if item.predicate is not None:
+                    block, open_block = self.blocks[block.number + 1], True
+            elif item.op in ("bar", "barrier") and "warp" not in item.parts:
+                block = self.guarded(block, item)
+                after = self.blocks[block.number + 1] if item.predicate is not None else self.start()
+                block.end, block.barrier, block.targets = "barrier", item, (after.number,)
+                block = after
+            else:
+                block.code.append(item)
+
+    def next_targets(self) -> tuple[tuple[int, ...], Block]:
+        following = self.start()
+        return (following.number,), following
+
+    def guarded(self, block: Block, item: Instruction) -> Block:
+        """For `@p ret` and `@p bar`: a block of its own behind a branch on `p`."""
+        if item.predicate is None:
+            return block
+        inner, after = self.start(), self.start()
+        block.end, block.condition, block.targets = "branch", item.predicate, (inner.number, after.number)
+        inner.line = item.line
+        return inner
+
+    def switch(self, block: Block, item: Instruction) -> Block:
+        """`brx.idx index, table` as a chain of comparisons; the last entry needs none."""
+        index, table = item.operands
+        assert isinstance(table, Sym)
+        labels = self.flat.tables[table.name]
+        for number, label in enumerate(labels):
+            self.pending.append((block, label))
+            block.line = item.line
+            if number == len(labels) - 1:
+                block.end = "jump"
+                break
+            hit = Reg(f"{table.name}.{block.number}")
+            self.flat.registers[hit.name] = "pred"
+            block.code.append(Instruction(("setp", "eq", "u32"), (hit, index, Imm(number)), None, item.line))
+            block.end, block.condition = "branch", hit
+            block.targets, block = self.next_targets()
+        return block
+
+
+def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[list[int]]:
+    """Strongly connected components in topological order (Tarjan, without recursion)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    found: list[list[int]] = []
+    inside = set(nodes)
+    for root in nodes:
+        if root in index:
+            continue
+        work: list[tuple[int, Iterator[int]]] = [(root, iter(edges[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, successors = work[-1]
+            for successor in successors:
+                if successor not in inside:
+                    continue
+                if successor not in index:
+                    index[successor] = low[successor] = len(index)
+                    stack.append(successor)
+                    on_stack.add(successor)
+                    work.append((successor, iter(edges[successor])))
+                    break
+                if successor in on_stack:
+                    low[node] = min(low[node], index[successor])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[node])
+                if low[node] == index[node]:
+                    component = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        component.append(member)
+                        if member == node:
+                            break
+                    found.append(component)
+    return found[::-1]
+
+
+def _in_running_order(blocks: list[Block]) -> list[Block]:
+    """Renumber: loops contiguous, predecessors first; unreachable blocks are dropped."""
+    edges = {b.number: b.targets for b in blocks}
+    reached, work = {0}, [0]
+    while work:
+        for target in edges[work.pop()]:
+            if target not in reached:
+                reached.add(target)
+                work.append(target)
+    order: list[int] = []
+
+    def place(nodes: list[int], heads: set[int], edges: dict[int, tuple[int, ...]]) -> None:
+        inside_of = set(nodes)
+        for component in _components(sorted(nodes, key=lambda n: (n not in heads, n)), edges):
+            first = component[0]
+            if len(component) == 1 and first not in edges[first]:
+                order.append(first)
+                continue
+            members = set(component)
+            entered = {t for n in inside_of - members for t in edges[n] if t in members} | (heads & members)
+            entered |= {t for n in order for t in blocks[n].targets if t in members}
+            head = min(entered or members)
+            order.append(head)
+            rest = sorted(members - {head})
+            if rest:
+                inner = {n: tuple(t for t in edges[n] if t != head) for n in rest}
+                place(rest, {t for t in edges[head] if t in members}, inner)
+
+    place(sorted(reached), {0}, edges)
+    number = {old: new for new, old in enumerate(order)}
+    for old in order:
+        blocks[old].number = number[old]
+        blocks[old].targets = tuple(number[t] for t in blocks[old].targets)
+    return [blocks[old] for old in order]
+
+
+def _liveness(blocks: list[Block], registers: set[str]) -> list[frozenset[str]]:
+    needed: list[set[str]] = []
+    assigned: list[set[str]] = []
+    for block in blocks:
+        need: set[str] = set()
+        done: set[str] = set()
+        code = block.code + ([block.barrier] if block.barrier else [])
+        for item in code:
+            need |= (set(reads(item)) & registers) - done
+            done |= set(writes(item)) & registers
+        if block.condition is not None and block.condition.name not in done:
+            need.add(block.condition.name)
+        needed.append(need)
+        assigned.append(done)
+    live = [set(n) for n in needed]
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            out: set[str] = set()
+            for target in block.targets:
+                out |= live[target]
+            now = needed[block.number] | (out - assigned[block.number])
+            if now != live[block.number]:
+                live[block.number] = now
+                changed = True
+    return [frozenset(s) for s in live]
+
+
+def candidates(
+    block: Block, frontier: frozenset[int], targets: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
+    """Where a warp may go on when `block` sends lanes to `targets`: (in order of trial, all occupied).
+
+    The lowest occupied block runs next. At least one of `targets` is occupied, so the trial ends at
+    the highest of them; with no target (exit) it goes through the whole frontier.
+    """
+    occupied = sorted(frontier | set(targets))
+    last = max(targets) if targets else max(occupied, default=-1)
+    return [n for n in occupied if n <= last], occupied
+
+
+def frontiers(blocks: list[Block], divergent: set[int]) -> list[frozenset[int]]:
+    """The frontier of every block, when the branches of the blocks in `divergent` part lanes."""
+    found: list[set[int]] = [set() for _ in blocks]
+    work = [0]
+    seen: set[int] = set()
+    while work:
+        number = work.pop()
+        seen.add(number)
+        block = blocks[number]
+        for targets in ways_out(block, divergent):
+            if block.end == "barrier":
+                order, occupied = list(targets), list(targets)
+            else:
+                order, occupied = candidates(block, frozenset(found[number]), targets)
+            for candidate in order:
+                waiting = {n for n in occupied if n > candidate}
+                if not waiting <= found[candidate] or candidate not in seen:
+                    found[candidate] |= waiting
+                    work.append(candidate)
+    return [frozenset(f) for f in found]
+
+
+def ways_out(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
+    """Sets of targets that can receive lanes together."""
+    if block.end in ("exit", "trap"):
+        return [()]
+    targets = tuple(dict.fromkeys(block.targets))
+    if block.end == "branch" and block.number in divergent and len(targets) > 1:
+        return [targets]
+    return [(t,) for t in targets]

@@ -1,0 +1,212 @@
+"""A launch: the grid's blocks shared out to the host's cores, and what went wrong, if anything did."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.errors import LaunchError
+from gpulab.simt import layout
+from gpulab.simt.allocation import Memory
+from gpulab.simt.native import NativeKernel
+from gpulab.simt.shapes import WARP
+from gpulab.simt.values import Access
+
+__all__ = ["Fault", "Outcome", "PrintRecord", "launch"]
+
+PRINT_BYTES = 1 << 20  # per core, as CUDA's own printf buffer has
+MEMORY_LIMIT = 4 << 30  # bytes that all cores together may use for local memory and the like
+_STATE_BYTES = 32
+
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+def cores() -> int:
+    """Host cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _workers() -> ThreadPoolExecutor:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(cores(), thread_name_prefix="gpulab")
+        return _pool
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = None  # threads do not survive a fork
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a launch ended early: `kind` is a name in `layout.FAULTS`."""
+
+    kind: str
+    access: Access
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    address: int
+
+
+@dataclass(frozen=True)
+class PrintRecord:
+    """One call of `printf` by one thread: the format's device address and its packed arguments."""
+
+    format: int
+    block: int
+    thread: int
+    arguments: bytes
+
+
+@dataclass
+class Outcome:
+    fault: Fault | None = None
+    printed: list[PrintRecord] = field(default_factory=list)
+    print_lost: bool = False
+
+
+class _Worker:
+    """One core's context and the memory it points to."""
+
+    def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool) -> None:
+        threads = native.warps * WARP
+        sizes = {
+            "slots": layout.SLOT_BYTES * max(len(native.accesses), 1),
+            "shared": shared_bytes + 64,
+            "local": threads * native.local_bytes,
+            "saved": native.warps * native.saved_bytes,
+            "warps": native.warps * _STATE_BYTES,
+            "printed": PRINT_BYTES if prints else 0,
+        }
+        self.memory = {name: aligned(size) for name, size in sizes.items()}
+        self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
+        self.words[:] = 0
+        slots = self.memory["slots"].view(np.int64).reshape(-1, 3)
+        slots[:] = (1, 0, 0)  # an odd base and no room: the first access of each place is resolved
+        for name, buffer in self.memory.items():
+            self[name] = buffer.ctypes.data
+        self["printed_limit"] = sizes["printed"]
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self.words[layout.FIELDS.index(name)] = value
+
+    def __getitem__(self, name: str) -> int:
+        return int(self.words[layout.FIELDS.index(name)])
+
+
+def aligned(size: int) -> npt.NDArray[np.uint8]:
+    """Uninitialised bytes on a cache line's start."""
+    raw = np.empty(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size]
+
+
+def launch(
+    native: NativeKernel,
+    memory: Memory,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    params: bytes,
+    symbols: list[int],
+    shared_bytes: int,
+    prints: bool,
+    budget: int = layout.DEFAULT_BUDGET,
+) -> Outcome:
+    """Run a grid to its end. Raises `LaunchError` when the host has no memory for it.
+
+    A KeyboardInterrupt asks every core to stop, waits for them, and goes on to the caller.
+    """
+    blocks = grid[0] * grid[1] * grid[2]
+    count = min(cores(), blocks)
+    need = count * native.warps * WARP * native.local_bytes
+    if need > MEMORY_LIMIT:
+        raise LaunchError(
+            f"this launch needs {need} bytes of local memory on the host ({native.local_bytes} a thread); "
+            f"{MEMORY_LIMIT} is the most: use smaller arrays in the kernel or smaller blocks."
+        )
+    shared_words = np.zeros(2, np.int64)  # the block counter and the stop flag
+    parameters = np.frombuffer(params or b"\0", np.uint8).copy()
+    table = memory.table()
+    symbol_table = np.array(symbols or [0], np.int64)
+    workers = []
+    for _ in range(count):
+        worker = _Worker(native, shared_bytes, prints)
+        worker["next_block"] = shared_words.ctypes.data
+        worker["stop"] = shared_words.ctypes.data + 8
+        worker["blocks"] = blocks
+        worker["params"] = parameters.ctypes.data
+        worker["grid_x"], worker["grid_y"], worker["grid_z"] = grid
+        worker["allocations"] = table.ctypes.data
+        worker["allocation_count"] = len(table)
+        worker["symbols"] = symbol_table.ctypes.data
+        worker["budget"] = budget
+        workers.append(worker)
+    _run(native, workers, shared_words)
+    return _outcome(native, workers, grid, block)
+
+
+def _run(native: NativeKernel, workers: list[_Worker], shared_words: npt.NDArray[np.int64]) -> None:
+    pool = _workers()
+    futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
+    try:
+        pending = set(futures)
+        while pending:
+            _, pending = wait(pending, timeout=0.1)
+    except BaseException:
+        shared_words[1] = 1
+        wait(futures)
+        raise
+    for future in futures:
+        future.result()
+
+
+def _outcome(
+    native: NativeKernel, workers: list[_Worker], grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> Outcome:
+    outcome = Outcome()
+    kinds = {code: name for name, code in layout.FAULTS.items()}
+    faults = [w for w in workers if w["fault"] and kinds[w["fault"]] != "stopped"]
+    if faults:
+        first = min(faults, key=lambda w: w["fault_block"])  # the same one whichever core was faster
+        thread = first["fault_warp"] * WARP + first["fault_lane"]
+        outcome.fault = Fault(
+            kinds[first["fault"]],
+            native.accesses[first["fault_access"]],
+            _unravel(first["fault_block"], grid),
+            _unravel(thread, block),
+            first["fault_address"] & (1 << 64) - 1,
+        )
+    for worker in workers:
+        used, limit = worker["printed_bytes"], worker["printed_limit"]
+        outcome.print_lost |= used > limit
+        outcome.printed += _records(worker.memory["printed"][: min(used, limit)].tobytes())
+    outcome.printed.sort(key=lambda r: r.block)
+    return outcome
+
+
+def _records(data: bytes) -> list[PrintRecord]:
+    found, at = [], 0
+    while at + 32 <= len(data):
+        text, block, thread, size = struct.unpack_from("<QQQQ", data, at)
+        if at + 32 + size > len(data) or not text:
+            break
+        found.append(PrintRecord(text, block, thread, data[at + 32 : at + 32 + size]))
+        at += 32 + size
+    return found
+
+
+def _unravel(number: int, dims: tuple[int, int, int]) -> tuple[int, int, int]:
+    return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])

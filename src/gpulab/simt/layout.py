@@ -1,0 +1,55 @@
+"""The memory that a running launch and its host share: where each field of a worker's context lies.
+
+Everything here is a 64-bit word, so that the generated code, the runtime and Python agree without a
+compiler in between.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DEFAULT_BUDGET", "FAULTS", "FIELDS", "LOCAL_WINDOW", "SHARED_WINDOW", "SLICE", "SLOT_BYTES", "field"]
+
+FIELDS = (
+    "next_block",  # address of the counter that all workers take blocks from
+    "blocks",  # blocks in the grid
+    "stop",  # address of a 64-bit flag: not 0 asks every worker to end
+    "params",  # address of the kernel's parameters
+    "grid_x", "grid_y", "grid_z",
+    "ctaid_x", "ctaid_y", "ctaid_z",
+    "block",  # linear number of the block that runs
+    "shared",  # address of the block's shared memory
+    "local",  # address of the block's local memory, thread after thread
+    "allocations",  # address of the table (base, bytes, host address), sorted by base
+    "allocation_count",
+    "saved",  # address of the warps' registers across barriers
+    "warps",  # address of the warps' states: (where to go on, instructions used)
+    "symbols",  # address of the module variables' device addresses
+    "slots",  # address of the access caches: (base, last valid offset, host address)
+    "printed", "printed_bytes", "printed_limit",
+    "budget",  # instructions a warp may execute
+    "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
+)  # fmt: skip
+
+SLOT_BYTES = 24
+SHARED_WINDOW = 0x7E01_0000_0000  # generic addresses of the block's shared memory …
+LOCAL_WINDOW = 0x7E02_0000_0000  # … and of the thread's local memory
+WINDOW_BYTES = 1 << 32
+DEFAULT_BUDGET = 1 << 29  # instructions a warp may execute before it counts as never ending
+SLICE = 1 << 22  # instructions that a warp executes before it looks whether the launch is to end
+FIRST_ADDRESS = 0x7F00_0000_0000  # device addresses of allocations begin here
+
+FAULTS = {
+    "out_of_bounds": 1,
+    "misaligned": 2,
+    "budget": 3,
+    "divergent_barrier": 4,
+    "trap": 5,
+    "assert": 6,
+    "index_wraps": 7,
+    "stopped": 8,
+    "barrier_deadlock": 9,
+}
+
+
+def field(name: str) -> int:
+    """Byte offset of a context field."""
+    return 8 * FIELDS.index(name)

@@ -1,0 +1,198 @@
+"""A kernel's control flow as LLVM IR: one function that runs one warp from barrier to barrier.
+
+    i32 warp(context, warp number, resume)
+
+`resume` is 0 at the start and afterwards what the last call returned: the block behind the barrier
+where the warp stopped. DONE and FAULT end it. Registers are stack slots here; LLVM's own pass turns
+them into SSA values. How single instructions are made is in `arithmetic`, `memory` and `exchange`.
+"""
+
+from __future__ import annotations
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt import barrier, flow, special
+from gpulab.simt.layout import SLICE
+from gpulab.simt.llvm import vector
+from gpulab.simt.shapes import WARP
+from gpulab.simt.values import HANDLERS, Values
+
+__all__ = ["DONE", "FAULT", "Lowering"]
+
+DONE, FAULT = -1, -2
+
+
+class Lowering(Values):
+    """A kernel on its way to LLVM IR."""
+
+    # -- the function ---------------------------------------------------------------------------
+
+    def function(self) -> str:
+        """The text of `@warp`, with the declarations it needs."""
+        b = self.b
+        frontier = self.analysis.frontier
+        # A stack slot for the mask of lanes that wait, for each block where lanes can.
+        self.waiting: dict[int, str] = {}
+        self.saved_at: dict[str, int] = {}
+        self.saved_bytes = 0
+        for number in sorted({n for f in frontier for n in f}):
+            self.waiting[number] = b.alloca("i32", "waiting", 4)
+        self.fuel_slot = b.alloca("i64", "fuel", 8)
+        b.open("start")
+        self.prologue()
+        for block in self.flow.blocks:
+            self.block(block)
+        b.open("fault")
+        b.line(f"ret i32 {FAULT}")
+        head = [
+            "define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) #0 {",
+            "entry:",
+            *b.entry,
+            "  br label %start",
+        ]
+        return "\n".join([*head, *b.lines, "}", *sorted(b.declared)])
+
+    def prologue(self) -> None:
+        b = self.b
+        b.line(f"store i64 {SLICE}, ptr {self.fuel_slot}")
+        for slot in self.waiting.values():
+            b.line(f"store i32 0, ptr {slot}")
+        self.slots_base = self.context("slots", "ptr")
+        first = b.value("shl i32 %warp, 5")
+        special.thread_indices(self, first)
+        if self.local_bytes:
+            self.find_local(first)
+        everyone = "-1"
+        if self.threads % WARP:
+            last = b.value(f"icmp eq i32 %warp, {self.warps - 1}")
+            everyone = b.value(f"select i1 {last}, i32 {(1 << self.threads % WARP) - 1}, i32 -1")
+        b.line(f"store i32 {everyone}, ptr {self.mask_slot}")
+        barriers = [x for x in self.flow.blocks if x.end == "barrier"]
+        cases = " ".join(f"i32 {x.targets[0]}, label %resume{x.targets[0]}" for x in barriers)
+        b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
+        barrier.plan_saved(self, barriers)
+        for target in dict.fromkeys(x.targets[0] for x in barriers):
+            b.open(f"resume{target}")
+            barrier.restore(self, target)
+            b.jump(f"block{target}")
+
+    def find_local(self, first: str) -> None:
+        """Where each lane's local memory lies on the host."""
+        b = self.b
+        ty = vector("i64")
+        base = self.context("local")
+        number = b.value(f"zext i32 {first} to i64")
+        offset = b.value(f"mul i64 {number}, {self.local_bytes}")
+        start = b.value(f"add i64 {base}, {offset}")
+        steps = "<" + ", ".join(f"i64 {i * self.local_bytes}" for i in range(WARP)) + ">"
+        self.local_lanes = b.value(f"add {ty} {b.splat('i64', start)}, {steps}")
+
+    # -- blocks ---------------------------------------------------------------------------------
+
+    def block(self, block: flow.Block) -> None:
+        b = self.b
+        self.here = block.number
+        self.cache, self.vectors = {}, {}
+        self.mask_bits = self.mask_vector = ""
+        b.open(f"block{block.number}")
+        for item in block.code:
+            self.line = item.line
+            handler = HANDLERS.get(item.op)
+            if handler is None:
+                raise UnsupportedInstruction(item.text, item.line)
+            handler(self, item)
+        self.line = block.line
+        frontier = self.analysis.frontier[block.number]
+        if block.end == "barrier":
+            barrier.barrier(self, block)
+        elif block.end == "trap":
+            self.fail("trap", "trap")
+        elif block.end == "exit":
+            if not frontier:
+                b.line(f"ret i32 {DONE}")
+            else:
+                self.dispatch(block, {})
+        elif block.end == "jump" or len(set(block.targets)) == 1:
+            self.dispatch(block, {block.targets[0]: self.mask()})
+        else:
+            self.branch(block)
+
+    def branch(self, block: flow.Block) -> None:
+        b = self.b
+        assert block.condition is not None
+        yes, no = block.targets
+        if block.condition.negated:
+            yes, no = no, yes
+        condition = self.read(block.condition.name)
+        if block.number not in self.analysis.divergent:
+            labels = b.new_label("yes"), b.new_label("no")
+            b.branch(condition.ref, *labels)
+            for label, target in zip(labels, (yes, no), strict=True):
+                b.open(label)
+                self.dispatch(block, {target: self.mask()})
+            return
+        taken = self.bits_of(self.lanes(condition))
+        mask = self.mask()
+        here = b.value(f"and i32 {mask}, {taken}")
+        there = b.value(f"and i32 {mask}, {b.value(f'xor i32 {taken}, -1')}")
+        self.dispatch(block, {yes: here, no: there})
+
+    def dispatch(self, block: flow.Block, sent: dict[int, str]) -> None:
+        """Send lanes to their targets and go on with the lowest block that holds any."""
+        b = self.b
+        frontier = self.analysis.frontier[block.number]
+        order, occupied = flow.candidates(block, frontier, tuple(sent))
+        lanes: dict[int, str] = {}
+        for number in occupied:
+            mask = sent.get(number)
+            if number in frontier:
+                waiting = b.value(f"load i32, ptr {self.waiting[number]}")
+                mask = waiting if mask is None else b.value(f"or i32 {mask}, {waiting}")
+            assert mask is not None
+            lanes[number] = mask
+        for number in order:
+            surely = len(sent) == 1 and number in sent  # the lanes of this block are not none
+            surely |= len(sent) == 2 and number == order[-1] and number in sent
+            go, skip = b.new_label("go"), b.new_label("skip")
+            if surely:
+                b.jump(go)
+            else:
+                b.branch(b.value(f"icmp ne i32 {lanes[number]}, 0"), go, skip)
+            b.open(go)
+            for other in occupied:
+                if other > number and other in sent:
+                    b.line(f"store i32 {lanes[other]}, ptr {self.waiting[other]}")
+            if number in frontier:
+                b.line(f"store i32 0, ptr {self.waiting[number]}")
+            b.line(f"store i32 {lanes[number]}, ptr {self.mask_slot}")
+            if number <= block.number:
+                self.spend(number, block.number)
+            b.jump(f"block{number}")
+            if surely:
+                return
+            b.open(skip)
+        b.line(f"ret i32 {DONE}")
+
+    def spend(self, first: int, last: int) -> None:
+        """Going back costs the instructions of the loop; without any left, ask for more."""
+        b = self.b
+        cost = sum(len(x.code) + 1 for x in self.flow.blocks[first : last + 1])
+        left = b.value(f"sub i64 {b.value(f'load i64, ptr {self.fuel_slot}')}, {cost}")
+        b.line(f"store i64 {left}, ptr {self.fuel_slot}")
+        empty, on = b.new_label("empty"), b.new_label("on")
+        b.branch(b.value(f"icmp slt i64 {left}, 0"), empty, on, likely=False)
+        b.open(empty)
+        access = self.access("runs", "loop", 0)
+        more = b.call(
+            "sim_refuel",
+            "i64",
+            ("ptr", "%ctx"),
+            ("i32", "%warp"),
+            ("i32", self.mask_now()),
+            ("i64", str(access)),
+        )
+        b.line(f"store i64 {more}, ptr {self.fuel_slot}")
+        b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
+        b.open(on)
+
+    def mask_now(self) -> str:
+        return self.b.value(f"load i32, ptr {self.mask_slot}")

@@ -1,0 +1,174 @@
+"""Native code for a kernel at one block shape: lowered, compiled by LLVM, ready to be called."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass
+from importlib import resources
+from string import Template
+
+# Imported because they register their instructions.
+from gpulab.simt import atomics, compare, convert, exchange, floating, integer, layout, memory  # noqa: F401
+from gpulab.simt.flow import build
+from gpulab.simt.inline import flatten
+from gpulab.simt.lower import Lowering
+from gpulab.simt.ptx import Module
+from gpulab.simt.shapes import analyse
+from gpulab.simt.values import Access
+
+__all__ = ["NativeKernel", "Specialisation", "compile_kernel"]
+
+_LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
+ATTRIBUTES = 'attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" }'
+WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """What native code is made for: the block's shape and its shared memory in bytes."""
+
+    block: tuple[int, int, int]
+    shared_bytes: int
+
+
+@dataclass
+class NativeKernel:
+    """Compiled code and what a launch must provide for it."""
+
+    run: ctypes._NamedFuncPointer | object  # run_blocks(context) -> int
+    accesses: list[Access]
+    symbols: list[str]  # module variables whose device addresses the code asks for, in order
+    warps: int
+    saved_bytes: int  # a warp's save area
+    local_bytes: int  # a thread's local memory
+    engine: object  # keeps the code alive
+
+
+def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tuple[dict[str, int], int]:
+    """Offsets of (name, size, align), one after the other, and the end."""
+    found, at = {}, start
+    for name, size, align in variables:
+        at = -(-at // align) * align
+        found[name] = at
+        at += size
+    return found, at
+
+
+def static_shared(module: Module, name: str) -> tuple[dict[str, int], int]:
+    """Where the kernel's shared variables lie, and how many bytes they take without dynamic ones.
+
+    An unsized `extern __shared__` array lies behind all others, as on the device.
+    """
+    flat = flatten(module, name)
+    found = [v for v in [*module.variables.values(), *flat.variables.values()] if v.space == "shared"]
+    sized = [(v.name, v.size, v.align) for v in found if v.size]
+    offsets, end = place_variables(sized)
+    for variable in found:
+        if not variable.size:
+            align = max(variable.align, 16)
+            offsets[variable.name] = -(-end // align) * align
+    return offsets, end
+
+
+def lower(module: Module, name: str, special: Specialisation, plain: bool = False) -> tuple[Lowering, str]:
+    """The kernel as LLVM IR, without the runtime."""
+    flat = flatten(module, name)
+    blocks = build(flat)
+    shared, _ = static_shared(module, name)
+    local, local_bytes = place_variables(
+        [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
+    )
+    symbols = {
+        v.name: number
+        for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
+    }
+    analysis = analyse(flat, blocks, special.block, plain)
+    lowering = Lowering(
+        flat,
+        blocks,
+        analysis,
+        special.block,
+        shared,
+        special.shared_bytes,
+        local,
+        -(-local_bytes // 16) * 16,
+        symbols,
+    )
+    return lowering, lowering.function()
+
+
+def module_text(lowering: Lowering, function: str) -> str:
+    """One LLVM module: constants, runtime, kernel."""
+    names = {name: str(layout.field(name)) for name in layout.FIELDS}
+    names |= {name.upper(): str(code) for name, code in layout.FAULTS.items()}
+    names |= {
+        "SHARED_WINDOW": str(layout.SHARED_WINDOW),
+        "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
+        "WINDOW_BYTES": str(layout.WINDOW_BYTES),
+        "SLICE": str(layout.SLICE),
+    }
+    runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)
+    constants = {
+        "@warp_count = external constant i32": f"@warp_count = internal constant i32 {lowering.warps}",
+        "@shared_bytes = external constant i64": f"@shared_bytes = internal constant i64 {lowering.shared_bytes}",
+        "@local_bytes = external constant i64": f"@local_bytes = internal constant i64 {lowering.local_bytes}",
+    }
+    for declared, defined in constants.items():
+        runtime = runtime.replace(declared, defined)
+    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
+    defined_here = {
+        line.split("@")[1].split("(")[0]
+        for line in runtime.splitlines()
+        if line.startswith(("define", "declare"))
+    }
+    kept = [
+        line
+        for line in function.splitlines()
+        if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in defined_here)
+    ]
+    return "\n".join([runtime, *kept, ATTRIBUTES, WEIGHTS])
+
+
+def compile_kernel(module: Module, name: str, special: Specialisation, plain: bool = False) -> NativeKernel:
+    """Compile a kernel for one block shape. Raises `UnsupportedInstruction`."""
+    lowering, function = lower(module, name, special, plain)
+    text = module_text(lowering, function)
+    with _LOCK:
+        engine, address = _native(text)
+    run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(address)
+    return NativeKernel(
+        run,
+        lowering.accesses,
+        list(lowering.symbols),
+        lowering.warps,
+        lowering.saved_bytes,
+        lowering.local_bytes,
+        engine,
+    )
+
+
+_machine = None
+
+
+def _native(text: str) -> tuple[object, int]:
+    import llvmlite.binding as llvm
+
+    global _machine
+    if _machine is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _machine = True
+    module = llvm.parse_assembly(text)
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
+    )
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    for function in module.functions:
+        if function.name == "warp":
+            passes.run(function, builder)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine, engine.get_function_address("run_blocks")

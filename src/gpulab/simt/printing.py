@@ -1,0 +1,67 @@
+"""A kernel's `printf`, formatted on the host from the bytes that the device packed."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+
+__all__ = ["format_record"]
+
+_SPEC = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcfFeEgGaAsp%])")
+_HAS_POINT = re.compile(r"\.")
+
+
+def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) -> str:
+    """C's printf: ints of 4 or 8 bytes, floats promoted to double, each at its own alignment."""
+    at = 0
+
+    def take(kind: str, size: int) -> int | float:
+        nonlocal at
+        at = -(-at // size) * size
+        if at + size > len(arguments):
+            return 0
+        (value,) = struct.unpack_from("<" + kind, arguments, at)
+        at += size
+        return value  # type: ignore[no-any-return]
+
+    def one(match: re.Match[str]) -> str:
+        flags, width, precision, length, kind = match.groups()
+        if kind == "%":
+            return "%"
+        if width == "*":
+            width = str(take("i", 4))
+            if width.startswith("-"):
+                flags, width = flags + "-", width[1:]
+        if precision == "*":
+            precision = str(take("i", 4))
+        dotted = _HAS_POINT.search(match[0]) is not None
+        shape = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
+        wide = length in ("l", "ll", "j", "z", "t")
+        if kind in "di":
+            value = take("q" if wide else "i", 8 if wide else 4)
+            value = _narrow(int(value), length, True)
+            return (shape + "d") % value
+        if kind in "ouxX":
+            value = take("Q" if wide else "I", 8 if wide else 4)
+            return (shape + kind.replace("u", "d")) % _narrow(int(value), length, False)
+        if kind == "c":
+            return (shape + "s") % chr(int(take("I", 4)) & 0xFF)
+        if kind == "s":
+            return (shape + "s") % string_at(int(take("Q", 8)))
+        if kind == "p":
+            return (shape + "s") % f"{int(take('Q', 8)):#x}"
+        number = float(take("d", 8))
+        if kind in "aA":
+            return number.hex() if kind == "a" else number.hex().upper()
+        return (shape + kind) % number
+
+    return _SPEC.sub(one, text)
+
+
+def _narrow(value: int, length: str | None, is_signed: bool) -> int:
+    bits = {"hh": 8, "h": 16}.get(length or "")
+    if bits is None:
+        return value
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if is_signed and value >> (bits - 1) else value

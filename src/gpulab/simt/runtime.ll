@@ -1,0 +1,388 @@
+; The simulator's runtime: what generated code calls off its main path, and the loop over blocks.
+; $${name} is the byte offset of a context field, see layout.py.
+
+@warp_count = external constant i32
+@shared_bytes = external constant i64
+@local_bytes = external constant i64
+
+declare i32 @warp(ptr, i32, i32)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i32 @llvm.cttz.i32(i32, i1)
+declare i32 @llvm.ctlz.i32(i32, i1)
+declare i64 @llvm.cttz.i64(i64, i1)
+
+define internal i64 @get(ptr %ctx, i64 %at) alwaysinline {
+  %p = getelementptr i8, ptr %ctx, i64 %at
+  %v = load i64, ptr %p
+  ret i64 %v
+}
+
+define internal void @put(ptr %ctx, i64 %at, i64 %v) alwaysinline {
+  %p = getelementptr i8, ptr %ctx, i64 %at
+  store i64 %v, ptr %p
+  ret void
+}
+
+; The first fault of a worker is kept, and all workers are asked to stop.
+define internal void @sim_fault(ptr %ctx, i32 %warp, i64 %kind, i64 %access, i32 %lanes, i64 %address) noinline cold {
+  %old = call i64 @get(ptr %ctx, i64 ${fault})
+  %first = icmp eq i64 %old, 0
+  br i1 %first, label %note, label %out
+note:
+  %lane = call i32 @llvm.cttz.i32(i32 %lanes, i1 false)
+  %lane64 = zext i32 %lane to i64
+  %warp64 = zext i32 %warp to i64
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  call void @put(ptr %ctx, i64 ${fault}, i64 %kind)
+  call void @put(ptr %ctx, i64 ${fault_access}, i64 %access)
+  call void @put(ptr %ctx, i64 ${fault_lane}, i64 %lane64)
+  call void @put(ptr %ctx, i64 ${fault_warp}, i64 %warp64)
+  call void @put(ptr %ctx, i64 ${fault_address}, i64 %address)
+  call void @put(ptr %ctx, i64 ${fault_block}, i64 %block)
+  %stop = call i64 @get(ptr %ctx, i64 ${stop})
+  %flag = inttoptr i64 %stop to ptr
+  store atomic i64 1, ptr %flag monotonic, align 8
+  br label %out
+out:
+  ret void
+}
+
+; More fuel for a warp that has used up its slice, or -1 when the launch is to end.
+define internal i64 @sim_refuel(ptr %ctx, i32 %warp, i32 %lanes, i64 %access) noinline cold {
+  %stop = call i64 @get(ptr %ctx, i64 ${stop})
+  %flag = inttoptr i64 %stop to ptr
+  %asked = load atomic i64, ptr %flag monotonic, align 8
+  %ends = icmp ne i64 %asked, 0
+  br i1 %ends, label %stopped, label %count
+stopped:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${STOPPED}, i64 %access, i32 %lanes, i64 0)
+  ret i64 -1
+count:
+  %warp64 = zext i32 %warp to i64
+  %offset = mul i64 %warp64, 32
+  %states = call i64 @get(ptr %ctx, i64 ${warps})
+  %at = add i64 %states, %offset
+  %at2 = add i64 %at, 16
+  %used.p = inttoptr i64 %at2 to ptr
+  %used = load i64, ptr %used.p
+  %now = add i64 %used, ${SLICE}
+  store i64 %now, ptr %used.p
+  %budget = call i64 @get(ptr %ctx, i64 ${budget})
+  %over = icmp ugt i64 %now, %budget
+  br i1 %over, label %spent, label %more
+spent:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${BUDGET}, i64 %access, i32 %lanes, i64 0)
+  ret i64 -1
+more:
+  ret i64 ${SLICE}
+}
+
+; Look at every active lane of an access; false when one of them may not do it.
+define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %access, ptr %hosts, ptr %slot, i64 %span) noinline cold {
+entry:
+  %table.i = call i64 @get(ptr %ctx, i64 ${allocations})
+  %table = inttoptr i64 %table.i to ptr
+  %count = call i64 @get(ptr %ctx, i64 ${allocation_count})
+  %shared = call i64 @get(ptr %ctx, i64 ${shared})
+  %shared.size = load i64, ptr @shared_bytes
+  %low.bits = sub i64 %size, 1
+  br label %lanes
+lanes:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %none = icmp eq i32 %left, 0
+  br i1 %none, label %good, label %one
+one:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %a.p = getelementptr i64, ptr %addresses, i32 %lane
+  %a = load i64, ptr %a.p
+  %bit = shl i32 1, %lane
+  %crooked = and i64 %a, %low.bits
+  %is.crooked = icmp ne i64 %crooked, 0
+  br i1 %is.crooked, label %misaligned, label %windows
+windows:
+  %in.shared = sub i64 %a, ${SHARED_WINDOW}
+  %is.shared = icmp ult i64 %in.shared, ${WINDOW_BYTES}
+  br i1 %is.shared, label %to.shared, label %not.shared
+to.shared:
+  %shared.end = add i64 %in.shared, %size
+  %shared.fits = icmp ule i64 %shared.end, %shared.size
+  %shared.host = add i64 %shared, %in.shared
+  br i1 %shared.fits, label %keep, label %outside
+not.shared:
+  %in.local = sub i64 %a, ${LOCAL_WINDOW}
+  %is.local = icmp ult i64 %in.local, ${WINDOW_BYTES}
+  br i1 %is.local, label %to.local, label %search
+to.local:
+  %local.size = load i64, ptr @local_bytes
+  %local.end = add i64 %in.local, %size
+  %local.fits = icmp ule i64 %local.end, %local.size
+  %local.base = call i64 @get(ptr %ctx, i64 ${local})
+  %first.thread = shl i32 %warp, 5
+  %thread = add i32 %first.thread, %lane
+  %thread64 = zext i32 %thread to i64
+  %local.off = mul i64 %thread64, %local.size
+  %local.sum = add i64 %local.base, %local.off
+  %local.host = add i64 %local.sum, %in.local
+  br i1 %local.fits, label %keep, label %outside
+search:
+  ; the last allocation whose base is not above the address
+  br label %halve
+halve:
+  %lo = phi i64 [ 0, %search ], [ %lo.next, %halved ]
+  %hi = phi i64 [ %count, %search ], [ %hi.next, %halved ]
+  %open = icmp ult i64 %lo, %hi
+  br i1 %open, label %halved, label %found
+halved:
+  %sum = add i64 %lo, %hi
+  %mid = lshr i64 %sum, 1
+  %mid.off = mul i64 %mid, 24
+  %mid.p = getelementptr i8, ptr %table, i64 %mid.off
+  %mid.base = load i64, ptr %mid.p
+  %below = icmp ule i64 %mid.base, %a
+  %mid.up = add i64 %mid, 1
+  %lo.next = select i1 %below, i64 %mid.up, i64 %lo
+  %hi.next = select i1 %below, i64 %hi, i64 %mid
+  br label %halve
+found:
+  %some = icmp ne i64 %lo, 0
+  br i1 %some, label %within, label %outside
+within:
+  %index = sub i64 %lo, 1
+  %off = mul i64 %index, 24
+  %e = getelementptr i8, ptr %table, i64 %off
+  %base = load i64, ptr %e
+  %bytes.p = getelementptr i8, ptr %e, i64 8
+  %bytes = load i64, ptr %bytes.p
+  %host.p = getelementptr i8, ptr %e, i64 16
+  %host = load i64, ptr %host.p
+  %inside = sub i64 %a, %base
+  %end = add i64 %inside, %size
+  %fits = icmp ule i64 %end, %bytes
+  br i1 %fits, label %cache, label %outside
+cache:
+  %address.host = add i64 %host, %inside
+  %roomy = icmp uge i64 %bytes, %span
+  br i1 %roomy, label %fill, label %keep
+fill:
+  %last = sub i64 %bytes, %span
+  %shift = call i64 @llvm.cttz.i64(i64 %size, i1 true)
+  %limit = lshr i64 %last, %shift
+  store i64 %base, ptr %slot
+  %slot.limit = getelementptr i8, ptr %slot, i64 8
+  store i64 %limit, ptr %slot.limit
+  %slot.host = getelementptr i8, ptr %slot, i64 16
+  store i64 %host, ptr %slot.host
+  br label %keep
+keep:
+  %h = phi i64 [ %shared.host, %to.shared ], [ %local.host, %to.local ], [ %address.host, %cache ], [ %address.host, %fill ]
+  %h.p = getelementptr i64, ptr %hosts, i32 %lane
+  store i64 %h, ptr %h.p
+  br label %next
+next:
+  br label %lanes
+misaligned:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${MISALIGNED}, i64 %access, i32 %bit, i64 %a)
+  ret i1 false
+outside:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${OUT_OF_BOUNDS}, i64 %access, i32 %bit, i64 %a)
+  ret i1 false
+good:
+  ret i1 true
+}
+
+define internal i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %access, ptr %hosts, i64 %bytes) noinline cold {
+entry:
+  %shared = call i64 @get(ptr %ctx, i64 ${shared})
+  %low.bits = sub i64 %size, 1
+  br label %lanes
+lanes:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %keep ]
+  %none = icmp eq i32 %left, 0
+  br i1 %none, label %good, label %one
+one:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %a.p = getelementptr i64, ptr %addresses, i32 %lane
+  %a = load i64, ptr %a.p
+  %bit = shl i32 1, %lane
+  %crooked = and i64 %a, %low.bits
+  %is.crooked = icmp ne i64 %crooked, 0
+  br i1 %is.crooked, label %misaligned, label %bounds
+bounds:
+  %small = icmp ult i64 %a, %bytes
+  %end = add i64 %a, %size
+  %fits = icmp ule i64 %end, %bytes
+  %both = and i1 %small, %fits
+  br i1 %both, label %keep, label %outside
+keep:
+  %h = add i64 %shared, %a
+  %h.p = getelementptr i64, ptr %hosts, i32 %lane
+  store i64 %h, ptr %h.p
+  br label %lanes
+misaligned:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${MISALIGNED}, i64 %access, i32 %bit, i64 %a)
+  ret i1 false
+outside:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${OUT_OF_BOUNDS}, i64 %access, i32 %bit, i64 %a)
+  ret i1 false
+good:
+  ret i1 true
+}
+
+; A row of 32-bit values base + stride * lane, widened to 64 bits for its active lanes.
+define internal i64 @sim_widen(ptr %ctx, i32 %warp, i32 %base, i32 %mask, i32 %stride, i1 %signed, i64 %access) noinline cold {
+  %none = icmp eq i32 %mask, 0
+  br i1 %none, label %nobody, label %some
+nobody:
+  ret i64 0
+some:
+  %first = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
+  %zeros = call i32 @llvm.ctlz.i32(i32 %mask, i1 true)
+  %last = sub i32 31, %zeros
+  %first.step = mul i32 %first, %stride
+  %last.step = mul i32 %last, %stride
+  %a = add i32 %base, %first.step
+  %z = add i32 %base, %last.step
+  %a.s = sext i32 %a to i64
+  %a.u = zext i32 %a to i64
+  %a.w = select i1 %signed, i64 %a.s, i64 %a.u
+  %z.s = sext i32 %z to i64
+  %z.u = zext i32 %z to i64
+  %z.w = select i1 %signed, i64 %z.s, i64 %z.u
+  %fs = sext i32 %first.step to i64
+  %ls = sext i32 %last.step to i64
+  %start = sub i64 %a.w, %fs
+  %back = sub i64 %z.w, %ls
+  %same = icmp eq i64 %start, %back
+  br i1 %same, label %fine, label %wraps
+fine:
+  ret i64 %start
+wraps:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${INDEX_WRAPS}, i64 %access, i32 %mask, i64 %a.w)
+  ret i64 0
+}
+
+; One record: format, block, thread, bytes, then the bytes of the packed arguments.
+define internal void @sim_print(ptr %ctx, i32 %warp, i32 %lane, i64 %format, i64 %packed, i64 %local.size) noinline cold {
+  %used = call i64 @get(ptr %ctx, i64 ${printed_bytes})
+  %in.local = sub i64 %packed, ${LOCAL_WINDOW}
+  %is.local = icmp ult i64 %in.local, %local.size
+  %room = sub i64 %local.size, %in.local
+  %bytes = select i1 %is.local, i64 %room, i64 0
+  %padded.7 = add i64 %bytes, 7
+  %padded = and i64 %padded.7, -8
+  %record = add i64 %padded, 32
+  %end = add i64 %used, %record
+  call void @put(ptr %ctx, i64 ${printed_bytes}, i64 %end)
+  %limit = call i64 @get(ptr %ctx, i64 ${printed_limit})
+  %fits = icmp ule i64 %end, %limit
+  br i1 %fits, label %write, label %full
+full:
+  ret void
+write:
+  %buffer = call i64 @get(ptr %ctx, i64 ${printed})
+  %at.i = add i64 %buffer, %used
+  %at = inttoptr i64 %at.i to ptr
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %first = shl i32 %warp, 5
+  %thread = add i32 %first, %lane
+  %thread64 = zext i32 %thread to i64
+  call void @put(ptr %at, i64 0, i64 %format)
+  call void @put(ptr %at, i64 8, i64 %block)
+  call void @put(ptr %at, i64 16, i64 %thread64)
+  call void @put(ptr %at, i64 24, i64 %padded)
+  %local = call i64 @get(ptr %ctx, i64 ${local})
+  %mine = mul i64 %thread64, %local.size
+  %mine.i = add i64 %local, %mine
+  %from.i = add i64 %mine.i, %in.local
+  %from = inttoptr i64 %from.i to ptr
+  %to = getelementptr i8, ptr %at, i64 32
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  ret void
+}
+
+; A worker: take block after block until none is left; 0 when all went well.
+define i32 @run_blocks(ptr %ctx) {
+entry:
+  %counter.i = call i64 @get(ptr %ctx, i64 ${next_block})
+  %counter = inttoptr i64 %counter.i to ptr
+  %blocks = call i64 @get(ptr %ctx, i64 ${blocks})
+  %stop.i = call i64 @get(ptr %ctx, i64 ${stop})
+  %stop = inttoptr i64 %stop.i to ptr
+  %gx = call i64 @get(ptr %ctx, i64 ${grid_x})
+  %gy = call i64 @get(ptr %ctx, i64 ${grid_y})
+  %shared.i = call i64 @get(ptr %ctx, i64 ${shared})
+  %shared = inttoptr i64 %shared.i to ptr
+  %shared.size = load i64, ptr @shared_bytes
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %warps = load i32, ptr @warp_count
+  %warps64 = zext i32 %warps to i64
+  %state.bytes = mul i64 %warps64, 32
+  br label %take
+take:
+  %b = atomicrmw add ptr %counter, i64 1 monotonic
+  %more = icmp ult i64 %b, %blocks
+  %asked = load atomic i64, ptr %stop monotonic, align 8
+  %calm = icmp eq i64 %asked, 0
+  %go = and i1 %more, %calm
+  br i1 %go, label %start, label %finished
+finished:
+  ret i32 0
+start:
+  %x = urem i64 %b, %gx
+  %b2 = udiv i64 %b, %gx
+  %y = urem i64 %b2, %gy
+  %z = udiv i64 %b2, %gy
+  call void @put(ptr %ctx, i64 ${ctaid_x}, i64 %x)
+  call void @put(ptr %ctx, i64 ${ctaid_y}, i64 %y)
+  call void @put(ptr %ctx, i64 ${ctaid_z}, i64 %z)
+  call void @put(ptr %ctx, i64 ${block}, i64 %b)
+  ; What nothing wrote is NaN, or -1.
+  call void @llvm.memset.p0.i64(ptr %shared, i8 -1, i64 %shared.size, i1 false)
+  call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
+  br label %round
+round:
+  ; Every warp runs to its next barrier or to its end.
+  br label %each
+each:
+  %w = phi i32 [ 0, %round ], [ %w.next, %ran ]
+  %waiting = phi i32 [ 0, %round ], [ %waiting.next, %ran ]
+  %all = icmp ult i32 %w, %warps
+  br i1 %all, label %look, label %round.end
+look:
+  %w64 = zext i32 %w to i64
+  %off = mul i64 %w64, 32
+  %state = getelementptr i8, ptr %states, i64 %off
+  %resume = load i32, ptr %state
+  %left = icmp eq i32 %resume, -1
+  br i1 %left, label %ran, label %run
+run:
+  %result = call i32 @warp(ptr %ctx, i32 %w, i32 %resume)
+  store i32 %result, ptr %state
+  %failed = icmp eq i32 %result, -2
+  br i1 %failed, label %fault, label %count
+count:
+  %waits = icmp sgt i32 %result, 0
+  %one = zext i1 %waits to i32
+  br label %ran
+ran:
+  %add = phi i32 [ 0, %look ], [ %one, %count ]
+  %waiting.next = add i32 %waiting, %add
+  %w.next = add i32 %w, 1
+  br label %each
+round.end:
+  %again = icmp ne i32 %waiting, 0
+  br i1 %again, label %check, label %take
+check:
+  %asked.now = load atomic i64, ptr %stop monotonic, align 8
+  %go.on = icmp eq i64 %asked.now, 0
+  br i1 %go.on, label %round, label %fault
+fault:
+  store atomic i64 1, ptr %stop monotonic, align 8
+  ret i32 1
+}

@@ -1,0 +1,92 @@
+"""Special registers: thread and block indices, lane masks, clocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.llvm import Value, vector
+from gpulab.simt.shapes import lead_axis
+
+if TYPE_CHECKING:
+    from gpulab.simt.values import Values
+
+__all__ = ["read", "thread_indices"]
+
+
+def thread_indices(low: Values, first: str) -> None:
+    """`%tid` for the rows of this warp, or for its lanes where there are no rows."""
+    b = low.b
+    sizes = dict(zip("xyz", low.block_dim, strict=True))
+    lead = lead_axis(low.block_dim)
+    if low.analysis.width:
+        bases: dict[str, list[str]] = {axis: [] for axis in "xyz"}
+        for row in range(low.rows):
+            rest = b.value(f"add i32 {first}, {row * low.width}") if row else first
+            for axis in "xyz":
+                bases[axis].append(b.value(f"urem i32 {rest}, {sizes[axis]}"))
+                rest = b.value(f"udiv i32 {rest}, {sizes[axis]}")
+        if sizes[lead] == low.threads:  # one row of threads: the last warp runs past its end
+            bases[lead] = [
+                b.value(f"add i32 {first}, {row * low.width}") if row else first for row in range(low.rows)
+            ]
+        for axis in "xyz":
+            name = f"%tid.{axis}"
+            if sizes[axis] == 1:
+                low.specials[name] = Value("i32", "uniform", ("0",))
+            elif axis == lead:
+                low.specials[name] = Value("i32", "rows", tuple(bases[axis]), 1)
+            elif low.rows == 1:
+                low.specials[name] = Value("i32", "uniform", (bases[axis][0],))
+            else:
+                low.specials[name] = Value("i32", "rows", tuple(bases[axis]), 0)
+        lanes = tuple(str(row * low.width) for row in range(low.rows))
+        low.specials["%laneid"] = Value("i32", "rows", lanes, 1)
+        return
+    ty = vector("i32")
+    linear = b.value(f"add {ty} {b.splat('i32', first)}, {low.lane_vector}")
+    for axis in "xyz":
+        size = f"splat (i32 {sizes[axis]})"
+        index = b.value(f"urem {ty} {linear}, {size}")
+        linear = b.value(f"udiv {ty} {linear}, {size}")
+        low.specials[f"%tid.{axis}"] = Value("i32", "lanes", (index,))
+    low.specials["%laneid"] = Value("i32", "lanes", (low.lane_vector,))
+
+
+def read(low: Values, name: str) -> Value:
+    """The value of a special register."""
+    b = low.b
+    found = low.specials.get(name)
+    if found is not None:
+        return found
+    stem, _, axis = name[1:].partition(".")
+    if stem == "ntid":
+        return Value("i32", "uniform", (str(low.block_dim["xyz".index(axis)]),))
+    if stem in ("ctaid", "nctaid"):
+        wide = low.context(("ctaid_" if stem == "ctaid" else "grid_") + axis)
+        return Value("i32", "uniform", (b.value(f"trunc i64 {wide} to i32"),))
+    if stem == "warpid":
+        return Value("i32", "uniform", ("%warp",))
+    if stem == "nwarpid":
+        return Value("i32", "uniform", (str(low.warps),))
+    if stem in ("smid", "gridid", "nsmid"):
+        return Value("i32", "uniform", ("0",))
+    if stem == "WARP_SZ":
+        return Value("i32", "uniform", ("32",))
+    if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
+        now = b.call("llvm.readcyclecounter", "i64")
+        if stem in ("clock64", "globaltimer"):
+            return Value("i64", "uniform", (now,))
+        return Value("i32", "uniform", (b.value(f"trunc i64 {now} to i32"),))
+    if stem.startswith("lanemask"):
+        ty = vector("i32")
+        one = b.value(f"shl {ty} splat (i32 1), {low.lane_vector}")
+        below = b.value(f"sub {ty} {one}, splat (i32 1)")
+        through = b.value(f"or {ty} {one}, {below}")
+        invert = {"lanemask_ge": below, "lanemask_gt": through}
+        ref = {"lanemask_eq": one, "lanemask_lt": below, "lanemask_le": through}.get(stem)
+        ref = ref or b.value(f"xor {ty} {invert[stem]}, splat (i32 -1)")
+        return Value("i32", "lanes", (ref,))
+    if stem in ("dynamic_smem_size", "total_smem_size"):
+        return Value("i32", "uniform", (str(low.shared_bytes),))
+    raise UnsupportedInstruction(name, low.line, "a special register")
