@@ -1,0 +1,222 @@
+"""Device query: what a GPU is, as Lab 0 prints it; asked of CUDA, or read from the catalogue."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from gpulab.devices.base import Device
+from gpulab.devices.catalogue import GpuSpec, by_cuda_name, dram_gb_s, limits_of, peak_fp32_gflops
+from gpulab.devices.limits import Dims, Limits
+
+__all__ = ["DeviceProperties", "cuda_properties", "device_query", "spec_of"]
+
+# cudaDeviceGetAttribute's numbers (cudaDeviceAttr, CUDA Runtime API): what CuPy's table of
+# properties lacks. They are part of CUDA's binary interface and never change.
+_MAX_PITCH = 11
+_ASYNC_ENGINES = 40
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """Everything `gpulab device-query` shows. Sizes in bytes, clocks in MHz; names as in `GpuSpec`.
+
+    source: where the figures come from, in words; goes with every one of them.
+    clock_mhz: the highest clock of the cores.
+    driver_version, runtime_version: CUDA's, such as "13.0", with the driver's release where it is
+    known; None on the simulator.
+    dram_gb_s, peak_fp32_gflops: theoretical, by the formulas of `gpulab.devices.catalogue`.
+    """
+
+    name: str
+    kind: str
+    source: str
+    compute_capability: tuple[int, int]
+    memory_bytes: int
+    sms: int
+    cores: int
+    constant_bytes: int
+    shared_bytes_per_block: int
+    registers_per_block: int
+    warp_size: int
+    max_threads_per_block: int
+    max_block_dims: Dims
+    max_grid_dims: Dims
+    memory_pitch_bytes: int
+    texture_alignment_bytes: int
+    clock_mhz: float
+    concurrent_copy: bool
+    shared_bytes_per_block_optin: int
+    shared_bytes_per_sm: int
+    reserved_shared_bytes_per_block: int
+    registers_per_sm: int
+    max_threads_per_sm: int
+    max_blocks_per_sm: int
+    l2_bytes: int
+    memory_clock_mhz: float
+    memory_bus_bits: int
+    ecc: bool
+    driver_version: str | None
+    runtime_version: str | None
+    dram_gb_s: float
+    peak_fp32_gflops: float
+
+    def rows(self) -> list[tuple[str, str]]:
+        """(label, value) in the order of Lab 0's listing, then what newer GPUs add."""
+        major, minor = self.compute_capability
+        return [
+            ("Major revision number", str(major)),
+            ("Minor revision number", str(minor)),
+            ("Total amount of global memory", f"{self.memory_bytes} bytes"),
+            ("Number of multiprocessors", str(self.sms)),
+            ("Number of cores", str(self.cores)),
+            ("Total amount of constant memory", f"{self.constant_bytes} bytes"),
+            ("Total amount of shared memory per block", f"{self.shared_bytes_per_block} bytes"),
+            ("Total number of registers available per block", str(self.registers_per_block)),
+            ("Warp size", str(self.warp_size)),
+            ("Maximum number of threads per block", str(self.max_threads_per_block)),
+            ("Maximum sizes of each dimension of a block", _times(self.max_block_dims)),
+            ("Maximum sizes of each dimension of a grid", _times(self.max_grid_dims)),
+            ("Maximum memory pitch", f"{self.memory_pitch_bytes} bytes"),
+            ("Texture alignment", f"{self.texture_alignment_bytes} bytes"),
+            ("Clock rate", f"{self.clock_mhz / 1e3:.2f} GHz"),
+            ("Concurrent copy and execution", _yes(self.concurrent_copy)),
+            ("Shared memory per block, opt-in", f"{self.shared_bytes_per_block_optin} bytes"),
+            ("Shared memory per multiprocessor", f"{self.shared_bytes_per_sm} bytes"),
+            ("Registers per multiprocessor", str(self.registers_per_sm)),
+            ("Maximum number of threads per multiprocessor", str(self.max_threads_per_sm)),
+            ("Maximum number of blocks per multiprocessor", str(self.max_blocks_per_sm)),
+            ("L2 cache", f"{self.l2_bytes} bytes" if self.l2_bytes else "none"),
+            ("Memory clock rate", f"{self.memory_clock_mhz:.0f} MHz"),
+            ("Memory bus width", f"{self.memory_bus_bits} bits"),
+            ("ECC", _yes(self.ecc)),
+            ("CUDA driver version", self.driver_version or "none (simulator)"),
+            ("CUDA runtime version", self.runtime_version or "none (simulator)"),
+            ("Theoretical memory bandwidth", f"{self.dram_gb_s:.1f} GB/s"),
+            ("Theoretical fp32 peak", f"{self.peak_fp32_gflops:.1f} GFLOPS"),
+        ]
+
+    def lines(self) -> list[str]:
+        """The listing: device and source, the rows as aligned columns, and `Test PASSED`."""
+        rows = self.rows()
+        width = max(len(label) for label, _ in rows) + 1
+        listing = [f"{label + ':':<{width}}  {value}" for label, value in rows]
+        return [f"Device: {self.name}", f"Figures: {self.source}", "", *listing, "", "Test PASSED"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The properties as plain data, for JSON."""
+        return asdict(self)
+
+
+def device_query(device: Device) -> DeviceProperties:
+    """The properties of a device: CUDA's own report, or the catalogue's figures for the simulator.
+
+    Raises `LaunchError` when the CUDA context was lost.
+    """
+    if device.kind == "cuda":
+        properties: DeviceProperties = device.properties()  # type: ignore[attr-defined]
+        return properties
+    spec: GpuSpec = device.spec
+    published = {f.name: getattr(spec, f.name) for f in fields(DeviceProperties) if hasattr(spec, f.name)}
+    return DeviceProperties(
+        **published
+        | {
+            "name": device.name,
+            "kind": device.kind,
+            "source": f"published, the data sheet of the {spec.name} that the simulator models",
+            "clock_mhz": spec.boost_clock_mhz,
+            "driver_version": None,
+            "runtime_version": None,
+        }
+    )
+
+
+def cuda_properties(runtime: Any, index: int) -> DeviceProperties:
+    """What CUDA reports of GPU `index`. runtime: `cupy.cuda.runtime` (CuPy 13 and later)."""
+    told = runtime.getDeviceProperties(index)
+    name = told["name"].decode() if isinstance(told["name"], bytes) else str(told["name"])
+    limits, _ = limits_of(told["major"], told["minor"])
+    clock, memory_clock = told["clockRate"] / 1e3, told["memoryClockRate"] / 1e3  # CUDA gives kHz
+    cores = told["multiProcessorCount"] * limits.cores_per_sm
+    driver, release = _version(runtime.driverGetVersion()), _driver_release()
+    return DeviceProperties(
+        name=name,
+        kind="cuda",
+        source="reported by the CUDA driver; theoretical figures computed from them",
+        compute_capability=(told["major"], told["minor"]),
+        memory_bytes=told["totalGlobalMem"],
+        sms=told["multiProcessorCount"],
+        cores=cores,
+        constant_bytes=told["totalConstMem"],
+        shared_bytes_per_block=told["sharedMemPerBlock"],
+        shared_bytes_per_block_optin=told["sharedMemPerBlockOptin"],
+        shared_bytes_per_sm=told["sharedMemPerMultiprocessor"],
+        reserved_shared_bytes_per_block=told["reservedSharedMemPerBlock"],
+        registers_per_block=told["regsPerBlock"],
+        registers_per_sm=told["regsPerMultiprocessor"],
+        warp_size=told["warpSize"],
+        max_threads_per_block=told["maxThreadsPerBlock"],
+        max_threads_per_sm=told["maxThreadsPerMultiProcessor"],
+        max_blocks_per_sm=told["maxBlocksPerMultiProcessor"],
+        max_block_dims=tuple(told["maxThreadsDim"]),
+        max_grid_dims=tuple(told["maxGridSize"]),
+        memory_pitch_bytes=runtime.deviceGetAttribute(_MAX_PITCH, index),
+        texture_alignment_bytes=told["textureAlignment"],
+        clock_mhz=clock,
+        concurrent_copy=runtime.deviceGetAttribute(_ASYNC_ENGINES, index) > 0,
+        l2_bytes=told["l2CacheSize"],
+        memory_clock_mhz=memory_clock,
+        memory_bus_bits=told["memoryBusWidth"],
+        ecc=bool(told["ECCEnabled"]),
+        driver_version=f"{driver} (release {release})" if release else driver,
+        runtime_version=_version(runtime.runtimeGetVersion()),
+        dram_gb_s=dram_gb_s(memory_clock, told["memoryBusWidth"]),
+        peak_fp32_gflops=peak_fp32_gflops(cores, clock),
+    )
+
+
+def spec_of(properties: DeviceProperties) -> GpuSpec:
+    """The `GpuSpec` of a real GPU: the catalogue's when CUDA's name and SMs agree with it, else its own.
+
+    The second one takes from the catalogue only what CUDA does not report, from the GPU's compute
+    capability or the nearest earlier one; it is never calibrated.
+    """
+    known = by_cuda_name(properties.name)
+    if known is not None and known.sms == properties.sms:
+        return known
+    limits, sources = limits_of(*properties.compute_capability)
+    told = {f.name: getattr(properties, f.name) for f in fields(GpuSpec) if hasattr(properties, f.name)}
+    from_limits = {f.name: getattr(limits, f.name) for f in fields(Limits)}
+    values = {name: value for name, value in (from_limits | told).items() if name != "sources"}
+    return GpuSpec(
+        **values,
+        key="",
+        cuda_names=(properties.name,),
+        boost_clock_mhz=properties.clock_mhz,
+        sources={**sources, **dict.fromkeys([*told, "boost_clock_mhz"], properties.source)},
+    )
+
+
+def _version(number: int) -> str:
+    """CUDA's 13010 as "13.1"."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _driver_release() -> str:
+    """The driver's release, such as "580.65.06", where Linux shows it; else ""."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return ""
+    found = re.search(r"\b\d{3}\.\d+(\.\d+)?\b", text)
+    return found.group() if found else ""
+
+
+def _times(dims: Dims) -> str:
+    return " x ".join(str(size) for size in dims)
+
+
+def _yes(value: bool) -> str:
+    return "Yes" if value else "No"

@@ -1,0 +1,199 @@
+"""The simulator as a device: arrays, kernels, and faults in the student's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.compiler import compile_program, ptx_program
+from gpulab.compiler.program import Program
+from gpulab.devices.arguments import convert
+from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.catalogue import gpu
+from gpulab.devices.launch import check_launch, dim3
+from gpulab.devices.simulated_faults import explain
+from gpulab.errors import LaunchError, UsageError
+from gpulab.simt.allocation import Allocation, Memory
+from gpulab.simt.layout import DEFAULT_BUDGET
+
+__all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel"]
+
+MEMORY_BYTES = 8 << 30  # what arrays may take together, on the host
+
+
+class SimulatedArray:
+    """An array on the simulated device: copy it with `dev.asnumpy`; kernels take it as a pointer."""
+
+    def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.size = prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+        self.memory = memory
+        self.allocation: Allocation = memory.allocate(self.nbytes)
+        memory.release_with(self, self.allocation.address)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def view(self) -> npt.NDArray[Any]:
+        """The device's own memory, as the host sees it."""
+        assert self.allocation.host is not None
+        return self.allocation.host.view(self.dtype).reshape(self.shape)
+
+    def get(self) -> npt.NDArray[Any]:
+        """A copy on the host, as CuPy's `get`."""
+        return self.view().copy()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.shape)) or "scalar"
+        return f"<SimulatedArray {shape} {self.dtype} at {self.allocation.address:#x}>"
+
+
+class SimulatedKernel(Kernel):
+    """A kernel on the simulator. Native code is made on the first launch with each block shape.
+
+    printed: what `printf` wrote in the last launch.
+    """
+
+    def __init__(self, device: SimulatedDevice, program: Program, name: str) -> None:
+        from gpulab.simt.ptx import parse
+
+        self.device, self.program, self.name = device, program, name
+        self.printed = ""
+        self.module = parse(program.ptx)
+        self.entry = program.entries.get(name, name)
+        self._symbols: dict[str, Allocation] = {}
+        self._native: dict[Any, Any] = {}
+        self._place_globals()
+
+    def _place_globals(self) -> None:
+        for variable in self.module.variables.values():
+            if variable.space in ("global", "const"):
+                found = self.device.memory.allocate(max(variable.size, 1))
+                assert found.host is not None
+                found.host[:] = 0
+                if variable.initial is not None:
+                    found.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
+                self._symbols[variable.name] = found
+                self.device.memory.release_with(self, found.address)
+        for variable in self.module.variables.values():
+            for offset, symbol, addend in variable.references:
+                target = self._symbols.get(symbol)
+                if target is not None:
+                    host = self._symbols[variable.name].host
+                    assert host is not None
+                    host[offset : offset + 8].view(np.int64)[0] = target.address + addend
+
+    def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
+        from gpulab.simt.launch import launch
+        from gpulab.simt.native import Specialisation, compile_kernel, static_shared
+        from gpulab.simt.printing import format_record
+
+        grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
+        # Registers are the real GPU's concern; the simulator has as many as a kernel asks for.
+        check_launch(self.device.spec, self.name, self.resources, grid3, block3, shared_mem)
+        values = convert(
+            self.program.signatures[self.name],
+            args,
+            accepts=lambda a: isinstance(a, SimulatedArray) and a.memory is self.device.memory,
+            device=self.device.name,
+        )
+        _, static = static_shared(self.module, self.entry)
+        key = Specialisation(block3, static + shared_mem)
+        native = self._native.get(key)
+        if native is None:
+            native = self._native[key] = compile_kernel(self.module, self.entry, key)
+        symbols = [self._symbols[name].address for name in native.symbols]
+        prints = "vprintf" in self.module.functions
+        self.printed = ""
+        outcome = launch(
+            native, self.device.memory, grid3, block3, self._pack(values), symbols, key.shared_bytes, prints,
+            self.device.budget,
+        )  # fmt: skip
+        memory = self.device.memory
+        self.printed = "".join(
+            format_record(memory.text_at(r.format), r.arguments, memory.text_at) for r in outcome.printed
+        )
+        if outcome.print_lost:
+            self.printed += "\n(printf wrote more than its buffer holds; the rest is lost)\n"
+        if outcome.fault is not None:
+            names = [p.name for p in self.program.signatures[self.name]]
+            raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), self.device.budget)
+
+    def _pack(self, values: list[Any]) -> bytes:
+        """The parameter buffer: each parameter at its own alignment, arrays as their address."""
+        data = bytearray()
+        for param, value in zip(self.module.functions[self.entry].params, values, strict=True):
+            data.extend(b"\0" * (-len(data) % param.align))
+            if isinstance(value, SimulatedArray):
+                data.extend(value.allocation.address.to_bytes(8, "little"))
+            else:
+                data.extend(np.asarray(value).tobytes())
+        return bytes(data)
+
+
+class SimulatedDevice(Device):
+    """The simulator, with the limits of one GPU of the catalogue.
+
+    budget: instructions a warp may execute before it counts as never ending.
+    """
+
+    kind = "sim"
+
+    def __init__(self, gpu_name: str) -> None:
+        self.spec = gpu(gpu_name)
+        self.name = f"simulator ({self.spec.name})"
+        self.memory = Memory(MEMORY_BYTES)
+        self.budget = DEFAULT_BUDGET
+
+    def __repr__(self) -> str:
+        return f"<SimulatedDevice {self.spec.key}>"
+
+    def asarray(self, host: npt.ArrayLike) -> SimulatedArray:
+        if isinstance(host, SimulatedArray):
+            return host
+        source = np.asarray(host)
+        if source.dtype.hasobject:
+            raise UsageError("an array of Python objects has no form on a device; give numbers.")
+        found = SimulatedArray(self.memory, source.shape, source.dtype)
+        found.view()[...] = source
+        return found
+
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
+        sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        if any(s < 0 for s in sizes):
+            raise UsageError(f"an array's sizes cannot be negative; {sizes} was asked for.")
+        return SimulatedArray(self.memory, tuple(int(s) for s in sizes), np.dtype(dtype))
+
+    def asnumpy(self, array: SimulatedArray) -> npt.NDArray[Any]:
+        if isinstance(array, np.ndarray):
+            return array
+        if not isinstance(array, SimulatedArray):
+            raise LaunchError(f"this is not an array of {self.name}: {type(array).__name__}.")
+        return array.get()
+
+    def synchronize(self) -> None:
+        """Launches on the simulator have ended when they return."""
+
+    def compile(
+        self,
+        source: str,
+        name: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+    ) -> SimulatedKernel:
+        arch = max(75, self.spec.arch)  # NVRTC's oldest; older GPUs are modelled, not compiled for
+        program = compile_program(source, arch=arch, defines=defines, options=options)
+        return SimulatedKernel(self, program, program.pick(name))
+
+    def load_ptx(self, text: str, name: str | None = None) -> SimulatedKernel:
+        program = ptx_program(text)
+        return SimulatedKernel(self, program, program.pick(name))

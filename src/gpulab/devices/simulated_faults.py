@@ -1,0 +1,110 @@
+"""A fault of the simulator as an error in the student's words, with its finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpulab.errors import LaunchError, MemoryFault
+from gpulab.finding import Finding
+from gpulab.simt import layout
+from gpulab.simt.allocation import Memory
+from gpulab.simt.launch import Fault
+
+__all__ = ["explain"]
+
+
+def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: int) -> LaunchError:
+    """The error to raise for a fault: `MemoryFault` for accesses, `LaunchError` for the rest."""
+    who = f"thread {_index(fault.thread)} of block {_index(fault.block)}"
+    tool, kind, text = "memcheck", fault.kind, ""
+    if fault.kind in ("out_of_bounds", "misaligned"):
+        kind = _access_kind(fault)
+        text = f"{who} {_access(fault, memory, arguments)}"
+    elif fault.kind == "index_wraps":
+        kind = "index_wraps"
+        text = (
+            f"{who} and its neighbours compute an index that wraps around the range of 32 bits "
+            f"(here {fault.address & 0xFFFFFFFF}): an unsigned index went below 0, or an int is too large."
+        )
+    elif fault.kind == "budget":
+        tool, kind = "synccheck", "never_ends"
+        text = (
+            f"{who} does not come to an end: its warp was stopped in this loop after {budget:,} instructions."
+        )
+    elif fault.kind == "divergent_barrier":
+        tool, kind = "synccheck", "divergent_barrier"
+        text = (
+            f"{who} does not reach this __syncthreads() while other threads of its warp wait there; "
+            "every thread of the block must come to it, so it cannot stand in a branch that only some take."
+        )
+    elif fault.kind == "assert":
+        kind = "assert"
+        text = f"{who}: the assertion `{memory.text_at(fault.address)}` does not hold."
+    else:
+        kind = "trap"
+        text = f"{who} executes a trap instruction."
+    finding = Finding(tool, kind, fault.access.line, fault.block, fault.thread, text)
+    error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned", "index_wraps") else LaunchError
+    return error(str(finding), [finding])
+
+
+def _index(index: tuple[int, int, int]) -> str:
+    x, y, z = index
+    return f"({x},{y},{z})" if z else f"({x},{y})"
+
+
+def _access_kind(fault: Fault) -> str:
+    if fault.kind == "misaligned":
+        return "misaligned"
+    return {"reads": "out_of_bounds_read", "writes": "out_of_bounds_write"}.get(
+        fault.access.action, "out_of_bounds_atomic"
+    )
+
+
+def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
+    """`reads A0[-1]: 4 bytes before A0 (65x47x9 floats)`."""
+    action, size, address = fault.access.action, fault.access.size, fault.address
+    if fault.access.space == "shared" or 0 <= address - layout.SHARED_WINDOW < layout.WINDOW_BYTES:
+        offset = address - layout.SHARED_WINDOW if address >= layout.SHARED_WINDOW else address
+        offset = offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
+        offset = offset - (1 << 64) if offset >= 1 << 63 else offset
+        if fault.kind == "misaligned":
+            return (
+                f"{action} {size} bytes of shared memory at byte {offset}, which is not a multiple of {size}."
+            )
+        return f"{action} shared memory at byte {offset}, outside the block's shared arrays."
+    if fault.access.space == "local" or 0 <= address - layout.LOCAL_WINDOW < layout.WINDOW_BYTES:
+        return f"{action} outside a local array of its own (byte {address & 0xFFFFFFFF})."
+    if fault.kind == "misaligned":
+        return f"{action} {size} bytes at address {address:#x}, which is not a multiple of {size}{_inside(address, arguments)}."
+    if address < 1 << 16:
+        return f"{action} through a null pointer (address {address:#x})."
+    if memory.was_freed(address):
+        return f"{action} an array that was freed (address {address:#x})."
+    near = memory.nearest(address)
+    named = [
+        (name, a) for name, a in arguments.items()
+        if near is not None and hasattr(a, "allocation") and a.allocation.address == near.address
+    ]  # fmt: skip
+    if near is None or not named:
+        return f"{action} address {address:#x}, which belongs to no array."
+    name, array = named[0]
+    item = array.dtype.itemsize
+    index, rest = divmod(address - near.address, item)
+    place = f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
+    if address < near.address:
+        distance = f"{near.address - address} bytes before"
+    else:
+        past = address - (near.address + near.size)
+        distance = f"{past} bytes past the end of" if past > 0 else "right past the end of" if past == 0 else "across the end of"
+    shape = " x ".join(str(n) for n in array.shape) or "1"
+    return f"{action} {place}: {distance} {name} (shape {shape}, {array.dtype}: {array.size} elements)."
+
+
+def _inside(address: int, arguments: Mapping[str, Any]) -> str:
+    for name, array in arguments.items():
+        found = getattr(array, "allocation", None)
+        if found is not None and 0 <= address - found.address < found.size:
+            return f" ({name}, byte {address - found.address})"
+    return ""

@@ -1,0 +1,189 @@
+"""The CUDA device, with a stand-in for CuPy: what reaches CUDA, and what its errors become."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from gpulab.compiler.program import Parameter, Program, Resources
+from gpulab.devices import cuda, cuda_context, open_device
+from gpulab.devices.catalogue import gpu
+from gpulab.devices.query import device_query
+from gpulab.errors import LaunchError, MemoryFault, UsageError
+from tests.devices.fake_cupy import H200, CudaError, FakeCupy, OutOfMemoryError
+
+SIGNATURE = (Parameter("fac", "float", 4), Parameter("A0", "pointer", 8), Parameter("n", "int", 4))
+PROGRAM = Program(
+    source="",
+    ptx="",
+    arch=90,
+    cubin=b"machine code",
+    resources={"k": Resources(registers=16, shared_bytes=1024)},
+    signatures={"k": SIGNATURE},
+)
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """One H200 that answers, and a compiler that always makes PROGRAM."""
+    fake = FakeCupy()
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(cuda_context, "has_driver", lambda: True)
+    monkeypatch.setattr(cuda_context, "_answered", [])
+    monkeypatch.setattr(cuda, "_opened", {})
+    monkeypatch.setattr(cuda, "compile_program", lambda *args, **kwargs: PROGRAM)
+    monkeypatch.setattr(
+        cuda, "ptx_program", lambda text: Program(source="", ptx=text, arch=90, signatures={"k": SIGNATURE})
+    )
+    return fake
+
+
+@pytest.fixture
+def device(cupy):
+    return open_device()
+
+
+def launches(cupy):
+    return [call for call in cupy.calls if call[0] == "launch"]
+
+
+def test_a_gpu_that_answers_is_the_default_device(device):
+    assert (device.kind, device.name) == ("cuda", "NVIDIA H200")
+
+
+def test_a_gpu_of_the_catalogue_has_its_data_sheet(device):
+    assert device.spec is gpu("h200")
+
+
+def test_a_gpu_that_is_not_in_the_catalogue_has_what_cuda_reports(cupy, monkeypatch):
+    other = {**H200, "name": b"NVIDIA GB999", "major": 10, "multiProcessorCount": 148, "totalConstMem": 1}
+    monkeypatch.setitem(sys.modules, "cupy", FakeCupy(properties=other))
+    spec = open_device("cuda").spec
+    assert (spec.sms, spec.arch, spec.constant_bytes, spec.calibrated) == (148, 100, 1, False)
+
+
+def test_a_launch_waits_for_its_end(cupy, device):
+    kernel = device.compile("…")
+    kernel(2, (32, 8), (0.5, device.zeros(4), 4))
+    _, name, grid, block, (fac, array, n), shared = launches(cupy)[0]
+    assert (name, grid, block, shared) == ("k", (2, 1, 1), (32, 8, 1), 0)
+    assert (type(fac), type(array), type(n)) == (np.float32, cupy.ndarray, np.int32)
+    assert cupy.calls[-1] == "wait"
+
+
+def test_the_machine_code_is_what_is_loaded(cupy, device):
+    device.compile("…")
+    assert ("load", b"machine code") in cupy.calls
+
+
+def test_ptx_goes_to_the_drivers_assembler_which_says_what_it_took(cupy, device):
+    kernel = device.load_ptx("ptx")
+    assert ("load", b"ptx\0") in cupy.calls
+    assert kernel.resources == Resources(registers=20, shared_bytes=64, constant_bytes=32)
+
+
+def test_more_than_48_kib_of_shared_memory_is_opted_in_to_once(cupy, device):
+    kernel = device.compile("…")
+    for shared_mem in (48 * 1024, 48 * 1024, 1024):
+        kernel(1, 1, (1, device.zeros(4), 4), shared_mem)
+    assert [call for call in cupy.calls if call[0] == "allow"] == [("allow", 8, 48 * 1024)]
+
+
+def test_a_launch_beyond_the_limits_never_reaches_cuda(cupy, device):
+    with pytest.raises(LaunchError, match="2048 threads"):
+        device.compile("…")(1, (64, 32), (1, device.zeros(4), 4))
+    assert not launches(cupy)
+
+
+def test_a_host_array_never_reaches_cuda(cupy, device):
+    with pytest.raises(LaunchError, match=r"argument 2 \(`A0`\) is a NumPy array"):
+        device.compile("…")(1, 1, (1, np.zeros(4), 4))
+    assert not launches(cupy)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (700, MemoryFault, "illegal_address"),
+        (716, MemoryFault, "misaligned_address"),
+        (710, LaunchError, "assert"),
+        (719, LaunchError, "launch_failure"),
+        (702, LaunchError, "launch_timeout"),
+    ],
+)
+def test_an_error_that_ends_the_context_says_what_happened_and_what_to_do(cupy, device, status, error, kind):
+    kernel, array = device.compile("…"), device.zeros(4)
+    cupy.fail_next = CudaError(status, "cudaErrorSomething: words")
+    words = "`k`: .*\n.*simulator.*\n.*restart the notebook's Python kernel"
+    with pytest.raises(LaunchError, match=words) as caught:
+        kernel(1, 1, (1, array, 4))
+    assert type(caught.value) is error
+    assert [finding.kind for finding in caught.value.findings] == [kind]
+
+
+USES = {
+    "launch": lambda device, kernel, array: kernel(1, 1, (1, array, 4)),
+    "compile": lambda device, kernel, array: device.compile("…"),
+    "load_ptx": lambda device, kernel, array: device.load_ptx("ptx"),
+    "zeros": lambda device, kernel, array: device.zeros(4),
+    "empty": lambda device, kernel, array: device.empty(4),
+    "asnumpy": lambda device, kernel, array: device.asnumpy(array),
+    "synchronize": lambda device, kernel, array: device.synchronize(),
+    "query": lambda device, kernel, array: device_query(device),
+    "open it again": lambda device, kernel, array: open_device().synchronize(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_later_use_says_in_one_line_that_the_gpu_was_lost(cupy, device, use):
+    kernel, array = device.compile("…"), device.zeros(4)
+    cupy.fail_next = CudaError(700, "cudaErrorIllegalAddress: words")
+    with pytest.raises(MemoryFault):
+        kernel(1, 1, (1, array, 4))
+    with pytest.raises(LaunchError, match=r"\ANVIDIA H200 was lost earlier \(`k`: .*restart[^\n]*\Z"):
+        USES[use](device, kernel, array)
+
+
+def test_after_an_error_that_leaves_the_context_the_gpu_goes_on(cupy, device):
+    cupy.fail_next = CudaError(701, "cudaErrorLaunchOutOfResources: words")
+    with pytest.raises(LaunchError, match="fewer threads per block"):
+        device.compile("…")(1, 1, (1, device.zeros(4), 4))
+    cupy.fail_next = None
+    device.synchronize()
+
+
+def test_too_little_memory_is_said_in_words(cupy, device, monkeypatch):
+    def full(*args):
+        raise OutOfMemoryError("Out of memory allocating 9 bytes")
+
+    monkeypatch.setattr(cupy, "empty", full)
+    with pytest.raises(UsageError, match="not enough free memory"):
+        device.empty(9)
+
+
+def test_kernels_that_are_timed_are_waited_for_after_the_second_event(cupy, device):
+    kernel, array = device.compile("…"), device.zeros(4)
+    cupy.calls.clear()
+    assert device.time(lambda: kernel(1, 1, (1, array, 4))) == 1.5
+    assert [call if isinstance(call, str) else call[0] for call in cupy.calls] == [
+        "wait",
+        "event",
+        "launch",
+        "event",
+        "wait",
+    ]
+
+
+def test_the_query_is_what_cuda_reports(device):
+    rows = dict(device_query(device).rows())
+    assert rows["Number of cores"] == "16896"
+    assert rows["CUDA driver version"].startswith("13.0")
+    assert rows["CUDA runtime version"] == "12.9"
+    assert rows["Theoretical memory bandwidth"] == "4916.7 GB/s"
+
+
+def test_a_gpu_that_is_not_there_is_told_which_are(cupy):
+    with pytest.raises(UsageError, match="no cuda:3 here; there is: cuda:0"):
+        open_device("cuda:3")
