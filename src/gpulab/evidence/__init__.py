@@ -1,0 +1,1 @@
+"""evidence: everything that can be said about a launch, as values; nothing here draws."""

@@ -1,0 +1,147 @@
+"""The verdict on one kernel cell: the same for the notebook, the terminal and the grader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpulab import registry
+from gpulab.cell import Cell
+from gpulab.compiler.program import Resources
+from gpulab.devices.base import Device, Kernel
+from gpulab.errors import CompileError, UsageError
+from gpulab.evidence.geometry import check_block, defines, launch_geometry
+from gpulab.evidence.verify import Progress, Verdict, signature_reason, verify
+from gpulab.finding import Finding
+from gpulab.problems import Problem, Shape, problem
+
+__all__ = ["CheckResult", "check_cell", "compile_cell"]
+
+# The assembler's own words, and the compile room's for them.
+TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the most")
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What is known of a cell after it was compiled and run.
+
+    correct: whether the values are right; True for a cell of no problem, where there is nothing to
+    compare (`verdict` is None then).
+    technique: whether the kernel makes the change its step asks for; None, since nothing measures it yet.
+    reasons: sentences for the person who wrote the kernel; empty when it is correct.
+    kernel: to run it again; None where it was checked in another process.
+    """
+
+    correct: bool
+    verdict: Verdict | None
+    resources: Resources
+    technique: dict[str, Any] | None
+    reasons: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    warnings: tuple[str, ...] = ()
+    kernel: Kernel | None = None
+
+    @property
+    def printed(self) -> str:
+        """What the kernel's printf wrote while it was checked."""
+        return self.verdict.printed if self.verdict else ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data for JSON, without pictures."""
+        return {
+            "correct": self.correct,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "technique": self.technique,
+            "reasons": list(self.reasons),
+            "resources": {name: getattr(self.resources, name) for name in Resources.__dataclass_fields__},
+            "shapes": [result.as_dict() for result in self.verdict.results] if self.verdict else [],
+            "warnings": list(self.warnings),
+            "printed": self.printed,
+            "seed": self.verdict.seed if self.verdict else None,
+        }
+
+
+def compile_cell(cell: Cell, device: Device) -> Kernel:
+    """Compile a cell's kernel for a device, with its block and tile as macros, and keep it by its name.
+
+    Raises `CompileError`, or `UsageError` for a block or an amount of shared memory that no launch can
+    have, and for a text without the kernel that the header names.
+    """
+    header = cell.header
+    macros = None
+    if header.block is not None:
+        check_block(header.block, device.spec)
+        macros = defines(header.block, header.tile or (1, 1, 1))
+    name = None
+    if header.problem is not None and header.variant is not None:
+        name = problem(header.problem).kernel_name(header.variant)
+    registry.keep_cell(cell)
+    try:
+        kernel = device.compile(cell.source, name, macros)
+    except CompileError as error:
+        # Not a fault in the text but in what it asks of the GPU, as a block of too many threads is.
+        asked = next((d for d in error.diagnostics if TOO_MUCH_SHARED.search(d.message)), None)
+        if asked is not None:
+            raise UsageError(f"line {asked.line}: {asked.message}" if asked.line else asked.message) from None
+        raise
+    shared, most = kernel.resources.shared_bytes, device.spec.shared_bytes_per_block
+    if shared > most:
+        raise UsageError(
+            f"the kernel declares {shared:,} bytes of shared memory; the most that can be declared is "
+            f"{most:,} ({most // 1024} KB) per block of the {device.spec.name}."
+        )
+    registry.keep(header.name, kernel)
+    return kernel
+
+
+def check_cell(
+    cell: Cell,
+    device: Device,
+    shapes: Sequence[Shape] | None = None,
+    progress: Progress | None = None,
+    seed: int | None = None,
+) -> CheckResult:
+    """Compile a cell and, when it belongs to a problem, verify its values on the device.
+
+    shapes: sizes in place of the problem's own. progress: called with (steps done, steps, what is next).
+
+    Raises what `compile_cell` raises, `UsageError` for a shape that cannot be, and
+    `UnsupportedInstruction` for a kernel the simulator cannot run. A kernel that faults raises nothing:
+    the result says so.
+    """
+    header = cell.header
+    known: Problem | None = problem(header.problem) if header.problem else None
+    if known and shapes is not None and header.block and header.tile:
+        for shape in shapes:  # before the compiler runs: a size that cannot be is known at once
+            launch_geometry(known, shape, header.block, header.tile, device.spec)
+    kernel = compile_cell(cell, device)
+    warnings = kernel.program.warnings
+    if known is None or header.variant is None or header.block is None or header.tile is None:
+        return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
+    reason = signature_reason(kernel, known, header.variant)
+    if reason:
+        verdict = Verdict(False, known.name, header.variant, reasons=(reason,))
+    else:
+        verdict = verify(
+            kernel,
+            known,
+            header.block,
+            header.tile,
+            device=device,
+            variant=header.variant,
+            shapes=shapes,
+            seed=seed,
+            progress=progress,
+        )
+    return CheckResult(
+        verdict.correct,
+        verdict,
+        kernel.resources,
+        None,
+        verdict.reasons,
+        verdict.findings,
+        warnings,
+        kernel,
+    )

@@ -1,0 +1,161 @@
+"""The matrix product of lab 2: column-major, from the slow index order to tiles in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import lcm
+from types import MappingProxyType
+
+import numpy as np
+
+from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma
+
+__all__ = ["Matmul"]
+
+_LADDER = (
+    Variant("Ks", "the slow order: the threads of a warp run along j", block=(1, 32, 1)),
+    Variant("K1", "the threads of a warp run along i, so that b is read coalesced", "Ks"),
+    Variant("K2", "a strip of c waits in shared memory", "K1"),
+    Variant("K3", "every thread computes several values along i", "K2"),
+    Variant("K4", "every thread computes several values along j, from one load of b", "K2"),
+    Variant("K34", "several values along i and along j", "K4"),
+    Variant("K5", "16x16 tiles of b and c in shared memory", "K1", block=(16, 16, 1)),
+    Variant("K4g", "K4 for any size: guarded loads and stores", "K4"),
+    Variant("K6", "open: any size, as fast as it goes", "K34"),
+)
+ANY_SIZE = frozenset({"K4g", "K6"})
+
+# M. Wolfe, "Optimizing GPU Kernels": K4 "assumes that the matrix sizes are multiples of 32 ... in all
+# dimensions", and the kernels before it read strips of 32 without a guard.
+STRIP = 32
+
+
+class Matmul(Problem):
+    """`a[i + n*j] = sum over k of b[i + n*k] * c[k + p*j]`, column-major float32.
+
+    A shape is (n, m, p); NumPy sees a as (m, n), b as (p, n) and c as (m, p), so that `a = c @ b`.
+
+    Tolerance of an element: gamma(p) * sum over k of |b| * |c|, the bound of an inner product of p
+    terms in any order, fused or not (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+    eq. 3.5); see `gpulab.problems.base.gamma`.
+    """
+
+    name = "matmul"
+    variants = MappingProxyType({variant.name: variant for variant in _LADDER})
+    axes = ("n", "m", "p")
+    index_names = ("j", "i")
+    default_block = (32, 1, 1)
+    default_tile = (1, 1, 1)
+    smallest = 1
+    timing_sizes = MappingProxyType({"sim": (512, 512, 512), "cuda": (4096, 4096, 4096)})
+
+    def kernel_name(self, variant: str) -> str:
+        del variant  # every rung is called mmkernel, as in the course
+        return "mmkernel"
+
+    @property
+    def declaration(self) -> str:
+        return "mmkernel(float* a, const float* b, const float* c, int n, int m, int p)"
+
+    def extents(self, shape: Shape) -> Block:
+        n, m, _ = shape
+        return n, m, 1
+
+    def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
+        """Sizes with n, m and p all different, so that a transposed or square-only kernel fails.
+
+        K4g and K6 take any size: nothing divides, and one is smaller than a block and than a strip.
+        The kernels before them have no guards, so their sizes are multiples of what a block computes
+        and of the strips of k: one size of a single strip, one of several blocks and strips.
+
+        Ks with a block that is wider than one in x can only run j along x; the grid (n on x, m on y)
+        then fits where n = m, and only p differs.
+        """
+        x, y, _ = (threads * max(points, 1) for threads, points in zip(block, tile, strict=True))
+        if variant in ANY_SIZE:
+            deep = 2 * max(STRIP, block[0] * block[1]) + 11
+            ones = (1, 1, 1)
+            return _apart((2 * x + 5, 3 * y + 38, deep), ones), (7, 13, 5), _apart((x + 1, y + 34, 65), ones)
+        units = self._units(block, tile)
+        if variant == "Ks" and block[0] > 1:
+            square = lcm(units[0], units[1])
+            return tuple(
+                (side, *_apart((side // square, depth), (square, units[2])))
+                for side, depth in ((square, 1), (2 * square, 3))
+            )
+        return _apart((1, 1, 1), units), _apart((2, 3, 2), units)
+
+    def _units(self, block: Block, tile: Block) -> Shape:
+        """What n, m and p must be multiples of for the kernels without guards."""
+        x, y, _ = (threads * max(points, 1) for threads, points in zip(block, tile, strict=True))
+        return lcm(STRIP, x), lcm(STRIP, y), lcm(STRIP, block[0] * block[1])
+
+    def timing_shape(self, variant: str, block: Block, tile: Block, kind: str = "sim") -> Shape:
+        """The problem's timing size, rounded up to what an unguarded kernel takes."""
+        size = super().timing_shape(variant, block, tile, kind)
+        if variant in ANY_SIZE:
+            return size
+        units = self._units(block, tile)
+        return tuple(-(-number // unit) * unit for number, unit in zip(size, units, strict=True))
+
+    def arguments(self, shape: Shape, rng: np.random.Generator) -> tuple[Argument, ...]:
+        n, m, p = self.checked_shape(shape)
+        b = rng.random((p, n), dtype=np.float32) * np.float32(2) - np.float32(1)
+        c = rng.random((m, p), dtype=np.float32) * np.float32(2) - np.float32(1)
+        return (
+            Argument("a", "output", np.empty((m, n), np.float32)),
+            Argument("b", "input", b),
+            Argument("c", "input", c),
+            Argument("n", "scalar", np.int32(n)),
+            Argument("m", "scalar", np.int32(m)),
+            Argument("p", "scalar", np.int32(p)),
+        )
+
+    def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
+        arguments = self.arguments(shape, rng)
+        b, c = (a.value.astype(np.float64) for a in arguments[1:3])
+        expected = c @ b
+        tolerance = gamma(shape[2]) * (np.abs(c) @ np.abs(b))
+        written = np.ones(expected.shape, np.bool_)
+        return Case(
+            shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
+        )
+
+    def slips(self, case: Case) -> Iterator[Slip]:
+        n, m, p = case.shape
+        b, c = (case.value(name).astype(np.float64) for name in "bc")
+        yield Slip(
+            case.expected.T.reshape(m, n),
+            "the result is stored transposed: column-major means a[i + n*j]",
+        )
+        if p > 1:
+            yield Slip(c[:, :-1] @ b[:-1, :], "the last k is left out of the sums")
+        if p > STRIP:
+            strips = (p - 1) // STRIP * STRIP
+            yield Slip(c[:, strips:] @ b[strips:, :], "only the last strip of k is in the sums")
+            yield Slip(c[:, :STRIP] @ b[:STRIP, :], "only the first strip of k is in the sums")
+
+    def flops(self, shape: Shape) -> int:
+        """Two for each product, 2 n m p, as the seeds' tables count them."""
+        n, m, p = shape
+        return 2 * n * m * p
+
+    def compulsory_bytes(self, shape: Shape) -> int:
+        """Each element of b and c read once, of a written once."""
+        n, m, p = shape
+        return 4 * (n * m + n * p + p * m)
+
+    def largest_array(self, shape: Shape) -> int:
+        n, m, p = shape
+        return max(n * m, n * p, p * m)
+
+
+def _apart(factors: Shape, units: Shape) -> Shape:
+    """Multiples of `units`, by `factors` or a little more, so that no two of them are equal."""
+    shape: list[int] = []
+    for factor, unit in zip(factors, units, strict=True):
+        number = factor * unit
+        while number in shape:
+            number += unit
+        shape.append(number)
+    return tuple(shape)

@@ -1,0 +1,154 @@
+"""The seven-point stencil of lab 1: every inner point from itself and its six neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma
+
+__all__ = ["Stencil"]
+
+# Roundings on the longest path from an input to the result, in any way of writing it: the sum of
+# seven terms rounds at most 6 times; the centre's weight adds fac * fac (1), a division (2 ulp, thus 4
+# roundings, for the approximate division of CUDA C++ Programming Guide, "Intrinsic Functions"; 1 for
+# the exact one), a second division or the square of a reciprocal (4) and the product (1).
+ROUNDINGS = 16
+
+_LADDER = (
+    Variant("naive", "seven loads from global memory for every point"),
+    Variant("opt_1", "neighbours in the plane come from a tile in shared memory", "naive"),
+    Variant("opt_2", "frames roll through the block: each is loaded once", "opt_1"),
+    Variant("opt_3", "every thread computes two points of a frame", "opt_2"),
+    Variant("opt_4", "open: as fast as today's GPUs allow", "opt_3"),
+)
+
+
+class Stencil(Problem):
+    """`Anext = (sum of the six neighbours of A0) - 6 * A0 / (fac * fac)` on the inner points.
+
+    A shape is (nx, ny, nz); the arrays are NumPy's (nz, ny, nx), float32, x fastest. The outer shell
+    of Anext is not written.
+
+    Tolerance of a point: gamma(16) * (sum of |neighbours| + 6 * |A0| / fac**2), see
+    `gpulab.problems.base.gamma` for the bound and `ROUNDINGS` for the count.
+    """
+
+    name = "stencil"
+    variants = MappingProxyType({variant.name: variant for variant in _LADDER})
+    axes = ("nx", "ny", "nz")
+    index_names = ("z", "y", "x")
+    default_block = (32, 8, 1)
+    default_tile = (1, 1, 0)
+    smallest = 3  # one inner point between two shells
+    timing_sizes = MappingProxyType({"sim": (128, 128, 64), "cuda": (512, 512, 512)})
+
+    def kernel_name(self, variant: str) -> str:
+        return f"block2D_{variant}"
+
+    @property
+    def declaration(self) -> str:
+        return "block2D_<variant>(float fac, const float* A0, float* Anext, int nx, int ny, int nz)"
+
+    def extents(self, shape: Shape) -> Block:
+        nx, ny, nz = shape
+        return nx, ny, nz
+
+    def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
+        """Three sizes: several blocks and a rest on each axis; one inner frame; smaller than a block.
+
+        The first has frames enough to show a skipped last one or a rolling mistake that grows, the
+        second is the thin slab (nz = 3), the third is deep. On every one nx != ny != nz.
+        """
+        del variant  # all of them take any size
+        x, y, z = (threads * points for threads, points in zip(block, tile, strict=True))
+        several = (max(65, 2 * x + 1), max(47, 2 * y + 3), max(9, 2 * z + 3))
+        if several[0] == several[1]:
+            several = (several[0] + 4, several[1], several[2])
+        thin = (max(33, x + 1), max(70, y + 6), 3)
+        if thin[0] == thin[1]:
+            thin = (thin[0] + 2, thin[1], 3)
+        small = (7, 5, 20)  # an even number of inner frames; the others have an odd one
+        return several, thin, small
+
+    def arguments(self, shape: Shape, rng: np.random.Generator) -> tuple[Argument, ...]:
+        nx, ny, nz = self.checked_shape(shape)
+        # Away from 0 and 1, so that fac, fac * fac and their reciprocals are far from each other.
+        fac = np.float32(rng.uniform(1.5, 3.0))
+        A0 = rng.random((nz, ny, nx), dtype=np.float32) * np.float32(2) - np.float32(1)
+        return (
+            Argument("fac", "scalar", fac),
+            Argument("A0", "input", A0),
+            Argument("Anext", "output", np.empty((nz, ny, nx), np.float32)),
+            Argument("nx", "scalar", np.int32(nx)),
+            Argument("ny", "scalar", np.int32(ny)),
+            Argument("nz", "scalar", np.int32(nz)),
+        )
+
+    def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
+        arguments = self.arguments(shape, rng)
+        fac, A0 = float(arguments[0].value), arguments[1].value.astype(np.float64)
+        expected = np.zeros(A0.shape)
+        tolerance = np.zeros(A0.shape)
+        written = np.zeros(A0.shape, np.bool_)
+        inner = (slice(1, -1),) * 3
+        written[inner] = True
+        expected[inner] = _six_neighbours(A0)
+        expected[inner] -= 6.0 / (fac * fac) * A0[inner]
+        size = np.abs(A0)
+        tolerance[inner] = _six_neighbours(size)
+        tolerance[inner] += 6.0 / (fac * fac) * size[inner]
+        tolerance *= gamma(ROUNDINGS)
+        return Case(
+            shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
+        )
+
+    def slips(self, case: Case) -> Iterator[Slip]:
+        fac, A0 = float(case.value("fac")), case.value("A0").astype(np.float64)
+        inner = (slice(1, -1),) * 3
+
+        def with_weight(weight: float) -> npt.NDArray[np.float64]:
+            values = np.zeros(A0.shape)
+            values[inner] = _six_neighbours(A0) - weight * A0[inner]
+            return values
+
+        yield Slip(with_weight(6.0 / fac), "the values are those of 6 * A0 / fac: divide by fac * fac")
+        yield Slip(
+            with_weight(1.0 / (fac * fac)),
+            "the values are those of A0 / (fac * fac): the centre's weight is 6 / (fac * fac)",
+        )
+        yield Slip(with_weight(6.0), "the values are those of 6 * A0: the centre is divided by fac * fac")
+        yield Slip(
+            with_weight(6.0 * fac * fac),
+            "the values are those of 6 * A0 * fac * fac: mind the brackets of 6 * A0 / (fac * fac)",
+        )
+        yield Slip(with_weight(-6.0 / (fac * fac)), "the centre is added where it must be subtracted")
+        yield Slip(with_weight(0.0), "the centre point itself is left out")
+        yield Slip(A0, "the output is a copy of the input")
+
+    def flops(self, shape: Shape) -> int:
+        """Eight a point: five additions, a product, a division, a subtraction; fac * fac is not counted."""
+        nx, ny, nz = shape
+        return 8 * (nx - 2) * (ny - 2) * (nz - 2)
+
+    def compulsory_bytes(self, shape: Shape) -> int:
+        """Every point of A0 but the twelve edges' read once, every inner point of Anext written once."""
+        nx, ny, nz = shape
+        inner = (nx - 2) * (ny - 2) * (nz - 2)
+        faces = 2 * ((nx - 2) * (ny - 2) + (nx - 2) * (nz - 2) + (ny - 2) * (nz - 2))
+        return 4 * (2 * inner + faces)
+
+    def largest_array(self, shape: Shape) -> int:
+        nx, ny, nz = shape
+        return nx * ny * nz
+
+
+def _six_neighbours(A: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Sum of the six neighbours of every inner point."""
+    total = A[1:-1, 1:-1, :-2] + A[1:-1, 1:-1, 2:]
+    for part in (A[1:-1, :-2, 1:-1], A[1:-1, 2:, 1:-1], A[:-2, 1:-1, 1:-1], A[2:, 1:-1, 1:-1]):
+        total += part
+    return total
