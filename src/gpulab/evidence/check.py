@@ -70,6 +70,7 @@ def compile_cell(cell: Cell, device: Device) -> Kernel:
     have, and for a text without the kernel that the header names.
     """
     header = cell.header
+    registry.keep_cell(cell)  # first: what fails below must not leave an older text under this name
     macros = None
     if header.block is not None:
         check_block(header.block, device.spec)
@@ -77,7 +78,6 @@ def compile_cell(cell: Cell, device: Device) -> Kernel:
     name = None
     if header.problem is not None and header.variant is not None:
         name = problem(header.problem).kernel_name(header.variant)
-    registry.keep_cell(cell)
     try:
         kernel = device.compile(cell.source, name, macros)
     except CompileError as error:

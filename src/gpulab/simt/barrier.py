@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt import flow
+from gpulab.simt import flow, layout
 from gpulab.simt.layout import SLICE
-from gpulab.simt.llvm import BITS, vector
+from gpulab.simt.llvm import BITS, Value, vector
 from gpulab.simt.ptx import Imm, Instruction
 from gpulab.simt.shapes import WARP
 
 if TYPE_CHECKING:
     from gpulab.simt.lower import Lowering
 
-__all__ = ["barrier", "plan_saved", "restore"]
+__all__ = ["barrier", "collect", "plan_saved", "restore"]
 
 
 def plan_saved(low: Lowering, barriers: list[flow.Block]) -> None:
@@ -105,6 +105,8 @@ def barrier(low: Lowering, block: flow.Block) -> None:
         low.fail("divergent_barrier", "barrier", waiting)
         b.open(together)
     target = block.targets[0]
+    if "red" in item.parts:
+        contribute(low, item, mask)
     save(low, target)
     b.line(f"store i32 {mask}, ptr {state_field(low, 12)}")
     used = state_field(low, 16)
@@ -123,6 +125,33 @@ def barrier(low: Lowering, block: flow.Block) -> None:
 
 def check(item: Instruction) -> None:
     barrier_id = item.operands[0] if item.operands else Imm(0)
-    counted = len(item.operands) > 1
-    if "red" in item.parts or "arrive" in item.parts or counted or barrier_id != Imm(0):
+    reduces = "red" in item.parts
+    if reduces:
+        barrier_id = item.operands[1]
+    counted = len(item.operands) > (3 if reduces else 1)
+    if "arrive" in item.parts or counted or barrier_id != Imm(0):
         raise UnsupportedInstruction(item.text, item.line, "barriers other than __syncthreads()")
+
+
+def contribute(low: Lowering, item: Instruction, mask: str) -> None:
+    """`bar.red`: add this warp's threads, and those whose predicate holds, to the block's counts."""
+    b = low.b
+    flags = low.bits_of(low.lanes(low.operand(item.operands[-1], "i1")))
+    for name, lanes in (("voted", b.value(f"and i32 {flags}, {mask}")), ("voters", mask)):
+        count = b.value(f"zext i32 {b.call('llvm.ctpop.i32', 'i32', ('i32', lanes))} to i64")
+        total = b.value(f"add i64 {low.context(name)}, {count}")
+        b.line(f"store i64 {total}, ptr {b.value(f'getelementptr i8, ptr %ctx, i64 {layout.field(name)}')}")
+
+
+def collect(low: Lowering, item: Instruction) -> None:
+    """The result of a `bar.red`, the same for every thread of the block."""
+    b = low.b
+    yes = low.context("yes")
+    if "popc" in item.parts:
+        value = Value("i32", "uniform", (b.value(f"trunc i64 {yes} to i32"),))
+    elif "or" in item.parts:
+        value = Value("i1", "uniform", (b.value(f"icmp ne i64 {yes}, 0"),))
+    else:
+        value = Value("i1", "uniform", (b.value(f"icmp eq i64 {yes}, {low.context('asked')}"),))
+    low.assign(item.operands[0], value)
+    low.cache.clear()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.elementwise import const, elementwise, refuse, signed, type_of, wants_rows, widen
+from gpulab.simt.floating import clamp, directed, flush, rounding_of
 from gpulab.simt.llvm import BITS, Value, suffix
 from gpulab.simt.ptx import Imm, Instruction, Operand, Reg, Vec
 from gpulab.simt.values import Values, handles
@@ -64,11 +64,14 @@ ROUND_TO_INTEGER = {"rni": "llvm.roundeven", "rzi": "llvm.trunc", "rmi": "llvm.f
 
 @handles("cvt")
 def convert(low: Values, item: Instruction) -> None:
-    refuse(item, "rm", "rp", "rz", "rna", "rs", "relu", "satfinite")
+    refuse(item, "rna", "rs", "relu", "satfinite")
+    mode = rounding_of(item)
     to, source = item.parts[-2], item.parts[-1]
     from_type, to_type = type_of(item, source), type_of(item, to)
     value = low.operand(item.operands[1], from_type)
     b = low.b
+    if "ftz" in item.parts and from_type == "float":
+        value = elementwise(low, "float", [value], lambda t, _, n: flush(low, t, n[0]))
     from_float, to_float = from_type in ("float", "double"), to_type in ("float", "double")
     rounding = next((p for p in item.parts if p in ROUND_TO_INTEGER), None)
     if not from_float and not to_float:
@@ -82,12 +85,18 @@ def convert(low: Values, item: Instruction) -> None:
             return b.call(f"llvm.{kind}.sat.{suffix(result)}.{suffix(t)}", result, (t, rounded))
 
         made = elementwise(low, to_type, [value], make)
-    elif not from_float:
-        action = "sitofp" if signed(source) else "uitofp"
-        made = elementwise(low, to_type, [value], lambda t, r, n: b.value(f"{action} {t} {n[0]} to {r}"))
-    elif BITS[from_type] != BITS[to_type]:
-        action = "fptrunc" if BITS[from_type] > BITS[to_type] else "fpext"
-        made = elementwise(low, to_type, [value], lambda t, r, n: b.value(f"{action} {t} {n[0]} to {r}"))
+    elif not from_float or BITS[from_type] != BITS[to_type]:
+        if from_float:
+            action = "fptrunc" if BITS[from_type] > BITS[to_type] else "fpext"
+        else:
+            action = "sitofp" if signed(source) else "uitofp"
+
+        def change(t: str, result: str, names: list[str]) -> str:
+            if mode is not None and action != "fpext":
+                return directed(low, action, mode, result, [(t, names[0])])
+            return b.value(f"{action} {t} {names[0]} to {result}")
+
+        made = elementwise(low, to_type, [value], change)
     elif rounding is not None:
         name = ROUND_TO_INTEGER[rounding]
         made = elementwise(low, to_type, [value], lambda t, _, n: b.call(f"{name}.{suffix(t)}", t, (t, n[0])))
@@ -96,10 +105,11 @@ def convert(low: Values, item: Instruction) -> None:
     target = item.operands[0]
     if not to_float:
         made = _filled(low, made, to, target)
+    elif "ftz" in item.parts and to_type == "float":
+        made = elementwise(low, "float", [made], lambda t, _, n: flush(low, t, n[0]))
+    if to_float and "sat" in item.parts:
+        made = clamp(low, made)
     low.assign(target, made, item.predicate)
-    if to_float:
-        if "sat" in item.parts:
-            raise UnsupportedInstruction(item.text, item.line)
 
 
 def _integer_convert(

@@ -17,7 +17,7 @@ from gpulab.simt.elementwise import (
     type_of,
     widen,
 )
-from gpulab.simt.floating import fused, saturate
+from gpulab.simt.floating import float_binary, fused
 from gpulab.simt.llvm import BITS, Value, suffix
 from gpulab.simt.ptx import Imm, Instruction, Reg
 from gpulab.simt.values import Values, handles
@@ -25,11 +25,10 @@ from gpulab.simt.values import Values, handles
 
 @handles("add", "sub")
 def add(low: Values, item: Instruction) -> None:
-    refuse(item, "cc", "rm", "rp", "rz")
+    refuse(item, "cc")
     ty = type_of(item)
     if is_float(item):
-        simple(low, item, lambda t, n: f"f{item.op} {t} {n[0]}, {n[1]}")
-        saturate(low, item)
+        float_binary(low, item)
         return
     if "sat" in item.parts:
         name = f"llvm.{'s' if signed(item.parts[-1]) else 'u'}{item.op}.sat"
@@ -41,12 +40,11 @@ def add(low: Values, item: Instruction) -> None:
 
 @handles("mul", "mad", "mul24", "mad24")
 def multiply(low: Values, item: Instruction) -> None:
-    refuse(item, "cc", "rm", "rp", "rz")
+    refuse(item, "cc")
     if is_float(item):
         if item.op == "mad":
             return fused(low, item)
-        simple(low, item, lambda t, n: f"fmul {t} {n[0]}, {n[1]}")
-        saturate(low, item)
+        float_binary(low, item)
         return
     if item.op in ("mul24", "mad24") or "sat" in item.parts:
         raise UnsupportedInstruction(item.text, item.line)
@@ -94,8 +92,7 @@ def negate(low: Values, item: Instruction) -> None:
 @handles("div", "rem")
 def divide(low: Values, item: Instruction) -> None:
     if is_float(item):
-        refuse(item, "rm", "rp", "rz")
-        simple(low, item, lambda t, n: f"fdiv {t} {n[0]}, {n[1]}")
+        float_binary(low, item)
         return
     ty, is_signed = type_of(item), signed(item.parts[-1])
     values = [low.operand(o, ty) for o in item.operands[1:]]
@@ -393,3 +390,27 @@ def absolute_difference(low: Values, item: Instruction) -> None:
         return b.value(f"add {t} {b.value(f'sub {t} {most}, {least}')}, {names[2]}")
 
     low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+
+
+@handles("dp4a", "dp2a")
+def dot_product(low: Values, item: Instruction) -> None:
+    """Four products of bytes, or two of a half-word and a byte, added to a 32-bit sum."""
+    b = low.b
+    a_signed, b_signed = signed(item.parts[-2]), signed(item.parts[-1])
+    values = [low.operand(o, "i32") for o in item.operands[1:4]]
+    half = item.op == "dp2a"
+    first = 2 if half and "hi" in item.parts else 0
+
+    def part(t: str, name: str, at: int, width: int, is_signed: bool) -> str:
+        up = b.value(f"shl {t} {name}, {const(t, 32 - width * (at + 1))}")
+        return b.value(f"{'ashr' if is_signed else 'lshr'} {t} {up}, {const(t, 32 - width)}")
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        total = names[2]
+        for number in range(2 if half else 4):
+            x = part(t, names[0], number, 16 if half else 8, a_signed)
+            y = part(t, names[1], first + number, 8, b_signed)
+            total = b.value(f"add {t} {total}, {b.value(f'mul {t} {x}, {y}')}")
+        return total
+
+    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)

@@ -26,6 +26,8 @@ FIELDS = (
     "slots",  # address of the access caches: (base, last valid offset, host address)
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
+    "voted", "voters",  # `bar.red`: threads that said yes, and threads, since the last barrier …
+    "yes", "asked",  # … and at the barrier that all have just come to
     "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
 )  # fmt: skip
 

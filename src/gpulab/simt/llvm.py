@@ -59,6 +59,7 @@ class Builder:
         self.count = 0
         self.label = ""
         self.declared: set[str] = set()
+        self.functions: dict[str, str] = {}  # small functions that the code calls, by name
 
     def name(self, hint: str = "t") -> str:
         self.count += 1

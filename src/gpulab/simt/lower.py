@@ -49,7 +49,7 @@ class Lowering(Values):
             *b.entry,
             "  br label %start",
         ]
-        return "\n".join([*head, *b.lines, "}", *sorted(b.declared)])
+        return "\n".join([*head, *b.lines, "}", *b.functions.values(), *sorted(b.declared)])
 
     def prologue(self) -> None:
         b = self.b
@@ -70,9 +70,12 @@ class Lowering(Values):
         cases = " ".join(f"i32 {x.targets[0]}, label %resume{x.targets[0]}" for x in barriers)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
         barrier.plan_saved(self, barriers)
-        for target in dict.fromkeys(x.targets[0] for x in barriers):
+        for block in barriers:  # each has a block of its own behind it
+            (target,) = block.targets
             b.open(f"resume{target}")
             barrier.restore(self, target)
+            if block.barrier is not None and "red" in block.barrier.parts:
+                barrier.collect(self, block.barrier)
             b.jump(f"block{target}")
 
     def find_local(self, first: str) -> None:

@@ -157,7 +157,6 @@ def param_offsets(low: Values) -> dict[str, int]:
 
 @handles("st")
 def store(low: Values, item: Instruction) -> None:
-    b = low.b
     memory = item.operands[0]
     assert isinstance(memory, Mem)
     space, ty, count = space_of(item), memory_type(item), width_of(item)

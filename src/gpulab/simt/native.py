@@ -20,7 +20,9 @@ from gpulab.simt.values import Access
 __all__ = ["NativeKernel", "Specialisation", "compile_kernel"]
 
 _LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
-ATTRIBUTES = 'attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" }'
+ATTRIBUTES = '''
+attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
+attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }'''
 WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
 
 
@@ -64,10 +66,10 @@ def static_shared(module: Module, name: str) -> tuple[dict[str, int], int]:
     found = [v for v in [*module.variables.values(), *flat.variables.values()] if v.space == "shared"]
     sized = [(v.name, v.size, v.align) for v in found if v.size]
     offsets, end = place_variables(sized)
-    for variable in found:
-        if not variable.size:
-            align = max(variable.align, 16)
-            offsets[variable.name] = -(-end // align) * align
+    unsized = [v for v in found if not v.size]
+    if unsized:
+        end = -(-end // 16) * 16
+        offsets.update(dict.fromkeys((v.name for v in unsized), end))
     return offsets, end
 
 

@@ -379,6 +379,12 @@ round.end:
   %again = icmp ne i32 %waiting, 0
   br i1 %again, label %check, label %take
 check:
+  %voted = call i64 @get(ptr %ctx, i64 ${voted})
+  %voters = call i64 @get(ptr %ctx, i64 ${voters})
+  call void @put(ptr %ctx, i64 ${yes}, i64 %voted)
+  call void @put(ptr %ctx, i64 ${asked}, i64 %voters)
+  call void @put(ptr %ctx, i64 ${voted}, i64 0)
+  call void @put(ptr %ctx, i64 ${voters}, i64 0)
   %asked.now = load atomic i64, ptr %stop monotonic, align 8
   %go.on = icmp eq i64 %asked.now, 0
   br i1 %go.on, label %round, label %fault

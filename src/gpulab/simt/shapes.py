@@ -160,6 +160,8 @@ class _Solver:
             if operand.name in self.flat.registers:
                 return self.shapes.get(operand.name)
             return self.special(operand.name)
+        if isinstance(operand, Sym) and operand.name == "WARP_SZ":
+            return Shape("uniform", 0, WARP, 5)
         if isinstance(operand, Sym):
             return Shape("uniform", 0, None, 2)
         if isinstance(operand, Mem):
@@ -210,6 +212,8 @@ class _Solver:
             return UNIFORM if self.shape(memory).kind == "uniform" else LANES
         if op in ("atom", "shfl", "match", "activemask", "elect"):
             return LANES
+        if op in ("bar", "barrier"):  # bar.red: one answer for the block
+            return UNIFORM
         if op in ("vote", "redux"):  # one answer for all lanes of one mask
             return UNIFORM if given[-1].kind == "uniform" else LANES
         if op in ("mov", "cvta"):

@@ -71,8 +71,6 @@ def read(low: Values, name: str) -> Value:
         return Value("i32", "uniform", (str(low.warps),))
     if stem in ("smid", "gridid", "nsmid"):
         return Value("i32", "uniform", ("0",))
-    if stem == "WARP_SZ":
-        return Value("i32", "uniform", ("32",))
     if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
         now = b.call("llvm.readcyclecounter", "i64")
         if stem in ("clock64", "globaltimer"):

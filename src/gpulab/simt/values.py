@@ -209,6 +209,8 @@ class Values:
         if isinstance(operand, Reg):
             value = self.predicate(operand) if operand.negated else self.read(operand.name)
             return self.as_type(value, ty)
+        if isinstance(operand, Sym) and operand.name == "WARP_SZ":
+            return Value(ty, "uniform", (str(WARP),))
         if isinstance(operand, Sym):
             return self.as_type(self.address_of(operand.name), ty)
         raise UnsupportedInstruction("operand", self.line, f"{operand}")
