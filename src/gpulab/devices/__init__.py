@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
+
 from gpulab.devices.base import Device
 from gpulab.errors import UsageError
 
@@ -11,12 +14,14 @@ __all__ = ["open_device"]
 def open_device(name: str | None = None) -> Device:
     """A device to run kernels on.
 
-    name: None for a CUDA GPU when one answers, else the simulator; `cuda` or `cuda:0`, `cuda:1`, …
-    for that GPU; `sim` for the simulator with its default GPU; `sim:gtx280` for one of the catalogue.
+    name: None for what the environment variable GPULAB_DEVICE names, and without it a CUDA GPU when
+    one answers, else the simulator; `cuda` or `cuda:0`, `cuda:1`, … for that GPU; `sim` for the simulator with its default GPU; `sim:gtx280` for one of the catalogue.
 
     Cheap where CuPy or the NVIDIA driver is missing: neither is loaded then. Raises `UsageError`
     for a name that means nothing and for a GPU that is not there.
     """
+    if name is None:
+        name = os.environ.get("GPULAB_DEVICE") or None
     if name is None:
         # Not imported before it is needed: `import gpulab` stays light.
         from gpulab.devices.cuda_context import gpus
@@ -36,6 +41,13 @@ def open_device(name: str | None = None) -> Device:
 
 def _simulator(gpu_name: str) -> Device:
     from gpulab.devices.catalogue import DEFAULT_GPU, gpu
+
+    return _simulated(gpu(gpu_name or DEFAULT_GPU).key)
+
+
+@cache
+def _simulated(key: str) -> Device:
+    """One device for each GPU, as there is one of each CUDA GPU: arrays and kernels go together."""
     from gpulab.devices.simulated import SimulatedDevice
 
-    return SimulatedDevice(gpu(gpu_name or DEFAULT_GPU).key)
+    return SimulatedDevice(key)

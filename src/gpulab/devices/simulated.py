@@ -18,6 +18,7 @@ from gpulab.devices.launch import check_launch, dim3
 from gpulab.devices.simulated_faults import explain
 from gpulab.errors import LaunchError, UsageError
 from gpulab.simt.allocation import Allocation, Memory
+from gpulab.simt.inline import function_address
 from gpulab.simt.layout import DEFAULT_BUDGET
 
 __all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel"]
@@ -63,11 +64,12 @@ class SimulatedKernel(Kernel):
     printed: what `printf` wrote in the last launch.
     """
 
-    def __init__(self, device: SimulatedDevice, program: Program, name: str) -> None:
+    def __init__(self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool) -> None:
         from gpulab.simt.ptx import parse
 
         self.device, self.program, self.name = device, program, name
         self.printed = ""
+        self.independent_threads = independent_threads
         self.module = parse(program.ptx)
         self.entry = program.entries.get(name, name)
         self._symbols: dict[str, Allocation] = {}
@@ -87,10 +89,10 @@ class SimulatedKernel(Kernel):
         for variable in self.module.variables.values():
             for offset, symbol, addend in variable.references:
                 target = self._symbols.get(symbol)
-                if target is not None:
-                    host = self._symbols[variable.name].host
-                    assert host is not None
-                    host[offset : offset + 8].view(np.int64)[0] = target.address + addend
+                address = target.address if target else function_address(self.module, symbol)
+                host = self._symbols[variable.name].host
+                if host is not None and address is not None:
+                    host[offset : offset + 8].view(np.int64)[0] = address + addend
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
         from gpulab.simt.launch import launch
@@ -107,7 +109,7 @@ class SimulatedKernel(Kernel):
             device=self.device.name,
         )
         _, static = static_shared(self.module, self.entry)
-        key = Specialisation(block3, static + shared_mem)
+        key = Specialisation(block3, static + shared_mem, self.independent_threads)
         native = self._native.get(key)
         if native is None:
             native = self._native[key] = compile_kernel(self.module, self.entry, key)
@@ -189,11 +191,20 @@ class SimulatedDevice(Device):
         name: str | None = None,
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
+        *,
+        independent_threads: bool = True,
     ) -> SimulatedKernel:
+        """Compile CUDA C.
+
+        independent_threads: False runs diverged lanes as GPUs before Volta did: lanes that wait for
+        lanes of their own warp then wait for ever, which is reported as a deadlock.
+        """
         arch = max(75, self.spec.arch)  # NVRTC's oldest; older GPUs are modelled, not compiled for
         program = compile_program(source, arch=arch, defines=defines, options=options)
-        return SimulatedKernel(self, program, program.pick(name))
+        return SimulatedKernel(self, program, program.pick(name), independent_threads)
 
-    def load_ptx(self, text: str, name: str | None = None) -> SimulatedKernel:
+    def load_ptx(
+        self, text: str, name: str | None = None, *, independent_threads: bool = True
+    ) -> SimulatedKernel:
         program = ptx_program(text)
-        return SimulatedKernel(self, program, program.pick(name))
+        return SimulatedKernel(self, program, program.pick(name), independent_threads)

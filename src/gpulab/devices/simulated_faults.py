@@ -27,6 +27,12 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
             f"{who} and its neighbours compute an index that wraps around the range of 32 bits "
             f"(here {fault.address & 0xFFFFFFFF}): an unsigned index went below 0, or an int is too large."
         )
+    elif fault.kind == "budget" and fault.access.action == "deadlocks":
+        tool, kind = "synccheck", "deadlock"
+        text = (
+            f"{who} waits in this loop for ever: what it waits for is to be done by threads of its own warp, "
+            "which (as before Volta) do not run until it leaves the loop."
+        )
     elif fault.kind == "budget":
         tool, kind = "synccheck", "never_ends"
         text = (
@@ -38,6 +44,9 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
             f"{who} does not reach this __syncthreads() while other threads of its warp wait there; "
             "every thread of the block must come to it, so it cannot stand in a branch that only some take."
         )
+    elif fault.kind == "barrier_deadlock":
+        tool, kind = "synccheck", "barrier_deadlock"
+        text = f"{who} waits at this barrier for ever: the threads it waits for do not come to it."
     elif fault.kind == "assert":
         kind = "assert"
         text = f"{who}: the assertion `{memory.text_at(fault.address)}` does not hold."

@@ -224,7 +224,7 @@ def _local(low: Values, where: Value, size: int, access: int, predicate: Reg | N
     b = low.b
     ty = vector("i64")
     offset = low.lanes(where)
-    last = low.local_bytes - size
+    last = low.local_end - size
     shift = size.bit_length() - 1
     turned = b.call(f"llvm.fshr.v{WARP}i64", ty, (ty, offset), (ty, offset), (ty, f"splat (i64 {shift})"))
     inside = b.value(f"icmp ule {ty} {turned}, splat (i64 {max(last, 0) >> shift})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.llvm import Value, suffix, vector
-from gpulab.simt.ptx import Instruction, Sym
+from gpulab.simt.ptx import Instruction, Reg, Sym
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Values, handles, parts_of
 
@@ -12,10 +12,10 @@ I32 = vector("i32")
 
 
 @handles(
-    "membar", "fence", "bar", "barrier", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority"
+    "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority"
 )
 def order(low: Values, item: Instruction) -> None:
-    """A warp's accesses already happen in order; `bar.warp.sync` finds its lanes together."""
+    """A warp's accesses already happen in order."""
 
 
 @handles("shfl")
@@ -113,7 +113,7 @@ def call(low: Values, item: Instruction) -> None:
     if name == "vprintf":
         _print(low, item, values)
         for result in item.call.results:
-            low.slot(f"{result}+0")
+            low.assign(Reg(f"{result}+0"), Value("i32", "uniform", ("0",)), item.predicate)
     elif name == "__assertfail":
         b = low.b
         mask = low.mask_bits_of(item.predicate)

@@ -19,7 +19,9 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
-__all__ = ["Block", "Flow", "build", "frontiers", "reads", "writes"]
+__all__ = [
+    "Block", "Flow", "build", "candidates", "frontiers", "leaves", "reads", "spinning", "ways_out", "writes",
+]  # fmt: skip
 
 # Instructions whose first operand is not a destination.
 NO_RESULT = {"st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
@@ -45,10 +47,15 @@ class Block:
 
 @dataclass
 class Flow:
-    """The blocks of a kernel, in running order, with the registers alive at each one's start."""
+    """The blocks of a kernel, in running order, with the registers alive at each one's start.
+
+    exits: blocks where a thread only ends. spins: heads of loops that may wait for another thread.
+    """
 
     blocks: list[Block]
     live_in: list[frozenset[str]]
+    exits: frozenset[int]
+    spins: frozenset[int]
 
 
 def _registers(operands: Iterable[Operand]) -> Iterator[str]:
@@ -105,7 +112,8 @@ class _Builder:
                 raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not there")
             block.targets = (self.labels[label], *block.targets)
         self.blocks = _in_running_order(self.blocks)
-        return Flow(self.blocks, _liveness(self.blocks, set(self.flat.registers)))
+        alive = _liveness(self.blocks, set(self.flat.registers))
+        return Flow(self.blocks, alive, leaves(self.blocks), spinning(self.blocks))
 
     def start(self) -> Block:
         block = Block(len(self.blocks))
@@ -143,11 +151,8 @@ class _Builder:
                 open_block = False
                 if item.predicate is not None:
                     block, open_block = self.blocks[block.number + 1], True
-            elif item.op in ("bar", "barrier") and "warp" not in item.parts:
-                block = self.guarded(block, item)
-                after = self.blocks[block.number + 1] if item.predicate is not None else self.start()
-                block.end, block.barrier, block.targets = "barrier", item, (after.number,)
-                block = after
+            elif item.op in ("bar", "barrier") and "warp" not in item.parts and "arrive" not in item.parts:
+                block = self.barrier(block, item)
             else:
                 block.code.append(item)
 
@@ -163,6 +168,19 @@ class _Builder:
         block.end, block.condition, block.targets = "branch", item.predicate, (inner.number, after.number)
         inner.line = item.line
         return inner
+
+    def barrier(self, block: Block, item: Instruction) -> Block:
+        """A barrier is a block of its own, so that a warp can come back to it; so is what follows."""
+        if item.predicate is not None:
+            block = self.guarded(block, item)
+            after = self.blocks[block.number + 1]
+        else:
+            following = self.start()
+            block.end, block.targets = "jump", (following.number,)
+            block, after = following, self.start()
+        block.line = item.line
+        block.end, block.barrier, block.targets = "barrier", item, (after.number,)
+        return after
 
     def switch(self, block: Block, item: Instruction) -> Block:
         """`brx.idx index, table` as a chain of comparisons; the last entry needs none."""
@@ -293,21 +311,32 @@ def _liveness(blocks: list[Block], registers: set[str]) -> list[frozenset[str]]:
     return [frozenset(s) for s in live]
 
 
+def leaves(blocks: list[Block]) -> frozenset[int]:
+    """Blocks where a thread only ends: whoever is sent there has left, and nobody waits for it."""
+    return frozenset(b.number for b in blocks if b.end == "exit" and not b.code)
+
+
 def candidates(
-    block: Block, frontier: frozenset[int], targets: tuple[int, ...]
+    frontier: frozenset[int], targets: tuple[int, ...], exits: frozenset[int]
 ) -> tuple[list[int], list[int]]:
-    """Where a warp may go on when `block` sends lanes to `targets`: (in order of trial, all occupied).
+    """Where a warp may go on when lanes are sent to `targets`: (in order of trial, all occupied).
 
-    The lowest occupied block runs next. At least one of `targets` is occupied, so the trial ends at
-    the highest of them; with no target (exit) it goes through the whole frontier.
+    The lowest occupied block runs next. Where nobody can have left, one of `targets` is occupied, and
+    the trial ends at the highest of them.
     """
-    occupied = sorted(frontier | set(targets))
-    last = max(targets) if targets else max(occupied, default=-1)
-    return [n for n in occupied if n <= last], occupied
+    real = set(targets) - exits
+    occupied = sorted(frontier | real)
+    if not targets or exits & set(targets):
+        return occupied, occupied
+    return [n for n in occupied if n <= max(real)], occupied
 
 
-def frontiers(blocks: list[Block], divergent: set[int]) -> list[frozenset[int]]:
-    """The frontier of every block, when the branches of the blocks in `divergent` part lanes."""
+def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
+    """The frontier of every block, when the branches of the blocks in `divergent` part lanes.
+
+    spins: heads of loops where lanes may give way to others that wait (see `spinning`).
+    """
+    exits = leaves(blocks)
     found: list[set[int]] = [set() for _ in blocks]
     work = [0]
     seen: set[int] = set()
@@ -315,16 +344,21 @@ def frontiers(blocks: list[Block], divergent: set[int]) -> list[frozenset[int]]:
         number = work.pop()
         seen.add(number)
         block = blocks[number]
+        steps: list[tuple[int, set[int]]] = []  # (next block, who waits meanwhile)
         for targets in ways_out(block, divergent):
             if block.end == "barrier":
-                order, occupied = list(targets), list(targets)
-            else:
-                order, occupied = candidates(block, frozenset(found[number]), targets)
-            for candidate in order:
-                waiting = {n for n in occupied if n > candidate}
-                if not waiting <= found[candidate] or candidate not in seen:
-                    found[candidate] |= waiting
-                    work.append(candidate)
+                lower = {n for n in found[number] if n < number}
+                steps += [(t, set()) for t in targets]
+                steps += [(n, found[number] - {n} | {number}) for n in lower]
+                continue
+            order, occupied = candidates(frozenset(found[number]), targets, exits)
+            steps += [(c, {n for n in occupied if n > c}) for c in order]
+        if number in spins:
+            steps += [(c, found[number] - {c} | {number}) for c in found[number]]
+        for candidate, waiting in steps:
+            if not waiting <= found[candidate] or candidate not in seen:
+                found[candidate] |= waiting
+                work.append(candidate)
     return [frozenset(f) for f in found]
 
 
@@ -336,3 +370,26 @@ def ways_out(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
     if block.end == "branch" and block.number in divergent and len(targets) > 1:
         return [targets]
     return [(t,) for t in targets]
+
+
+def spinning(blocks: list[Block]) -> frozenset[int]:
+    """Heads of loops that may wait for another thread: what ends them is read from memory inside them."""
+    found = set()
+    for last in blocks:
+        for head in last.targets:
+            if head > last.number:
+                continue
+            loop = blocks[head : last.number + 1]
+            read: set[str] = set()
+            grows = True
+            while grows:
+                before = len(read)
+                for item in (i for b in loop for i in b.code):
+                    shared = item.op in ("ld", "atom") and not {"param", "local", "const"} & set(item.parts)
+                    if shared or read & set(reads(item)):
+                        read |= set(writes(item))
+                grows = len(read) > before
+            ends = (b.condition.name for b in loop if b.condition and any(t not in range(head, last.number + 1) for t in b.targets))
+            if read & set(ends):
+                found.add(head)
+    return frozenset(found)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpulab.errors import LaunchError
 from gpulab.simt import layout
-from gpulab.simt.allocation import Memory
+from gpulab.simt.allocation import POISON, Memory
 from gpulab.simt.native import NativeKernel
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Access
@@ -89,9 +89,11 @@ class _Worker:
             "local": threads * native.local_bytes,
             "saved": native.warps * native.saved_bytes,
             "warps": native.warps * _STATE_BYTES,
+            "arrivals": 16 * 8,
             "printed": PRINT_BYTES if prints else 0,
         }
         self.memory = {name: aligned(size) for name, size in sizes.items()}
+        self.memory["local"].fill(POISON)  # nothing of the host's memory is to be read there
         self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
         self.words[:] = 0
         slots = self.memory["slots"].view(np.int64).reshape(-1, 3)

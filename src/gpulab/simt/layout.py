@@ -6,7 +6,7 @@ compiler in between.
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_BUDGET", "FAULTS", "FIELDS", "LOCAL_WINDOW", "SHARED_WINDOW", "SLICE", "SLOT_BYTES", "field"]
+__all__ = ["DEFAULT_BUDGET", "FAULTS", "FIELDS", "LOCAL_WINDOW", "SHARED_WINDOW", "PATIENCE", "SLICE", "SLOT_BYTES", "field"]
 
 FIELDS = (
     "next_block",  # address of the counter that all workers take blocks from
@@ -26,6 +26,7 @@ FIELDS = (
     "slots",  # address of the access caches: (base, last valid offset, host address)
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
+    "arrivals",  # address of 16 counts: threads that came to a barrier by `bar.arrive`
     "voted", "voters",  # `bar.red`: threads that said yes, and threads, since the last barrier …
     "yes", "asked",  # … and at the barrier that all have just come to
     "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
@@ -35,7 +36,8 @@ SLOT_BYTES = 24
 SHARED_WINDOW = 0x7E01_0000_0000  # generic addresses of the block's shared memory …
 LOCAL_WINDOW = 0x7E02_0000_0000  # … and of the thread's local memory
 WINDOW_BYTES = 1 << 32
-DEFAULT_BUDGET = 1 << 29  # instructions a warp may execute before it counts as never ending
+DEFAULT_BUDGET = 1 << 27  # instructions a warp may execute before it counts as never ending
+PATIENCE = 64  # times that a waiting loop goes round before its lanes give way to others
 SLICE = 1 << 22  # instructions that a warp executes before it looks whether the launch is to end
 FIRST_ADDRESS = 0x7F00_0000_0000  # device addresses of allocations begin here
 

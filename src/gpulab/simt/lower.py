@@ -10,8 +10,8 @@ them into SSA values. How single instructions are made is in `arithmetic`, `memo
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt import barrier, flow, special
-from gpulab.simt.layout import SLICE
+from gpulab.simt import flow, special, suspend
+from gpulab.simt.layout import PATIENCE, SLICE
 from gpulab.simt.llvm import vector
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import HANDLERS, Values
@@ -37,6 +37,7 @@ class Lowering(Values):
         for number in sorted({n for f in frontier for n in f}):
             self.waiting[number] = b.alloca("i32", "waiting", 4)
         self.fuel_slot = b.alloca("i64", "fuel", 8)
+        self.patience_slot = b.alloca("i64", "patience", 8)
         b.open("start")
         self.prologue()
         for block in self.flow.blocks:
@@ -54,6 +55,7 @@ class Lowering(Values):
     def prologue(self) -> None:
         b = self.b
         b.line(f"store i64 {SLICE}, ptr {self.fuel_slot}")
+        b.line(f"store i64 {PATIENCE}, ptr {self.patience_slot}")
         for slot in self.waiting.values():
             b.line(f"store i32 0, ptr {slot}")
         self.slots_base = self.context("slots", "ptr")
@@ -66,17 +68,18 @@ class Lowering(Values):
             last = b.value(f"icmp eq i32 %warp, {self.warps - 1}")
             everyone = b.value(f"select i1 {last}, i32 {(1 << self.threads % WARP) - 1}, i32 -1")
         b.line(f"store i32 {everyone}, ptr {self.mask_slot}")
-        barriers = [x for x in self.flow.blocks if x.end == "barrier"]
-        cases = " ".join(f"i32 {x.targets[0]}, label %resume{x.targets[0]}" for x in barriers)
+        for name in sorted(self.flow.live_in[0]):  # read before it is written: 0, not what the host has there
+            slot = self.slot(name)
+            full = vector(slot.ty) if slot.kind == "lanes" else slot.ty
+            for ref in slot.refs:
+                b.line(f"store {full} zeroinitializer, ptr {ref}")
+        self.pauses = suspend.plan(self)
+        cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.pauses)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
-        barrier.plan_saved(self, barriers)
-        for block in barriers:  # each has a block of its own behind it
-            (target,) = block.targets
-            b.open(f"resume{target}")
-            barrier.restore(self, target)
-            if block.barrier is not None and "red" in block.barrier.parts:
-                barrier.collect(self, block.barrier)
-            b.jump(f"block{target}")
+        for pause in self.pauses:
+            self.cache, self.vectors = {}, {}
+            b.open(f"resume{pause.number}")
+            suspend.resume(self, pause)
 
     def find_local(self, first: str) -> None:
         """Where each lane's local memory lies on the host."""
@@ -106,14 +109,12 @@ class Lowering(Values):
         self.line = block.line
         frontier = self.analysis.frontier[block.number]
         if block.end == "barrier":
-            barrier.barrier(self, block)
+            pause = next(p for p in self.pauses if p.barrier is block.barrier)
+            suspend.barrier(self, block, pause)
         elif block.end == "trap":
             self.fail("trap", "trap")
         elif block.end == "exit":
-            if not frontier:
-                b.line(f"ret i32 {DONE}")
-            else:
-                self.dispatch(block, {})
+            self.dispatch(block, {})
         elif block.end == "jump" or len(set(block.targets)) == 1:
             self.dispatch(block, {block.targets[0]: self.mask()})
         else:
@@ -127,11 +128,12 @@ class Lowering(Values):
             yes, no = no, yes
         condition = self.read(block.condition.name)
         if block.number not in self.analysis.divergent:
+            mask = self.mask()  # here, where it holds for both ways
             labels = b.new_label("yes"), b.new_label("no")
             b.branch(condition.ref, *labels)
             for label, target in zip(labels, (yes, no), strict=True):
                 b.open(label)
-                self.dispatch(block, {target: self.mask()})
+                self.dispatch(block, {target: mask})
             return
         taken = self.bits_of(self.lanes(condition))
         mask = self.mask()
@@ -143,7 +145,9 @@ class Lowering(Values):
         """Send lanes to their targets and go on with the lowest block that holds any."""
         b = self.b
         frontier = self.analysis.frontier[block.number]
-        order, occupied = flow.candidates(block, frontier, tuple(sent))
+        exits = self.flow.exits
+        order, occupied = flow.candidates(frontier, tuple(sent), exits)
+        stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
         lanes: dict[int, str] = {}
         for number in occupied:
             mask = sent.get(number)
@@ -153,8 +157,8 @@ class Lowering(Values):
             assert mask is not None
             lanes[number] = mask
         for number in order:
-            surely = len(sent) == 1 and number in sent  # the lanes of this block are not none
-            surely |= len(sent) == 2 and number == order[-1] and number in sent
+            # The lanes of this block are not none, and nobody has left.
+            surely = number in sent and len(stays) == len(sent) and (len(sent) == 1 or number == order[-1])
             go, skip = b.new_label("go"), b.new_label("skip")
             if surely:
                 b.jump(go)
@@ -184,7 +188,8 @@ class Lowering(Values):
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(b.value(f"icmp slt i64 {left}, 0"), empty, on, likely=False)
         b.open(empty)
-        access = self.access("runs", "loop", 0)
+        stuck = not self.independent and first in self.flow.spins and self.analysis.frontier[first]
+        access = self.access("deadlocks" if stuck else "runs", "loop", 0)
         more = b.call(
             "sim_refuel",
             "i64",
@@ -196,6 +201,8 @@ class Lowering(Values):
         b.line(f"store i64 {more}, ptr {self.fuel_slot}")
         b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
         b.open(on)
+        if first in self.flow.spins:
+            suspend.give_way(self, next(p for p in self.pauses if p.target == first and p.barrier is None))
 
     def mask_now(self) -> str:
         return self.b.value(f"load i32, ptr {self.mask_slot}")

@@ -28,10 +28,11 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What native code is made for: the block's shape and its shared memory in bytes."""
+    """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait."""
 
     block: tuple[int, int, int]
     shared_bytes: int
+    independent: bool = True
 
 
 @dataclass
@@ -95,7 +96,9 @@ def lower(module: Module, name: str, special: Specialisation, plain: bool = Fals
         special.shared_bytes,
         local,
         -(-local_bytes // 16) * 16,
+        local_bytes,
         symbols,
+        special.independent,
     )
     return lowering, lowering.function()
 
@@ -115,6 +118,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         "@warp_count = external constant i32": f"@warp_count = internal constant i32 {lowering.warps}",
         "@shared_bytes = external constant i64": f"@shared_bytes = internal constant i64 {lowering.shared_bytes}",
         "@local_bytes = external constant i64": f"@local_bytes = internal constant i64 {lowering.local_bytes}",
+        "@local_end = external constant i64": f"@local_end = internal constant i64 {lowering.local_end}",
     }
     for declared, defined in constants.items():
         runtime = runtime.replace(declared, defined)
@@ -162,6 +166,7 @@ def _native(text: str) -> tuple[object, int]:
         llvm.initialize_native_asmprinter()
         _machine = True
     module = llvm.parse_assembly(text)
+    module.verify()  # raises; a broken module would end the process later on
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
     )

@@ -151,7 +151,8 @@ _TOKEN = re.compile(
     )""",
     re.X,
 )
-_REG_RANGE = re.compile(r"^(.*)<(\d+)>$")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+MAIN_FILE = "cell.cu"  # what the compile room calls the student's text; other files are headers
 
 
 def type_size(name: str) -> int:
@@ -170,14 +171,17 @@ def type_size(name: str) -> int:
 
 def parse(text: str) -> Module:
     """Parse a PTX module. Raises `UsageError` where the text is not PTX."""
+    files = dict(_FILE.findall(text))
+    main_file = next((number for number, name in files.items() if name.endswith(MAIN_FILE)), "1")
     text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " ", text)
     # A directive that ends with its line gets a semicolon, so that everything is a statement.
     text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-    return _Parser(text).module()
+    return _Parser(text, main_file).module()
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, main_file: str) -> None:
+        self.main_file = main_file
         self.tokens = list(self._scan(text))
         self.at = 0
         self.line = 0
@@ -418,12 +422,23 @@ class _Parser:
         return found
 
     def location(self) -> None:
+        """`.loc file line column[, function_name label, inlined_at file line column]`.
+
+        A line of a header counts as the line of the student's text that it was inlined at.
+        """
         self.next()
-        self.next()  # file
-        line = int(self.next())
-        self.skip_statement()
-        if line:  # line 0 means that the instruction belongs to no line of its own
-            self.line = line
+        words = []
+        while self.peek() not in (";", ""):
+            words.append(self.next())
+        self.next()
+        places = [words[:2]]
+        if "inlined_at" in words:
+            at = words.index("inlined_at")
+            places.append(words[at + 1 : at + 3])
+        for file, line in places:
+            if file == self.main_file and line != "0":  # line 0: the instruction has no line of its own
+                self.line = int(line)
+                return
 
     def register_declaration(self, function: Function) -> None:
         self.next()

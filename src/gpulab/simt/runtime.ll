@@ -4,6 +4,7 @@
 @warp_count = external constant i32
 @shared_bytes = external constant i64
 @local_bytes = external constant i64
+@local_end = external constant i64
 
 declare i32 @warp(ptr, i32, i32)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -117,8 +118,9 @@ not.shared:
   br i1 %is.local, label %to.local, label %search
 to.local:
   %local.size = load i64, ptr @local_bytes
+  %local.last = load i64, ptr @local_end
   %local.end = add i64 %in.local, %size
-  %local.fits = icmp ule i64 %local.end, %local.size
+  %local.fits = icmp ule i64 %local.end, %local.last
   %local.base = call i64 @get(ptr %ctx, i64 ${local})
   %first.thread = shl i32 %warp, 5
   %thread = add i32 %first.thread, %lane
@@ -320,6 +322,8 @@ entry:
   %shared.size = load i64, ptr @shared_bytes
   %states.i = call i64 @get(ptr %ctx, i64 ${warps})
   %states = inttoptr i64 %states.i to ptr
+  %arrivals.i = call i64 @get(ptr %ctx, i64 ${arrivals})
+  %arrivals = inttoptr i64 %arrivals.i to ptr
   %warps = load i32, ptr @warp_count
   %warps64 = zext i32 %warps to i64
   %state.bytes = mul i64 %warps64, 32
@@ -345,13 +349,15 @@ start:
   ; What nothing wrote is NaN, or -1.
   call void @llvm.memset.p0.i64(ptr %shared, i8 -1, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
+  call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
   br label %round
 round:
-  ; Every warp runs to its next barrier or to its end.
+  ; Every warp that may run does so, to its next barrier, to where it gives way, or to its end.
   br label %each
 each:
   %w = phi i32 [ 0, %round ], [ %w.next, %ran ]
-  %waiting = phi i32 [ 0, %round ], [ %waiting.next, %ran ]
+  %live = phi i32 [ 0, %round ], [ %live.next, %ran ]
+  %free = phi i32 [ 0, %round ], [ %free.next, %ran ]
   %all = icmp ult i32 %w, %warps
   br i1 %all, label %look, label %round.end
 look:
@@ -359,36 +365,173 @@ look:
   %off = mul i64 %w64, 32
   %state = getelementptr i8, ptr %states, i64 %off
   %resume = load i32, ptr %state
-  %left = icmp eq i32 %resume, -1
-  br i1 %left, label %ran, label %run
+  %blocked.p = getelementptr i8, ptr %state, i64 8
+  %blocked = load i32, ptr %blocked.p
+  %gone = icmp eq i32 %resume, -1
+  br i1 %gone, label %ran, label %able
+able:
+  %held = icmp ne i32 %blocked, 0
+  br i1 %held, label %ran, label %run
 run:
   %result = call i32 @warp(ptr %ctx, i32 %w, i32 %resume)
   store i32 %result, ptr %state
   %failed = icmp eq i32 %result, -2
   br i1 %failed, label %fault, label %count
 count:
-  %waits = icmp sgt i32 %result, 0
-  %one = zext i1 %waits to i32
+  %stays = icmp sgt i32 %result, 0
+  %stays.1 = zext i1 %stays to i32
+  %now.blocked = load i32, ptr %blocked.p
+  %goes = icmp eq i32 %now.blocked, 0
+  %both = and i1 %stays, %goes
+  %goes.1 = zext i1 %both to i32
   br label %ran
 ran:
-  %add = phi i32 [ 0, %look ], [ %one, %count ]
-  %waiting.next = add i32 %waiting, %add
+  %live.add = phi i32 [ 0, %look ], [ 1, %able ], [ %stays.1, %count ]
+  %free.add = phi i32 [ 0, %look ], [ 0, %able ], [ %goes.1, %count ]
+  %live.next = add i32 %live, %live.add
+  %free.next = add i32 %free, %free.add
   %w.next = add i32 %w, 1
   br label %each
 round.end:
-  %again = icmp ne i32 %waiting, 0
+  %again = icmp ne i32 %live, 0
   br i1 %again, label %check, label %take
 check:
+  %asked.now = load atomic i64, ptr %stop monotonic, align 8
+  %go.on = icmp eq i64 %asked.now, 0
+  br i1 %go.on, label %release, label %fault
+release:
+  %released = call i32 @sim_release(ptr %ctx, i32 %warps, i32 %live)
+  %moves = add i32 %released, %free
+  %some = icmp ne i32 %moves, 0
+  br i1 %some, label %round, label %deadlock
+deadlock:
+  call void @sim_deadlock(ptr %ctx, i32 %warps)
+  br label %fault
+fault:
+  store atomic i64 1, ptr %stop monotonic, align 8
+  ret i32 1
+}
+
+; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 access).
+; Lift the barriers that everybody they wait for has come to; how many warps may go on.
+define internal i32 @sim_release(ptr %ctx, i32 %warps, i32 %live) {
+entry:
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %arrivals.i = call i64 @get(ptr %ctx, i64 ${arrivals})
+  %arrivals = inttoptr i64 %arrivals.i to ptr
+  br label %barriers
+barriers:
+  %id = phi i32 [ 0, %entry ], [ %id.next, %after ]
+  %total = phi i32 [ 0, %entry ], [ %total.next, %after ]
+  %last = icmp eq i32 %id, 16
+  br i1 %last, label %done, label %counting
+counting:
+  br label %warp
+warp:
+  %w = phi i32 [ 0, %counting ], [ %w.next, %warp.next ]
+  %n = phi i32 [ 0, %counting ], [ %n.next, %warp.next ]
+  %expected = phi i32 [ 0, %counting ], [ %expected.here, %warp.next ]
+  %inside = icmp ult i32 %w, %warps
+  br i1 %inside, label %one, label %judge
+one:
+  %off = mul i32 %w, 32
+  %state = getelementptr i8, ptr %states, i32 %off
+  %resume = load i32, ptr %state
+  %here.p = getelementptr i8, ptr %state, i64 4
+  %here = load i32, ptr %here.p
+  %blocked.p = getelementptr i8, ptr %state, i64 8
+  %blocked = load i32, ptr %blocked.p
+  %want.p = getelementptr i8, ptr %state, i64 24
+  %want = load i32, ptr %want.p
+  %alive = icmp sgt i32 %resume, 0
+  %held = icmp ne i32 %blocked, 0
+  %at = icmp eq i32 %here, %id
+  %a = and i1 %alive, %held
+  %counts = and i1 %a, %at
+  %inc = zext i1 %counts to i32
+  %expected.here = select i1 %counts, i32 %want, i32 %expected
+  br label %warp.next
+warp.next:
+  %n.next = add i32 %n, %inc
+  %w.next = add i32 %w, 1
+  br label %warp
+judge:
+  %nobody = icmp eq i32 %n, 0
+  %place = getelementptr i64, ptr %arrivals, i32 %id
+  %arrived64 = load i64, ptr %place
+  %arrived = trunc i64 %arrived64 to i32
+  %threads = shl i32 %n, 5
+  %came = add i32 %threads, %arrived
+  %enough = icmp uge i32 %came, %expected
+  %everyone = icmp eq i32 %n, %live
+  %any = icmp eq i32 %expected, 0
+  %full = select i1 %any, i1 %everyone, i1 %enough
+  %lift = select i1 %nobody, i1 false, i1 %full
+  br i1 %lift, label %lifting, label %after
+lifting:
+  store i64 0, ptr %place
+  br label %each
+each:
+  %v = phi i32 [ 0, %lifting ], [ %v.next, %each.next ]
+  %more = icmp ult i32 %v, %warps
+  br i1 %more, label %look, label %lifted
+look:
+  %voff = mul i32 %v, 32
+  %vstate = getelementptr i8, ptr %states, i32 %voff
+  %vhere.p = getelementptr i8, ptr %vstate, i64 4
+  %vhere = load i32, ptr %vhere.p
+  %vat = icmp eq i32 %vhere, %id
+  br i1 %vat, label %free, label %each.next
+free:
+  %vblocked.p = getelementptr i8, ptr %vstate, i64 8
+  store i32 0, ptr %vblocked.p
+  br label %each.next
+each.next:
+  %v.next = add i32 %v, 1
+  br label %each
+lifted:
   %voted = call i64 @get(ptr %ctx, i64 ${voted})
   %voters = call i64 @get(ptr %ctx, i64 ${voters})
   call void @put(ptr %ctx, i64 ${yes}, i64 %voted)
   call void @put(ptr %ctx, i64 ${asked}, i64 %voters)
   call void @put(ptr %ctx, i64 ${voted}, i64 0)
   call void @put(ptr %ctx, i64 ${voters}, i64 0)
-  %asked.now = load atomic i64, ptr %stop monotonic, align 8
-  %go.on = icmp eq i64 %asked.now, 0
-  br i1 %go.on, label %round, label %fault
-fault:
-  store atomic i64 1, ptr %stop monotonic, align 8
-  ret i32 1
+  br label %after
+after:
+  %add = phi i32 [ 0, %judge ], [ %n, %lifted ]
+  %total.next = add i32 %total, %add
+  %id.next = add i32 %id, 1
+  br label %barriers
+done:
+  ret i32 %total
+}
+
+; No warp can go on: the first one that waits is named.
+define internal void @sim_deadlock(ptr %ctx, i32 %warps) cold noinline {
+entry:
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  br label %warp
+warp:
+  %w = phi i32 [ 0, %entry ], [ %w.next, %next ]
+  %off = mul i32 %w, 32
+  %state = getelementptr i8, ptr %states, i32 %off
+  %resume = load i32, ptr %state
+  %alive = icmp sgt i32 %resume, 0
+  br i1 %alive, label %this, label %next
+next:
+  %w.next = add i32 %w, 1
+  %in = icmp ult i32 %w.next, %warps
+  br i1 %in, label %warp, label %out
+this:
+  %mask.p = getelementptr i8, ptr %state, i64 12
+  %mask = load i32, ptr %mask.p
+  %access.p = getelementptr i8, ptr %state, i64 28
+  %access = load i32, ptr %access.p
+  %access64 = zext i32 %access to i64
+  call void @sim_fault(ptr %ctx, i32 %w, i64 ${BARRIER_DEADLOCK}, i64 %access64, i32 %mask, i64 0)
+  br label %out
+out:
+  ret void
 }

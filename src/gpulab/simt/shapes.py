@@ -105,7 +105,7 @@ class _Solver:
                 for b in self.flow.blocks
                 if b.condition is not None and self.shapes.get(b.condition.name, UNIFORM).kind == "lanes"
             }
-            frontier = flow.frontiers(self.flow.blocks, divergent)
+            frontier = flow.frontiers(self.flow.blocks, divergent, self.flow.spins)
             keep = [frozenset().union(*(self.flow.live_in[n] for n in waiting)) for waiting in frontier]
             demoted = {
                 name

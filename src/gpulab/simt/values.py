@@ -63,8 +63,10 @@ class Values:
     shared: dict[str, int]  # offset of each shared variable
     shared_bytes: int  # static and dynamic together
     local: dict[str, int]
-    local_bytes: int
+    local_bytes: int  # of a thread's local memory, rounded up
+    local_end: int  # where its last variable ends
     symbols: dict[str, int]  # number of each module variable
+    independent: bool = True  # lanes that wait for others of their warp give way, as since Volta
     accesses: list[Access] = field(default_factory=list)
     b: Builder = field(default_factory=Builder)
 
@@ -87,9 +89,16 @@ class Values:
         self.scratch = self.b.alloca("[64 x i64]", "scratch")
         self.hosts = self.b.alloca("[32 x i64]", "hosts")
         self.slots_base = self.local_lanes = ""  # set where the function begins
-        # Where nobody has left and nobody waits, every lane of a full warp is active.
-        leaves_early = any(b.end == "exit" and self.analysis.frontier[b.number] for b in self.flow.blocks)
-        self.full_when_alone = threads % WARP == 0 and not leaves_early
+        # Where nobody can have left and nobody waits, every lane of a full warp is active.
+        self.full_when_alone = threads % WARP == 0 and not any(map(self.parts_ways, self.flow.blocks))
+
+    def parts_ways(self, block: flow.Block) -> bool:
+        """Whether lanes can leave in this block while others go on."""
+        exits, others = self.flow.exits, self.analysis.frontier[block.number]
+        return any(
+            (bool(exits & set(targets)) or not targets) and (len(targets) > 1 or bool(others))
+            for targets in flow.ways_out(block, self.analysis.divergent)
+        )
 
     def context(self, name: str, ty: str = "i64") -> str:
         address = self.b.value(f"getelementptr i8, ptr %ctx, i64 {layout.field(name)}")

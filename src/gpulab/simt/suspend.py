@@ -1,0 +1,257 @@
+"""Where a warp stops and goes on later: at barriers, and in loops that wait for another thread.
+
+A warp leaves what is alive in its save area and hands control back with the number of the place; the
+loop over the block's warps (`run_blocks` in runtime.ll) calls it again with that number, behind a
+barrier when everybody has come to it, in a waiting loop after the other warps have run. In a waiting
+loop lanes give way to lanes of their own warp too, as threads do since Volta (CUDA C++ Programming
+Guide, "Independent Thread Scheduling").
+
+A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 access).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt import flow, layout
+from gpulab.simt.layout import PATIENCE, SLICE
+from gpulab.simt.llvm import BITS, Value, vector
+from gpulab.simt.ptx import Imm, Instruction, Operand
+from gpulab.simt.shapes import WARP
+from gpulab.simt.values import Values, handles
+
+if TYPE_CHECKING:
+    from gpulab.simt.lower import Lowering
+
+__all__ = ["Pause", "barrier", "give_way", "plan", "resume"]
+
+RESUME, BARRIER, BLOCKED, MASK, USED, EXPECTED, ACCESS = 0, 4, 8, 12, 16, 24, 28  # fields of the state
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A place where a warp can stop. `number` is what it returns; it goes on at block `target`.
+
+    alive: registers to keep. waiting: blocks whose waiting lanes are kept too.
+    """
+
+    number: int
+    target: int
+    alive: tuple[str, ...]
+    waiting: tuple[int, ...] = ()
+    barrier: Instruction | None = None
+
+
+def plan(low: Lowering) -> list[Pause]:
+    """Every place where the kernel can stop; gives each register that lives there a place to be saved."""
+    pauses = []
+    for block in low.flow.blocks:
+        if block.end == "barrier":
+            (target,) = block.targets
+            alive = tuple(sorted(low.flow.live_in[target]))
+            pauses.append(Pause(len(pauses) + 1, target, alive, (), block.barrier))
+    for head in sorted(low.flow.spins):
+        alive = tuple(sorted(low.flow.live_in[head] | low.analysis.keep[head]))
+        waiting = tuple(sorted(low.analysis.frontier[head]))
+        pauses.append(Pause(len(pauses) + 1, head, alive, waiting))
+    at = 4 * max((len(p.waiting) for p in pauses), default=0)
+    for name in sorted({name for p in pauses for name in p.alive}):
+        ty, shape = low.register_type(name), low.shape(name)
+        at = -(-at // 8) * 8
+        low.saved_at[name] = at
+        if shape.kind == "lanes":
+            at += 4 if ty == "i1" else WARP * BITS[ty] // 8
+        else:
+            at += 8 * (low.rows if shape.kind == "rows" else 1)
+    low.saved_bytes = -(-at // 64) * 64
+    return pauses
+
+
+def _area(low: Lowering) -> str:
+    b = low.b
+    offset = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {low.saved_bytes}")
+    return b.value(f"getelementptr i8, ptr {low.context('saved', 'ptr')}, i64 {offset}")
+
+
+def _state(low: Lowering, offset: int) -> str:
+    b = low.b
+    at = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, 32")
+    base = b.value(f"getelementptr i8, ptr {low.context('warps', 'ptr')}, i64 {at}")
+    return b.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+
+def _save(low: Lowering, pause: Pause) -> None:
+    b = low.b
+    area = _area(low)
+    for number, block in enumerate(pause.waiting):
+        mask = b.value(f"load i32, ptr {low.waiting[block]}")
+        b.line(f"store i32 {mask}, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * number}')}, align 4")
+    for name in pause.alive:
+        value = low.read(name)
+        for number, ref in enumerate(value.refs):
+            place = b.value(f"getelementptr i8, ptr {area}, i64 {low.saved_at[name] + 8 * number}")
+            if value.kind == "lanes" and value.ty == "i1":
+                b.line(f"store i32 {low.bits_of(ref)}, ptr {place}, align 4")
+            else:
+                ty = vector(value.ty) if value.kind == "lanes" else value.ty
+                b.line(f"store {ty} {ref}, ptr {place}, align 1")
+
+
+def _restore(low: Lowering, pause: Pause) -> None:
+    b = low.b
+    area = _area(low)
+    for number, block in enumerate(pause.waiting):
+        mask = b.value(f"load i32, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * number}')}, align 4")
+        b.line(f"store i32 {mask}, ptr {low.waiting[block]}")
+    for name in pause.alive:
+        ty, shape = low.register_type(name), low.shape(name)
+        for number, ref in enumerate(low.slot(name).refs):
+            place = b.value(f"getelementptr i8, ptr {area}, i64 {low.saved_at[name] + 8 * number}")
+            if shape.kind == "lanes" and ty == "i1":
+                loaded = low.vector_of_bits(b.value(f"load i32, ptr {place}, align 4"))
+                b.line(f"store {vector('i1')} {loaded}, ptr {ref}")
+            else:
+                full = vector(ty) if shape.kind == "lanes" else ty
+                b.line(f"store {full} {b.value(f'load {full}, ptr {place}, align 1')}, ptr {ref}")
+    b.line(f"store i32 {b.value(f'load i32, ptr {_state(low, MASK)}')}, ptr {low.mask_slot}")
+
+
+def _stop(low: Lowering, pause: Pause, mask: str, access: int) -> None:
+    """Save everything, count what was executed, and hand control back."""
+    b = low.b
+    _save(low, pause)
+    b.line(f"store i32 {mask}, ptr {_state(low, MASK)}")
+    used = _state(low, USED)
+    spent = b.value(f"sub i64 {SLICE}, {b.value(f'load i64, ptr {low.fuel_slot}')}")
+    total = b.value(f"add i64 {b.value(f'load i64, ptr {used}')}, {spent}")
+    b.line(f"store i64 {total}, ptr {used}")
+    over, fine = b.new_label("over"), b.new_label("fine")
+    b.branch(b.value(f"icmp ugt i64 {total}, {low.context('budget')}"), over, fine, likely=False)
+    with low.aside(over):
+        low.fault("budget", access, mask)
+    b.open(fine)
+    b.line(f"ret i32 {pause.number}")
+
+
+def resume(low: Lowering, pause: Pause) -> None:
+    """What stands behind the entry of a warp that goes on."""
+    b = low.b
+    _restore(low, pause)
+    if pause.barrier is not None and "red" in pause.barrier.parts:
+        _collect(low, pause.barrier)
+    for block in pause.waiting if low.independent else ():
+        # Lanes that wait elsewhere go first; those of the waiting loop wait meanwhile.
+        first, others = b.new_label("first"), b.new_label("others")
+        mask = b.value(f"load i32, ptr {low.waiting[block]}")
+        b.branch(b.value(f"icmp ne i32 {mask}, 0"), first, others)
+        b.open(first)
+        b.line(f"store i32 {low.mask_now()}, ptr {low.waiting[pause.target]}")
+        b.line(f"store i32 0, ptr {low.waiting[block]}")
+        b.line(f"store i32 {mask}, ptr {low.mask_slot}")
+        b.jump(f"block{block}")
+        b.open(others)
+    b.jump(f"block{pause.target}")
+
+
+def give_way(low: Lowering, pause: Pause) -> None:
+    """At the end of a waiting loop's round: after some rounds, let others run."""
+    b = low.b
+    left = b.value(f"sub i64 {b.value(f'load i64, ptr {low.patience_slot}')}, 1")
+    b.line(f"store i64 {left}, ptr {low.patience_slot}")
+    stop, on = b.new_label("gives_way"), b.new_label("on")
+    b.branch(b.value(f"icmp slt i64 {left}, 0"), stop, on, likely=False)
+    with low.aside(stop):
+        access = low.access("runs", "loop", 0)
+        b.line(f"store i64 {PATIENCE}, ptr {low.patience_slot}")
+        _stop(low, pause, low.mask_now(), access)
+    b.open(on)
+
+
+# -- barriers -----------------------------------------------------------------------------------
+
+
+def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
+    """`bar.sync`, `bar.red`: wait for the block, or for as many threads as are named."""
+    b = low.b
+    item = block.barrier
+    assert item is not None
+    mask = low.mask()
+    frontier = low.analysis.frontier[block.number]
+    for number in sorted(frontier):
+        waiting = b.value(f"load i32, ptr {low.waiting[number]}")
+        apart, together = b.new_label("apart"), b.new_label("together")
+        b.branch(b.value(f"icmp ne i32 {waiting}, 0"), apart, together, likely=False)
+        with low.aside(apart):
+            if number < block.number:  # they can still come here: let them run
+                b.line(f"store i32 {mask}, ptr {low.waiting[block.number]}")
+                b.line(f"store i32 0, ptr {low.waiting[number]}")
+                b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
+                b.jump(f"block{number}")
+            else:  # they have gone past it
+                low.fail("divergent_barrier", "barrier", waiting)
+        b.open(together)
+    where, expected = _operands(low, item)
+    access = low.access("waits at", "barrier", 0)
+    if "red" in item.parts:
+        _contribute(low, item, mask)
+    for offset, value in ((BARRIER, where), (BLOCKED, "1"), (EXPECTED, expected), (ACCESS, str(access))):
+        b.line(f"store i32 {value}, ptr {_state(low, offset)}")
+    _stop(low, pause, mask, access)
+
+
+def _operands(low: Values, item: Instruction) -> tuple[str, str]:
+    """A barrier's number, and how many threads it waits for (0: all that have not left)."""
+    operands = list(item.operands)
+    if "red" in item.parts:
+        operands = operands[1:-1]
+    number = operands[0] if operands else Imm(0)
+    count = operands[1] if len(operands) > 1 else Imm(0)
+    if "red" in item.parts and (number != Imm(0) or count != Imm(0)):
+        raise UnsupportedInstruction(item.text, item.line, "a reduction at a barrier of its own")
+    which = low.b.value(f"and i32 {_uniform(low, item, number)}, 15")
+    return which, _uniform(low, item, count)
+
+
+def _uniform(low: Values, item: Instruction, operand: Operand) -> str:
+    value = low.operand(operand, "i32")
+    if value.kind != "uniform":
+        raise UnsupportedInstruction(item.text, item.line, "a barrier that differs between threads of a warp")
+    return value.ref
+
+
+def _contribute(low: Values, item: Instruction, mask: str) -> None:
+    """`bar.red`: add this warp's threads, and those whose predicate holds, to the block's counts."""
+    b = low.b
+    flags = low.bits_of(low.lanes(low.operand(item.operands[-1], "i1")))
+    for name, lanes in (("voted", b.value(f"and i32 {flags}, {mask}")), ("voters", mask)):
+        count = b.value(f"zext i32 {b.call('llvm.ctpop.i32', 'i32', ('i32', lanes))} to i64")
+        total = b.value(f"add i64 {low.context(name)}, {count}")
+        b.line(f"store i64 {total}, ptr {b.value(f'getelementptr i8, ptr %ctx, i64 {layout.field(name)}')}")
+
+
+def _collect(low: Values, item: Instruction) -> None:
+    """The result of a `bar.red`, the same for every thread of the block."""
+    b = low.b
+    yes = low.context("yes")
+    if "popc" in item.parts:
+        value = Value("i32", "uniform", (b.value(f"trunc i64 {yes} to i32"),))
+    elif "or" in item.parts:
+        value = Value("i1", "uniform", (b.value(f"icmp ne i64 {yes}, 0"),))
+    else:
+        value = Value("i1", "uniform", (b.value(f"icmp eq i64 {yes}, {low.context('asked')}"),))
+    low.assign(item.operands[0], value)
+    low.cache.clear()
+
+
+@handles("bar", "barrier")
+def arrive(low: Values, item: Instruction) -> None:
+    """`bar.arrive` counts the warp's threads and goes on; `bar.warp.sync` finds its lanes together."""
+    if "arrive" not in item.parts:
+        return
+    b = low.b
+    where, _ = _operands(low, item)
+    place = b.value(f"getelementptr i64, ptr {low.context('arrivals', 'ptr')}, i32 {where}")
+    before = b.value(f"load i64, ptr {place}")
+    b.line(f"store i64 {b.value(f'add i64 {before}, {WARP}')}, ptr {place}")

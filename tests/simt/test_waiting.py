@@ -1,0 +1,132 @@
+"""Threads that wait for threads: barriers in every form, spinning, and what never comes to an end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab.errors import LaunchError
+from tests.simt.programs import simulator
+
+SIGNATURE = 'extern "C" __global__ void k(int* out)'
+
+
+def run(body: str, threads: int = 64, signature: str = SIGNATURE) -> np.ndarray:
+    """Launch one block of a kernel with this body; what it wrote."""
+    device = simulator()
+    out = device.zeros(threads, np.int32)
+    device.compile(f"{signature} {{ {body} }}")(1, threads, (out,))
+    return device.asnumpy(out)
+
+
+def finding(body: str, threads: int = 64) -> gpulab.Finding:
+    """The one finding of a kernel that does not end well."""
+    with pytest.raises(LaunchError) as error:
+        run(body, threads)
+    (found,) = error.value.findings
+    return found
+
+
+class TestBarriers:
+    def test_threads_that_have_left_are_not_waited_for(self) -> None:
+        out = run("if (threadIdx.x >= 80) return; __syncthreads(); out[threadIdx.x] = 7;", 128)
+        np.testing.assert_array_equal(out, np.where(np.arange(128) < 80, 7, 0))
+
+    def test_a_barrier_in_a_branch_that_part_of_a_warp_takes_is_a_finding(self) -> None:
+        found = finding("\nif (threadIdx.x < 16)\n__syncthreads();\nout[threadIdx.x] = 1;")
+        assert (found.tool, found.kind, found.line) == ("synccheck", "divergent_barrier", 3)
+        assert (found.block, found.thread) == ((0, 0, 0), (16, 0, 0))
+
+    def test_a_loop_that_part_of_a_warp_leaves_early_must_not_hold_a_barrier(self) -> None:
+        found = finding("for (int i = 0; i < threadIdx.x % 4; ++i) { out[threadIdx.x] += i; __syncthreads(); } out[0] = 3;")
+        assert found.kind == "divergent_barrier"
+
+    def test_barriers_with_a_number_wait_for_as_many_threads_as_they_name(self) -> None:
+        body = """
+            __shared__ int box[32];
+            int lane = threadIdx.x % 32;
+            if (threadIdx.x < 32) { box[lane] = lane * lane; asm volatile("bar.arrive 1, 64;" ::: "memory"); }
+            else { asm volatile("bar.sync 1, 64;" ::: "memory"); out[threadIdx.x] = box[31 - lane]; }"""
+        np.testing.assert_array_equal(run(body)[32:], np.arange(32)[::-1] ** 2)
+
+    def test_warps_at_different_barriers_that_wait_for_each_other_are_a_finding(self) -> None:
+        body = """
+            if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;");
+            out[threadIdx.x] = 1;"""
+        assert finding(body).kind == "barrier_deadlock"
+
+    @pytest.mark.parametrize(
+        ("intrinsic", "expected"), [("count", 20), ("or", 1), ("and", 0)]
+    )
+    def test_a_barrier_that_asks_every_thread(self, intrinsic: str, expected: int) -> None:
+        out = run(f"out[threadIdx.x] = __syncthreads_{intrinsic}(threadIdx.x % 5 == 1) != 0 ? "
+                  f"__syncthreads_{intrinsic}(threadIdx.x % 5 == 1) : 0;", 100)
+        np.testing.assert_array_equal(out, expected)
+
+
+class TestSpinning:
+    def test_lanes_go_one_after_the_other_through_a_region_they_wait_for(self) -> None:
+        out = run("""
+            __shared__ volatile int turn;
+            if (threadIdx.x == 0) turn = 0;
+            __syncthreads();
+            while (turn != threadIdx.x) { }
+            out[threadIdx.x] = 2 * turn;
+            turn = turn + 1;""")
+        np.testing.assert_array_equal(out, 2 * np.arange(64))
+
+    def test_a_lock_that_lanes_of_one_warp_fight_for(self) -> None:
+        out = run("""
+            __shared__ int lock, count;
+            if (threadIdx.x == 0) lock = count = 0;
+            __syncthreads();
+            bool done = false;
+            while (!done)
+                if (atomicCAS(&lock, 0, 1) == 0) { ++count; __threadfence_block(); atomicExch(&lock, 0); done = true; }
+            __syncthreads();
+            out[threadIdx.x] = count;""")
+        np.testing.assert_array_equal(out, 64)
+
+    def test_a_warp_waits_for_a_flag_of_another_warp(self) -> None:
+        out = run("""
+            __shared__ volatile int flag;
+            if (threadIdx.x == 0) flag = 0;
+            __syncthreads();
+            if (threadIdx.x < 32) { while (flag == 0) { } out[threadIdx.x] = flag; } else flag = 5;""")
+        np.testing.assert_array_equal(out[:32], 5)
+
+    def test_before_volta_lanes_that_wait_for_their_own_warp_wait_for_ever(self) -> None:
+        device = simulator()
+        source = SIGNATURE + """ {
+            __shared__ volatile int turn;
+            if (threadIdx.x == 0) turn = 0;
+            __syncthreads();
+            while (turn != threadIdx.x) { }
+            out[threadIdx.x] = turn;
+            turn = turn + 1; }"""
+        kernel = device.compile(source, independent_threads=False)
+        with pytest.raises(LaunchError) as error:
+            kernel(1, 32, (device.zeros(32, np.int32),))
+        (found,) = error.value.findings
+        assert (found.tool, found.kind, found.line) == ("synccheck", "deadlock", 5)
+
+
+class TestWhatNeverEnds:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "volatile int* v = out; while (true) v[0] = v[0] + 1;",
+            "volatile int* v = out; while (v[threadIdx.x] >= 0) v[threadIdx.x] = 1;",
+            "volatile int* v = out; if (threadIdx.x == 3) while (true) v[3] = 1;",
+            "while (true) __syncthreads();",
+        ],
+        ids=["all lanes", "each lane", "one lane", "through barriers"],
+    )
+    def test_is_stopped_and_named(self, body: str) -> None:
+        found = finding(body)
+        assert (found.tool, found.kind, found.line) == ("synccheck", "never_ends", 1)
+
+    def test_leaves_the_device_usable(self) -> None:
+        finding("while (true) __syncthreads();")
+        np.testing.assert_array_equal(run("out[threadIdx.x] = threadIdx.x;"), np.arange(64))
