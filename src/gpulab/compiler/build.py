@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gpulab.compiler import nvrtc
 from gpulab.compiler.diagnostics import parse_log
@@ -19,8 +20,7 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["compile_program", "ptx_program"]
 
-# Warnings that a half-written kernel always has: declared (177) or set (550) but never used; and
-# `#pragma once` in the main text (1225 has no place in a cell's message).
+# Warnings that a half-written kernel always has: declared (177) or set (550), but never used.
 _QUIET = "--diag-suppress=177,550"
 _FILE_LINE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
@@ -63,7 +63,7 @@ def compile_program(
         unknown = Diagnostic(0, 0, "error", "the compiler refused this text and did not say why.")
         raise CompileError(errors or [unknown])
     warnings = tuple(_one_line(one) for one in found if one.severity == "warning")
-    return _program(text, output, arch, folders, warnings)
+    return replace(_program(text, output, arch, folders, warnings), source=source)
 
 
 def ptx_program(text: str) -> Program:

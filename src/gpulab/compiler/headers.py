@@ -188,7 +188,7 @@ def _find_folders() -> tuple[str, ...]:
             folder = make_folder(release)
             if nvrtc.install_headers(str(folder)):
                 return str(folder), str(folder / "cccl")
-        except OSError:
+        except (OSError, RuntimeError):  # RuntimeError: there is no home at all
             continue
     for folder in _toolkit_folders():
         if (folder / "cooperative_groups.h").is_file():

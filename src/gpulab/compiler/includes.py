@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from gpulab.compiler.headers import NVIDIA_HEADERS, allowed_headers
-from gpulab.compiler.phases import SourceText, tokenize
+from gpulab.compiler.phases import SourceText, Token, tokenize
 from gpulab.errors import IncludeRefused
 
 __all__ = ["FORBIDDEN_NAMES", "CheckedText", "check_source"]
 
 DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif")
 TEXT_DIRECTIVES = ("error", "warning")
+
+MAX_CONDITIONS = 500  # each is followed through all macros
 
 PRAGMAS = (
     "unroll",
@@ -80,6 +82,8 @@ def check_source(source: SourceText, defines: Mapping[str, str]) -> CheckedText:
     """
     text = source.text
     lines = list(_directives(text))
+    macros = _macros(lines, defines)
+    conditions = 0
     refused: list[tuple[int, str]] = []
     headers: list[str] = []
     rewritten = list(text)
@@ -97,7 +101,11 @@ def check_source(source: SourceText, defines: Mapping[str, str]) -> CheckedText:
             refused += [(line.offset, message) for message in _pragma(line.rest)]
         elif line.name in DIRECTIVES:
             if line.name in ("if", "elif"):
-                refused += [(line.offset, message) for message in _condition(line, lines, defines)]
+                conditions += 1
+                if conditions > MAX_CONDITIONS:
+                    refused.append((line.offset, f"there are more than {MAX_CONDITIONS} conditions here."))
+                    break
+                refused += [(line.offset, message) for message in _condition(line.rest, macros)]
         elif line.name not in TEXT_DIRECTIVES and (line.name or line.rest):
             refused.append((line.offset, _directive_message(line.name)))
     refused += _anywhere(text)
@@ -143,34 +151,47 @@ def _pragma(rest: str) -> Iterator[str]:
         yield f"`#pragma {name}` is refused; allowed: {', '.join(PRAGMAS)}."
 
 
-def _condition(line: _Line, lines: list[_Line], defines: Mapping[str, str]) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Value:
+    """One definition of a macro (or a condition): its tokens, and its parameters' names."""
+
+    tokens: list[Token]
+    parameters: frozenset[str]
+
+
+def _macros(lines: list[_Line], defines: Mapping[str, str]) -> dict[str, list[_Value]]:
+    """Every definition of each macro, whatever `#if` stands around it."""
+    found = {name: [_Value(tokenize(value), frozenset())] for name, value in defines.items()}
+    for line in lines:
+        if line.name == "define" and (match := _MACRO.match(line.rest)):
+            parameters = frozenset(token.text for token in tokenize(match[2] or ""))
+            found.setdefault(match[1], []).append(_Value(tokenize(match[3]), parameters))
+    return found
+
+
+def _condition(rest: str, macros: Mapping[str, list[_Value]]) -> Iterator[str]:
     """Refuse an `#if` that could put `__has_include` together from pieces.
 
     `##` can make any name, so no macro that the condition reaches may use it, neither one of the
     text's nor, by a call of an unknown name, one of a header's.
     """
-    # By name: each definition's parameters and value.
-    bodies: dict[str, list[tuple[str, str]]] = {name: [("", value)] for name, value in defines.items()}
-    for other in lines:
-        if other.name == "define" and (match := _MACRO.match(other.rest)):
-            bodies.setdefault(match[1], []).append((match[2] or "", match[3]))
     seen: set[str] = set()
     unknown: set[str] = set()
     calls = pastes = False
-    todo = [("", line.rest)]
+    todo = [_Value(tokenize(rest), frozenset())]
     while todo:
-        parameters, value = todo.pop()
-        own = {token.text for token in tokenize(parameters)}  # they stand for what a call gives: seen there
-        tokens = tokenize(value)
-        for token, after in zip_longest(tokens, tokens[1:]):
+        value = todo.pop()
+        for token, after in zip_longest(value.tokens, value.tokens[1:]):
             pastes |= token.text in ("##", "%:%:", "\\")  # a backslash: \u0069 is an `i`
-            if token.kind != "identifier" or token.text in own:
+            if token.kind != "identifier":
                 continue
             calls |= token.text != "defined" and after is not None and after.text == "("
-            if token.text in bodies:
-                if token.text not in seen:
-                    seen.add(token.text)
-                    todo += bodies[token.text]
+            # A parameter stands for what a call gives, and that is seen where it is given.
+            if token.text in value.parameters or token.text in seen:
+                continue
+            if token.text in macros:
+                seen.add(token.text)
+                todo += macros[token.text]
             elif token.text not in _KNOWN_NAMES:
                 unknown.add(token.text)
     if pastes:

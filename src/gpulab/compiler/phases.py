@@ -20,6 +20,7 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 __all__ = ["MAX_CHARACTERS", "SourceText", "Token", "read_source", "tokenize"]
 
 MAX_CHARACTERS = 250_000  # a cell has a few thousand
+MAX_SHOWN = 400  # characters of a source line in a diagnostic
 
 # Preprocessing tokens [lex.pptoken]. A quote that is not closed ends with its line, as in NVRTC.
 _TOKEN = re.compile(
@@ -65,11 +66,11 @@ class SourceText:
     _text_starts: array[int] = field(repr=False)
 
     def student_line(self, line: int) -> str:
-        """Line `line` (from 1) as the student wrote it; empty when there is no such line."""
+        """Line `line` (from 1) as the student wrote it, cut where it is endless; empty when there is none."""
         if not 1 <= line <= len(self._student_starts):
             return ""
         start = self._student_starts[line - 1]
-        return self.student[start : self.student.find("\n", start)]
+        return self.student[start : min(self.student.find("\n", start), start + MAX_SHOWN)]
 
     def place_of(self, offset: int) -> tuple[int, int]:
         """The student's line and column, from 1, of a character of the canonical text."""
@@ -174,6 +175,9 @@ def _phase_2(student: str) -> tuple[str, array[int]]:
         else:
             logical.append(character)
             origin.append(offset)
+    while logical and logical[-1] == "\\":  # at the end of the text: it joins with nothing
+        logical.pop()
+        origin.pop()
     if not logical or logical[-1] != "\n":
         logical.append("\n")
         origin.append(len(student) - 1)

@@ -82,5 +82,5 @@ def _sections(elf: bytes) -> Iterator[tuple[str, int]]:
         for header in headers:
             start = names + header[0]
             yield elf[start : elf.index(b"\0", start)].decode(errors="replace"), header[5]
-    except (struct.error, ValueError, IndexError):
+    except (struct.error, OverflowError, ValueError, IndexError):
         return

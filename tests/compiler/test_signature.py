@@ -1,0 +1,187 @@
+"""Kernel names and parameters: sizes from the PTX, names and signs from the student's text."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.compiler import Parameter, compile_program, ptx_program
+from gpulab.compiler.mangling import plain_name, plain_names
+from gpulab.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ("k", "k"),
+        ("_Z13block2D_naivefPKfPfiii", "block2D_naive"),
+        ("_ZN1A1B2k3Ev", "A::B::k3"),
+        ("_Z2ktIfEvPT_", "kt"),
+        ("_ZN1A2ktIfLi3EEEvPT_", "A::kt"),
+        ("_ZN39_GLOBAL__N__00000000_7_cell_cu_3cbfcbfa2kaEPf", "ka"),
+        ("_ZL2ksPf", "ks"),
+        ("_Zoops", "_Zoops"),
+        ("_Z99k", "_Z99k"),
+    ],
+)
+def test_a_mangled_entry_has_a_plain_name(entry: str, name: str) -> None:
+    assert plain_name(entry) == name
+
+
+def test_the_first_of_two_overloads_has_the_plain_name() -> None:
+    assert plain_names(["_Z1kPf", "_Z1kPi"]) == {"k": "_Z1kPf", "_Z1kPi": "_Z1kPi"}
+
+
+def parameters(text: str) -> list[tuple[str, str, int]]:
+    program = compile_program(text)
+    (signature,) = program.signatures.values()
+    return [(one.name, one.kind, one.size) for one in signature]
+
+
+@pytest.mark.parametrize("linkage", ["", 'extern "C" '])
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (
+            "float fac, const float* A0, float* Anext, int nx",
+            ["fac float", "A0 pointer", "Anext pointer", "nx int"],
+        ),
+        ("const float *__restrict__ a, float * const b", ["a pointer", "b pointer"]),
+        (
+            "float a[], float (*b)[4], float (&c)[4], int &d",
+            ["a pointer", "b pointer", "c pointer", "d pointer"],
+        ),
+        ("unsigned n, unsigned long long m, size_t s, bool b", ["n uint", "m uint", "s uint", "b uint"]),
+        ("int n, long long m, long l, short s, char c", ["n int", "m int", "l int", "s int", "c int"]),
+        ("double x, float4 v", ["x float", "v bytes"]),
+        ("float * /* in, */ a, // the input\n int n", ["a pointer", "n int"]),
+        ("float*, int", ["argument 1 pointer", "argument 2 int"]),
+        ("int n = sizeof(int), float* a = 0", ["n int", "a pointer"]),
+        ("void (*f)(int, float), int n", ["f pointer", "n int"]),
+        ("struct P p, enum E e", ["p bytes", "e int"]),
+        ("Pair<int, float> q, int n", ["q bytes", "n int"]),
+        ("real* a, real x, index n, handle h", ["a pointer", "x float", "n uint", "h pointer"]),
+        ("REAL x, INDEX n", ["x float", "n uint"]),
+        ("void", []),
+        ("", []),
+    ],
+)
+def test_parameters_are_read_from_the_declaration(declared: str, expected: list[str], linkage: str) -> None:
+    text = (
+        "#define REAL float\n#define INDEX unsigned\nstruct P { int a; float b[3]; };\nenum E { ONE };\n"
+        "template <class A, class B> struct Pair { A a; B b; };\n"
+        "typedef float real; using index = unsigned int; typedef const real* handle;\n"
+        f"{linkage}__global__ void __launch_bounds__(256) k({declared})\n{{ }}\n"
+    )
+    assert [f"{name} {kind}" for name, kind, _ in parameters(text)] == expected
+
+
+def test_sizes_are_the_ptxs() -> None:
+    text = (
+        "struct S { int a; float b; double c[3]; };\n"
+        "__global__ void k(float x, char c, short h, double d, S s) {}\n"
+    )
+    assert [size for _, _, size in parameters(text)] == [4, 1, 2, 8, 32]
+
+
+def test_a_parameter_list_hidden_by_macros_falls_back_to_numbers() -> None:
+    text = (
+        '#define K(n) extern "C" __global__ void n\n#define ARGS float* a, int n\nK(k)(ARGS) { a[n] = 1; }\n'
+    )
+    assert parameters(text) == [("argument 1", "pointer", 8), ("argument 2", "int", 4)]
+
+
+def test_a_declaration_before_the_definition_does_not_name_the_parameters() -> None:
+    text = "__global__ void k(float* p, int q);\n__global__ void k(float* a, int n) { a[n] = 1; }\n"
+    assert [name for name, _, _ in parameters(text)] == ["a", "n"]
+
+
+def test_of_two_definitions_the_compiled_one_counts() -> None:
+    text = (
+        "#if 0\n__global__ void k(float* old, int n) { old[n] = 1; }\n#else\n"
+        "__global__ void k(float* a, int m) { a[m] = 1; }\n#endif\n"
+    )
+    assert [name for name, _, _ in parameters(text)] == ["a", "m"]
+
+
+def test_kernels_come_in_the_order_of_the_text() -> None:
+    program = compile_program(
+        "namespace N { __global__ void b(float* x) { x[0] = 1; } }\n"
+        'extern "C" __global__ void a(float* x) { x[0] = 1; }\n'
+        "template <class T> __global__ void t(T* x) { x[0] = 1; }\n"
+        "__global__ void c(float* x) { x[0] = 1; }\n"
+        "template __global__ void t<float>(float*);\ntemplate __global__ void t<int>(int*);\n"
+    )
+    assert program.kernel_names[:2] == ("N::b", "a")
+    assert program.kernel_names[-1] == "c"
+    assert "t" in program.kernel_names
+    assert program.entries["a"] == "a"
+    assert program.entry("c") == program.entries["c"] == "_Z1cPf"
+    assert set(program.resources) == set(program.signatures) == set(program.entries)
+    assert program.signatures["t"] == (Parameter("x", "pointer", 8),)
+
+
+def test_picking_a_kernel() -> None:
+    program = compile_program("__global__ void a() {}\n__global__ void b() {}\n")
+    assert program.pick("b") == "b"
+    for name in (None, "c"):
+        with pytest.raises(UsageError):
+            program.pick(name)
+
+
+def test_a_text_without_kernels_compiles_but_gives_none() -> None:
+    program = compile_program("__device__ int f() { return 1; }\n")
+    assert program.kernel_names == ()
+    with pytest.raises(UsageError):
+        program.pick(None)
+
+
+PTX = """\
+.version 8.0
+.target sm_80, debug
+.address_size 64
+// .visible .entry no(.param .u64 x)
+.visible .entry k(
+    .param .u64 .ptr .global .align 16 a,
+    .param .u64 b, .param .u64 n,
+    .param .s32 i, .param .f64 x, .param .align 8 .b8 s[24], .param .pred
+)
+.maxntid 256, 1, 1
+{
+    .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [b];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.param.u64 %rd3, [n];
+    ret;
+}
+.entry none()
+{ ret; }
+"""
+
+
+def test_ptx_from_elsewhere_has_numbered_parameters() -> None:
+    program = ptx_program(PTX)
+    assert program.arch == 80
+    assert program.cubin is None
+    assert program.kernel_names == ("k", "none")
+    assert [(one.name, one.kind, one.size) for one in program.signatures["k"]] == [
+        ("param_0", "pointer", 8),
+        ("param_1", "pointer", 8),
+        ("param_2", "int", 8),
+        ("param_3", "int", 4),
+        ("param_4", "float", 8),
+        ("param_5", "bytes", 24),
+    ]
+    assert program.resources_of("k").registers == 0
+
+
+def test_our_own_ptx_loads_again() -> None:
+    program = compile_program("__global__ void k(const float* a, float* b, int n) { b[n] = a[n]; }\n")
+    again = ptx_program(program.ptx)
+    assert again.kernel_names == program.kernel_names
+    assert [one.kind for one in again.signatures["k"]] == ["pointer", "pointer", "int"]
+
+
+@pytest.mark.parametrize("text", ["", "hello", "__global__ void k() {}", b"x", None])
+def test_a_text_that_is_no_ptx_is_refused(text: object) -> None:
+    with pytest.raises(UsageError):
+        ptx_program(text)  # type: ignore[arg-type]
