@@ -25,7 +25,7 @@ from gpulab.finding import Finding
 
 if TYPE_CHECKING:
     from gpulab.devices import open_device as device
-    from gpulab.notebook import speedup_table
+    from gpulab.notebook import speedup_figure, speedup_table
     from gpulab.registry import kernel
 
 __version__ = "0.1.0"
@@ -46,12 +46,14 @@ __all__ = [
     "device",
     "kernel",
     "load_ipython_extension",
+    "speedup_figure",
     "speedup_table",
 ]
 
 _LAZY = {
     "device": ("gpulab.devices", "open_device"),
     "kernel": ("gpulab.registry", "kernel"),
+    "speedup_figure": ("gpulab.notebook", "speedup_figure"),
     "speedup_table": ("gpulab.notebook", "speedup_table"),
 }
 

@@ -1,0 +1,10 @@
+"""`python -m gpulab` is `gpulab`."""
+
+from __future__ import annotations
+
+import sys
+
+from gpulab.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,251 @@
+"""The kernel cell: the one parser of its header, and the reading of cells from .cu files and notebooks.
+
+    %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]]
+    %%cuda NAME
+
+A .cu file has the same line behind `//`. The header is declarative: whoever reads it, a magic, the
+command line or a grader, runs nobody's code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpulab.errors import HeaderError, UsageError
+from gpulab.problems import problem, problem_names
+from gpulab.problems.base import Block
+
+__all__ = ["Cell", "Header", "is_kernel_cell", "parse_cell", "parse_header", "read_cells"]
+
+FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]], or %%cuda NAME"
+LARGEST = 2**31 - 1
+
+_MARKER = re.compile(r"\s*(//\s*)?%%cuda(?=\s|$)")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the first line of a kernel cell says.
+
+    problem, variant: both None for a cell that belongs to no problem.
+    name: what `gpulab.kernel` finds it under: `PROBLEM.VARIANT`, or the plain name.
+    block, tile: (x, y, z), with the problem's defaults for what the line leaves out; None for a plain
+    name without them.
+    """
+
+    problem: str | None
+    variant: str | None
+    name: str
+    block: Block | None
+    tile: Block | None
+
+    def __str__(self) -> str:
+        text = f"%%cuda {self.name}"
+        for option, numbers in (("--block", self.block), ("--tile", self.tile)):
+            if numbers is not None:
+                text += f" {option} {' '.join(map(str, numbers))}"
+        return text
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kernel cell. `source` has the cell's lines, the header's blanked, so that line numbers agree.
+
+    origin: where it was read, for messages: a file's name, and the number of the cell in a notebook.
+    """
+
+    header: Header
+    source: str
+    origin: str = ""
+
+
+def is_kernel_cell(text: str) -> bool:
+    """Whether the text's first line is a kernel cell's header, right or wrong.
+
+    Empty lines before it do not count, as for IPython.
+    """
+    return _MARKER.match(text.lstrip().split("\n", 1)[0]) is not None
+
+
+def parse_header(line: str) -> Header:
+    """The header in `line`: all of it, or only what follows `%%cuda` (as IPython hands it to a magic).
+
+    Raises `HeaderError` that says what is wrong and what is allowed.
+    """
+    marker = _MARKER.match(line)
+    text = line[marker.end() :] if marker else line
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        raise HeaderError(f"a quote is not closed in `{text.strip()}`; the header is {FORM}.") from None
+    if not words:
+        raise HeaderError(f"the header names no kernel; it is {FORM}.")
+    name, *rest = words
+    if name.startswith("-"):
+        raise HeaderError(f"the name comes first, before `{name}`: {FORM}.")
+    problem_name, variant = _names(name)
+    given = _options(rest)
+    block, tile = given.get("--block"), given.get("--tile")
+    if problem_name is None or variant is None:
+        return Header(None, None, name, _filled(block, (1, 1, 1)), _filled(tile, (1, 1, 1)))
+    known = problem(problem_name)
+    default_block = known.block_of(variant)
+    return Header(
+        problem_name,
+        variant,
+        name,
+        # A block's missing numbers are 1, a tile's are the problem's: there 0 means a loop.
+        _filled(block, (1, 1, 1)) or default_block,
+        _filled(tile, known.default_tile) or known.default_tile,
+    )
+
+
+def parse_cell(text: str, origin: str = "") -> Cell:
+    """A kernel cell from its text; the first line must be its header, with or without `//` before it."""
+    if not is_kernel_cell(text):
+        where = f"{origin}: " if origin else ""
+        raise HeaderError(
+            f"{where}the first line is no kernel cell's header; it must be {FORM} (in a .cu file behind //)."
+        )
+    lines = text.split("\n")
+    first = next(number for number, line in enumerate(lines) if line.strip())
+    try:
+        header = parse_header(lines[first])
+    except HeaderError as error:
+        raise HeaderError(f"{origin}: {error}" if origin else str(error)) from None
+    if not lines[first].lstrip().startswith("//"):  # a comment may stay: the compiler skips it
+        lines[first] = ""
+    return Cell(header, "\n".join(lines), origin)
+
+
+def read_cells(path: str | Path) -> list[Cell]:
+    """The kernel cells of a .cu file (one) or a notebook (in its order).
+
+    Raises `UsageError` in a line for what cannot be read: a missing file, a notebook that is not one or
+    that has no kernel cell, a .cu without a header.
+    """
+    path = Path(path)
+    if path.suffix not in {".cu", ".ipynb"}:
+        raise UsageError(f"{path}: give a .cu file or an .ipynb notebook.")
+    text = _read(path)
+    if path.suffix == ".cu":
+        return [parse_cell(text, path.name)]
+    cells = [
+        parse_cell(source, f"{path.name}, cell {number}")
+        for number, source in enumerate(_notebook_sources(text, path), 1)
+        if is_kernel_cell(source)
+    ]
+    if not cells:
+        raise UsageError(f"{path}: no cell of this notebook starts with %%cuda; there is nothing to run.")
+    return cells
+
+
+def _read(path: Path) -> str:
+    try:
+        # utf-8-sig: an editor's byte order mark must not hide the header. Lines end in \n from here on.
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file.") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a directory; give a .cu file or an .ipynb notebook.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text in UTF-8; is it a .cu file or a notebook?") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be read: {reason}.") from None
+
+
+def _notebook_sources(text: str, path: Path) -> list[str]:
+    """Texts of all cells in their order, "" for those that are not code."""
+    try:
+        notebook: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is not a notebook: it is not JSON.") from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        old = isinstance(notebook, dict) and "worksheets" in notebook
+        hint = (
+            "it has a format before 4; open and save it in JupyterLab" if old else "it has no list of cells"
+        )
+        raise UsageError(f"{path} is not a notebook that can be read: {hint}.")
+    return [_source(cell) for cell in cells]
+
+
+def _source(cell: Any) -> str:
+    if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+        return ""
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        source = "".join(part for part in source if isinstance(part, str))
+    return source.replace("\r\n", "\n") if isinstance(source, str) else ""
+
+
+def _names(name: str) -> tuple[str | None, str | None]:
+    """Problem and variant of a dotted name, both known; (None, None) for a plain name."""
+    problem_name, dot, variant = name.partition(".")
+    if not dot:
+        if name in problem_names():
+            first = next(iter(problem(name).variants))
+            raise HeaderError(
+                f"`{name}` is a problem; say which variant, as in {name}.{first} ({_variants(name)})."
+            )
+        if not _IDENTIFIER.fullmatch(name):
+            raise HeaderError(f"`{name}` is no name: letters, digits and _ only. The header is {FORM}.")
+        return None, None
+    if problem_name not in problem_names():
+        raise HeaderError(
+            f"there is no problem `{problem_name}`; there is: {', '.join(problem_names())}. "
+            "A kernel of no problem has a name without a dot."
+        )
+    if variant not in problem(problem_name).variants:
+        raise HeaderError(f"{problem_name} has no variant `{variant}`; it has: {_variants(problem_name)}.")
+    return problem_name, variant
+
+
+def _variants(problem_name: str) -> str:
+    return ", ".join(problem(problem_name).variants)
+
+
+def _options(words: list[str]) -> dict[str, tuple[int, ...]]:
+    """`--block` and `--tile` with their one to three numbers."""
+    given: dict[str, tuple[int, ...]] = {}
+    position = 0
+    while position < len(words):
+        option = words[position]
+        if option not in ("--block", "--tile"):
+            what = "option" if option.startswith("-") else "word"
+            raise HeaderError(f"the {what} `{option}` has no place in the header; it is {FORM}.")
+        if option in given:
+            raise HeaderError(f"{option} stands twice in the header; once is allowed.")
+        end = position + 1
+        while end < len(words) and not words[end].startswith("--"):
+            end += 1
+        given[option] = _numbers(option, words[position + 1 : end])
+        position = end
+    return given
+
+
+def _numbers(option: str, words: list[str]) -> tuple[int, ...]:
+    allowed = "whole numbers, at least 1" if option == "--block" else "whole numbers, 0 for the whole axis"
+    if not 1 <= len(words) <= 3:
+        raise HeaderError(f"{option} has {len(words)} numbers; it takes one to three: {option} X [Y [Z]].")
+    for word in words:
+        if not re.fullmatch(r"[0-9]{1,10}", word) or int(word) > LARGEST:
+            raise HeaderError(f"`{word}` is no number for {option}: {allowed}.")
+        if option == "--block" and int(word) == 0:
+            raise HeaderError(f"--block {' '.join(words)} has a zero: {allowed}.")
+    return tuple(int(word) for word in words)
+
+
+def _filled(given: tuple[int, ...] | None, default: Block) -> Block | None:
+    """The numbers given, with the default's in the places left out; None when nothing was given."""
+    if given is None:
+        return None
+    x, y, z = (*given, *default[len(given) :])
+    return x, y, z

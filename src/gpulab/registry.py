@@ -1,0 +1,47 @@
+"""The kernels of this session by name, for the Python cells below the `%%cuda` cell that made them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulab.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpulab.cell import Cell
+    from gpulab.devices.base import Kernel
+
+__all__ = ["cell", "keep", "keep_cell", "kernel", "kernel_names"]
+
+_KERNELS: dict[str, Kernel] = {}
+_CELLS: dict[str, Cell] = {}
+
+
+def keep(name: str, compiled: Kernel) -> None:
+    """Remember a kernel under the name of its cell: `NAME`, or `PROBLEM.VARIANT`."""
+    _KERNELS[name] = compiled
+
+
+def keep_cell(run: Cell) -> None:
+    """Remember the text of a cell that is run, whether or not it will compile."""
+    _CELLS[run.header.name] = run
+
+
+def kernel(name: str) -> Kernel:
+    """The kernel last compiled under this name; `UsageError` with the list when there is none."""
+    try:
+        return _KERNELS[name]
+    except KeyError:
+        known = ", ".join(sorted(_KERNELS)) or "none yet"
+        raise UsageError(
+            f"no kernel `{name}` was compiled in this session (there is: {known}); run its %%cuda cell first."
+        ) from None
+
+
+def cell(name: str) -> Cell | None:
+    """The cell last run under this name, also when it did not compile; None when none was."""
+    return _CELLS.get(name)
+
+
+def kernel_names() -> tuple[str, ...]:
+    """The names that `kernel` knows, in the order they were first compiled."""
+    return tuple(_KERNELS)

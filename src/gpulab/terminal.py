@@ -1,0 +1,73 @@
+"""How the terminal shows things: colours and progress bars where there is one, plain text elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["Bar", "say"]
+
+PATIENCE_S = 1.0  # work that ends sooner shows no bar
+
+
+def say(text: str, style: str = "", *, error: bool = False) -> None:
+    """Print text as it is, in a colour where the stream is a terminal."""
+    stream = sys.stderr if error else sys.stdout
+    if not text:
+        return
+    if not style or not stream.isatty():
+        print(text, file=stream)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(file=stream, highlight=False, soft_wrap=True).print(Text(text, style=style))
+
+
+class Bar:
+    """`with Bar("checking") as step: step(done, total, "65x47x9")`, on stderr when it is a terminal.
+
+    It appears after a second, also when a single step takes longer.
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._progress: Progress | None = None
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._progress.add_task(self.title, total=None)
+            self._timer = threading.Timer(PATIENCE_S, self._progress.start)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __call__(self, done: int, total: int, label: str = "") -> None:
+        """`done` of `total` steps are behind us; `label` says what is at work now."""
+        if self._progress is not None:
+            words = f"{self.title}: {label}" if label else self.title
+            self._progress.update(self._task, completed=done, total=total, description=words)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None and self._progress is not None:
+            self._timer.cancel()
+            self._timer.join()
+            self._progress.stop()

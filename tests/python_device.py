@@ -1,0 +1,76 @@
+"""A device whose kernels are Python functions on NumPy arrays: evidence can be tested without a compiler."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpulab.compiler.program import Parameter, Program, Resources
+from gpulab.devices.base import Device, Kernel
+from gpulab.devices.catalogue import gpu
+
+Function = Callable[..., None]  # called with the kernel's arguments; arrays are NumPy's own
+
+
+class PythonKernel(Kernel):
+    """Runs its function once a launch and keeps the geometry of every launch."""
+
+    def __init__(self, name: str, function: Function, program: Program, printed: str = "") -> None:
+        self.name = name
+        self.program = program
+        self.function = function
+        self.printed = printed
+        self.launches: list[tuple[Any, Any]] = []
+
+    def __call__(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int = 0) -> None:
+        self.launches.append((grid, block))
+        self.function(*args)
+
+
+class PythonDevice(Device):
+    """`functions`: what `compile` gives for a kernel's name, whatever the text says."""
+
+    kind = "sim"
+    name = "stand-in"
+
+    def __init__(self, functions: Mapping[str, Function] | None = None) -> None:
+        self.spec = gpu("h200")
+        self.functions = dict(functions or {})
+        self.resources = Resources(registers=16)
+        self.signature: tuple[Parameter, ...] | None = None
+        self.compiled: list[tuple[str, str | None, Mapping[str, object] | None]] = []
+
+    def asarray(self, host: Any) -> Any:
+        return copy.deepcopy(np.asarray(host))
+
+    def empty(self, shape: Any, dtype: Any = np.float32) -> Any:
+        return np.empty(shape, dtype)
+
+    def asnumpy(self, array: Any) -> Any:
+        return array.copy()
+
+    def synchronize(self) -> None:
+        pass
+
+    def compile(
+        self,
+        source: str,
+        name: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+    ) -> Kernel:
+        self.compiled.append((source, name, defines))
+        name = name or next(iter(self.functions))
+        signatures = {name: self.signature} if self.signature is not None else {}
+        program = Program(source, "", 90, resources={name: self.resources}, signatures=signatures)
+        return PythonKernel(name, self.functions[name], program)
+
+    def load_ptx(self, text: str, name: str | None = None) -> Kernel:
+        raise NotImplementedError
+
+    def kernel(self, function: Function, name: str = "block2D_naive") -> PythonKernel:
+        """A kernel of this function, without a cell."""
+        return PythonKernel(name, function, Program("", "", 90, resources={name: self.resources}))

@@ -1,0 +1,197 @@
+"""The header of a kernel cell, and cells read from files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpulab.cell import is_kernel_cell, parse_cell, parse_header, read_cells
+from gpulab.errors import HeaderError, UsageError
+
+BODY = "__global__ void block2D_naive() {\n}\n"
+
+
+def notebook(*sources: Any, cell_type: str = "code") -> str:
+    return json.dumps({"cells": [{"cell_type": cell_type, "source": s} for s in sources], "nbformat": 4})
+
+
+@pytest.mark.parametrize(
+    ("line", "block", "tile"),
+    [
+        ("%%cuda stencil.opt_1 --block 32 8 --tile 1 1", (32, 8, 1), (1, 1, 0)),
+        ("%%cuda stencil.opt_1 --tile 2 1 4 --block 16 16 1", (16, 16, 1), (2, 1, 4)),
+        ("%%cuda stencil.opt_1", (32, 8, 1), (1, 1, 0)),
+        ("%%cuda stencil.opt_4 --block 64", (64, 1, 1), (1, 1, 0)),
+        ("%%cuda matmul.K4 --block 128 --tile 1 4", (128, 1, 1), (1, 4, 1)),
+        ("%%cuda matmul.K5", (16, 16, 1), (1, 1, 1)),
+        ("// %%cuda stencil.naive --block 24 5", (24, 5, 1), (1, 1, 0)),
+        ("//%%cuda stencil.naive --block 24 5", (24, 5, 1), (1, 1, 0)),
+        ("stencil.naive --block 24 5", (24, 5, 1), (1, 1, 0)),
+    ],
+)
+def test_a_header_gives_block_and_tile_with_the_problems_defaults(
+    line: str, block: tuple[int, ...], tile: tuple[int, ...]
+) -> None:
+    header = parse_header(line)
+    assert (header.block, header.tile) == (block, tile)
+
+
+def test_a_problem_cell_is_named_by_problem_and_variant() -> None:
+    header = parse_header("%%cuda matmul.K34")
+    assert (header.problem, header.variant, header.name) == ("matmul", "K34", "matmul.K34")
+
+
+def test_a_plain_name_belongs_to_no_problem() -> None:
+    header = parse_header("%%cuda vector_add")
+    assert (header.problem, header.variant, header.name) == (None, None, "vector_add")
+    assert header.block is None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%%cuda", "names no kernel"),
+        ("%%cuda --block 32 8", "name comes first"),
+        ("%%cuda laplace.naive", "stencil, matmul"),
+        ("%%cuda stencil.opt_9", "naive, opt_1, opt_2, opt_3, opt_4"),
+        ("%%cuda stencil.", "naive, opt_1"),
+        ("%%cuda stencil", "stencil.naive"),
+        ("%%cuda stencil.naive.x", "no variant"),
+        ("%%cuda 3d", "letters, digits"),
+        ("%%cuda stencil.naive --block", "one to three"),
+        ("%%cuda stencil.naive --block 1 2 3 4", "one to three"),
+        ("%%cuda stencil.naive --block 32 0", "at least 1"),
+        ("%%cuda stencil.naive --block -3", "-3"),
+        ("%%cuda stencil.naive --block 32.5", "32.5"),
+        ("%%cuda stencil.naive --block ٣", "whole numbers"),
+        ("%%cuda stencil.naive --tile 99999999999", "whole numbers"),
+        ("%%cuda stencil.naive --block 8 --block 8", "twice"),
+        ("%%cuda stencil.naive --grid 8", "--grid"),
+        ("%%cuda stencil.naive fast", "fast"),
+        ("%%cuda stencil.naive --block=8", "--block=8"),
+        ("%%cuda 'stencil.naive", "quote"),
+    ],
+)
+def test_a_wrong_header_says_in_one_line_what_is_wrong(line: str, said: str) -> None:
+    with pytest.raises(HeaderError) as caught:
+        parse_header(line)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=80))
+def test_any_text_is_a_header_or_a_header_error(text: str) -> None:
+    try:
+        parse_header(text)
+    except HeaderError as error:
+        assert str(error)  # noqa: PT017
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["stencil.naive", "matmul.K3", "mine"]),
+    st.lists(st.integers(1, 1024), min_size=1, max_size=3),
+    st.lists(st.integers(0, 64), min_size=1, max_size=3),
+)
+def test_a_header_written_out_reads_back_the_same(name: str, block: list[int], tile: list[int]) -> None:
+    words = [name, "--block", *map(str, block), "--tile", *map(str, tile)]
+    header = parse_header("%%cuda " + " ".join(words))
+    assert parse_header(str(header)) == header
+
+
+def test_a_cell_keeps_its_line_numbers() -> None:
+    text = "%%cuda stencil.naive\n" + BODY
+    cell = parse_cell(text)
+    assert cell.source == "\n" + BODY
+
+
+def test_empty_lines_before_the_header_are_counted_and_kept() -> None:
+    assert parse_cell("\n \n%%cuda stencil.naive\n" + BODY).source == "\n \n\n" + BODY
+
+
+def test_a_cu_text_keeps_its_header_as_a_comment() -> None:
+    text = "// %%cuda stencil.naive\n" + BODY
+    assert parse_cell(text).source == text
+
+
+def test_a_text_without_a_header_is_refused() -> None:
+    with pytest.raises(HeaderError, match="%%cuda"):
+        parse_cell(BODY, "mine.cu")
+
+
+@pytest.mark.parametrize("text", ["%%cudax a", "x = 1\n%%cuda a", "# %%cuda a", "%cuda a", ""])
+def test_only_the_first_line_makes_a_kernel_cell(text: str) -> None:
+    assert not is_kernel_cell(text)
+
+
+def test_a_cu_file_is_one_cell(tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_bytes(b"\xef\xbb\xbf// %%cuda stencil.naive --block 16 16\r\n__global__ void f() {}\r\n")
+    (cell,) = read_cells(path)
+    assert cell.header.block == (16, 16, 1)
+    assert cell.origin == "mine.cu"
+
+
+def test_a_notebooks_kernel_cells_come_in_its_order(tmp_path: Path) -> None:
+    path = tmp_path / "lab.ipynb"
+    path.write_text(notebook("import gpulab", ["%%cuda stencil.naive\n", BODY], "%%cuda mine\n" + BODY))
+    first, second = read_cells(path)
+    assert (first.header.name, first.origin) == ("stencil.naive", "lab.ipynb, cell 2")
+    assert first.source == "\n" + BODY
+    assert second.header.name == "mine"
+
+
+def test_text_cells_are_not_kernel_cells(tmp_path: Path) -> None:
+    path = tmp_path / "lab.ipynb"
+    path.write_text(notebook("%%cuda stencil.naive", cell_type="markdown"))
+    with pytest.raises(UsageError, match="no cell"):
+        read_cells(path)
+
+
+def test_a_wrong_header_in_a_notebook_names_its_cell(tmp_path: Path) -> None:
+    path = tmp_path / "lab.ipynb"
+    path.write_text(notebook("%%cuda stencil.naive", "%%cuda stencil.opt_7"))
+    with pytest.raises(HeaderError, match=r"lab\.ipynb, cell 2: .*opt_7"):
+        read_cells(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("lab.ipynb", b"{"),
+        ("lab.ipynb", b"[]"),
+        ("lab.ipynb", b'"text"'),
+        ("lab.ipynb", b"{}"),
+        ("lab.ipynb", b'{"cells": {}}'),
+        ("lab.ipynb", b'{"worksheets": []}'),
+        ("lab.ipynb", b'{"cells": [1, null, {"cell_type": "code"}, {"cell_type": "code", "source": 5}]}'),
+        ("lab.ipynb", b"[" * 100_000),
+        ("lab.ipynb", b"\xff\xfe\x00"),
+        ("mine.cu", b""),
+        ("mine.cu", b"\xff\xfe\x00"),
+        ("mine.txt", b"// %%cuda stencil.naive"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        read_cells(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        read_cells(tmp_path / "none.cu")
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lab.cu").mkdir()
+    with pytest.raises(UsageError, match="directory"):
+        read_cells(tmp_path / "lab.cu")

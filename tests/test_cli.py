@@ -1,0 +1,287 @@
+"""The terminal: exit codes, JSON, and one line for every mistake. Kernels here are Python functions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpulab.cli import main
+from gpulab.doctor import Item
+from gpulab.errors import CompileError, Diagnostic, MemoryFault, UsageError
+from gpulab.finding import Finding
+from tests.evidence.test_verify import right
+from tests.python_device import PythonDevice
+
+RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
+FINDING = Finding("memcheck", "out_of_bounds_read", 2, (0, 0, 0), (1, 0, 0), "reads A0[-1]")
+
+
+def zeros(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+    Anext[1:-1, 1:-1, 1:-1] = 0.0
+
+
+def faults(*args: Any) -> None:
+    raise MemoryFault("line 2: reads A0[-1]", [FINDING])
+
+
+@pytest.fixture
+def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PythonDevice]:
+    """Make every command open this device."""
+
+    def use(function: Any = right) -> PythonDevice:
+        device = PythonDevice({"block2D_naive": function, "block2D_opt_1": right, "mine": function})
+        monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: device, raising=False)
+        return device
+
+    return use
+
+
+@pytest.fixture
+def cu(tmp_path: Path) -> Callable[..., str]:
+    """Write a .cu file; gives its path."""
+
+    def write(text: str = RIGHT, name: str = "mine.cu") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_check_of_a_right_kernel_exits_0(on: Any, cu: Any, capsys: Any) -> None:
+    on(right)
+    assert main(["check", cu()]) == 0
+    assert "right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("function", [zeros, faults, lambda *args: None])
+def test_check_of_a_wrong_kernel_exits_1(on: Any, cu: Any, function: Any) -> None:
+    on(function)
+    assert main(["check", cu()]) == 1
+
+
+def test_check_shows_the_plane_with_the_wrong_points(on: Any, cu: Any, capsys: Any) -> None:
+    on(zeros)
+    main(["check", cu(), "--size", "20x9x4"])
+    assert "XXXX" in capsys.readouterr().out
+
+
+def test_check_gives_json_that_a_grader_can_read(on: Any, cu: Any, capsys: Any) -> None:
+    on(zeros)
+    assert main(["check", cu(), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["correct"] is False
+    assert data["technique"] is None
+    assert data["reasons"]
+    assert (data["problem"], data["variant"], data["device"]) == ("stencil", "naive", "stand-in")
+    assert data["resources"]["registers"] == 16
+    assert data["shapes"][0]["wrong"] > 0
+
+
+def test_a_fault_is_a_finding_in_the_json(on: Any, cu: Any, capsys: Any) -> None:
+    on(faults)
+    main(["check", cu(), "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["findings"][0]["kind"] == "out_of_bounds_read"
+    assert data["findings"][0]["line"] == 2
+
+
+def test_values_that_are_not_finite_are_still_json(on: Any, cu: Any, capsys: Any) -> None:
+    def nan(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        Anext[1:-1, 1:-1, 1:-1] = np.nan
+
+    on(nan)
+    main(["check", cu(), "--json"])
+    out = capsys.readouterr().out
+    assert "NaN" not in out
+    assert json.loads(out)["shapes"][0]["first"]["got"] == "nan"
+
+
+def test_a_size_takes_the_place_of_the_problems_own(on: Any, cu: Any, capsys: Any) -> None:
+    on(right)
+    main(["check", cu(), "--json", "--size", "20x9x4"])
+    assert [s["shape"] for s in json.loads(capsys.readouterr().out)["shapes"]] == [[20, 9, 4]]
+
+
+def test_a_compile_error_exits_1_with_its_line(on: Any, cu: Any, capsys: Any) -> None:
+    device = on(right)
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise CompileError([Diagnostic(2, 5, "error", "expected a `;`", "int x")])
+
+    device.compile = refuse
+    assert main(["check", cu(), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["correct"] is False
+    assert data["diagnostics"][0]["line"] == 2
+    assert main(["check", cu()]) == 1
+    assert "expected a `;`" in capsys.readouterr().out
+
+
+BAD_INPUT = [
+    ("// %%cuda stencil.opt_9\n", [], "opt_1"),
+    ("// %%cuda laplace.naive\n", [], "stencil, matmul"),
+    ("// %%cuda stencil.naive --block 64 32\n", [], "1024"),
+    ("// %%cuda stencil.naive --block\n", [], "one to three"),
+    ("// %%cuda mine\n", [], "no problem"),
+    ("__global__ void f() {}\n", [], "%%cuda"),
+    (RIGHT, ["--size", "0"], "at least 3"),
+    (RIGHT, ["--size", "many"], "65x47x9"),
+    (RIGHT, ["--size", ""], "65x47x9"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "said"), BAD_INPUT)
+def test_bad_input_to_check_is_one_line_and_exit_2(
+    on: Any, cu: Any, capsys: Any, text: str, options: list[str], said: str
+) -> None:
+    on(right)
+    assert main(["check", cu(text), *options]) == 2
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert streams.err.count("\n") == 1
+    assert said in streams.err
+
+
+@pytest.mark.parametrize(("text", "options", "said"), BAD_INPUT)
+def test_bad_input_to_check_is_an_error_in_the_json(
+    on: Any, cu: Any, capsys: Any, text: str, options: list[str], said: str
+) -> None:
+    on(right)
+    assert main(["check", cu(text), "--json", *options]) == 2
+    assert said in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("name", ["none.cu", "none.ipynb", "none.txt", "none"])
+def test_a_missing_file_is_one_line_and_exit_2(
+    on: Any, tmp_path: Path, capsys: Any, command: str, name: str
+) -> None:
+    on(right)
+    assert main([command, str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", '{"cells": []}', "[1]"])
+def test_a_notebook_that_is_not_one_is_one_line_and_exit_2(
+    on: Any, cu: Any, capsys: Any, content: str
+) -> None:
+    on(right)
+    assert main(["run", cu(content, "lab.ipynb")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["fly"], ["check", "x.cu", "--colour"], ["run", "a", "b"]])
+def test_a_wrong_command_line_is_one_line_and_exit_2(capsys: Any, arguments: list[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_no_command_shows_what_there_is(capsys: Any) -> None:
+    assert main([]) == 2
+    out = capsys.readouterr().out
+    assert all(command in out for command in ("doctor", "device-query", "check", "run"))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["run", "--help"], ["--version"]])
+def test_help_exits_0(capsys: Any, arguments: list[str]) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out
+
+
+def test_an_interrupt_ends_quietly_with_130(on: Any, cu: Any, capsys: Any) -> None:
+    def interrupt(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    on(interrupt)
+    assert main(["check", cu()]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_a_device_that_is_not_there_is_one_line_and_exit_2(
+    monkeypatch: pytest.MonkeyPatch, cu: Any, capsys: Any
+) -> None:
+    def none(name: str | None = None) -> Any:
+        raise UsageError(f"there is no device `{name}`")
+
+    monkeypatch.setattr("gpulab.devices.open_device", none, raising=False)
+    assert main(["check", cu(), "--device", "tpu"]) == 2
+    assert "tpu" in capsys.readouterr().err
+
+
+def lab(*sources: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": s} for s in sources], "nbformat": 4})
+
+
+def test_run_of_a_notebook_ends_with_the_speed_up_table(on: Any, cu: Any, capsys: Any) -> None:
+    on(right)
+    path = cu(lab("%%cuda stencil.naive\n", "1 + 1", "%%cuda stencil.opt_1\n", "%%cuda mine\n"), "lab.ipynb")
+    assert main(["run", path, "--size", "20x9x4", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [cell["name"] for cell in data["cells"]] == ["stencil.naive", "stencil.opt_1", "mine"]
+    rows = data["speedup"]["stencil"]
+    assert [(r["variant"], r["before"], r["shape"]) for r in rows] == [
+        ("naive", None, [20, 9, 4]),
+        ("opt_1", "naive", [20, 9, 4]),
+    ]
+    assert rows[1]["provenance"]["kind"] == "simulator wall time"
+
+
+def test_run_goes_on_after_a_wrong_cell_and_exits_1(on: Any, cu: Any, capsys: Any) -> None:
+    on(zeros)
+    path = cu(lab("%%cuda stencil.naive\n", "%%cuda stencil.opt_1\n"), "lab.ipynb")
+    assert main(["run", path, "--size", "20x9x4"]) == 1
+    out = capsys.readouterr().out
+    assert "stencil.naive" in out
+    assert "simulator's own wall time" in out
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the doctor find everything but these."""
+
+    def find(*missing: str) -> None:
+        names = ("Python", "NVRTC", "llvmlite", "CuPy", "Device", "Jupyter", "nbgrader")
+        items = [
+            Item(n, n not in missing, "looked at", "pip install it" if n in missing else "") for n in names
+        ]
+        monkeypatch.setattr("gpulab.doctor.diagnose", lambda: items)
+
+    return find
+
+
+def test_doctor_exits_0_when_kernels_run_here(found: Any, capsys: Any) -> None:
+    found("Jupyter")
+    assert main(["doctor"]) == 0
+    assert "pip install it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("missing", ["NVRTC", "Device"])
+def test_doctor_exits_1_when_kernels_do_not(found: Any, capsys: Any, missing: str) -> None:
+    found(missing)
+    assert main(["doctor", "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["works"] is False
+    assert [item["name"] for item in data["items"] if not item["ok"]] == [missing]
+
+
+def test_device_query_prints_the_gpu(on: Any, capsys: Any) -> None:
+    on(right)
+    assert main(["device-query"]) == 0
+    assert "Warp size" in capsys.readouterr().out
+    assert main(["device-query", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warp_size"] == 32
+
+
+def test_python_dash_m_gpulab_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpulab", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("gpulab ")
