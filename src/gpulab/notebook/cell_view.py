@@ -1,0 +1,50 @@
+"""What is shown under a kernel cell: one function for each thing that can have happened to it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from gpulab.cell import Cell
+from gpulab.errors import GpulabError, LaunchError
+from gpulab.evidence.occupancy import occupancy
+from gpulab.notebook.compile_view import warnings_view
+from gpulab.notebook.html import View, note, stack
+from gpulab.notebook.resources import resource_view
+from gpulab.notebook.verdict_view import findings_view, printed_view, verdict_view
+
+if TYPE_CHECKING:
+    from gpulab.devices.base import Device
+    from gpulab.evidence.check import CheckResult
+
+__all__ = ["checked_view", "kernel_view", "launch_error_view"]
+
+
+def checked_view(cell: Cell, result: CheckResult, device: Device) -> View:
+    """A cell that compiled and ran: resources, warnings, verdict, and what it printed."""
+    shown = kernel_view(cell, result, device)
+    if result.verdict is None:
+        return shown
+    of_sizes = {reason for each in result.verdict.results for reason in each.reasons}
+    others = [reason for reason in result.reasons if reason not in of_sizes]
+    verdict = verdict_view(cell.header.name, result.verdict, cell.source, others)
+    return stack(shown, verdict, printed_view(result.printed))
+
+
+def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:
+    """A kernel by its resources; with a block, also what they allow on the device's GPU."""
+    name, block, resources = cell.header.name, cell.header.block, result.resources
+    threads = prod(block) if block else 0
+    room = occupancy(device.spec, threads, resources.registers, resources.shared_bytes) if threads else None
+    kept = None
+    if cell.header.problem is None:
+        kept = note("good", f'✓ compiled; Python finds it as gpulab.kernel("{name}").')
+    return stack(
+        resource_view(name, resources, device.spec.name, threads, room), warnings_view(result.warnings), kept
+    )
+
+
+def launch_error_view(error: GpulabError, source: str) -> View:
+    """A launch that failed outside of verification."""
+    findings = error.findings if isinstance(error, LaunchError) else []
+    return stack(note("bad", f"✗ {error}"), findings_view(findings, source))

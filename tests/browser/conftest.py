@@ -1,0 +1,141 @@
+"""A real JupyterLab on a free port, and a Chromium that looks at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ROOT = Path(__file__).parents[2]
+START_S = 90  # a cold JupyterLab on two busy cores
+
+# As root Chromium has no sandbox to offer, and none of its background traffic belongs in a test.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="no chromium on PATH (Debian: apt install chromium)"))
+
+
+class Lab:
+    """A running JupyterLab: `url(path)` opens a file of `folder` in it."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder = folder
+        self.token = secrets.token_hex(16)
+        self._runtime = home / "runtime"
+        env = os.environ | {
+            # Nobody's own settings, extensions or open tabs.
+            "JUPYTER_CONFIG_DIR": str(home / "config"),
+            "JUPYTER_DATA_DIR": str(home / "data"),
+            "JUPYTER_RUNTIME_DIR": str(self._runtime),
+            "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+            "IPYTHONDIR": str(home / "ipython"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        }
+        # Without this JupyterLab asks for leave to fetch news, in a box over the page.
+        quiet = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+        quiet.parent.mkdir(parents=True)
+        quiet.write_text('{"fetchNews": "false", "checkForUpdates": false}')
+        self._log = (home / "lab.log").open("w")
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+                f"--ServerApp.root_dir={folder}",
+                "--ServerApp.ip=127.0.0.1",
+                "--ServerApp.port=0",
+                f"--IdentityProvider.token={self.token}",
+                "--LabApp.expose_app_in_browser=True",
+                "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            ],
+            env=env,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            self._base = self._wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    def url(self, path: str) -> str:
+        return f"{self._base}lab/tree/{path}?token={self.token}&reset"
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def _wait(self) -> str:
+        """The address of the server, once it answers."""
+        end = time.monotonic() + START_S
+        while time.monotonic() < end and self._process.poll() is None:
+            for info in self._runtime.glob("jpserver-*.json"):
+                try:
+                    base: str = json.loads(info.read_text())["url"]
+                    with urllib.request.urlopen(f"{base}api/status?token={self.token}", timeout=5):
+                        return base
+                except (OSError, ValueError):
+                    pass
+            time.sleep(0.2)
+        pytest.fail(f"JupyterLab did not start:\n{Path(self._log.name).read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory) -> Iterator[Lab]:
+    folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
+    running = Lab(folder, home)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def browser_window():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def write_notebook(lab):
+    """Write a notebook of code cells into the lab's folder."""
+
+    def write(name: str, *cells: str) -> str:
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(text) for text in cells],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        )
+        nbformat.write(notebook, lab.folder / name)
+        return name
+
+    return write

@@ -1,0 +1,154 @@
+"""A real IPython shell, and a device on which a kernel does what its text says it does."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import RichOutput, capture_output
+
+from gpulab.compiler.program import Program, Resources
+from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.catalogue import gpu
+from gpulab.errors import CompileError, Diagnostic, LaunchError, MemoryFault
+from gpulab.finding import Finding
+from gpulab.notebook import load, session
+
+
+class ActedKernel(Kernel):
+    """A kernel whose text names an act (`// acts: NAME`), done with NumPy in place of threads."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name = name
+        self.printed = ""
+        self.launched = False
+        self.act = (re.findall(r"// acts: (.*)", source) or ["right"])[0]
+        self.program = Program(source, "", 90, resources={name: Resources(24, 1360, 0, 0)}, warnings=())
+
+    def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
+        if self.act == "slow" and not self.launched:
+            time.sleep(1.3)
+        self.launched = True
+        if self.act == "stops":
+            raise LaunchError(
+                "the kernel never ended.", [Finding("synccheck", "no_end", 4, None, None, "never ends")]
+            )
+        if self.act == "reads outside":
+            where = Finding(
+                "memcheck", "out_of_bounds_read", 4, (2, 0, 0), (0, 3, 0), "thread (0,3) reads A0[-1]"
+            )
+            raise MemoryFault("a thread read outside A0.", [where])
+        if len(args) != 6:
+            return
+        fac, A0, Anext = args[:3]
+        _stencil(float(fac), A0, Anext)
+        if self.act == "no halo":
+            Anext[1:-1, 1:-1, 31:-1:32] = 0
+        if self.act == "writes the shell":
+            Anext[0] = 1
+        if self.act == "prints":
+            self.printed = "hello from <thread 0>\n"
+
+
+class ActedDevice(Device):
+    """Stands in for a device in tests of what is shown."""
+
+    kind = "sim"
+    name = "stand-in"
+    spec = gpu("h200")
+
+    def asarray(self, host: npt.ArrayLike) -> Any:
+        return np.array(host)
+
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Any:
+        return np.empty(shape, dtype)
+
+    def asnumpy(self, array: Any) -> npt.NDArray[Any]:
+        return np.array(array)
+
+    def synchronize(self) -> None: ...
+
+    def compile(
+        self,
+        source: str,
+        name: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+    ) -> Kernel:
+        wrong = [
+            Diagnostic(
+                number,
+                1 + line.index("#error"),
+                "error",
+                f"#error directive: {line.split('#error')[1].strip()}",
+                line,
+            )
+            for number, line in enumerate(source.splitlines(), 1)
+            if "#error" in line
+        ]
+        if wrong:
+            raise CompileError(wrong)
+        return ActedKernel(name or "kernel", source)
+
+    def load_ptx(self, text: str, name: str | None = None) -> Kernel:
+        raise NotImplementedError
+
+
+def _stencil(fac: float, A0: npt.NDArray[np.float32], Anext: npt.NDArray[np.float32]) -> None:
+    A = A0.astype(np.float64)
+    total = A[1:-1, 1:-1, :-2] + A[1:-1, 1:-1, 2:] + A[1:-1, :-2, 1:-1] + A[1:-1, 2:, 1:-1]
+    total += A[:-2, 1:-1, 1:-1] + A[2:, 1:-1, 1:-1] - 6 * A[1:-1, 1:-1, 1:-1] / (fac * fac)
+    Anext[1:-1, 1:-1, 1:-1] = total
+
+
+class CellRun:
+    """What a cell did: whether it succeeded, its error, and what it showed."""
+
+    def __init__(self, shell: InteractiveShell, text: str) -> None:
+        with capture_output() as captured:
+            self.result = shell.run_cell(text, store_history=False)
+        self.stdout, self.stderr = captured.stdout, captured.stderr
+        outputs: list[RichOutput] = captured.outputs
+        self.html = "".join(o.data.get("text/html", "") for o in outputs)
+        self.text = "\n".join(o.data.get("text/plain", "") for o in outputs)
+        self.error = self.result.error_before_exec or self.result.error_in_exec
+
+
+class Notebook:
+    """A shell with gpulab loaded; `run` runs one cell."""
+
+    def __init__(self) -> None:
+        InteractiveShell.clear_instance()
+        self.shell = InteractiveShell.instance(colors="nocolor")
+        load(self.shell, ActedDevice)
+
+    def run(self, text: str) -> CellRun:
+        return CellRun(self.shell, text)
+
+
+@pytest.fixture
+def notebook() -> Iterator[Notebook]:
+    session._TABLES.clear()
+    yield Notebook()
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def kernel_cell() -> Any:
+    """The text of a stencil cell that acts as it is told."""
+
+    def cell(act: str = "right", variant: str = "opt_1", header: str = "--block 32 8 --tile 1 1") -> str:
+        return (
+            f"%%cuda stencil.{variant} {header}\n// acts: {act}\n"
+            f"__global__ void block2D_{variant}(float fac, const float* A0, float* Anext,\n"
+            "    int nx, int ny, int nz)\n"
+            "{ }\n"
+        )
+
+    return cell

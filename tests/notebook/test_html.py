@@ -1,0 +1,83 @@
+"""Notes, tables and the style sheet: safe text, and colours that can be read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from gpulab.notebook.html import View, disclosure, note, paragraph, stack, table
+from gpulab.notebook.theme import _INK, _SIGNS, STYLE
+
+EVIL = '<script>alert("x")</script>&'
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        note("bad", EVIL, [EVIL], code=EVIL),
+        paragraph(EVIL),
+        table([EVIL], [[EVIL]], caption=EVIL),
+        disclosure(EVIL, paragraph(EVIL)),
+    ],
+    ids=["note", "paragraph", "table", "disclosure"],
+)
+def test_text_is_escaped_in_html_and_as_it_is_in_characters(view):
+    assert "<script" not in view.html
+    assert EVIL in view.text
+
+
+def test_empty_views_are_left_out_of_a_stack():
+    assert stack(View(), None, paragraph("a"), paragraph("b")).text == "a\nb"
+
+
+def test_a_view_brings_its_style_along():
+    assert STYLE in paragraph("a")._repr_html_()
+
+
+def test_numeric_columns_are_set_to_the_right():
+    text = table(["n", "ms"], [["a", "1"], ["b", "100"]], numeric=(1,)).text
+    assert text.splitlines()[2:] == ["a    1", "b  100"]
+
+
+def luminance(colour):
+    """Relative luminance of sRGB, WCAG 2."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["ink", "dim", "good", "bad", "hint", "plain"])
+@pytest.mark.parametrize("ground", ["paper", "band"])
+def test_text_stands_out_from_its_ground(which, name, ground):
+    colours = _INK | _SIGNS
+    assert contrast(colours[name][which], colours[ground][which]) >= 4.5
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["wrong", "unwritten", "stray"])
+def test_points_that_are_not_right_stand_out_from_those_that_are(which, name):
+    assert contrast(_SIGNS[name][which], _SIGNS["right"][which]) >= 1.2
+
+
+def test_the_pieces_a_report_is_made_of_need_no_ipython():
+    modules = (
+        "html",
+        "theme",
+        "plane",
+        "verdict_view",
+        "compile_view",
+        "resources",
+        "speedup_view",
+        "cell_view",
+    )
+    code = "import sys\n" + "".join(f"import gpulab.notebook.{name}\n" for name in modules)
+    code += "assert not {'IPython', 'plotly', 'ipywidgets'} & set(sys.modules), sorted(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

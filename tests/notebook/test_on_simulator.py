@@ -1,0 +1,77 @@
+"""Real CUDA C in a real shell: compiled by NVRTC, run by the simulator, through `%load_ext gpulab`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from gpulab.errors import CompileError, WrongResult
+from gpulab.notebook import session
+from tests.notebook.conftest import CellRun
+
+KERNELS = Path(__file__).parents[1] / "kernels" / "stencil"
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    session._TABLES.clear()
+    InteractiveShell.clear_instance()
+    fresh = InteractiveShell.instance(colors="nocolor")
+    fresh.run_cell("%load_ext gpulab")
+    yield fresh
+    InteractiveShell.clear_instance()
+
+
+def cell_of(path):
+    """The kernel cell that a .cu file holds: its first line without the slashes."""
+    return path.read_text().removeprefix("//").lstrip()
+
+
+@pytest.mark.parametrize("path", sorted((KERNELS / "right").glob("*.cu"))[:2], ids=lambda path: path.stem)
+def test_a_right_kernel_is_timed_and_put_in_the_table(shell, path):
+    run = CellRun(shell, cell_of(path))
+    assert run.error is None
+    assert "gp-good" in run.html
+    assert "gp-table" in run.html
+
+
+def test_a_forgotten_halo_is_seen_on_the_edges_of_blocks(shell):
+    run = CellRun(
+        shell,
+        """%%cuda stencil.opt_1 --block 16 8
+__global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;
+    if (i < 1 || j < 1 || i > nx - 2 || j > ny - 2) return;
+    for (int k = 1; k < nz - 1; k++) {
+        int p = i + nx * (j + ny * k);
+        float west = threadIdx.x == 0 ? 0.0f : A0[p - 1];
+        Anext[p] = west + A0[p + 1] + A0[p - nx] + A0[p + nx] + A0[p - nx * ny] + A0[p + nx * ny]
+                 - 6.0f * A0[p] / (fac * fac);
+    }
+}
+""",
+    )
+    assert isinstance(run.error, WrongResult)
+    assert "<title>wrong: x 16, y 1-45</title>" in run.html
+    assert "<title>wrong: x 17" not in run.html
+
+
+def test_a_compile_error_has_the_line_of_the_cell_and_a_caret(shell):
+    run = CellRun(shell, "%%cuda mine\n\n__global__ void f(float* a)\n{\n    a[threadIdy.x] = 1;\n}\n")
+    assert isinstance(run.error, CompileError)
+    assert "5 |     a[threadIdy.x] = 1;\n       |       ^" in run.text
+
+
+def test_a_plain_kernel_is_launched_from_the_python_cell_below(shell):
+    CellRun(shell, "%%cuda ones\n__global__ void ones(float* a) { a[threadIdx.x] = 1.0f; }")
+    run = CellRun(
+        shell,
+        "import gpulab\ndev = gpulab.device()\nx = dev.zeros(32)\n"
+        "gpulab.kernel('ones')(1, 32, [x])\ndev.asnumpy(x).sum()",
+    )
+    assert run.error is None
+    assert run.result.result == 32
