@@ -1,0 +1,336 @@
+"""Draws this lab's figures as SVG, beside this file: `python draw.py`.
+
+Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark
+themes and on paper. Lengths are SVG user units, about one CSS pixel each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
+CARD, EMPTY, SHELL = "#f5f7f9", "#ffffff", "#d5dbe2"
+CENTRE, SIDE, BELOW, ABOVE = "#d9680f", "#3b82c4", "#8a63c7", "#1f9a78"
+OWN, HALO = "#bcd8f2", "#f0c04a"
+
+Point = tuple[float, float]
+Cell = tuple[int, int]
+
+
+class Figure:
+    """An SVG document that grows by one shape per call; y points down, as in SVG."""
+
+    def __init__(self, name: str, width: int, height: int, title: str) -> None:
+        self.name = name
+        arrow = '<path d="M0 1 10 5 0 9z"/>'
+        hatch = f'<path d="M0 0V6" stroke="{LINE}" stroke-width="2.4"/>'
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img"',
+            f'  viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="14">',
+            f"<title>{escape(title)}</title>",
+            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"',
+            f'  fill="{INK}" orient="auto-start-reverse">{arrow}</marker>',
+            '<pattern id="idle" width="6" height="6" patternUnits="userSpaceOnUse"',
+            f'  patternTransform="rotate(45)">{hatch}</pattern></defs>',
+        ]
+        self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
+
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str = "none", *,
+        stroke: str = LINE, width: float = 1, rx: float = 0,
+    ) -> None:  # fmt: skip
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
+            f'stroke="{stroke}" stroke-width="{width:g}"/>'
+        )
+
+    def polygon(self, points: list[Point], fill: str, stroke: str = LINE, opacity: float = 1) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(
+            f'<polygon points="{path}" fill="{fill}" stroke="{stroke}" fill-opacity="{opacity:g}"/>'
+        )
+
+    def line(self, a: Point, b: Point, stroke: str = INK, width: float = 1.6, *, tip: bool = False) -> None:
+        end = ' marker-end="url(#tip)"' if tip else ""
+        self.parts.append(
+            f'<path d="M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}" fill="none" stroke="{stroke}" '
+            f'stroke-width="{width:g}"{end}/>'
+        )
+
+    def curve(self, a: Point, bend: Point, b: Point, stroke: str = INK) -> None:
+        self.parts.append(
+            f'<path d="M{a[0]:.1f} {a[1]:.1f}Q{bend[0]:.1f} {bend[1]:.1f} {b[0]:.1f} {b[1]:.1f}" fill="none" '
+            f'stroke="{stroke}" stroke-width="1.6" marker-end="url(#tip)"/>'
+        )
+
+    def dot(self, at: Point, radius: float, fill: str) -> None:
+        self.parts.append(
+            f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{radius:g}" fill="{fill}" '
+            f'stroke="{EMPTY}" stroke-width="1.5"/>'
+        )
+
+    def text(
+        self, x: float, y: float, words: str, fill: str = INK, *,
+        anchor: str = "start", size: float = 14, bold: bool = False, code: bool = False,
+    ) -> None:  # fmt: skip
+        style = ' font-weight="bold"' if bold else ""
+        style += ' font-family="DejaVu Sans Mono, Menlo, Consolas, monospace"' if code else ""
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-size="{size:g}"{style}>'
+            f"{escape(words)}</text>"
+        )
+
+    def legend(self, x: float, y: float, rows: list[tuple[str, str]], step: float = 24) -> None:
+        for n, (fill, words) in enumerate(rows):
+            self.rect(x, y + n * step, 14, 14, fill, stroke=MUTED)
+            self.text(x + 22, y + n * step + 12, words)
+
+    def save(self, folder: Path) -> None:
+        (folder / f"{self.name}.svg").write_text("\n".join([*self.parts, "</svg>"]) + "\n", encoding="utf-8")
+
+
+def seven_points() -> Figure:
+    """The seven points in space, and the same points frame by frame."""
+    fig = Figure(
+        "seven_points", 720, 290, "One output point needs seven input points, spread over three frames"
+    )
+    c = (158.0, 140.0)
+    x, y, z = (78.0, 0.0), (-46.0, 40.0), (0.0, -82.0)
+    arms = [(x, SIDE), (y, SIDE), (z, ABOVE)]
+    for (dx, dy), _ in arms:
+        fig.line((c[0] - dx, c[1] - dy), (c[0] + dx, c[1] + dy), LINE, 3)
+    for (dx, dy), colour in arms:
+        fig.dot((c[0] - dx, c[1] - dy), 12, BELOW if colour == ABOVE else colour)
+        fig.dot((c[0] + dx, c[1] + dy), 12, colour)
+    fig.dot(c, 15, CENTRE)
+    fig.text(c[0] + 12, c[1] + 34, "(x, y, z)", bold=True)
+    fig.text(c[0] + x[0] + 18, c[1] + 5, "x + 1")
+    fig.text(c[0] - x[0] - 52, c[1] + 5, "x − 1")
+    fig.text(c[0] + y[0] - 18, c[1] + y[1] + 30, "y + 1")
+    fig.text(c[0] - y[0] + 16, c[1] - y[1] + 2, "y − 1")
+    fig.text(c[0] + 20, c[1] + z[1] + 2, "z + 1")
+    fig.text(c[0] + 20, c[1] - z[1] + 10, "z − 1")
+
+    cross = {(2, 2): CENTRE, (1, 2): SIDE, (3, 2): SIDE, (2, 1): SIDE, (2, 3): SIDE}
+    frames = [
+        ("bottom frame", "z − 1", {(2, 2): BELOW}),
+        ("current frame", "z", cross),
+        ("top frame", "z + 1", {(2, 2): ABOVE}),
+    ]
+    for n, (name, where, cells) in enumerate(frames):
+        left, top, s = 318 + n * 132, 60, 22
+        fig.text(left + 2.5 * s, 32, name, anchor="middle", bold=True)
+        fig.text(left + 2.5 * s, 50, where, MUTED, anchor="middle", size=13)
+        for i in range(5):
+            for j in range(5):
+                fig.rect(left + i * s, top + j * s, s, s, cells.get((i, j), EMPTY))
+    fig.text(318, 206, "Anext = sum of the six neighbours", size=15, code=True)
+    fig.text(390, 230, "− 6 · A0 / (fac · fac)", size=15, code=True)
+    fig.dot((326, 257), 7, CENTRE)
+    fig.text(340, 262, "weight −6 / fac²", MUTED)
+    for n, colour in enumerate([SIDE, BELOW, ABOVE]):
+        fig.dot((486 + 18 * n, 257), 7, colour)
+    fig.text(538, 262, "weight 1 each", MUTED)
+    return fig
+
+
+def frames() -> Figure:
+    """A stack of x-y frames, with the column of points that one thread walks."""
+    fig = Figure(
+        "frames", 720, 360, "The grid is a stack of x-y frames; one thread walks up a column of points"
+    )
+    nx, ny = 9, 7
+    ex, ey = (30.0, 0.0), (-15.0, 9.0)
+    origin_x, gap = 190.0, 64.0
+    labels = ["z = 0", "z − 1   bottom", "z   current", "z + 1   top", "z = nz − 1"]
+    tint = [SHELL, BELOW, CENTRE, ABOVE, SHELL]
+    column: list[Point] = []
+    for k in range(5):
+        oy = 302 - k * gap
+
+        def at(i: float, j: float, oy: float = oy) -> Point:
+            return (origin_x + i * ex[0] + j * ey[0], oy + i * ex[1] + j * ey[1] - 18)
+
+        for j in range(ny):
+            for i in range(nx):
+                shell = k in (0, 4) or i in (0, nx - 1) or j in (0, ny - 1)
+                tile = 3 <= i <= 6 and 2 <= j <= 4
+                corners = [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]
+                fig.polygon(corners, SHELL if shell else EMPTY)
+                if tile and not shell:
+                    fig.polygon(corners, tint[k], LINE, 0.38)
+        column.append(at(5.5, 3.5))
+        fig.text(origin_x + nx * ex[0] + 22, oy - 12, labels[k], MUTED if k in (0, 4) else INK, bold=k == 2)
+    fig.line((column[0][0], column[0][1]), (column[4][0], column[4][1] - 18), INK, 2, tip=True)
+    for k in (1, 2, 3):
+        fig.dot(column[k], 7, tint[k])
+    fig.legend(576, 66, [(SHELL, "shell: read,"), (EMPTY, "inner points")], 44)
+    fig.text(598, 96, "never written")
+    fig.text(576, 160, "tinted: the tile")
+    fig.text(576, 178, "of one block")
+    fig.text(576, 206, "arrow: the column")
+    fig.text(576, 224, "of one thread")
+    corner = (614.0, 316.0)
+    for tip, name, where in [
+        ((58, 0), "x", (64, 5)),
+        ((-30, 18), "y", (-43, 22)),
+        ((0, -52), "z", (-4, -60)),
+    ]:
+        fig.line(corner, (corner[0] + tip[0], corner[1] + tip[1]), tip=True)
+        fig.text(corner[0] + where[0], corner[1] + where[1], name)
+    return fig
+
+
+def plane() -> Figure:
+    """One x-y plane under a grid of blocks: shell, idle threads, one block with its halo."""
+    fig = Figure("plane", 720, 330, "Blocks of threads cover an x-y plane; one block with its halo is marked")
+    nx, ny, bx, by, s = 14, 9, 4, 4, 23
+    left, top = 44, 46
+    blocks_x, blocks_y = -(-nx // bx), -(-ny // by)
+    own = (range(4, 8), range(4, 8))
+    for j in range(blocks_y * by):
+        for i in range(blocks_x * bx):
+            x, y = left + i * s, top + j * s
+            if i >= nx or j >= ny:
+                fig.rect(x, y, s, s, EMPTY, width=0.6)
+                fig.rect(x, y, s, s, "url(#idle)", stroke="none")
+                continue
+            fill = SHELL if i in (0, nx - 1) or j in (0, ny - 1) else EMPTY
+            beside_x = j in own[1] and i in (own[0].start - 1, own[0].stop)
+            beside_y = i in own[0] and j in (own[1].start - 1, own[1].stop)
+            fig.rect(x, y, s, s, HALO if beside_x or beside_y else fill)
+            if i in own[0] and j in own[1] and fill == EMPTY:
+                fig.rect(x, y, s, s, OWN)
+    for b in range(blocks_x):
+        for c in range(blocks_y):
+            fig.rect(left + b * bx * s, top + c * by * s, bx * s, by * s, stroke=MUTED, width=1.6)
+    fig.rect(left + 4 * s, top + 4 * s, 4 * s, 4 * s, stroke=SIDE, width=3)
+    fig.line((left, 28), (left + 60, 28), tip=True)
+    fig.text(left + 66, 33, "x, blockIdx.x")
+    fig.line((28, top), (28, top + 60), tip=True)
+    fig.text(24, top + 78, "y")
+    fig.legend(
+        448, 64,
+        [
+            (OWN, "points of one 4 × 4 block"),
+            (HALO, "its halo: read, not written here"),
+            (SHELL, "shell of the grid"),
+            ("url(#idle)", "threads with no point at all"),
+        ],
+        30,
+    )  # fmt: skip
+    fig.text(448, 212, "nx = 14, ny = 9, --block 4 4", code=True, size=13)
+    fig.text(448, 236, "grid = ceil(14/4) × ceil(9/4)", code=True, size=13)
+    fig.text(487, 254, "= 4 × 3 blocks", code=True, size=13)
+    fig.text(448, 284, "The four corners beside a block", MUTED, size=13)
+    fig.text(448, 301, "are not neighbours of its points.", MUTED, size=13)
+    return fig
+
+
+def tile() -> Figure:
+    """The shared tile of opt_1: who reads each cell, and who fetches the halo."""
+    fig = Figure(
+        "tile", 720, 300, "The shared tile: each point is fetched once and read by up to five threads"
+    )
+    s, left, top = 38, 62, 44
+    for j in range(6):
+        for i in range(6):
+            x, y = left + i * s, top + j * s
+            edge_x, edge_y = i in (0, 5), j in (0, 5)
+            if edge_x and edge_y:
+                fig.rect(x, y, s, s, EMPTY, width=0.6)
+                fig.line((x + 12, y + 12), (x + s - 12, y + s - 12), LINE)
+                fig.line((x + s - 12, y + 12), (x + 12, y + s - 12), LINE)
+            else:
+                fig.rect(x, y, s, s, HALO if edge_x or edge_y else OWN)
+    fig.rect(left + s, top + s, 4 * s, 4 * s, stroke=SIDE, width=3)
+    centre = (left + 3.5 * s, top + 2.5 * s)
+    for dx, dy in ((s, 0), (-s, 0), (0, s), (0, -s)):
+        fig.line(
+            (centre[0] + dx * 0.82, centre[1] + dy * 0.82),
+            (centre[0] + dx * 0.26, centre[1] + dy * 0.26),
+            tip=True,
+        )
+        fig.dot((centre[0] + dx, centre[1] + dy), 7, SIDE)
+    fig.dot(centre, 8, CENTRE)
+    fig.text(left + 3 * s, 30, "tile of a 4 × 4 block", anchor="middle", bold=True)
+    fig.text(330, 66, "In naive, five threads fetch this point:", bold=True)
+    fig.text(330, 86, "its own thread and the four beside it.")
+    fig.text(330, 122, "With the tile, one thread fetches it and", bold=True)
+    fig.text(330, 142, "all five read it from shared memory.")
+    fig.legend(
+        330, 170,
+        [
+            (OWN, "each thread fetches its own point"),
+            (HALO, "halo: points of the blocks beside this one"),
+            (EMPTY, "corners: no thread reads them"),
+        ],
+        30,
+    )  # fmt: skip
+    return fig
+
+
+def rolling() -> Figure:
+    """opt_2: what each frame's values turn into from one step of z to the next."""
+    fig = Figure(
+        "rolling",
+        720,
+        300,
+        "Rolling frames: top becomes current, current becomes bottom, one new frame is fetched",
+    )
+    rows = [("top", "register", ABOVE), ("current", "shared tile", CENTRE), ("bottom", "register", BELOW)]
+    for n, (name, where, colour) in enumerate(rows):
+        y = 62 + n * 74
+        fig.text(28, y + 20, name, bold=True)
+        fig.text(28, y + 38, where, MUTED, size=13)
+        for step in range(3):
+            x = 136 + step * 196
+            frame = 2 + step - n
+            fig.rect(x, y, 118, 46, EMPTY, stroke=colour, width=2.4, rx=8)
+            prologue = step == 0 and n > 0
+            fig.text(x + 59, y + (20 if prologue else 29), f"frame {frame}", anchor="middle", bold=True)
+            if prologue:
+                fig.text(x + 59, y + 37, "from the prologue", MUTED, anchor="middle", size=12)
+    for step in range(3):
+        x = 136 + step * 196 + 59
+        fig.text(x, 282, f"z = {1 + step}", anchor="middle", bold=True)
+        fig.text(x + 66, 30, "A0", MUTED, anchor="middle", code=True)
+        fig.curve((x + 54, 26), (x + 6, 26), (x, 58))
+    for step in range(2):
+        x = 136 + step * 196
+        for n in (0, 1):
+            fig.line((x + 118, 62 + n * 74 + 30), (x + 194, 62 + (n + 1) * 74 + 16), INK, 1.8, tip=True)
+    return fig
+
+
+def two_points() -> Figure:
+    """opt_3: three ways to give each of eight threads two points."""
+    fig = Figure("two_points", 720, 300, "Three ways to give every thread two output points")
+    colours = ["#cfe3f6", "#7fb2e2", "#bfe6da", "#5fbfa2"]
+    s = 30
+
+    def panel(left: float, name: str, tile: str, points: list[tuple[Cell, Cell]]) -> None:
+        fig.text(left, 36, name, bold=True)
+        fig.text(left, 56, tile, MUTED, size=13)
+        for thread, pair in enumerate(points):
+            for i, j in pair:
+                fill = HALO if thread == 5 else colours[thread % 2 + 2 * (thread // 4)]
+                fig.rect(left + i * s, 76 + j * s, s, s, fill)
+                fig.text(left + i * s + s / 2, 96 + j * s, str(thread), anchor="middle", bold=thread == 5)
+        columns, rows = (1 + max(cell[axis] for pair in points for cell in pair) for axis in (0, 1))
+        fig.rect(left, 76, columns * s, rows * s, stroke=MUTED, width=2)
+
+    threads = [(t % 4, t // 4) for t in range(8)]
+    panel(28, "BLOCK_Y apart in y", "--tile 1 2 0", [((x, y), (x, y + 2)) for x, y in threads])
+    panel(226, "neighbours in y", "--tile 1 2 0", [((x, 2 * y), (x, 2 * y + 1)) for x, y in threads])
+    panel(424, "neighbours in x", "--tile 2 1 0", [((2 * x, y), (2 * x + 1, y)) for x, y in threads])
+    fig.text(28, 228, "Numbers are threads of a 4 × 2 block; thread 5 is marked.")
+    fig.text(28, 252, "Ask of each: do the threads of a warp read neighbouring addresses?", MUTED)
+    fig.text(28, 272, "Does one of a thread's points serve as a neighbour of its other point?", MUTED)
+    return fig
+
+
+if __name__ == "__main__":
+    for draw in (seven_points, frames, plane, tile, rolling, two_points):
+        draw().save(Path(__file__).resolve().parent)
