@@ -1,0 +1,22 @@
+// %%cuda stencil.opt_1 --block 16 16
+// Fault, line 13: only the threads of inner points come to this barrier. values: may be right
+extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    __shared__ float own[BLOCK_Y][BLOCK_X];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int i = blockIdx.x * BLOCK_X + tx, j = blockIdx.y * BLOCK_Y + ty;
+    const int frame = nx * ny;
+    for (int k = 1; k < nz - 1; ++k) {
+        const int c = i + nx * j + frame * k;
+        if (i < nx && j < ny) own[ty][tx] = A0[c];
+        if (i > 0 && i < nx - 1 && j > 0 && j < ny - 1) {
+            __syncthreads();
+            float sum = tx > 0 ? own[ty][tx - 1] : A0[c - 1];
+            sum += tx < BLOCK_X - 1 ? own[ty][tx + 1] : A0[c + 1];
+            sum += ty > 0 ? own[ty - 1][tx] : A0[c - nx];
+            sum += ty < BLOCK_Y - 1 ? own[ty + 1][tx] : A0[c + nx];
+            Anext[c] = sum + A0[c - frame] + A0[c + frame] - 6.0f * own[ty][tx] / (fac * fac);
+        }
+        __syncthreads();
+    }
+}

@@ -1,0 +1,12 @@
+// %%cuda stencil.naive --block 32 8
+// Fault, line 8: two frames a step, and the last one is left out when their number is odd, as in a slab of three.
+extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+    int frame = nx * ny;
+    if (i > 0 && i < nx - 1 && j > 0 && j < ny - 1)
+        for (int k = 1; k + 1 < nz - 1; k += 2)
+            for (int c = i + nx * j + frame * k, last = c + frame; c <= last; c += frame)
+                Anext[c] = A0[c - 1] + A0[c + 1] + A0[c - nx] + A0[c + nx] + A0[c - frame] + A0[c + frame]
+                         - 6.0f * A0[c] / (fac * fac);
+}

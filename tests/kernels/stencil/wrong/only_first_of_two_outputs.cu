@@ -1,0 +1,30 @@
+// %%cuda stencil.opt_3 --block 32 8 --tile 2 1 0
+// Fault, line 24: the first point of the pair is stored and the second one never.
+extern "C" __global__ void block2D_opt_3(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    __shared__ float s[BLOCK_Y][2 * BLOCK_X];
+    const int t = threadIdx.x, u = t + BLOCK_X, y = threadIdx.y;
+    const int i = blockIdx.x * (2 * BLOCK_X) + t, j = blockIdx.y * BLOCK_Y + y;
+    const int frame = nx * ny;
+    const bool one = i < nx && j < ny, two = i + BLOCK_X < nx && j < ny;
+    const bool row = j > 0 && j < ny - 1;
+    int c = i + nx * j;
+    float bottom1 = one ? A0[c] : 0.0f, centre1 = one ? A0[c + frame] : 0.0f, top1 = 0.0f;
+    float bottom2 = two ? A0[c + BLOCK_X] : 0.0f, centre2 = two ? A0[c + BLOCK_X + frame] : 0.0f, top2 = 0.0f;
+    for (int k = 1; k < nz - 1; ++k) {
+        c += frame;
+        s[y][t] = centre1;
+        s[y][u] = centre2;
+        if (one) top1 = A0[c + frame];
+        if (two) top2 = A0[c + BLOCK_X + frame];
+        __syncthreads();
+        if (row && i > 0 && i < nx - 1) {
+            float sum = (t > 0 ? s[y][t - 1] : A0[c - 1]) + s[y][t + 1];
+            sum += (y > 0 ? s[y - 1][t] : A0[c - nx]) + (y < BLOCK_Y - 1 ? s[y + 1][t] : A0[c + nx]);
+            Anext[c] = sum + bottom1 + top1 - 6.0f * centre1 / (fac * fac);
+        }
+        __syncthreads();
+        bottom1 = centre1; centre1 = top1;
+        bottom2 = centre2; centre2 = top2;
+    }
+}

@@ -1,0 +1,74 @@
+"""The index of the corpus says the truth about its files, and the files keep their form."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpulab.compiler import compile_program
+from gpulab.errors import CompileError
+from gpulab.evidence.geometry import check_block, defines
+from tests.kernels.corpus import FOLDER, CorpusKernel, load
+
+KERNELS = load()
+WRONG = [kernel for kernel in KERNELS if kernel.verdict != "right"]
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.id)
+every_wrong_one = pytest.mark.parametrize("kernel", WRONG, ids=lambda kernel: kernel.id)
+
+
+def compiled(kernel: CorpusKernel) -> object:
+    header = kernel.cell.header
+    macros = defines(header.block, header.tile or (1, 1, 1)) if header.block else None
+    return compile_program(kernel.cell.source, defines=macros)
+
+
+def test_every_file_stands_in_the_index_once() -> None:
+    files = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.cu"))
+    assert sorted(kernel.file for kernel in KERNELS) == files
+
+
+@every_kernel
+def test_the_verdict_matches_the_folder(kernel: CorpusKernel) -> None:
+    assert (kernel.verdict == "right") == (kernel.path.parent.name != "wrong")
+
+
+@every_kernel
+def test_the_header_names_the_problem_of_the_folder(kernel: CorpusKernel) -> None:
+    header = kernel.cell.header
+    top = kernel.file.split("/", 1)[0]
+    if top == "programs":
+        assert header.problem is None
+        assert header.name == kernel.path.stem
+    else:
+        assert header.problem == top
+        assert header.block is not None
+        check_block(header.block)
+
+
+@every_kernel
+def test_the_second_line_is_a_comment(kernel: CorpusKernel) -> None:
+    assert re.match(r"// \S", kernel.says)
+
+
+@every_wrong_one
+def test_a_wrong_kernel_says_in_which_line_its_fault_is(kernel: CorpusKernel) -> None:
+    assert kernel.fault_line is not None
+    assert kernel.text.split("\n")[kernel.fault_line - 1].strip()
+
+
+@every_wrong_one
+def test_a_wrong_kernel_has_a_cause_and_a_way_to_tell(kernel: CorpusKernel) -> None:
+    assert kernel.cause
+    assert kernel.told_by
+    assert bool(kernel.tool) == bool(kernel.lines)
+
+
+@every_kernel
+def test_the_compiler_takes_the_kernel_or_names_the_line(kernel: CorpusKernel) -> None:
+    if kernel.verdict == "compile_error":
+        with pytest.raises(CompileError) as refused:
+            compiled(kernel)
+        assert refused.value.diagnostics[0].line in kernel.lines
+    else:
+        compiled(kernel)
