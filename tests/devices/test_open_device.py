@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from gpulab import devices
 from gpulab.devices import cuda_context, open_device
 from gpulab.errors import UsageError
 
@@ -20,6 +21,9 @@ def no_gpu(monkeypatch):
     monkeypatch.setitem(sys.modules, "gpulab.devices.simulated", simulated)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: False)
     monkeypatch.setattr(cuda_context, "_answered", [])
+    devices._simulated.cache_clear()
+    yield
+    devices._simulated.cache_clear()
 
 
 @pytest.mark.parametrize(

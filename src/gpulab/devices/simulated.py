@@ -13,7 +13,8 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Device, Dim3, Kernel
-from gpulab.devices.catalogue import gpu
+from gpulab.devices import open_device
+from gpulab.devices.catalogue import GpuSpec, gpu
 from gpulab.devices.launch import check_launch, dim3
 from gpulab.devices.simulated_faults import explain
 from gpulab.errors import LaunchError, UsageError
@@ -21,7 +22,7 @@ from gpulab.simt.allocation import Allocation, Memory
 from gpulab.simt.inline import function_address
 from gpulab.simt.layout import DEFAULT_BUDGET
 
-__all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel"]
+__all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator_of"]
 
 MEMORY_BYTES = 8 << 30  # what arrays may take together, on the host
 
@@ -203,8 +204,19 @@ class SimulatedDevice(Device):
         program = compile_program(source, arch=arch, defines=defines, options=options)
         return SimulatedKernel(self, program, program.pick(name), independent_threads)
 
+    def kernel_of(self, program: Program, name: str) -> SimulatedKernel:
+        """A kernel of a program that was compiled already, for whatever device."""
+        return SimulatedKernel(self, program, name, True)
+
     def load_ptx(
         self, text: str, name: str | None = None, *, independent_threads: bool = True
     ) -> SimulatedKernel:
         program = ptx_program(text)
         return SimulatedKernel(self, program, program.pick(name), independent_threads)
+
+
+def simulator_of(spec: GpuSpec) -> SimulatedDevice:
+    """The simulator of a GPU; of the catalogue's default one where the catalogue does not have it."""
+    device = open_device(f"sim:{spec.key}")
+    assert isinstance(device, SimulatedDevice)
+    return device

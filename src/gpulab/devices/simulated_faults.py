@@ -44,6 +44,13 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
             f"{who} does not reach this __syncthreads() while other threads of its warp wait there; "
             "every thread of the block must come to it, so it cannot stand in a branch that only some take."
         )
+    elif fault.kind == "different_barriers":
+        tool, kind = "synccheck", "divergent_barrier"
+        text = (
+            f"{who} does not come to this __syncthreads(): it waits at the one in line {fault.other_line}; "
+            "every thread of the block must come to every barrier, so none can stand in a branch that only "
+            "some take."
+        )
     elif fault.kind == "barrier_deadlock":
         tool, kind = "synccheck", "barrier_deadlock"
         text = f"{who} waits at this barrier for ever: the threads it waits for do not come to it."

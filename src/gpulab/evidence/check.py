@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab import registry
-from gpulab.cell import Cell
+from gpulab.cell import Cell, Header
 from gpulab.compiler.program import Resources
 from gpulab.devices.base import Device, Kernel
-from gpulab.errors import CompileError, UsageError
+from gpulab.errors import CompileError, UnsupportedInstruction, UsageError
 from gpulab.evidence.geometry import check_block, defines, launch_geometry
 from gpulab.evidence.verify import Progress, Verdict, signature_reason, verify
 from gpulab.finding import Finding
@@ -105,6 +105,8 @@ def check_cell(
 ) -> CheckResult:
     """Compile a cell and, when it belongs to a problem, verify its values on the device.
 
+    On a GPU the simulator goes first, on the problem's own sizes: see `rehearsed`.
+
     shapes: sizes in place of the problem's own. progress: called with (steps done, steps, what is next).
 
     Raises what `compile_cell` raises, `UsageError` for a shape that cannot be, and
@@ -124,7 +126,7 @@ def check_cell(
     if reason:
         verdict = Verdict(False, known.name, header.variant, reasons=(reason,))
     else:
-        verdict = verify(
+        verdict = rehearsed(kernel, known, header, device) or verify(
             kernel,
             known,
             header.block,
@@ -145,3 +147,25 @@ def check_cell(
         warnings,
         kernel,
     )
+
+
+def rehearsed(kernel: Kernel, known: Problem, header: Header, device: Device) -> Verdict | None:
+    """What the simulator finds wrong with a kernel before a GPU runs it; None when it finds nothing.
+
+    A GPU does not see a read just outside an array or a race that its schedule happens to win, cannot
+    stop a kernel that never ends, and loses its context, and all arrays with it, to a fault.
+    """
+    if device.kind != "cuda" or header.block is None or header.tile is None or header.variant is None:
+        return None
+    from gpulab.devices.simulated import simulator_of
+
+    simulator = simulator_of(device.spec)
+    try:
+        same = simulator.kernel_of(kernel.program, kernel.name)
+        verdict = verify(same, known, header.block, header.tile, device=simulator, variant=header.variant)
+    except UnsupportedInstruction:
+        return None
+    if verdict.correct:
+        return None
+    where = f"(found by the simulator, before the {device.name} ran it)"
+    return replace(verdict, reasons=tuple(f"{reason} {where}" for reason in verdict.reasons))

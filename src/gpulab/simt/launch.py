@@ -52,13 +52,17 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a launch ended early: `kind` is a name in `layout.FAULTS`."""
+    """Why a launch ended early: `kind` is a name in `layout.FAULTS`.
+
+    other_line: of `different_barriers`, where the thread is instead.
+    """
 
     kind: str
     access: Access
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     address: int
+    other_line: int = 0
 
 
 @dataclass(frozen=True)
@@ -184,12 +188,14 @@ def _outcome(
     if faults:
         first = min(faults, key=lambda w: w["fault_block"])  # the same one whichever core was faster
         thread = first["fault_warp"] * WARP + first["fault_lane"]
+        kind, address = kinds[first["fault"]], first["fault_address"]
         outcome.fault = Fault(
-            kinds[first["fault"]],
+            kind,
             native.accesses[first["fault_access"]],
             _unravel(first["fault_block"], grid),
             _unravel(thread, block),
-            first["fault_address"] & (1 << 64) - 1,
+            address & (1 << 64) - 1,
+            native.accesses[address].line if kind == "different_barriers" else 0,
         )
     for worker in workers:
         used, limit = worker["printed_bytes"], worker["printed_limit"]

@@ -51,6 +51,7 @@ FAULTS = {
     "index_wraps": 7,
     "stopped": 8,
     "barrier_deadlock": 9,
+    "different_barriers": 10,
 }
 
 

@@ -188,8 +188,7 @@ class Lowering(Values):
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(b.value(f"icmp slt i64 {left}, 0"), empty, on, likely=False)
         b.open(empty)
-        stuck = not self.independent and first in self.flow.spins and self.analysis.frontier[first]
-        access = self.access("deadlocks" if stuck else "runs", "loop", 0)
+        access = self.loop_access(first)
         more = b.call(
             "sim_refuel",
             "i64",
@@ -203,6 +202,11 @@ class Lowering(Values):
         b.open(on)
         if first in self.flow.spins:
             suspend.give_way(self, next(p for p in self.pauses if p.target == first and p.barrier is None))
+
+    def loop_access(self, head: int) -> int:
+        """What a loop that is stopped is to be called."""
+        stuck = not self.independent and head in self.flow.spins and self.analysis.frontier[head]
+        return self.access("deadlocks" if stuck else "runs", "loop", 0)
 
     def mask_now(self) -> str:
         return self.b.value(f"load i32, ptr {self.mask_slot}")

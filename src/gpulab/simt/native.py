@@ -176,6 +176,8 @@ def _native(text: str) -> tuple[object, int]:
     for function in module.functions:
         if function.name == "warp":
             passes.run(function, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
+    # Code and constants in one piece: they refer to each other by 32-bit distances, and a CUDA context
+    # in the same process reserves so many addresses that separate pieces can come to lie further apart.
+    engine = llvm.create_mcjit_compiler(module, machine, use_lmm=True)
     engine.finalize_object()
     return engine, engine.get_function_address("run_blocks")

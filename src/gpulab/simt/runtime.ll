@@ -401,6 +401,9 @@ check:
   br i1 %go.on, label %release, label %fault
 release:
   %released = call i32 @sim_release(ptr %ctx, i32 %warps, i32 %live)
+  %broken = icmp slt i32 %released, 0
+  br i1 %broken, label %fault, label %on
+on:
   %moves = add i32 %released, %free
   %some = icmp ne i32 %moves, 0
   br i1 %some, label %round, label %deadlock
@@ -432,6 +435,8 @@ warp:
   %w = phi i32 [ 0, %counting ], [ %w.next, %warp.next ]
   %n = phi i32 [ 0, %counting ], [ %n.next, %warp.next ]
   %expected = phi i32 [ 0, %counting ], [ %expected.here, %warp.next ]
+  %first = phi i32 [ 0, %counting ], [ %first.here, %warp.next ]
+  %first.access = phi i32 [ 0, %counting ], [ %first.access.here, %warp.next ]
   %inside = icmp ult i32 %w, %warps
   br i1 %inside, label %one, label %judge
 one:
@@ -451,6 +456,12 @@ one:
   %counts = and i1 %a, %at
   %inc = zext i1 %counts to i32
   %expected.here = select i1 %counts, i32 %want, i32 %expected
+  %access.p = getelementptr i8, ptr %state, i64 28
+  %access = load i32, ptr %access.p
+  %unset = icmp eq i32 %first, 0
+  %sets = and i1 %counts, %unset
+  %first.here = select i1 %sets, i32 %resume, i32 %first
+  %first.access.here = select i1 %sets, i32 %access, i32 %first.access
   br label %warp.next
 warp.next:
   %n.next = add i32 %n, %inc
@@ -484,6 +495,24 @@ look:
   %vat = icmp eq i32 %vhere, %id
   br i1 %vat, label %free, label %each.next
 free:
+  ; Without a count, all threads wait at the same barrier of the text.
+  %vresume = load i32, ptr %vstate
+  %vother = icmp ne i32 %vresume, %first
+  %vgone = icmp eq i32 %vresume, -1
+  %vstays = xor i1 %vgone, true
+  %vmixed = and i1 %vother, %vstays
+  %vfails = and i1 %vmixed, %any
+  br i1 %vfails, label %mixed, label %frees
+mixed:
+  %vmask.p = getelementptr i8, ptr %vstate, i64 12
+  %vmask = load i32, ptr %vmask.p
+  %vaccess.p = getelementptr i8, ptr %vstate, i64 28
+  %vaccess = load i32, ptr %vaccess.p
+  %vaccess64 = zext i32 %vaccess to i64
+  %first.access64 = zext i32 %first.access to i64
+  call void @sim_fault(ptr %ctx, i32 %v, i64 ${DIFFERENT_BARRIERS}, i64 %first.access64, i32 %vmask, i64 %vaccess64)
+  ret i32 -1
+frees:
   %vblocked.p = getelementptr i8, ptr %vstate, i64 8
   store i32 0, ptr %vblocked.p
   br label %each.next

@@ -163,7 +163,7 @@ def give_way(low: Lowering, pause: Pause) -> None:
     stop, on = b.new_label("gives_way"), b.new_label("on")
     b.branch(b.value(f"icmp slt i64 {left}, 0"), stop, on, likely=False)
     with low.aside(stop):
-        access = low.access("runs", "loop", 0)
+        access = low.loop_access(pause.target)
         b.line(f"store i64 {PATIENCE}, ptr {low.patience_slot}")
         _stop(low, pause, low.mask_now(), access)
     b.open(on)

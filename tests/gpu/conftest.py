@@ -1,0 +1,17 @@
+"""Tests that need a CUDA GPU: skipped where none answers. Run them alone: `pytest tests/gpu`."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpulab
+from gpulab.devices.base import Device
+from gpulab.errors import UsageError
+
+
+@pytest.fixture(scope="session")
+def gpu() -> Device:
+    try:
+        return gpulab.device("cuda:0")
+    except UsageError as error:
+        pytest.skip(str(error))

@@ -1,0 +1,37 @@
+"""A GPU and the simulator say the same of every kernel of the corpus."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpulab
+from gpulab.devices.base import Device
+from gpulab.errors import CompileError
+from gpulab.evidence.check import check_cell
+from gpulab.evidence.verify import verify
+from gpulab.problems import problem
+from tests.kernels.corpus import CorpusKernel, load
+
+CORPUS = [kernel for kernel in load() if not kernel.file.startswith("programs/")]
+RIGHT = [kernel for kernel in CORPUS if kernel.verdict == "right"]
+
+
+@pytest.mark.parametrize("kernel", CORPUS, ids=lambda k: k.id)
+def test_a_check_gives_the_same_verdict(kernel: CorpusKernel, gpu: Device) -> None:
+    def verdict(device: Device) -> bool | None:
+        try:
+            return check_cell(kernel.cell, device).correct
+        except CompileError:
+            return None
+
+    assert verdict(gpu) is verdict(gpulab.device("sim"))
+
+
+@pytest.mark.parametrize("kernel", RIGHT, ids=lambda k: k.id)
+def test_a_right_kernel_is_right_on_the_hardware_itself(kernel: CorpusKernel, gpu: Device) -> None:
+    result = check_cell(kernel.cell, gpu)
+    header = kernel.cell.header
+    assert result.kernel is not None
+    known = problem(str(header.problem))
+    found = verify(result.kernel, known, header.block, header.tile, device=gpu, variant=header.variant)
+    assert found.correct, found.reasons
