@@ -1,0 +1,88 @@
+# One command each. Every target first sets up what it needs in .venv; Python >= 3.11, make and a C
+# library are all that has to be there.
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Set PYTHON=... to choose; otherwise the first of these that is 3.11 or newer.
+PYTHON ?=
+PYTHONS := python3 python3.13 python3.12 python3.11 python3.14 python
+
+# A release of the instructor's, or the demo's.
+RELEASED = $(firstword $(wildcard grading/work/release demo/release))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo lab test check format bench clean
+
+help: ## this list
+	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
+
+demo: $(VENV)/.lab ## release the lab, grade the sample class, print gradebook and speed-ups
+	@$(BIN)/gpulab demo
+
+# A released lab is copied once to my-labs/, where no later release writes over what was typed.
+lab: $(VENV)/.lab ## open the released lab (or labs/, with solutions) in JupyterLab, on localhost
+	@folder=labs; \
+	if [ -n "$(RELEASED)" ]; then \
+		for lab in $(RELEASED)/*/; do \
+			[ -d "my-labs/$$(basename "$$lab")" ] || { mkdir -p my-labs; cp -R "$${lab%/}" my-labs/; }; \
+		done; \
+		folder=my-labs; \
+	else \
+		echo "make lab: nothing is released yet, so this is labs/, with its solutions (make demo releases)"; \
+	fi; \
+	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 \
+		$(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir="$$folder" $(ARGS) \
+		"$$(ls "$$folder"/*/*.ipynb | head -n 1)"
+
+test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
+	@command -v chromium >/dev/null 2>&1 || { \
+		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
+		echo "           (Debian: apt install chromium libatomic1)"; }
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev ## put the code into the one format
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench ## measure the simulator beside PoCL and Numba's simulator
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove the environment, the demo and what tools leave (no gradebook, nothing of my-labs/)
+	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp says which extras .venv has; it is older than pyproject.toml when they may have changed.
+$(VENV)/.lab: EXTRAS = lab
+$(VENV)/.dev: EXTRAS = dev
+$(VENV)/.bench: EXTRAS = bench
+$(VENV)/.lab $(VENV)/.dev $(VENV)/.bench: pyproject.toml | $(BIN)/python
+	@echo "installing gpulab[$(EXTRAS)] into $(VENV) (the first time takes a minute or two)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' || { \
+		echo "make: pip could not install gpulab[$(EXTRAS)]; its message is above." >&2; exit 1; }
+	@touch $@
+
+$(BIN)/python:
+	@python=; for name in $(or $(PYTHON),$(PYTHONS)); do \
+		if command -v "$$name" >/dev/null 2>&1 && \
+			"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			python="$$name"; break; \
+		fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "make: no Python 3.11 or newer found (looked for: $(or $(PYTHON),$(PYTHONS)))." >&2; \
+		echo "      Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+		echo "make: $$python cannot make environments: its venv and ensurepip modules are missing." >&2; \
+		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; \
+	fi; \
+	echo "making $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -1,0 +1,24 @@
+"""`import gpulab` is light: nothing heavy is loaded until it is needed (`make bench` has the time)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("IPython", "llvmlite", "cupy", "plotly", "ipywidgets", "nbgrader", "cuda.bindings", "rich")
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """Names of all modules in a fresh interpreter after `import gpulab`."""
+    code = "import sys, json, gpulab; print(json.dumps(list(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stdout))
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_importing_gpulab_does_not_load(name: str, loaded: set[str]) -> None:
+    assert name not in loaded
