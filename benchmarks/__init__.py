@@ -1,0 +1,1 @@
+"""Side-by-side measurements: the simulator beside its peers, and what gpulab itself costs."""

@@ -1,0 +1,139 @@
+"""Numba's side of the comparison: the same kernels in Python, run on request of the parent process.
+
+Reads one JSON question a line and answers with seconds. Numba must see NUMBA_ENABLE_CUDASIM=1 when it
+is imported, which is why this is a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from time import perf_counter
+from typing import Any
+
+warnings.simplefilter("ignore")
+
+import numba  # noqa: E402
+import numpy as np  # noqa: E402
+from numba import cuda  # noqa: E402
+
+from benchmarks.workloads import WORKLOADS  # noqa: E402
+
+SIDE = 16
+OWN = 4
+
+
+@cuda.jit
+def stencil_naive(fac, A0, Anext, nx, ny, nz):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if i < 1 or j < 1 or i >= nx - 1 or j >= ny - 1:
+        return
+    plane = nx * ny
+    for k in range(1, nz - 1):
+        p = i + nx * j + plane * k
+        Anext[p] = (
+            A0[p + 1] + A0[p - 1] + A0[p + nx] + A0[p - nx] + A0[p + plane] + A0[p - plane]
+            - np.float32(6) * A0[p] / (fac * fac)
+        )  # fmt: skip
+
+
+@cuda.jit
+def sgemm_k1(a, b, c, n, m, p):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if i >= n or j >= m:
+        return
+    total = np.float32(0)
+    for k in range(p):
+        total += b[i + n * k] * c[k + p * j]
+    a[i + n * j] = total
+
+
+@cuda.jit
+def sgemm_tiled(a, b, c, n, m, p):
+    # Two shared arrays on two lines: the simulator tells them apart by the line they stand on.
+    bs = cuda.shared.array((SIDE, SIDE), numba.float32)
+    cs = cuda.shared.array((SIDE, SIDE), numba.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    i = cuda.blockIdx.x * SIDE + tx
+    j = cuda.blockIdx.y * SIDE + ty
+    total = np.float32(0)
+    for k0 in range(0, p, SIDE):
+        bs[ty, tx] = b[i + n * (k0 + ty)]
+        cs[ty, tx] = c[(k0 + tx) + p * j]
+        cuda.syncthreads()
+        for k in range(SIDE):
+            total += bs[k, tx] * cs[ty, k]
+        cuda.syncthreads()
+    a[i + n * j] = total
+
+
+@cuda.jit
+def sgemm_register(a, b, c, n, m, p):
+    bs = cuda.shared.array((SIDE, SIDE * OWN), numba.float32)
+    cs = cuda.shared.array((SIDE, SIDE * OWN), numba.float32)
+    total = cuda.local.array((OWN, OWN), numba.float32)
+    tx = cuda.threadIdx.x
+    ty = cuda.threadIdx.y
+    i0 = cuda.blockIdx.x * SIDE * OWN
+    j0 = cuda.blockIdx.y * SIDE * OWN
+    for v in range(OWN):
+        for u in range(OWN):
+            total[v, u] = np.float32(0)
+    for k0 in range(0, p, SIDE):
+        for u in range(OWN):
+            bs[ty, tx + SIDE * u] = b[(i0 + tx + SIDE * u) + n * (k0 + ty)]
+            cs[tx, ty + SIDE * u] = c[(k0 + tx) + p * (j0 + ty + SIDE * u)]
+        cuda.syncthreads()
+        for k in range(SIDE):
+            for v in range(OWN):
+                for u in range(OWN):
+                    total[v, u] += bs[k, tx + SIDE * u] * cs[k, ty + SIDE * v]
+        cuda.syncthreads()
+    for v in range(OWN):
+        for u in range(OWN):
+            a[(i0 + tx + SIDE * u) + n * (j0 + ty + SIDE * v)] = total[v, u]
+
+
+KERNELS = {k.__name__: k for k in (stencil_naive, sgemm_k1, sgemm_tiled, sgemm_register)}
+
+
+class Prepared:
+    """One workload at its small size, uploaded and checked."""
+
+    def __init__(self, name: str) -> None:
+        workload = next(w for w in WORKLOADS if w.kernel == name)
+        self.launch = workload.small_launch
+        self.kernel = KERNELS[name][self.launch.grid, self.launch.block]
+        self.arguments: list[Any] = [
+            cuda.to_device(a.ravel()) if isinstance(a, np.ndarray) else a for a in self.launch.arguments
+        ]
+        self.run()
+        got = self.arguments[self.launch.output].copy_to_host()
+        self.launch.check(got.reshape(self.launch.expected.shape), "Numba's simulator")
+
+    def run(self) -> float:
+        start = perf_counter()
+        self.kernel(*self.arguments)
+        cuda.synchronize()
+        return perf_counter() - start
+
+
+def main() -> None:
+    prepared: Prepared | None = None
+    for line in sys.stdin:
+        question = json.loads(line)
+        seconds = 0.0
+        if "prepare" in question:
+            prepared = Prepared(question["prepare"])
+        elif "run" in question:
+            assert prepared is not None
+            seconds = prepared.run()
+        print(seconds, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Shows what was measured: tables on a terminal, plain data for a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from benchmarks.compare import Comparison, Samples
+from benchmarks.costs import CompileCost
+
+__all__ = ["as_data", "comparison_table", "compile_table", "import_line", "machine_line"]
+
+GPULAB = "gpulab"
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    line = "measured on {cores} cores of {cpu}, {system}, Python {python}".format(**machine)
+    if machine["load"] > 0.5 * machine["cores"]:
+        line += f"\n[yellow]other work is going on (load {machine['load']:.1f}): expect wide quartiles[/]"
+    return line
+
+
+def _rate(value: float, unit: str) -> str:
+    for scale, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= scale:
+            return f"{value / scale:.3g} {prefix}{unit}/s"
+    return f"{value:.3g} {unit}/s"
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else f"{value:,.0f}" if value < 1e4 else f"{value / 1e3:.0f},000"
+
+
+def _ratio(samples: Samples) -> str:
+    low, high = samples.quartiles
+    if high < 1e4:
+        return f"{_times(samples.median)} [dim]({_times(low)}-{_times(high)})[/]"
+    return f"{_times(samples.median)} [dim]({low / 1e3:.0f}-{high / 1e3:.0f} k)[/]"
+
+
+def _milliseconds(samples: Samples) -> str:
+    low, high = samples.quartiles
+    return f"{samples.median * 1e3:.1f} [dim]({low * 1e3:.1f}-{high * 1e3:.1f})[/]"
+
+
+def _spread(samples: Samples) -> str:
+    low, high = samples.quartiles
+    return f"{samples.median * 1e3:.1f} [dim]±{(high - low) / 2 / samples.median:.0%}[/]"
+
+
+def comparison_table(comparisons: list[Comparison], versions: dict[str, str]) -> Table:
+    """A few rows a workload, one an engine: its time and rate, and gpulab's rate over it. 80 columns."""
+    rounds = len(next(iter(comparisons[0].seconds.values())).values)
+    caption = [
+        f"Wall time, median of {rounds} interleaved rounds; ± half the distance of the quartiles.",
+        "Ratios are taken within a round; their quartiles in brackets.",
+        *(f"{name}: {version}." for name, version in versions.items()),
+    ]
+    table = Table(
+        title="gpulab's simulator beside its peers",
+        caption="\n".join(caption),
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("", no_wrap=True)
+    for title in ("ms", "rate", "gpulab over it"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for c in comparisons:
+        table.add_row(f"[bold]{c.workload.title}, {c.workload.size}")
+        for name, seconds in c.seconds.items():
+            at = "" if c.size[name] == c.workload.size else f", {c.size[name]}"
+            ratio = f"[bold]{_ratio(c.ratios[name])}[/]" if name in c.ratios else ""
+            rate = _rate(c.rate(name), c.workload.unit)
+            table.add_row(f"  {name}{at}", _spread(seconds), rate, ratio)
+    return table
+
+
+def import_line(imports: Samples) -> str:
+    return f"import gpulab, beyond NumPy's own import: {_milliseconds(imports)} ms"
+
+
+def compile_table(compiles: list[CompileCost]) -> Table:
+    """One row a lab kernel, in milliseconds."""
+    table = Table(
+        title="from a lab kernel's text to code that runs, in a fresh process",
+        caption="Milliseconds, median and quartiles. The whole is compile and first launch, NVRTC included.",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("kernel")
+    table.add_column("NVRTC, with its load", justify="right")
+    table.add_column("the whole", justify="right")
+    for cost in compiles:
+        table.add_row(cost.kernel, _milliseconds(cost.nvrtc), _milliseconds(cost.whole))
+    return table
+
+
+def as_data(
+    machine: dict[str, Any],
+    versions: dict[str, str],
+    comparisons: list[Comparison],
+    imports: Samples,
+    compiles: list[CompileCost],
+) -> dict[str, Any]:
+    """Everything, sample by sample, in seconds and plain numbers."""
+    return {
+        "machine": machine,
+        "versions": versions,
+        "comparisons": [
+            {
+                "kernel": c.workload.kernel,
+                "size": c.size,
+                "unit": c.workload.unit,
+                "work": c.work,
+                "seconds": {name: s.as_dict() for name, s in c.seconds.items()},
+                "gpulab_over": {name: s.as_dict() for name, s in c.ratios.items()},
+            }
+            for c in comparisons
+        ],
+        "import_seconds": imports.as_dict(),
+        "compile_seconds": [
+            {"kernel": c.kernel, "nvrtc": c.nvrtc.as_dict(), "whole": c.whole.as_dict()} for c in compiles
+        ],
+    }
