@@ -122,3 +122,39 @@ def test_what_nothing_wrote_is_not_the_hosts_memory() -> None:
     out = device.zeros(128, np.uint32)
     device.compile(source)(1, 64, (out,))
     assert set(device.asnumpy(out)) <= {0xFFFFFFFF, 0}
+
+
+class TestAnIndexThatWrapsAround:
+    """32-bit arithmetic is modulo 2^32, also where the lanes of a warp lie on both sides of the wrap."""
+
+    def test_below_a_guard_is_harmless(self) -> None:
+        device = simulator()
+        kernel = device.compile(
+            "__global__ void k(float* a) { unsigned i = threadIdx.x - 1u; if (i < 20u) a[i] = i; }"
+        )
+        a = device.zeros(N)
+        kernel(1, 64, (a,))
+        np.testing.assert_array_equal(device.asnumpy(a)[:20], np.arange(20))
+
+    def test_is_told_with_the_index_that_c_computes(self) -> None:
+        assert "a[4294967295]" in fault("unsigned i = threadIdx.x - 1u; a[i] = 1;").message
+
+    def test_gives_the_values_that_c_gives(self) -> None:
+        device = simulator()
+        kernel = device.compile("""
+            __global__ void k(long long* out) {
+                __shared__ long long box[64];
+                unsigned t = threadIdx.x; long long v = 0;
+                for (int i = 0; i < 5; ++i) {
+                    if (t % 3 != i % 3) v += (long long)(t - 3u - i);
+                    box[t] = v; __syncthreads();
+                    v ^= box[(7 * t + i) % 64]; __syncthreads();
+                }
+                out[t] = v; }""")
+        out = device.zeros(64, np.int64)
+        kernel(1, 64, (out,))
+        t, v = np.arange(64), np.zeros(64, np.int64)
+        for i in range(5):
+            v = np.where(t % 3 != i % 3, v + (t - 3 - i) % 2**32, v)
+            v = v ^ v[(7 * t + i) % 64]
+        np.testing.assert_array_equal(device.asnumpy(out), v)

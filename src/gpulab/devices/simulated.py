@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
+from gpulab.devices import open_device
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Device, Dim3, Kernel
-from gpulab.devices import open_device
 from gpulab.devices.catalogue import GpuSpec, gpu
 from gpulab.devices.launch import check_launch, dim3
 from gpulab.devices.simulated_faults import explain

@@ -21,12 +21,6 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
     if fault.kind in ("out_of_bounds", "misaligned"):
         kind = _access_kind(fault)
         text = f"{who} {_access(fault, memory, arguments)}"
-    elif fault.kind == "index_wraps":
-        kind = "index_wraps"
-        text = (
-            f"{who} and its neighbours compute an index that wraps around the range of 32 bits "
-            f"(here {fault.address & 0xFFFFFFFF}): an unsigned index went below 0, or an int is too large."
-        )
     elif fault.kind == "budget" and fault.access.action == "deadlocks":
         tool, kind = "synccheck", "deadlock"
         text = (
@@ -61,7 +55,7 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
         kind = "trap"
         text = f"{who} executes a trap instruction."
     finding = Finding(tool, kind, fault.access.line, fault.block, fault.thread, text)
-    error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned", "index_wraps") else LaunchError
+    error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
 
 

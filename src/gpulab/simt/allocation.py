@@ -1,7 +1,7 @@
 """The simulated device's memory: every array has addresses of its own, far from every other one's.
 
 A device address is a number, not a place in the host's memory. Between two allocations lie at least
-4 GiB of addresses that belong to nobody, and addresses are never given out twice, so that an access
+64 GiB of addresses that belong to nobody, more than an unsigned index that wrapped can reach, and addresses are never given out twice, so that an access
 outside an array or to a freed one cannot hit another one by chance.
 """
 
@@ -20,7 +20,7 @@ from gpulab.simt import layout
 
 __all__ = ["Allocation", "Memory"]
 
-GAP = 1 << 32
+GAP = 1 << 36
 ALIGNMENT = 256  # as cudaMalloc aligns
 POISON = 0xFF  # what nothing wrote reads as NaN, or -1
 FREED_KEPT = 4096  # freed ranges remembered for messages

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
+from gpulab.simt import suspend
 from gpulab.simt.llvm import BITS, Value, suffix, vector
 from gpulab.simt.ptx import Instruction, Reg
 from gpulab.simt.values import STORAGE, Values
@@ -151,8 +152,8 @@ def widen(low: Values, item: Instruction, value: Value, ty: str, is_signed: bool
 def _unwrapped(low: Values, item: Instruction, value: Value, refs: list[str], is_signed: bool) -> list[str]:
     """Guard a widened row: base and last lane must lie on the same side of the wrap.
 
-    Where they do not, the base is taken from the first active lane; lanes that are active on both
-    sides of the wrap end the launch.
+    Where they do not, the base is taken from the first active lane; where active lanes lie on both sides
+    of the wrap, the warp goes on in the plain code.
     """
     b = low.b
     reach = value.stride * (low.width - 1)
@@ -167,30 +168,22 @@ def _unwrapped(low: Values, item: Instruction, value: Value, refs: list[str], is
     b.open(entry)
     b.branch(fine, on, wraps, likely=True)
     with low.aside(wraps):
-        access = low.access("computes an index", "", 0)
         mask = low.mask_bits_of(item.predicate)
         moved = []
         for number, ref in enumerate(value.refs):
-            lanes = (1 << low.width) - 1
-            part = (
-                b.value(f"and i32 {b.value(f'lshr i32 {mask}, {number * low.width}')}, {lanes}")
-                if low.rows > 1
-                else mask
-            )
+            part = mask
+            if low.rows > 1:
+                part = b.value(f"lshr i32 {mask}, {number * low.width}")
+                part = b.value(f"and i32 {part}, {(1 << low.width) - 1}")
+            stride, kind = str(value.stride), "true" if is_signed else "false"
             moved.append(
                 b.call(
-                    "sim_widen",
-                    "i64",
-                    ("ptr", "%ctx"),
-                    ("i32", "%warp"),
-                    ("i32", ref),
-                    ("i32", part),
-                    ("i32", str(value.stride)),
-                    ("i1", "true" if is_signed else "false"),
-                    ("i64", str(access)),
-                )  # fmt: skip
-            )
-        fault = low.context("fault")
-        b.branch(b.value(f"icmp eq i64 {fault}, 0"), on, "fault", likely=True)
+                    "sim_widen", "i64", ("ptr", "%ctx"), ("i32", ref), ("i32", part), ("i32", stride), ("i1", kind)
+                )
+            )  # fmt: skip
+        apart = b.new_label("apart")
+        b.branch(b.value(f"icmp eq i64 {low.context('wraps')}, 0"), on, apart, likely=True)
+        b.open(apart)
+        suspend.change_over(low)
     b.open(on)
-    return [b.phi("i64", (near, entry), (far, wraps)) for near, far in zip(refs, moved, strict=True)]
+    return [b.phi("i64", (row, entry), (far, wraps)) for row, far in zip(refs, moved, strict=True)]

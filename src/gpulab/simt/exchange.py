@@ -11,9 +11,7 @@ from gpulab.simt.values import Values, handles, parts_of
 I32 = vector("i32")
 
 
-@handles(
-    "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority"
-)
+@handles("membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority")
 def order(low: Values, item: Instruction) -> None:
     """A warp's accesses already happen in order."""
 

@@ -20,7 +20,8 @@ from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
 __all__ = [
-    "Block", "Flow", "build", "candidates", "frontiers", "leaves", "reads", "spinning", "ways_out", "writes",
+    "Block", "Flow", "alive_before", "build", "candidates", "frontiers", "leaves", "reads", "spinning", "ways_out",
+    "widenings", "writes",
 ]  # fmt: skip
 
 # Instructions whose first operand is not a destination.
@@ -311,6 +312,31 @@ def _liveness(blocks: list[Block], registers: set[str]) -> list[frozenset[str]]:
     return [frozenset(s) for s in live]
 
 
+def widens(item: Instruction) -> bool:
+    """Whether an instruction extends a 32-bit integer to 64 bits (rows must not wrap around there)."""
+    if item.op in ("mul", "mad"):
+        return "wide" in item.parts and item.parts[-1] in ("s32", "u32")
+    return item.op == "cvt" and item.parts[-2:] in tuple(
+        (a, b) for a in ("s64", "u64") for b in ("s32", "u32")
+    )
+
+
+def widenings(blocks: list[Block]) -> dict[tuple[int, int], int]:
+    """Every place (block, index) that widens, numbered."""
+    places = [(b.number, i) for b in blocks for i, item in enumerate(b.code) if widens(item)]
+    return {place: number for number, place in enumerate(places)}
+
+
+def alive_before(flow: Flow, registers: set[str], block: Block, index: int) -> frozenset[str]:
+    """The registers that are still needed when instruction `index` of a block is about to run."""
+    alive = set().union(*(flow.live_in[t] for t in block.targets))
+    if block.condition is not None:
+        alive.add(block.condition.name)
+    for item in reversed(block.code[index:]):
+        alive = alive - set(writes(item)) | set(reads(item))
+    return frozenset(alive & registers)
+
+
 def leaves(blocks: list[Block]) -> frozenset[int]:
     """Blocks where a thread only ends: whoever is sent there has left, and nobody waits for it."""
     return frozenset(b.number for b in blocks if b.end == "exit" and not b.code)
@@ -389,7 +415,11 @@ def spinning(blocks: list[Block]) -> frozenset[int]:
                     if shared or read & set(reads(item)):
                         read |= set(writes(item))
                 grows = len(read) > before
-            ends = (b.condition.name for b in loop if b.condition and any(t not in range(head, last.number + 1) for t in b.targets))
+            ends = (
+                b.condition.name
+                for b in loop
+                if b.condition and any(t not in range(head, last.number + 1) for t in b.targets)
+            )
             if read & set(ends):
                 found.add(head)
     return frozenset(found)

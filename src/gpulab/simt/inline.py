@@ -11,7 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.ptx import Function, Imm, Instruction, Mem, Module, Operand, Reg, Sym, Variable, Vec, type_size
+from gpulab.simt.ptx import (
+    Function,
+    Imm,
+    Instruction,
+    Mem,
+    Module,
+    Operand,
+    Reg,
+    Sym,
+    Variable,
+    Vec,
+    type_size,
+)
 
 __all__ = ["BUILTINS", "STACK", "FlatFunction", "flatten", "function_address"]
 
@@ -125,7 +137,12 @@ class _Flattener:
         self.emit("ld", "local", "b64", target, Mem(TOP), line=line)
 
     def enter(
-        self, names: list[str], arguments: tuple[str, ...], pointer: Operand | None, caller: str | None, line: int
+        self,
+        names: list[str],
+        arguments: tuple[str, ...],
+        pointer: Operand | None,
+        caller: str | None,
+        line: int,
     ) -> None:
         """Jump to one of the shared bodies `names`, chosen by `pointer`, and come back behind the jump.
 
@@ -355,7 +372,12 @@ class _Flattener:
         return len(function.params), len(function.results)
 
     def call_by_name(
-        self, item: Instruction, name: str, arguments: tuple[str, ...], results: tuple[str, ...], body: str | None
+        self,
+        item: Instruction,
+        name: str,
+        arguments: tuple[str, ...],
+        results: tuple[str, ...],
+        body: str | None,
     ) -> None:
         function = self.module.functions.get(name)
         if function is None or function.external:

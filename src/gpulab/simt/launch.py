@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 import threading
@@ -82,16 +83,20 @@ class Outcome:
     print_lost: bool = False
 
 
+_MAKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
 class _Worker:
     """One core's context and the memory it points to."""
 
     def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool) -> None:
         threads = native.warps * WARP
         sizes = {
-            "slots": layout.SLOT_BYTES * max(len(native.accesses), 1),
+            "slots": 0,
             "shared": shared_bytes + 64,
             "local": threads * native.local_bytes,
             "saved": native.warps * native.saved_bytes,
+            "canonical": native.warps * native.canonical_bytes,
             "warps": native.warps * _STATE_BYTES,
             "arrivals": 16 * 8,
             "printed": PRINT_BYTES if prints else 0,
@@ -100,11 +105,26 @@ class _Worker:
         self.memory["local"].fill(POISON)  # nothing of the host's memory is to be read there
         self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
         self.words[:] = 0
-        slots = self.memory["slots"].view(np.int64).reshape(-1, 3)
-        slots[:] = (1, 0, 0)  # an odd base and no room: the first access of each place is resolved
         for name, buffer in self.memory.items():
             self[name] = buffer.ctypes.data
         self["printed_limit"] = sizes["printed"]
+        self["plain"] = native.plain
+        self.native = native
+        self._maker = _MAKER(self.make_plain)  # kept as long as the code may call it
+        self["make_plain"] = ctypes.cast(self._maker, ctypes.c_void_p).value or 0
+        self.fresh_slots()
+
+    def fresh_slots(self) -> None:
+        """An empty cache for every place that accesses memory."""
+        slots = aligned(layout.SLOT_BYTES * max(len(self.native.accesses), 1))
+        slots.view(np.int64).reshape(-1, 3)[:] = (1, 0, 0)  # an odd base and no room: nothing is inside
+        self.memory["slots"] = slots
+        self["slots"] = slots.ctypes.data
+
+    def make_plain(self, _context: int) -> None:
+        """Called by running code when a warp has to go on in the plain code."""
+        self["plain"] = self.native.make_plain()
+        self.fresh_slots()
 
     def __setitem__(self, name: str, value: int) -> None:
         self.words[layout.FIELDS.index(name)] = value

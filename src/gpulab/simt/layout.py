@@ -6,7 +6,18 @@ compiler in between.
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_BUDGET", "FAULTS", "FIELDS", "LOCAL_WINDOW", "SHARED_WINDOW", "PATIENCE", "SLICE", "SLOT_BYTES", "field"]
+__all__ = [
+    "DEFAULT_BUDGET",
+    "FAULTS",
+    "FIELDS",
+    "LOCAL_WINDOW",
+    "SHARED_WINDOW",
+    "PATIENCE",
+    "PLAIN",
+    "SLICE",
+    "SLOT_BYTES",
+    "field",
+]
 
 FIELDS = (
     "next_block",  # address of the counter that all workers take blocks from
@@ -21,6 +32,10 @@ FIELDS = (
     "allocations",  # address of the table (base, bytes, host address), sorted by base
     "allocation_count",
     "saved",  # address of the warps' registers across barriers
+    "canonical",  # address of the warps' registers on their way to, and in, the plain code
+    "plain",  # address of the plain code's `warp`; 0 until it is made
+    "make_plain",  # address of a function (context) that makes it
+    "wraps",  # set when a row of integers wraps around between active lanes
     "warps",  # address of the warps' states: (where to go on, instructions used)
     "symbols",  # address of the module variables' device addresses
     "slots",  # address of the access caches: (base, last valid offset, host address)
@@ -37,6 +52,7 @@ SHARED_WINDOW = 0x7E01_0000_0000  # generic addresses of the block's shared memo
 LOCAL_WINDOW = 0x7E02_0000_0000  # … and of the thread's local memory
 WINDOW_BYTES = 1 << 32
 DEFAULT_BUDGET = 1 << 27  # instructions a warp may execute before it counts as never ending
+PLAIN = 1 << 20  # numbers of places in the plain code begin here
 PATIENCE = 64  # times that a waiting loop goes round before its lanes give way to others
 SLICE = 1 << 22  # instructions that a warp executes before it looks whether the launch is to end
 FIRST_ADDRESS = 0x7F00_0000_0000  # device addresses of allocations begin here
@@ -48,7 +64,7 @@ FAULTS = {
     "divergent_barrier": 4,
     "trap": 5,
     "assert": 6,
-    "index_wraps": 7,
+    "no_plain_code": 7,
     "stopped": 8,
     "barrier_deadlock": 9,
     "different_barriers": 10,

@@ -34,6 +34,8 @@ class Lowering(Values):
         self.waiting: dict[int, str] = {}
         self.saved_at: dict[str, int] = {}
         self.saved_bytes = 0
+        self.canonical_at: dict[str, int] = {}
+        self.canonical_bytes = 0
         for number in sorted({n for f in frontier for n in f}):
             self.waiting[number] = b.alloca("i32", "waiting", 4)
         self.fuel_slot = b.alloca("i64", "fuel", 8)
@@ -77,7 +79,7 @@ class Lowering(Values):
         cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.pauses)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
         for pause in self.pauses:
-            self.cache, self.vectors = {}, {}
+            self.forget()
             b.open(f"resume{pause.number}")
             suspend.resume(self, pause)
 
@@ -97,17 +99,20 @@ class Lowering(Values):
     def block(self, block: flow.Block) -> None:
         b = self.b
         self.here = block.number
-        self.cache, self.vectors = {}, {}
-        self.mask_bits = self.mask_vector = ""
+        self.forget()
         b.open(f"block{block.number}")
-        for item in block.code:
+        entered = {p.index: p.number for p in self.pauses if p.target == block.number and p.index is not None}
+        for self.index, item in enumerate(block.code):
             self.line = item.line
+            if self.index in entered:
+                b.jump(f"at{entered[self.index]}")
+                b.open(f"at{entered[self.index]}")
+                self.forget()
             handler = HANDLERS.get(item.op)
             if handler is None:
                 raise UnsupportedInstruction(item.text, item.line)
             handler(self, item)
         self.line = block.line
-        frontier = self.analysis.frontier[block.number]
         if block.end == "barrier":
             pause = next(p for p in self.pauses if p.barrier is block.barrier)
             suspend.barrier(self, block, pause)
@@ -201,7 +206,10 @@ class Lowering(Values):
         b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
         b.open(on)
         if first in self.flow.spins:
-            suspend.give_way(self, next(p for p in self.pauses if p.target == first and p.barrier is None))
+            suspend.give_way(
+                self,
+                next(p for p in self.pauses if p.target == first and p.barrier is None and p.index is None),
+            )
 
     def loop_access(self, head: int) -> int:
         """What a loop that is stopped is to be called."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
@@ -19,10 +20,11 @@ from gpulab.simt.values import Access
 
 __all__ = ["NativeKernel", "Specialisation", "compile_kernel"]
 
+_PLAIN_LOCK = threading.Lock()
 _LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
-ATTRIBUTES = '''
+ATTRIBUTES = """
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
-attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }'''
+attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
 WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
 
 
@@ -44,8 +46,22 @@ class NativeKernel:
     symbols: list[str]  # module variables whose device addresses the code asks for, in order
     warps: int
     saved_bytes: int  # a warp's save area
+    canonical_bytes: int  # the same in the plain code
     local_bytes: int  # a thread's local memory
-    engine: object  # keeps the code alive
+    lower_plain: Callable[[list[Access]], tuple[Lowering, str]]
+    engines: list[object]  # keep the code alive
+    plain: int = 0  # address of the plain code's `warp`, once it is made
+
+    def make_plain(self) -> int:
+        """Compile the plain code, which starts numbering its accesses behind those that there are."""
+        with _PLAIN_LOCK:
+            if not self.plain:
+                lowering, function = self.lower_plain(list(self.accesses))
+                engine, address = _native(module_text(lowering, function), "warp")
+                self.engines.append(engine)
+                self.accesses = lowering.accesses
+                self.plain = address
+            return self.plain
 
 
 def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tuple[dict[str, int], int]:
@@ -74,8 +90,17 @@ def static_shared(module: Module, name: str) -> tuple[dict[str, int], int]:
     return offsets, end
 
 
-def lower(module: Module, name: str, special: Specialisation, plain: bool = False) -> tuple[Lowering, str]:
-    """The kernel as LLVM IR, without the runtime."""
+def lower(
+    module: Module,
+    name: str,
+    special: Specialisation,
+    plain: bool = False,
+    accesses: list[Access] | None = None,
+) -> tuple[Lowering, str]:
+    """The kernel as LLVM IR, without the runtime.
+
+    plain: keep every register in lanes. accesses: those that are numbered already.
+    """
     flat = flatten(module, name)
     blocks = build(flat)
     shared, _ = static_shared(module, name)
@@ -98,7 +123,9 @@ def lower(module: Module, name: str, special: Specialisation, plain: bool = Fals
         -(-local_bytes // 16) * 16,
         local_bytes,
         symbols,
+        plain,
         special.independent,
+        accesses or [],
     )
     return lowering, lowering.function()
 
@@ -111,6 +138,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         "SHARED_WINDOW": str(layout.SHARED_WINDOW),
         "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
         "WINDOW_BYTES": str(layout.WINDOW_BYTES),
+        "PLAIN": str(layout.PLAIN),
         "SLICE": str(layout.SLICE),
     }
     runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)
@@ -136,12 +164,10 @@ def module_text(lowering: Lowering, function: str) -> str:
     return "\n".join([runtime, *kept, ATTRIBUTES, WEIGHTS])
 
 
-def compile_kernel(module: Module, name: str, special: Specialisation, plain: bool = False) -> NativeKernel:
+def compile_kernel(module: Module, name: str, special: Specialisation) -> NativeKernel:
     """Compile a kernel for one block shape. Raises `UnsupportedInstruction`."""
-    lowering, function = lower(module, name, special, plain)
-    text = module_text(lowering, function)
-    with _LOCK:
-        engine, address = _native(text)
+    lowering, function = lower(module, name, special)
+    engine, address = _native(module_text(lowering, function), "run_blocks")
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(address)
     return NativeKernel(
         run,
@@ -149,15 +175,22 @@ def compile_kernel(module: Module, name: str, special: Specialisation, plain: bo
         list(lowering.symbols),
         lowering.warps,
         lowering.saved_bytes,
+        lowering.canonical_bytes,
         lowering.local_bytes,
-        engine,
+        lambda accesses: lower(module, name, special, True, accesses),
+        [engine],
     )
 
 
 _machine = None
 
 
-def _native(text: str) -> tuple[object, int]:
+def _native(text: str, symbol: str) -> tuple[object, int]:
+    with _LOCK:
+        return _compiled(text, symbol)
+
+
+def _compiled(text: str, symbol: str) -> tuple[object, int]:
     import llvmlite.binding as llvm
 
     global _machine
@@ -180,4 +213,4 @@ def _native(text: str) -> tuple[object, int]:
     # in the same process reserves so many addresses that separate pieces can come to lie further apart.
     engine = llvm.create_mcjit_compiler(module, machine, use_lmm=True)
     engine.finalize_object()
-    return engine, engine.get_function_address("run_blocks")
+    return engine, engine.get_function_address(symbol)

@@ -235,8 +235,9 @@ good:
   ret i1 true
 }
 
-; A row of 32-bit values base + stride * lane, widened to 64 bits for its active lanes.
-define internal i64 @sim_widen(ptr %ctx, i32 %warp, i32 %base, i32 %mask, i32 %stride, i1 %signed, i64 %access) noinline cold {
+; A row of 32-bit values base + stride * lane, widened to 64 bits for its active lanes. Where they lie on
+; both sides of a wrap there is no such row: `wraps` is set.
+define internal i64 @sim_widen(ptr %ctx, i32 %base, i32 %mask, i32 %stride, i1 %signed) noinline cold {
   %none = icmp eq i32 %mask, 0
   br i1 %none, label %nobody, label %some
 nobody:
@@ -264,7 +265,7 @@ some:
 fine:
   ret i64 %start
 wraps:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${INDEX_WRAPS}, i64 %access, i32 %mask, i64 %a.w)
+  call void @put(ptr %ctx, i64 ${wraps}, i64 1)
   ret i64 0
 }
 
@@ -305,6 +306,28 @@ write:
   %to = getelementptr i8, ptr %at, i64 32
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
   ret void
+}
+
+; The code in which every register is lanes; it is made when a warp first needs it.
+define internal i32 @run_plain(ptr %ctx, i32 %warp, i32 %resume) noinline cold {
+  %there = call i64 @get(ptr %ctx, i64 ${plain})
+  %missing = icmp eq i64 %there, 0
+  br i1 %missing, label %make, label %go
+make:
+  %maker.i = call i64 @get(ptr %ctx, i64 ${make_plain})
+  %maker = inttoptr i64 %maker.i to ptr
+  call void %maker(ptr %ctx)
+  %made = call i64 @get(ptr %ctx, i64 ${plain})
+  %failed = icmp eq i64 %made, 0
+  br i1 %failed, label %fails, label %go
+fails:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${NO_PLAIN_CODE}, i64 0, i32 1, i64 0)
+  ret i32 -2
+go:
+  %code.i = call i64 @get(ptr %ctx, i64 ${plain})
+  %code = inttoptr i64 %code.i to ptr
+  %result = call i32 %code(ptr %ctx, i32 %warp, i32 %resume)
+  ret i32 %result
 }
 
 ; A worker: take block after block until none is left; 0 when all went well.
@@ -373,7 +396,16 @@ able:
   %held = icmp ne i32 %blocked, 0
   br i1 %held, label %ran, label %run
 run:
-  %result = call i32 @warp(ptr %ctx, i32 %w, i32 %resume)
+  %in.plain = icmp sge i32 %resume, ${PLAIN}
+  br i1 %in.plain, label %run.plain, label %run.fast
+run.fast:
+  %fast.result = call i32 @warp(ptr %ctx, i32 %w, i32 %resume)
+  br label %stopped
+run.plain:
+  %plain.result = call i32 @run_plain(ptr %ctx, i32 %w, i32 %resume)
+  br label %stopped
+stopped:
+  %result = phi i32 [ %fast.result, %run.fast ], [ %plain.result, %run.plain ]
   store i32 %result, ptr %state
   %failed = icmp eq i32 %result, -2
   br i1 %failed, label %fault, label %count

@@ -6,6 +6,10 @@ barrier when everybody has come to it, in a waiting loop after the other warps h
 loop lanes give way to lanes of their own warp too, as threads do since Volta (CUDA C++ Programming
 Guide, "Independent Thread Scheduling").
 
+There is a third place: an integer that wraps around between the lanes of a row. The warp then goes
+on in the *plain* code of the same kernel, in which every register is lanes; it is made when it is first
+needed. Registers change over in the canonical form: each one as a vector of 64-bit words.
+
 A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 access).
 """
 
@@ -15,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt import flow, layout
-from gpulab.simt.layout import PATIENCE, SLICE
+from gpulab.simt import flow
+from gpulab.simt.layout import PATIENCE, PLAIN, SLICE
 from gpulab.simt.llvm import BITS, Value, vector
 from gpulab.simt.ptx import Imm, Instruction, Operand
 from gpulab.simt.shapes import WARP
@@ -25,7 +29,7 @@ from gpulab.simt.values import Values, handles
 if TYPE_CHECKING:
     from gpulab.simt.lower import Lowering
 
-__all__ = ["Pause", "barrier", "give_way", "plan", "resume"]
+__all__ = ["Pause", "barrier", "change_over", "give_way", "plan", "resume"]
 
 RESUME, BARRIER, BLOCKED, MASK, USED, EXPECTED, ACCESS = 0, 4, 8, 12, 16, 24, 28  # fields of the state
 
@@ -42,21 +46,27 @@ class Pause:
     alive: tuple[str, ...]
     waiting: tuple[int, ...] = ()
     barrier: Instruction | None = None
+    index: int | None = None  # of the plain code: the instruction of the block to go on with
 
 
 def plan(low: Lowering) -> list[Pause]:
-    """Every place where the kernel can stop; gives each register that lives there a place to be saved."""
-    pauses = []
+    """Every place where the kernel can stop or be entered; gives each register a place to be saved."""
+    pauses = _entries(low) if low.plain else []
+    first = PLAIN if low.plain else 1
     for block in low.flow.blocks:
         if block.end == "barrier":
             (target,) = block.targets
             alive = tuple(sorted(low.flow.live_in[target]))
-            pauses.append(Pause(len(pauses) + 1, target, alive, (), block.barrier))
+            pauses.append(Pause(first + len(pauses), target, alive, (), block.barrier))
     for head in sorted(low.flow.spins):
         alive = tuple(sorted(low.flow.live_in[head] | low.analysis.keep[head]))
         waiting = tuple(sorted(low.analysis.frontier[head]))
-        pauses.append(Pause(len(pauses) + 1, head, alive, waiting))
-    at = 4 * max((len(p.waiting) for p in pauses), default=0)
+        pauses.append(Pause(first + len(pauses), head, alive, waiting))
+    low.canonical_at, low.canonical_bytes = _canonical(low)
+    if low.plain:
+        low.saved_at, low.saved_bytes = low.canonical_at, low.canonical_bytes
+        return pauses
+    at = 4 * len(low.flow.blocks) if any(p.waiting for p in pauses) else 0
     for name in sorted({name for p in pauses for name in p.alive}):
         ty, shape = low.register_type(name), low.shape(name)
         at = -(-at // 8) * 8
@@ -69,10 +79,36 @@ def plan(low: Lowering) -> list[Pause]:
     return pauses
 
 
-def _area(low: Lowering) -> str:
+def _entries(low: Lowering) -> list[Pause]:
+    """Where the plain code is entered: before every instruction that widens."""
+    found = []
+    registers = set(low.flat.registers)
+    for (number, index), place in flow.widenings(low.flow.blocks).items():
+        alive = flow.alive_before(low.flow, registers, low.flow.blocks[number], index)
+        kept = tuple(sorted(alive | low.analysis.keep[number]))
+        waiting = tuple(sorted(low.analysis.frontier[number]))
+        found.append(Pause(PLAIN + place, number, kept, waiting, None, index))
+    return found
+
+
+def _canonical(low: Lowering) -> tuple[dict[str, int], int]:
+    """Where each register lies in the canonical form: the same in both codes of a kernel."""
+    names: set[str] = set().union(*low.flow.live_in)
+    registers = set(low.flat.registers)
+    for number, index in flow.widenings(low.flow.blocks):
+        names |= flow.alive_before(low.flow, registers, low.flow.blocks[number], index)
+    start = -(-4 * len(low.flow.blocks) // 64) * 64
+    return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
+
+
+def _area(low: Lowering, field: str, stride: int) -> str:
     b = low.b
-    offset = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {low.saved_bytes}")
-    return b.value(f"getelementptr i8, ptr {low.context('saved', 'ptr')}, i64 {offset}")
+    offset = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {stride}")
+    return b.value(f"getelementptr i8, ptr {low.context(field, 'ptr')}, i64 {offset}")
+
+
+def _own_area(low: Lowering) -> str:
+    return _area(low, "canonical" if low.plain else "saved", low.saved_bytes)
 
 
 def _state(low: Lowering, offset: int) -> str:
@@ -84,10 +120,8 @@ def _state(low: Lowering, offset: int) -> str:
 
 def _save(low: Lowering, pause: Pause) -> None:
     b = low.b
-    area = _area(low)
-    for number, block in enumerate(pause.waiting):
-        mask = b.value(f"load i32, ptr {low.waiting[block]}")
-        b.line(f"store i32 {mask}, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * number}')}, align 4")
+    area = _own_area(low)
+    _save_waiting(low, area, pause.waiting)
     for name in pause.alive:
         value = low.read(name)
         for number, ref in enumerate(value.refs):
@@ -99,11 +133,42 @@ def _save(low: Lowering, pause: Pause) -> None:
                 b.line(f"store {ty} {ref}, ptr {place}, align 1")
 
 
+def _save_waiting(low: Lowering, area: str, blocks: tuple[int, ...]) -> None:
+    b = low.b
+    for block in blocks:
+        mask = b.value(f"load i32, ptr {low.waiting[block]}")
+        b.line(f"store i32 {mask}, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
+
+
+def change_over(low: Values) -> None:
+    """Leave this code before the instruction at hand and go on with it in the plain code."""
+    if TYPE_CHECKING:
+        assert isinstance(low, Lowering)
+    b = low.b
+    block = low.flow.blocks[low.here]
+    area = _area(low, "canonical", low.canonical_bytes)
+    low.set_context("wraps", "0")
+    size = 4 * len(low.flow.blocks)
+    b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+    b.line(f"call void @llvm.memset.p0.i64(ptr {area}, i8 0, i64 {size}, i1 false)")
+    _save_waiting(low, area, tuple(sorted(low.analysis.frontier[low.here])))
+    alive = flow.alive_before(low.flow, set(low.flat.registers), block, low.index)
+    for name in sorted(alive | low.analysis.keep[low.here]):
+        value = low.read(name)
+        place = b.value(f"getelementptr i8, ptr {area}, i64 {low.canonical_at[name]}")
+        if value.ty == "i1":
+            b.line(f"store i32 {low.bits_of(low.lanes(value))}, ptr {place}, align 4")
+        else:
+            b.line(f"store {vector(value.ty)} {low.lanes(value)}, ptr {place}, align 1")
+    b.line(f"store i32 {low.mask()}, ptr {_state(low, MASK)}")
+    b.line(f"ret i32 {PLAIN + flow.widenings(low.flow.blocks)[low.here, low.index]}")
+
+
 def _restore(low: Lowering, pause: Pause) -> None:
     b = low.b
-    area = _area(low)
-    for number, block in enumerate(pause.waiting):
-        mask = b.value(f"load i32, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * number}')}, align 4")
+    area = _own_area(low)
+    for block in pause.waiting:
+        mask = b.value(f"load i32, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
         b.line(f"store i32 {mask}, ptr {low.waiting[block]}")
     for name in pause.alive:
         ty, shape = low.register_type(name), low.shape(name)
@@ -141,7 +206,7 @@ def resume(low: Lowering, pause: Pause) -> None:
     _restore(low, pause)
     if pause.barrier is not None and "red" in pause.barrier.parts:
         _collect(low, pause.barrier)
-    for block in pause.waiting if low.independent else ():
+    for block in pause.waiting if low.independent and pause.index is None else ():
         # Lanes that wait elsewhere go first; those of the waiting loop wait meanwhile.
         first, others = b.new_label("first"), b.new_label("others")
         mask = b.value(f"load i32, ptr {low.waiting[block]}")
@@ -152,7 +217,7 @@ def resume(low: Lowering, pause: Pause) -> None:
         b.line(f"store i32 {mask}, ptr {low.mask_slot}")
         b.jump(f"block{block}")
         b.open(others)
-    b.jump(f"block{pause.target}")
+    b.jump(f"block{pause.target}" if pause.index is None else f"at{pause.number}")
 
 
 def give_way(low: Lowering, pause: Pause) -> None:
@@ -228,7 +293,7 @@ def _contribute(low: Values, item: Instruction, mask: str) -> None:
     for name, lanes in (("voted", b.value(f"and i32 {flags}, {mask}")), ("voters", mask)):
         count = b.value(f"zext i32 {b.call('llvm.ctpop.i32', 'i32', ('i32', lanes))} to i64")
         total = b.value(f"add i64 {low.context(name)}, {count}")
-        b.line(f"store i64 {total}, ptr {b.value(f'getelementptr i8, ptr %ctx, i64 {layout.field(name)}')}")
+        low.set_context(name, total)
 
 
 def _collect(low: Values, item: Instruction) -> None:

@@ -66,6 +66,7 @@ class Values:
     local_bytes: int  # of a thread's local memory, rounded up
     local_end: int  # where its last variable ends
     symbols: dict[str, int]  # number of each module variable
+    plain: bool = False  # everything in lanes: exact where rows are not, and only then
     independent: bool = True  # lanes that wait for others of their warp give way, as since Volta
     accesses: list[Access] = field(default_factory=list)
     b: Builder = field(default_factory=Builder)
@@ -74,7 +75,8 @@ class Values:
         self.slots: dict[str, Value] = {}  # register -> its stack slots
         self.cache: dict[str, Value] = {}  # register -> value, inside one block
         self.vectors: dict[Value, str] = {}  # scalar value -> its vector, inside one block
-        self.here = 0
+        self.here = 0  # the block that is being lowered …
+        self.index = 0  # … and the instruction in it
         self.line = 0
         self.mask_bits = ""
         self.mask_vector = ""
@@ -103,6 +105,16 @@ class Values:
     def context(self, name: str, ty: str = "i64") -> str:
         address = self.b.value(f"getelementptr i8, ptr %ctx, i64 {layout.field(name)}")
         return self.b.value(f"load {ty}, ptr {address}")
+
+    def set_context(self, name: str, value: str) -> None:
+        """Write a 64-bit field of the worker's context."""
+        place = self.b.value(f"getelementptr i8, ptr %ctx, i64 {layout.field(name)}")
+        self.b.line(f"store i64 {value}, ptr {place}")
+
+    def forget(self) -> None:
+        """Where control can come from elsewhere, nothing that was read or computed before is known."""
+        self.cache, self.vectors = {}, {}
+        self.mask_bits = self.mask_vector = ""
 
     @contextmanager
     def aside(self, label: str) -> Iterator[None]:
