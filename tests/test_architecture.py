@@ -34,7 +34,7 @@ ROOM_OF = {
     "__init__": "page",
     "__main__": "page",
 }
-FREE_TO_ALL = {"errors", "finding"}
+FREE_TO_ALL = {"cache", "errors", "finding"}
 
 # The parts of Jupyter, and the folders that may import them.
 JUPYTER = {

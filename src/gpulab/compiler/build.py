@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpulab.compiler import nvrtc
+from gpulab.compiler import nvrtc, store
 from gpulab.compiler.diagnostics import parse_log
 from gpulab.compiler.headers import OWN_HEADERS, nvidia_include_folders
 from gpulab.compiler.includes import check_source
@@ -34,6 +34,8 @@ def compile_program(
 ) -> Program:
     """Compile CUDA C++17 for one compute capability (90 for sm_90); needs no GPU and no driver.
 
+    A text that was compiled before, with the same options by the same compiler, comes from the disk.
+
     defines: macros by name, numbers or one line of C. options: NVRTC options out of
     `gpulab.compiler.options`. Safe to call from several threads.
 
@@ -41,6 +43,15 @@ def compile_program(
     `IncludeRefused` (it could read a file; NVRTC never saw it), `UsageError` (options, architecture, no
     text at all), `GpulabError` (no NVRTC here).
     """
+    key = store.key_of(source, arch, defines, options) if isinstance(source, str) else ""
+    found = store.kept(key) if key else None
+    if found is None:
+        found = _compile(source, arch, defines, options)
+        store.keep(key, found)
+    return found
+
+
+def _compile(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> Program:
     chosen = check_options(options, defines)
     text = read_source(source)
     checked = check_source(text, chosen.defines)

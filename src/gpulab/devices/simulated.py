@@ -75,6 +75,7 @@ class SimulatedKernel(Kernel):
         self.entry = program.entries.get(name, name)
         self._symbols: dict[str, Allocation] = {}
         self._native: dict[Any, Any] = {}
+        self._static_shared: int | None = None
         self._place_globals()
 
     def _place_globals(self) -> None:
@@ -109,8 +110,9 @@ class SimulatedKernel(Kernel):
             accepts=lambda a: isinstance(a, SimulatedArray) and a.memory is self.device.memory,
             device=self.device.name,
         )
-        _, static = static_shared(self.module, self.entry)
-        key = Specialisation(block3, static + shared_mem, self.independent_threads)
+        if self._static_shared is None:
+            self._static_shared = static_shared(self.module, self.entry)[1]
+        key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads)
         native = self._native.get(key)
         if native is None:
             native = self._native[key] = compile_kernel(self.module, self.entry, key)

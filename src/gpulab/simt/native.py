@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cache
 from importlib import resources
+from pathlib import Path
 from string import Template
+from typing import Any
+
+from gpulab.cache import fingerprint, kernel_cache, sources_of
 
 # Imported because they register their instructions.
-from gpulab.simt import atomics, compare, convert, exchange, floating, integer, layout, memory  # noqa: F401
+from gpulab.simt import atomics, codegen, compare, convert, exchange, floating, integer, layout, memory  # noqa: F401
 from gpulab.simt.flow import build
 from gpulab.simt.inline import flatten
 from gpulab.simt.lower import Lowering
@@ -21,7 +27,6 @@ from gpulab.simt.values import Access
 __all__ = ["NativeKernel", "Specialisation", "compile_kernel"]
 
 _PLAIN_LOCK = threading.Lock()
-_LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
 ATTRIBUTES = """
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
 attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
@@ -49,7 +54,7 @@ class NativeKernel:
     canonical_bytes: int  # the same in the plain code
     local_bytes: int  # a thread's local memory
     lower_plain: Callable[[list[Access]], tuple[Lowering, str]]
-    engines: list[object]  # keep the code alive
+    code: list[codegen.Loaded]  # keeps it alive
     plain: int = 0  # address of the plain code's `warp`, once it is made
 
     def make_plain(self) -> int:
@@ -57,10 +62,10 @@ class NativeKernel:
         with _PLAIN_LOCK:
             if not self.plain:
                 lowering, function = self.lower_plain(list(self.accesses))
-                engine, address = _native(module_text(lowering, function), "warp")
-                self.engines.append(engine)
+                loaded = codegen.load(codegen.compile_text(module_text(lowering, function)))
+                self.code.append(loaded)
                 self.accesses = lowering.accesses
-                self.plain = address
+                self.plain = loaded.address("warp")
             return self.plain
 
 
@@ -165,52 +170,45 @@ def module_text(lowering: Lowering, function: str) -> str:
 
 
 def compile_kernel(module: Module, name: str, special: Specialisation) -> NativeKernel:
-    """Compile a kernel for one block shape. Raises `UnsupportedInstruction`."""
-    lowering, function = lower(module, name, special)
-    engine, address = _native(module_text(lowering, function), "run_blocks")
-    run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(address)
+    """Compile a kernel for one block shape, or take it from the disk. Raises `UnsupportedInstruction`."""
+    facts, machine_code = _cached(module, name, special)
+    loaded = codegen.load(machine_code)
     return NativeKernel(
-        run,
-        lowering.accesses,
-        list(lowering.symbols),
-        lowering.warps,
-        lowering.saved_bytes,
-        lowering.canonical_bytes,
-        lowering.local_bytes,
-        lambda accesses: lower(module, name, special, True, accesses),
-        [engine],
+        run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
+        accesses=[Access(*access) for access in facts["accesses"]],
+        symbols=facts["symbols"],
+        warps=facts["warps"],
+        saved_bytes=facts["saved_bytes"],
+        canonical_bytes=facts["canonical_bytes"],
+        local_bytes=facts["local_bytes"],
+        lower_plain=lambda accesses: lower(module, name, special, True, accesses),
+        code=[loaded],
     )
 
 
-_machine = None
+def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[str, Any], bytes]:
+    """What a launch must know of the code, and the code."""
+    store = kernel_cache()
+    key = "native-" + fingerprint(_sources(), codegen.host(), module.digest, name, special)
+    found = store.get(key) if store else None
+    if found is not None:
+        head, _, machine_code = found.partition(b"\n")
+        return json.loads(head), machine_code
+    lowering, function = lower(module, name, special)
+    facts = {
+        "accesses": [astuple(access) for access in lowering.accesses],
+        "symbols": list(lowering.symbols),
+        "warps": lowering.warps,
+        "saved_bytes": lowering.saved_bytes,
+        "canonical_bytes": lowering.canonical_bytes,
+        "local_bytes": lowering.local_bytes,
+    }
+    machine_code = codegen.compile_text(module_text(lowering, function))
+    if store:
+        store.put(key, json.dumps(facts).encode() + b"\n" + machine_code)
+    return facts, machine_code
 
 
-def _native(text: str, symbol: str) -> tuple[object, int]:
-    with _LOCK:
-        return _compiled(text, symbol)
-
-
-def _compiled(text: str, symbol: str) -> tuple[object, int]:
-    import llvmlite.binding as llvm
-
-    global _machine
-    if _machine is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        _machine = True
-    module = llvm.parse_assembly(text)
-    module.verify()  # raises; a broken module would end the process later on
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
-    )
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    for function in module.functions:
-        if function.name == "warp":
-            passes.run(function, builder)
-    # Code and constants in one piece: they refer to each other by 32-bit distances, and a CUDA context
-    # in the same process reserves so many addresses that separate pieces can come to lie further apart.
-    engine = llvm.create_mcjit_compiler(module, machine, use_lmm=True)
-    engine.finalize_object()
-    return engine, engine.get_function_address(symbol)
+@cache
+def _sources() -> str:
+    return sources_of([Path(__file__).parent])

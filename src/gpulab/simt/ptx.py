@@ -6,6 +6,7 @@ read here; what an instruction means is decided where it is executed.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from collections.abc import Iterator
@@ -135,8 +136,11 @@ class Function:
 
 @dataclass
 class Module:
+    """A PTX text as data. digest: the hash of the text, which stands for all of it."""
+
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
+    digest: str = ""
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
@@ -171,12 +175,15 @@ def type_size(name: str) -> int:
 
 def parse(text: str) -> Module:
     """Parse a PTX module. Raises `UsageError` where the text is not PTX."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
     files = dict(_FILE.findall(text))
     main_file = next((number for number, name in files.items() if name.endswith(MAIN_FILE)), "1")
     text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " ", text)
     # A directive that ends with its line gets a semicolon, so that everything is a statement.
     text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-    return _Parser(text, main_file).module()
+    module = _Parser(text, main_file).module()
+    module.digest = digest
+    return module
 
 
 class _Parser:

@@ -1,0 +1,82 @@
+"""From LLVM IR to machine code of this host, and machine code to something that can be called."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+__all__ = ["Loaded", "compile_text", "host", "load"]
+
+_LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@cache
+def host() -> tuple[str, ...]:
+    """What machine code depends on besides the text: the compiler's version and this processor."""
+    llvm = _llvm()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return (
+        version,
+        llvm.get_default_triple(),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+    )
+
+
+def _machine() -> Any:
+    _, triple, cpu, features = host()
+    return (
+        _llvm().Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    )
+
+
+def compile_text(text: str) -> bytes:
+    """LLVM IR as an object file. Raises `RuntimeError` when the text is no valid IR."""
+    llvm = _llvm()
+    with _LOCK:
+        module = llvm.parse_assembly(text)
+        module.verify()  # raises; a broken module would end the process later on
+        machine = _machine()
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+        # Stack slots become values; longer pipelines cost more time than they save.
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        for function in module.functions:
+            if function.name == "warp":
+                passes.run(function, builder)
+        code: bytes = machine.emit_object(module)
+        return code
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Machine code in memory, for as long as this object lives."""
+
+    engine: Any
+
+    def address(self, name: str) -> int:
+        """Where a function of the object file begins."""
+        return int(self.engine.get_function_address(name))
+
+
+def load(code: bytes) -> Loaded:
+    """Put an object file into memory, ready to be called."""
+    llvm = _llvm()
+    with _LOCK:
+        # In one piece: code and constants refer to each other by 32-bit distances, and a CUDA context in
+        # the same process reserves so many addresses that separate pieces can lie further apart.
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(), use_lmm=True)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return Loaded(engine)

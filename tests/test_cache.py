@@ -1,0 +1,113 @@
+"""The cache on disk: what is kept is found again, and nothing that goes wrong with a disk goes further."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab import cache
+from gpulab.cache import DiskCache, fingerprint
+from gpulab.compiler import nvrtc
+from gpulab.simt import codegen
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DiskCache:
+    return DiskCache(tmp_path / "kernels", 1 << 20)
+
+
+def test_what_was_kept_is_found(store: DiskCache) -> None:
+    assert store.get("a") is None
+    store.put("a", b"content")
+    assert store.get("a") == b"content"
+
+
+def test_other_values_have_another_name() -> None:
+    names = [fingerprint(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), (1,), ("1",), (b"1",), ())]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 200])
+def test_a_damaged_entry_counts_as_missing_and_is_removed(store: DiskCache, damage: bytes) -> None:
+    store.put("a", b"content" * 20)
+    (store.folder / "a").write_bytes(damage)
+    assert store.get("a") is None
+    assert not (store.folder / "a").exists()
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    store = DiskCache(tmp_path, 10_000)
+    for number in range(8):
+        store.put(str(number), bytes(2000))
+        (tmp_path / str(number)).touch()
+        os.utime(tmp_path / str(number), (number, number))
+    store.get("0")
+    store.trim()
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "5", "6", "7"}
+
+
+def test_an_entry_that_would_fill_the_cache_is_not_kept(store: DiskCache) -> None:
+    store.put("a", bytes(store.limit_bytes))
+    assert store.get("a") is None
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = DiskCache(tmp_path / "file" / "below", 1 << 20)
+    store.put("a", b"content")
+    assert store.get("a") is None
+
+
+def test_processes_that_write_one_name_at_once_leave_one_whole_entry(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from gpulab.cache import DiskCache\n"
+        f"store = DiskCache(Path({str(tmp_path)!r}), 1 << 24)\n"
+        "for i in range(200):\n"
+        "    store.put('a', sys.argv[1].encode() * 10000)\n"
+        "    assert store.get('a') in (b'x' * 10000, b'y' * 10000)\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, letter]) for letter in "xy"]
+    assert [writer.wait() for writer in writers] == [0, 0]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPULAB_CACHE", str(tmp_path))
+    cache.kernel_cache.cache_clear()
+    yield tmp_path
+    cache.kernel_cache.cache_clear()
+
+
+SOURCE = "__global__ void k(float* a) { a[threadIdx.x] = 3 * threadIdx.x; }"
+
+
+def run() -> None:
+    device = gpulab.device("sim")
+    a = device.zeros(32)
+    device.compile(SOURCE)(1, 32, (a,))
+    np.testing.assert_array_equal(device.asnumpy(a), 3 * np.arange(32))
+
+
+def test_a_kernel_is_compiled_once(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run()
+    assert sorted(path.name.split("-")[0] for path in fresh.iterdir()) == ["native", "program"]
+
+    def must_not(*_: object, **__: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(nvrtc, "compile_text", must_not)
+    monkeypatch.setattr(codegen, "compile_text", must_not)
+    run()
+
+
+def test_the_cache_can_be_switched_off(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPULAB_CACHE", "off")
+    cache.kernel_cache.cache_clear()
+    run()
+    assert list(fresh.iterdir()) == []
