@@ -12,9 +12,11 @@ TESTS = [
     test
     for module in MODULES
     for name, test in vars(module).items()
-    if name.startswith("test_") and not test.__code__.co_argcount
+    if name.startswith("test_")
+    and not test.__code__.co_argcount
     # A GPU prints to C's stdout, and an assertion that fails there ends the context for good.
-    and "printf" not in name and "assertion" not in name
+    and "printf" not in name
+    and "assertion" not in name
 ]
 
 

@@ -20,7 +20,9 @@ def fault(body: str, threads: int = 64, grid: int = 1) -> gpulab.Finding:
     with pytest.raises(LaunchError) as error:
         kernel(grid, threads, (a, b))
     (found,) = error.value.findings
-    assert isinstance(error.value, MemoryFault) == (found.tool == "memcheck" and found.kind not in ("assert", "trap"))
+    assert isinstance(error.value, MemoryFault) == (
+        found.tool == "memcheck" and found.kind not in ("assert", "trap")
+    )
     assert (device.asnumpy(b) == np.arange(N)).all()
     return found
 
@@ -37,12 +39,14 @@ def fault(body: str, threads: int = 64, grid: int = 1) -> gpulab.Finding:
         ("*(float4*)(a + threadIdx.x) = make_float4(1, 2, 3, 4);", "misaligned", 1),
         ("*(volatile double*)((char*)a + 4) = 1;", "misaligned", 0),
         ("volatile float* p = (float*)0x10; p[threadIdx.x] = 1;", "out_of_bounds_write", 0),
-        ("volatile float* p = (float*)((size_t)a ^ (1ull << 45)); p[threadIdx.x] = 1;", "out_of_bounds_write", 0),
+        ("volatile float* p = (float*)((size_t)a ^ 1ull << 45); p[threadIdx.x] = 1;", "out_of_bounds_write", 0),
         ("volatile float* p = (float*)~(size_t)3; a[0] = p[threadIdx.x];", "out_of_bounds_read", 0),
         ("volatile char* p = (char*)a; p[4ull << 30] = 1;", "out_of_bounds_write", 0),
     ],
 )  # fmt: skip
-def test_an_access_outside_the_arrays_names_the_line_and_the_thread(body: str, kind: str, thread: int) -> None:
+def test_an_access_outside_the_arrays_names_the_line_and_the_thread(
+    body: str, kind: str, thread: int
+) -> None:
     found = fault(body)
     assert (found.tool, found.kind, found.line) == ("memcheck", kind, 3)
     assert (found.block, found.thread) == ((0, 0, 0), (thread, 0, 0))
@@ -66,14 +70,17 @@ def test_shared_memory_has_bounds(body: str) -> None:
 
 
 def test_a_local_array_has_bounds() -> None:
-    found = fault("float t[6]; int n = (int)b[7];\nfor (int i = 0; i < 6; ++i) t[i] = b[i];\na[0] = t[n - 1];")
+    found = fault(
+        "float t[6]; int n = (int)b[7];\nfor (int i = 0; i < 6; ++i) t[i] = b[i];\na[0] = t[n - 1];"
+    )
     assert (found.kind, found.line) == ("out_of_bounds_read", 5)
 
 
 def test_a_stack_has_bounds() -> None:
     device = simulator()
     kernel = device.compile("""
-        __device__ __noinline__ float down(int n, const float* b) { return n < 0 ? 0 : b[n % 7] + down(n - (n > 0), b) * 0.5f; }
+        __device__ __noinline__ float down(int n, const float* b) {
+            return n < 0 ? 0 : b[n % 7] + down(n - (n > 0), b) * 0.5f; }
         __global__ void k(float* a, const float* b) { a[threadIdx.x] = down((int)b[5], b); }""")
     a, b = device.zeros(N), device.asarray(np.arange(N, dtype=np.float32))
     with pytest.raises(LaunchError):
@@ -103,7 +110,15 @@ def test_the_same_fault_is_told_whichever_core_is_faster() -> None:
 
 @pytest.mark.parametrize(
     ("grid", "block", "shared"),
-    [(1, 1025, 0), (1, (32, 33), 0), (0, 32, 0), (1, 0, 0), (1, 32, 1 << 20), (1, (1, 1, 65), 0), ((1, 70000), 32, 0)],
+    [
+        (1, 1025, 0),
+        (1, (32, 33), 0),
+        (0, 32, 0),
+        (1, 0, 0),
+        (1, 32, 1 << 20),
+        (1, (1, 1, 65), 0),
+        ((1, 70000), 32, 0),
+    ],
 )
 def test_a_launch_that_no_gpu_takes_is_refused(grid: int, block: int, shared: int) -> None:
     device = simulator()

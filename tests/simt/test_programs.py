@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gpulab.errors import LaunchError, UnsupportedInstruction
+from gpulab.errors import LaunchError
 from tests.kernels.corpus import program
 from tests.simt.programs import compiled, launch, random, simulator
 

@@ -39,7 +39,9 @@ class TestBarriers:
         assert (found.block, found.thread) == ((0, 0, 0), (16, 0, 0))
 
     def test_a_loop_that_part_of_a_warp_leaves_early_must_not_hold_a_barrier(self) -> None:
-        found = finding("for (int i = 0; i < threadIdx.x % 4; ++i) { out[threadIdx.x] += i; __syncthreads(); } out[0] = 3;")
+        found = finding(
+            "for (int i = 0; i < threadIdx.x % 4; ++i) { out[threadIdx.x] += i; __syncthreads(); }"
+        )
         assert found.kind == "divergent_barrier"
 
     def test_barriers_with_a_number_wait_for_as_many_threads_as_they_name(self) -> None:
@@ -56,12 +58,13 @@ class TestBarriers:
             out[threadIdx.x] = 1;"""
         assert finding(body).kind == "barrier_deadlock"
 
-    @pytest.mark.parametrize(
-        ("intrinsic", "expected"), [("count", 20), ("or", 1), ("and", 0)]
-    )
+    @pytest.mark.parametrize(("intrinsic", "expected"), [("count", 20), ("or", 1), ("and", 0)])
     def test_a_barrier_that_asks_every_thread(self, intrinsic: str, expected: int) -> None:
-        out = run(f"out[threadIdx.x] = __syncthreads_{intrinsic}(threadIdx.x % 5 == 1) != 0 ? "
-                  f"__syncthreads_{intrinsic}(threadIdx.x % 5 == 1) : 0;", 100)
+        out = run(
+            f"out[threadIdx.x] = __syncthreads_{intrinsic}(threadIdx.x % 5 == 1) != 0 ? "
+            f"__syncthreads_{intrinsic}(threadIdx.x % 5 == 1) : 0;",
+            100,
+        )
         np.testing.assert_array_equal(out, expected)
 
 
@@ -83,7 +86,8 @@ class TestSpinning:
             __syncthreads();
             bool done = false;
             while (!done)
-                if (atomicCAS(&lock, 0, 1) == 0) { ++count; __threadfence_block(); atomicExch(&lock, 0); done = true; }
+                if (atomicCAS(&lock, 0, 1) == 0) {
+                    ++count; __threadfence_block(); atomicExch(&lock, 0); done = true; }
             __syncthreads();
             out[threadIdx.x] = count;""")
         np.testing.assert_array_equal(out, 64)
@@ -98,13 +102,16 @@ class TestSpinning:
 
     def test_before_volta_lanes_that_wait_for_their_own_warp_wait_for_ever(self) -> None:
         device = simulator()
-        source = SIGNATURE + """ {
+        source = (
+            SIGNATURE
+            + """ {
             __shared__ volatile int turn;
             if (threadIdx.x == 0) turn = 0;
             __syncthreads();
             while (turn != threadIdx.x) { }
             out[threadIdx.x] = turn;
             turn = turn + 1; }"""
+        )
         kernel = device.compile(source, independent_threads=False)
         with pytest.raises(LaunchError) as error:
             kernel(1, 32, (device.zeros(32, np.int32),))

@@ -43,8 +43,8 @@ def compile_program(
     `IncludeRefused` (it could read a file; NVRTC never saw it), `UsageError` (options, architecture, no
     text at all), `GpulabError` (no NVRTC here).
     """
-    key = store.key_of(source, arch, defines, options) if isinstance(source, str) else ""
-    found = store.kept(key) if key else None
+    key = store.key_of(source, arch, defines, options)
+    found = store.kept(key)
     if found is None:
         found = _compile(source, arch, defines, options)
         store.keep(key, found)

@@ -31,7 +31,7 @@ def _compiler() -> tuple[str, ...]:
 def key_of(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> str:
     """The name under which a program is kept."""
     macros = sorted((str(name), str(value)) for name, value in (defines or {}).items())
-    return "program-" + fingerprint(_compiler(), source, arch, macros, list(map(str, options)))
+    return "program-" + fingerprint(_compiler(), str(source), arch, macros, list(map(str, options)))
 
 
 def kept(key: str) -> Program | None:

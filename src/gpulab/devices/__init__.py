@@ -15,7 +15,8 @@ def open_device(name: str | None = None) -> Device:
     """A device to run kernels on.
 
     name: None for what the environment variable GPULAB_DEVICE names, and without it a CUDA GPU when
-    one answers, else the simulator; `cuda` or `cuda:0`, `cuda:1`, … for that GPU; `sim` for the simulator with its default GPU; `sim:gtx280` for one of the catalogue.
+    one answers, else the simulator; `cuda` or `cuda:0`, `cuda:1`, … for that GPU; `sim` for the
+    simulator with its default GPU; `sim:gtx280` for one of the catalogue.
 
     Cheap where CuPy or the NVIDIA driver is missing: neither is loaded then. Raises `UsageError`
     for a name that means nothing and for a GPU that is not there.

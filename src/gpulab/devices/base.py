@@ -89,7 +89,9 @@ class Device(ABC):
         self.synchronize()
         return (perf_counter() - start) * 1e3
 
-    def full(self, shape: int | Sequence[int], fill_value: object, dtype: npt.DTypeLike = np.float32) -> Array:
+    def full(
+        self, shape: int | Sequence[int], fill_value: object, dtype: npt.DTypeLike = np.float32
+    ) -> Array:
         return self.asarray(np.full(shape, fill_value, dtype))
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:

@@ -13,7 +13,7 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
 from gpulab.devices import open_device
 from gpulab.devices.arguments import convert
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Array, Device, Dim3, Kernel
 from gpulab.devices.catalogue import GpuSpec, gpu
 from gpulab.devices.launch import check_launch, dim3
 from gpulab.devices.simulated_faults import explain
@@ -65,7 +65,9 @@ class SimulatedKernel(Kernel):
     printed: what `printf` wrote in the last launch.
     """
 
-    def __init__(self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool) -> None:
+    def __init__(
+        self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool
+    ) -> None:
         from gpulab.simt.ptx import parse
 
         self.device, self.program, self.name = device, program, name
@@ -162,7 +164,7 @@ class SimulatedDevice(Device):
     def __repr__(self) -> str:
         return f"<SimulatedDevice {self.spec.key}>"
 
-    def asarray(self, host: npt.ArrayLike) -> SimulatedArray:
+    def asarray(self, host: npt.ArrayLike | SimulatedArray) -> SimulatedArray:
         if isinstance(host, SimulatedArray):
             return host
         source = np.asarray(host)
@@ -178,9 +180,7 @@ class SimulatedDevice(Device):
             raise UsageError(f"an array's sizes cannot be negative; {sizes} was asked for.")
         return SimulatedArray(self.memory, tuple(int(s) for s in sizes), np.dtype(dtype))
 
-    def asnumpy(self, array: SimulatedArray) -> npt.NDArray[Any]:
-        if isinstance(array, np.ndarray):
-            return array
+    def asnumpy(self, array: Array) -> npt.NDArray[Any]:
         if not isinstance(array, SimulatedArray):
             raise LaunchError(f"this is not an array of {self.name}: {type(array).__name__}.")
         return array.get()

@@ -87,7 +87,8 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
     if fault.access.space == "local" or 0 <= address - layout.LOCAL_WINDOW < layout.WINDOW_BYTES:
         return f"{action} outside a local array of its own (byte {address & 0xFFFFFFFF})."
     if fault.kind == "misaligned":
-        return f"{action} {size} bytes at address {address:#x}, which is not a multiple of {size}{_inside(address, arguments)}."
+        where = f"{address:#x}, which is not a multiple of {size}{_inside(address, arguments)}"
+        return f"{action} {size} bytes at address {where}."
     if address < 1 << 16:
         return f"{action} through a null pointer (address {address:#x})."
     if memory.was_freed(address):
@@ -107,7 +108,13 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
         distance = f"{near.address - address} bytes before"
     else:
         past = address - (near.address + near.size)
-        distance = f"{past} bytes past the end of" if past > 0 else "right past the end of" if past == 0 else "across the end of"
+        distance = (
+            f"{past} bytes past the end of"
+            if past > 0
+            else "right past the end of"
+            if past == 0
+            else "across the end of"
+        )
     shape = " x ".join(str(n) for n in array.shape) or "1"
     return f"{action} {place}: {distance} {name} (shape {shape}, {array.dtype}: {array.size} elements)."
 

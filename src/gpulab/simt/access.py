@@ -194,8 +194,10 @@ class Locator:
         b, low = self.b, self.low
         b.line(f"store {vector('i64')} {low.lanes(self.where)}, ptr {low.scratch}, align 64")
         mask = low.mask_bits_of(self.predicate)
-        common = (("ptr", "%ctx"), ("i32", "%warp"), ("ptr", low.scratch), ("i32", mask), ("i64", str(self.size)),
-                  ("i64", str(self.access)), ("ptr", low.hosts))  # fmt: skip
+        common = (
+            ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", low.scratch), ("i32", mask), ("i64", str(self.size)),
+            ("i64", str(self.access)), ("ptr", low.hosts),
+        )  # fmt: skip
         if self.space == "shared":
             good = b.call("sim_resolve_shared", "i1", *common, ("i64", str(low.shared_bytes)))
         else:
@@ -251,10 +253,8 @@ def gather(low: Values, each: str, ty: str, mask: str) -> str:
 
 
 def scatter(low: Values, each: str, ty: str, value: str, mask: str) -> None:
-    low.b.call(
-        f"llvm.masked.scatter.{suffix(vector(ty))}.v{WARP}p0", "void", (vector(ty), value), (vector("ptr"), each),
-        (vector("i1"), mask),
-    )  # fmt: skip
+    name = f"llvm.masked.scatter.{suffix(vector(ty))}.v{WARP}p0"
+    low.b.call(name, "void", (vector(ty), value), (vector("ptr"), each), (vector("i1"), mask))
 
 
 def step_by(low: Values, each: str, offset: int) -> str:

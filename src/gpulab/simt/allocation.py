@@ -1,8 +1,8 @@
 """The simulated device's memory: every array has addresses of its own, far from every other one's.
 
 A device address is a number, not a place in the host's memory. Between two allocations lie at least
-64 GiB of addresses that belong to nobody, more than an unsigned index that wrapped can reach, and addresses are never given out twice, so that an access
-outside an array or to a freed one cannot hit another one by chance.
+64 GiB of addresses that belong to nobody, more than a 32-bit index can reach, and addresses are never
+given out twice, so that an access outside an array or to a freed one cannot hit another one by chance.
 """
 
 from __future__ import annotations

@@ -175,12 +175,9 @@ def _unwrapped(low: Values, item: Instruction, value: Value, refs: list[str], is
             if low.rows > 1:
                 part = b.value(f"lshr i32 {mask}, {number * low.width}")
                 part = b.value(f"and i32 {part}, {(1 << low.width) - 1}")
-            stride, kind = str(value.stride), "true" if is_signed else "false"
-            moved.append(
-                b.call(
-                    "sim_widen", "i64", ("ptr", "%ctx"), ("i32", ref), ("i32", part), ("i32", stride), ("i1", kind)
-                )
-            )  # fmt: skip
+            kind = "true" if is_signed else "false"
+            row = (("i32", ref), ("i32", part), ("i32", str(value.stride)), ("i1", kind))
+            moved.append(b.call("sim_widen", "i64", ("ptr", "%ctx"), *row))
         apart = b.new_label("apart")
         b.branch(b.value(f"icmp eq i64 {low.context('wraps')}, 0"), on, apart, likely=True)
         b.open(apart)

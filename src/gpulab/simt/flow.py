@@ -20,13 +20,15 @@ from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
 __all__ = [
-    "Block", "Flow", "alive_before", "build", "candidates", "frontiers", "leaves", "reads", "spinning", "ways_out",
-    "widenings", "writes",
+    "Block", "Flow", "alive_before", "build", "candidates", "frontiers", "leaves", "reads", "spinning",
+    "ways_out", "widenings", "writes",
 ]  # fmt: skip
 
 # Instructions whose first operand is not a destination.
-NO_RESULT = {"st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
-             "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "mbarrier"}  # fmt: skip
+NO_RESULT = {
+    "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
+    "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "mbarrier",
+}  # fmt: skip
 
 
 @dataclass

@@ -45,7 +45,7 @@ def multiply(low: Values, item: Instruction) -> None:
         if item.op == "mad":
             return fused(low, item)
         float_binary(low, item)
-        return
+        return None
     if item.op in ("mul24", "mad24") or "sat" in item.parts:
         raise UnsupportedInstruction(item.text, item.line)
     ty = type_of(item)

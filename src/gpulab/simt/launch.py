@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,9 @@ from gpulab.simt.values import Access
 __all__ = ["Fault", "Outcome", "PrintRecord", "launch"]
 
 PRINT_BYTES = 1 << 20  # per core, as CUDA's own printf buffer has
-MEMORY_LIMIT = 4 << 30  # bytes that all cores together may use for local memory and the like
+MEMORY_LIMIT = 1 << 30  # bytes of the host that all cores together may use for local memory
+THREAD_LIMIT = 1 << 29  # threads of one launch
 _STATE_BYTES = 32
-
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
 
 
 def cores() -> int:
@@ -34,21 +32,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@cache
 def _workers() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(cores(), thread_name_prefix="gpulab")
-        return _pool
-
-
-def _forget_pool() -> None:
-    global _pool
-    _pool = None  # threads do not survive a fork
+    """One thread for each core, kept from launch to launch."""
+    return ThreadPoolExecutor(cores(), thread_name_prefix="gpulab")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_workers.cache_clear)  # threads do not survive a fork
 
 
 @dataclass(frozen=True)
@@ -156,6 +147,12 @@ def launch(
     A KeyboardInterrupt asks every core to stop, waits for them, and goes on to the caller.
     """
     blocks = grid[0] * grid[1] * grid[2]
+    threads = blocks * block[0] * block[1] * block[2]
+    if threads > THREAD_LIMIT:
+        raise LaunchError(
+            f"this launch asks for {threads:,} threads; the simulator runs at most {THREAD_LIMIT:,}: "
+            "use a smaller size, or let each thread do more."
+        )
     count = min(cores(), blocks)
     need = count * native.warps * WARP * native.local_bytes
     if need > MEMORY_LIMIT:

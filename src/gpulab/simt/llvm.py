@@ -116,27 +116,17 @@ class Builder:
         if ref[0] != "%":
             return f"splat ({ty} {ref})"
         one = self.value(f"insertelement {vector(ty, lanes)} poison, {ty} {ref}, i64 0")
-        return self.value(
-            f"shufflevector {vector(ty, lanes)} {one}, {vector(ty, lanes)} poison, <{lanes} x i32> zeroinitializer"
-        )
+        return self.pick(ty, one, lanes, [0] * lanes)
 
     def concat(self, ty: str, parts: list[str], lanes: int) -> str:
         """Vectors of `lanes` elements, one after the other; the number of parts is a power of two."""
         while len(parts) > 1:
-            joined = []
-            order = ", ".join(f"i32 {i}" for i in range(2 * lanes))
-            for a, b in zip(parts[::2], parts[1::2], strict=True):
-                joined.append(
-                    self.value(
-                        f"shufflevector {vector(ty, lanes)} {a}, {vector(ty, lanes)} {b}, <{2 * lanes} x i32> <{order}>"
-                    )
-                )
-            parts, lanes = joined, 2 * lanes
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.pick(ty, first, lanes, list(range(2 * lanes)), second) for first, second in pairs]
+            lanes *= 2
         return parts[0]
 
-    def pick(self, ty: str, ref: str, lanes: int, indices: list[int]) -> str:
-        """Elements of one vector, by constant index."""
-        order = ", ".join(f"i32 {i}" for i in indices)
-        return self.value(
-            f"shufflevector {vector(ty, lanes)} {ref}, {vector(ty, lanes)} poison, <{len(indices)} x i32> <{order}>"
-        )
+    def pick(self, ty: str, ref: str, lanes: int, indices: list[int], second: str = "poison") -> str:
+        """Elements of one vector, or of one and a second one behind it, by constant index."""
+        full, order = vector(ty, lanes), ", ".join(f"i32 {i}" for i in indices)
+        return self.value(f"shufflevector {full} {ref}, {full} {second}, <{len(indices)} x i32> <{order}>")

@@ -71,9 +71,9 @@ class Lowering(Values):
             everyone = b.value(f"select i1 {last}, i32 {(1 << self.threads % WARP) - 1}, i32 -1")
         b.line(f"store i32 {everyone}, ptr {self.mask_slot}")
         for name in sorted(self.flow.live_in[0]):  # read before it is written: 0, not what the host has there
-            slot = self.slot(name)
-            full = vector(slot.ty) if slot.kind == "lanes" else slot.ty
-            for ref in slot.refs:
+            register = self.slot(name)
+            full = vector(register.ty) if register.kind == "lanes" else register.ty
+            for ref in register.refs:
                 b.line(f"store {full} zeroinitializer, ptr {ref}")
         self.pauses = suspend.plan(self)
         cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.pauses)

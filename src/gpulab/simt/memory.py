@@ -169,7 +169,7 @@ def store(low: Values, item: Instruction) -> None:
     if where.kind == "uniform" and space != "local":
         place = locate(low, where, space, size, item, "writes")
         _write_one(low, place.one, ty, values, item.predicate)
-        return
+        return None
     each = locate(low, where, space, size, item, "writes").each
     mask = low.mask_lanes(item.predicate)
     for number, value in enumerate(values):

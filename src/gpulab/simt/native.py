@@ -46,7 +46,7 @@ class Specialisation:
 class NativeKernel:
     """Compiled code and what a launch must provide for it."""
 
-    run: ctypes._NamedFuncPointer | object  # run_blocks(context) -> int
+    run: Callable[[int], int]  # run_blocks(address of a worker's context)
     accesses: list[Access]
     symbols: list[str]  # module variables whose device addresses the code asks for, in order
     warps: int
@@ -148,13 +148,14 @@ def module_text(lowering: Lowering, function: str) -> str:
     }
     runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)
     constants = {
-        "@warp_count = external constant i32": f"@warp_count = internal constant i32 {lowering.warps}",
-        "@shared_bytes = external constant i64": f"@shared_bytes = internal constant i64 {lowering.shared_bytes}",
-        "@local_bytes = external constant i64": f"@local_bytes = internal constant i64 {lowering.local_bytes}",
-        "@local_end = external constant i64": f"@local_end = internal constant i64 {lowering.local_end}",
+        "warp_count": f"i32 {lowering.warps}",
+        "shared_bytes": f"i64 {lowering.shared_bytes}",
+        "local_bytes": f"i64 {lowering.local_bytes}",
+        "local_end": f"i64 {lowering.local_end}",
     }
-    for declared, defined in constants.items():
-        runtime = runtime.replace(declared, defined)
+    for name, value in constants.items():
+        ty = value.split()[0]
+        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal constant {value}")
     runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
     defined_here = {
         line.split("@")[1].split("(")[0]

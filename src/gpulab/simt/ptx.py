@@ -144,8 +144,10 @@ class Module:
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
-_LINE_DIRECTIVE = re.compile(r"^[ \t]*\.(?:version|target|address_size|loc|file|section)\b[^\n;]*$", re.M)
-_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
+_LINE_DIRECTIVE = re.compile(
+    r"^[ \t]*\.(?:version|target|address_size|loc|file|section)\b[^\n;]*$", re.MULTILINE
+)
+_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
       (?P<string>"(?:[^"\\]|\\.)*")
@@ -153,7 +155,7 @@ _TOKEN = re.compile(
     | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?)
     | (?P<mark>[{}()\[\],;:<>=@!|+*/~&^?-])
     )""",
-    re.X,
+    re.VERBOSE,
 )
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 MAIN_FILE = "cell.cu"  # what the compile room calls the student's text; other files are headers
@@ -265,7 +267,7 @@ class _Parser:
                 align = int(self.next())
             elif word in ("v2", "v4"):
                 vector = int(word[1])
-            elif word in ("attribute",):
+            elif word == "attribute":
                 while self.next() != ")":
                     pass
             elif word in ("texref", "samplerref", "surfref"):
@@ -282,7 +284,8 @@ class _Parser:
                 else:
                     count *= int(self.next(), 0)
                 self.expect("]")
-            image, references = None, ()
+            image: bytes | None = None
+            references: tuple[tuple[int, str, int], ...] = ()
             if self.accept("="):
                 image, references = self.initializer(ty)
                 if open_end:

@@ -20,7 +20,7 @@ from gpulab.simt import flow
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
-__all__ = ["LANES", "UNIFORM", "Analysis", "Shape", "WARP", "analyse", "row_width"]
+__all__ = ["LANES", "UNIFORM", "WARP", "Analysis", "Shape", "analyse", "row_width"]
 
 WARP = 32
 
@@ -119,7 +119,7 @@ class _Solver:
             self.forced |= demoted
 
     def propagate(self) -> None:
-        shapes: dict[str, Shape] = {name: LANES for name in self.forced}
+        shapes: dict[str, Shape] = dict.fromkeys(self.forced, LANES)
         self.shapes = shapes
         changed = True
         while changed:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt import flow, layout, special
+from gpulab.simt import layout, special
+from gpulab.simt.flow import Block, Flow, ways_out
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.llvm import BITS, Builder, Value, float_literal, vector
 from gpulab.simt.ptx import Imm, Instruction, Operand, Reg, Sym, Vec
@@ -57,7 +58,7 @@ class Values:
     """State while one kernel is lowered for one block shape."""
 
     flat: FlatFunction
-    flow: flow.Flow
+    flow: Flow
     analysis: Analysis
     block_dim: tuple[int, int, int]
     shared: dict[str, int]  # offset of each shared variable
@@ -94,12 +95,12 @@ class Values:
         # Where nobody can have left and nobody waits, every lane of a full warp is active.
         self.full_when_alone = threads % WARP == 0 and not any(map(self.parts_ways, self.flow.blocks))
 
-    def parts_ways(self, block: flow.Block) -> bool:
+    def parts_ways(self, block: Block) -> bool:
         """Whether lanes can leave in this block while others go on."""
         exits, others = self.flow.exits, self.analysis.frontier[block.number]
         return any(
             (bool(exits & set(targets)) or not targets) and (len(targets) > 1 or bool(others))
-            for targets in flow.ways_out(block, self.analysis.divergent)
+            for targets in ways_out(block, self.analysis.divergent)
         )
 
     def context(self, name: str, ty: str = "i64") -> str:
@@ -203,7 +204,7 @@ class Values:
         if found is None:
             ty, shape = self.register_type(name), self.shape(name)
             if shape.kind == "lanes":
-                refs = (self.b.alloca(vector(ty), "r"),)
+                refs: tuple[str, ...] = (self.b.alloca(vector(ty), "r"),)
             else:
                 count = self.rows if shape.kind == "rows" else 1
                 refs = tuple(self.b.alloca(ty, "r", 8) for _ in range(count))
@@ -336,16 +337,17 @@ class Values:
                 )
             result = Value(slot.ty, "lanes", (new,))
         else:
-            assert (value.stride - slot.stride) % (1 << BITS[slot.ty]) == 0 and value.kind != "lanes", name
-            refs = value.refs
+            assert value.kind != "lanes", name
+            assert (value.stride - slot.stride) % (1 << BITS[slot.ty]) == 0, name
+            refs: tuple[str, ...] = value.refs
             if len(refs) < len(slot.refs):
                 refs = refs * len(slot.refs)
             if predicate is not None:
                 condition = self.predicate(predicate).ref
-                old = self.read(name).refs
+                before = self.read(name).refs
                 refs = tuple(
-                    b.value(f"select i1 {condition}, {slot.ty} {new}, {slot.ty} {was}")
-                    for new, was in zip(refs, old, strict=True)
+                    b.value(f"select i1 {condition}, {slot.ty} {now}, {slot.ty} {was}")
+                    for now, was in zip(refs, before, strict=True)
                 )
             result = Value(slot.ty, slot.kind, refs, slot.stride)
         full = vector(slot.ty) if slot.kind == "lanes" else slot.ty
