@@ -19,6 +19,7 @@ from benchmarks.compare import Comparison, compare
 from benchmarks.costs import compile_cost, import_cost, lab_kernels
 from benchmarks.engines import Engine, NumbaSimulator, Simulator
 from benchmarks.pocl import Pocl
+from benchmarks.scaling import measure_scaling
 from benchmarks.workloads import WORKLOADS
 
 
@@ -86,6 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.skip_peers:
         comparisons, versions = run_comparisons(console, options.rounds)
         console.print(report.comparison_table(comparisons, versions))
+    scaling = measure_scaling()
+    if scaling:
+        console.print(report.scaling_table(scaling))
     imports = import_cost(options.repeats)
     console.print(report.import_line(imports))
     with Progress(console=console, transient=True) as progress:
@@ -96,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
         ]
     console.print(report.compile_table(compiles))
     if options.json:
-        data = report.as_data(here, versions, comparisons, imports, compiles)
+        data = report.as_data(here, versions, comparisons, imports, scaling, compiles)
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         console.print(f"every sample is in {options.json}")
     return 0

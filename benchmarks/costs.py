@@ -5,9 +5,10 @@ Everything is measured in fresh interpreters, because both are paid once in a pr
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +27,12 @@ print(perf_counter() - start)
 """
 
 # The first launch is on the smallest shape a kernel is checked on; a second one is taken off, so that
-# what is left is the making of the code. NVRTC is timed first and so pays for loading its library.
+# what is left is the making of the code.
 _COMPILE = """
-import json, sys
+import sys
 from time import perf_counter
 import numpy as np
 from gpulab.cell import read_cells
-from gpulab.compiler import compile_program
 from gpulab.devices import open_device
 from gpulab.evidence.geometry import defines, launch_geometry
 from gpulab.problems import problem
@@ -46,39 +46,39 @@ case = task.make_case(shape, np.random.default_rng(0))
 launch = launch_geometry(task, shape, *how)
 macros = defines(launch.block, launch.tile)
 device = open_device("sim")
-
-start = perf_counter()
-compile_program(cell.source, defines=macros)
-nvrtc = perf_counter() - start
+arguments = [a.value if a.role == "scalar" else device.asarray(a.value) for a in case.arguments]
+import llvmlite.binding
 
 start = perf_counter()
 kernel = device.compile(cell.source, task.kernel_name(cell.header.variant), defines=macros)
-arguments = [a.value if a.role == "scalar" else device.asarray(a.value) for a in case.arguments]
 kernel(launch.grid, launch.block, arguments)
 first = perf_counter() - start
 start = perf_counter()
 kernel(launch.grid, launch.block, arguments)
-second = perf_counter() - start
-print(json.dumps({"nvrtc": nvrtc, "whole": first - second}))
+print(first - (perf_counter() - start))
 """
 
 
 @dataclass(frozen=True)
 class CompileCost:
-    """Seconds from a lab kernel's text to code that runs, in a process that never compiled before.
+    """Seconds from a lab kernel's text to code that runs, each time in a process of its own.
 
-    nvrtc: CUDA C to PTX and cubin, with the load of NVRTC's library. whole: `Device.compile` and what the
-    first launch adds, NVRTC included but its library already loaded.
+    cold: with an empty disk cache; NVRTC is loaded and called, LLVM is called. warm: with what that left.
     """
 
     kernel: str
-    nvrtc: Samples
-    whole: Samples
+    cold: Samples
+    warm: Samples
 
 
-def _fresh(code: str, *arguments: str) -> str:
+def _fresh(code: str, *arguments: str, cache: str = "off") -> str:
     run = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "GPULAB_CACHE": cache},
     )
     if run.returncode:
         raise RuntimeError((run.stderr.strip().splitlines() or ["no message"])[-1])
@@ -104,7 +104,10 @@ def lab_kernels() -> list[tuple[str, Path, int]]:
 
 def compile_cost(name: str, notebook: Path, index: int, repeats: int) -> CompileCost:
     """Time one lab kernel `repeats` times, each in a process of its own."""
-    runs = [json.loads(_fresh(_COMPILE, str(notebook), str(index))) for _ in range(repeats)]
-    return CompileCost(
-        name, Samples(tuple(r["nvrtc"] for r in runs)), Samples(tuple(r["whole"] for r in runs))
-    )
+    cold: list[float] = []
+    warm: list[float] = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            for seconds in (cold, warm):
+                seconds.append(float(_fresh(_COMPILE, str(notebook), str(index), cache=cache)))
+    return CompileCost(name, Samples(tuple(cold)), Samples(tuple(warm)))

@@ -9,8 +9,9 @@ from rich.table import Table
 
 from benchmarks.compare import Comparison, Samples
 from benchmarks.costs import CompileCost
+from benchmarks.scaling import Scaling
 
-__all__ = ["as_data", "comparison_table", "compile_table", "import_line", "machine_line"]
+__all__ = ["as_data", "comparison_table", "compile_table", "import_line", "machine_line", "scaling_table"]
 
 GPULAB = "gpulab"
 
@@ -85,15 +86,35 @@ def compile_table(compiles: list[CompileCost]) -> Table:
     """One row a lab kernel, in milliseconds."""
     table = Table(
         title="from a lab kernel's text to code that runs, in a fresh process",
-        caption="Milliseconds, median and quartiles. The whole is compile and first launch, NVRTC included.",
+        caption="Milliseconds, median and quartiles: compile and first launch, NVRTC and LLVM included.",
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
     table.add_column("kernel")
-    table.add_column("NVRTC, with its load", justify="right")
-    table.add_column("the whole", justify="right")
+    table.add_column("cold", justify="right")
+    table.add_column("from the disk cache", justify="right")
     for cost in compiles:
-        table.add_row(cost.kernel, _milliseconds(cost.nvrtc), _milliseconds(cost.whole))
+        table.add_row(cost.kernel, _milliseconds(cost.cold), _milliseconds(cost.warm))
+    return table
+
+
+def scaling_table(scaling: list[Scaling]) -> Table:
+    """One row a kernel and size: its rate on one core and on all, and the ratio."""
+    cores = scaling[0].cores
+    table = Table(
+        title="the simulator on one core and on all",
+        caption="Median rate of the repeats; each line is one process on one core and one on all.",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("kernel")
+    for title in ("size", "one core", f"{cores} cores", "ratio"):
+        table.add_column(title, justify="right")
+    for row in scaling:
+        unit = row.workload.unit
+        ratio = f"{row.all_cores / row.one_core:.2f}"
+        one, every = _rate(row.one_core, unit), _rate(row.all_cores, unit)
+        table.add_row(row.workload.title, str(row.size), one, every, ratio)
     return table
 
 
@@ -102,6 +123,7 @@ def as_data(
     versions: dict[str, str],
     comparisons: list[Comparison],
     imports: Samples,
+    scaling: list[Scaling],
     compiles: list[CompileCost],
 ) -> dict[str, Any]:
     """Everything, sample by sample, in seconds and plain numbers."""
@@ -121,6 +143,10 @@ def as_data(
         ],
         "import_seconds": imports.as_dict(),
         "compile_seconds": [
-            {"kernel": c.kernel, "nvrtc": c.nvrtc.as_dict(), "whole": c.whole.as_dict()} for c in compiles
+            {"kernel": c.kernel, "cold": c.cold.as_dict(), "warm": c.warm.as_dict()} for c in compiles
+        ],
+        "scaling": [
+            {"kernel": s.workload.kernel, "size": s.size, "one_core": s.one_core, "all_cores": s.all_cores}
+            for s in scaling
         ],
     }
