@@ -455,10 +455,57 @@ entry:
   %states = inttoptr i64 %states.i to ptr
   %arrivals.i = call i64 @get(ptr %ctx, i64 ${arrivals})
   %arrivals = inttoptr i64 %arrivals.i to ptr
+  br label %simple
+; Most of the time every warp that is left waits at the same __syncthreads().
+simple:
+  %s = phi i32 [ 0, %entry ], [ %s.next, %simple.next ]
+  %same = phi i32 [ 0, %entry ], [ %same.next, %simple.next ]
+  %s.in = icmp ult i32 %s, %warps
+  br i1 %s.in, label %simple.look, label %simple.all
+simple.look:
+  %s.off = mul i32 %s, 32
+  %s.state = getelementptr i8, ptr %states, i32 %s.off
+  %s.resume = load i32, ptr %s.state
+  %s.gone = icmp eq i32 %s.resume, -1
+  br i1 %s.gone, label %simple.next, label %simple.judge
+simple.judge:
+  %s.where.p = getelementptr i8, ptr %s.state, i64 4
+  %s.where = load i64, ptr %s.where.p, align 4
+  %s.plain = icmp eq i64 %s.where, 4294967296
+  %s.expected.p = getelementptr i8, ptr %s.state, i64 24
+  %s.expected = load i32, ptr %s.expected.p
+  %s.all = icmp eq i32 %s.expected, 0
+  %s.new = icmp eq i32 %same, 0
+  %s.match = icmp eq i32 %same, %s.resume
+  %s.fits = or i1 %s.new, %s.match
+  %s.a = and i1 %s.plain, %s.all
+  %s.b = and i1 %s.a, %s.fits
+  br i1 %s.b, label %simple.next, label %barriers.start
+simple.next:
+  %same.next = phi i32 [ %same, %simple.look ], [ %s.resume, %simple.judge ]
+  %s.next = add i32 %s, 1
+  br label %simple
+simple.all:
+  br label %simple.free
+simple.free:
+  %f = phi i32 [ 0, %simple.all ], [ %f.next, %simple.each ]
+  %f.in = icmp ult i32 %f, %warps
+  br i1 %f.in, label %simple.each, label %simple.done
+simple.each:
+  %f.off = mul i32 %f, 32
+  %f.state = getelementptr i8, ptr %states, i32 %f.off
+  %f.blocked = getelementptr i8, ptr %f.state, i64 8
+  store i32 0, ptr %f.blocked
+  %f.next = add i32 %f, 1
+  br label %simple.free
+simple.done:
+  call void @sim_count_votes(ptr %ctx)
+  ret i32 %live
+barriers.start:
   br label %barriers
 barriers:
-  %id = phi i32 [ 0, %entry ], [ %id.next, %after ]
-  %total = phi i32 [ 0, %entry ], [ %total.next, %after ]
+  %id = phi i32 [ 0, %barriers.start ], [ %id.next, %after ]
+  %total = phi i32 [ 0, %barriers.start ], [ %total.next, %after ]
   %last = icmp eq i32 %id, 16
   br i1 %last, label %done, label %counting
 counting:
@@ -552,12 +599,7 @@ each.next:
   %v.next = add i32 %v, 1
   br label %each
 lifted:
-  %voted = call i64 @get(ptr %ctx, i64 ${voted})
-  %voters = call i64 @get(ptr %ctx, i64 ${voters})
-  call void @put(ptr %ctx, i64 ${yes}, i64 %voted)
-  call void @put(ptr %ctx, i64 ${asked}, i64 %voters)
-  call void @put(ptr %ctx, i64 ${voted}, i64 0)
-  call void @put(ptr %ctx, i64 ${voters}, i64 0)
+  call void @sim_count_votes(ptr %ctx)
   br label %after
 after:
   %add = phi i32 [ 0, %judge ], [ %n, %lifted ]
@@ -566,6 +608,17 @@ after:
   br label %barriers
 done:
   ret i32 %total
+}
+
+; What `bar.red` of the threads that have come is to give them.
+define internal void @sim_count_votes(ptr %ctx) {
+  %voted = call i64 @get(ptr %ctx, i64 ${voted})
+  %voters = call i64 @get(ptr %ctx, i64 ${voters})
+  call void @put(ptr %ctx, i64 ${yes}, i64 %voted)
+  call void @put(ptr %ctx, i64 ${asked}, i64 %voters)
+  call void @put(ptr %ctx, i64 ${voted}, i64 0)
+  call void @put(ptr %ctx, i64 ${voters}, i64 0)
+  ret void
 }
 
 ; No warp can go on: the first one that waits is named.
