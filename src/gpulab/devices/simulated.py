@@ -75,6 +75,9 @@ class SimulatedKernel(Kernel):
         self.independent_threads = independent_threads
         self.module = parse(program.ptx)
         self.entry = program.entries.get(name, name)
+        known = self.module.functions.get(self.entry)
+        if known is None or len(known.params) != len(program.signatures[name]):
+            raise UsageError(f"this PTX is not well formed: the parameters of `{name}` cannot be read.")
         self._symbols: dict[str, Allocation] = {}
         self._native: dict[Any, Any] = {}
         self._static_shared: int | None = None
@@ -113,7 +116,7 @@ class SimulatedKernel(Kernel):
             device=self.device.name,
         )
         if self._static_shared is None:
-            self._static_shared = static_shared(self.module, self.entry)[1]
+            self._static_shared = static_shared(self.module, self.entry)
         key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads)
         native = self._native.get(key)
         if native is None:

@@ -76,7 +76,7 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
     """`reads A0[-1]: 4 bytes before A0 (65x47x9 floats)`."""
     action, size, address = fault.access.action, fault.access.size, fault.address
     if fault.access.space == "shared" or 0 <= address - layout.SHARED_WINDOW < layout.WINDOW_BYTES:
-        offset = address - layout.SHARED_WINDOW if address >= layout.SHARED_WINDOW else address
+        offset = address if fault.access.space == "shared" else address - layout.SHARED_WINDOW
         offset = offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
         offset = offset - (1 << 64) if offset >= 1 << 63 else offset
         if fault.kind == "misaligned":

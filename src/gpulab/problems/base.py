@@ -161,11 +161,11 @@ class Problem(ABC):
 
         Raises `UsageError` that says what is allowed.
         """
-        example = "x".join(self.axes)
         parts = re.split(r"\s*[x,]\s*", text.strip().lower())
         if len(parts) not in (1, len(self.axes)) or not all(re.fullmatch(r"-?\d{1,18}", p) for p in parts):
             raise UsageError(
-                f"a {self.name} size is one number or {example}, such as 128 or 65x47x9; not `{text}`."
+                f"a {self.name} size is one number, or {', '.join(self.axes)} with an x between them, "
+                f"such as 128 or 65x47x9; not `{text}`."
             )
         numbers = [int(part) for part in parts]
         return self.checked_shape(tuple(numbers * len(self.axes) if len(numbers) == 1 else numbers))

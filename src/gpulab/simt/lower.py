@@ -19,6 +19,9 @@ from gpulab.simt.values import HANDLERS, Values
 __all__ = ["DONE", "FAULT", "Lowering"]
 
 DONE, FAULT = -1, -2
+TRIALS = 256  # of blocks in one kernel; with more, one `pick` serves all of them
+# What a handler runs into when an instruction is not of the form that the PTX manual gives it.
+MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Lowering(Values):
@@ -36,14 +39,20 @@ class Lowering(Values):
         self.saved_bytes = 0
         self.canonical_at: dict[str, int] = {}
         self.canonical_bytes = 0
-        for number in sorted({n for f in frontier for n in f}):
-            self.waiting[number] = b.alloca("i32", "waiting", 4)
+        self.picks = self.trials() > TRIALS
+        if self.picks:
+            self.place_board()
+        else:
+            for number in sorted({n for f in frontier for n in f}):
+                self.waiting[number] = b.alloca("i32", "waiting", 4)
         self.fuel_slot = b.alloca("i64", "fuel", 8)
         self.patience_slot = b.alloca("i64", "patience", 8)
         b.open("start")
         self.prologue()
         for block in self.flow.blocks:
             self.block(block)
+        if self.picks:
+            self.pick()
         b.open("fault")
         b.line(f"ret i32 {FAULT}")
         head = [
@@ -58,7 +67,10 @@ class Lowering(Values):
         b = self.b
         b.line(f"store i64 {SLICE}, ptr {self.fuel_slot}")
         b.line(f"store i64 {PATIENCE}, ptr {self.patience_slot}")
-        for slot in self.waiting.values():
+        if self.picks:
+            b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+            b.line(f"call void @llvm.memset.p0.i64(ptr {self.board}, i8 0, i64 {4 * self.board_slots}, i1 false)")
+        for slot in self.waiting.values() if not self.picks else ():
             b.line(f"store i32 0, ptr {slot}")
         self.slots_base = self.context("slots", "ptr")
         first = b.value("shl i32 %warp, 5")
@@ -111,7 +123,11 @@ class Lowering(Values):
             handler = HANDLERS.get(item.op)
             if handler is None:
                 raise UnsupportedInstruction(item.text, item.line)
-            handler(self, item)
+            try:
+                handler(self, item)
+            except MALFORMED as error:
+                why = "its operands are not what this instruction takes"
+                raise UnsupportedInstruction(item.text, item.line, why) from error
         self.line = block.line
         if block.end == "barrier":
             pause = next(p for p in self.pauses if p.barrier is block.barrier)
@@ -161,6 +177,11 @@ class Lowering(Values):
                 mask = waiting if mask is None else b.value(f"or i32 {mask}, {waiting}")
             assert mask is not None
             lanes[number] = mask
+        if self.picks and len(order) > 2:
+            for number in stays:
+                b.line(f"store i32 {lanes[number]}, ptr {self.waiting[number]}")
+            b.jump("pick")
+            return
         for number in order:
             # The lanes of this block are not none, and nobody has left.
             surely = number in sent and len(stays) == len(sent) and (len(sent) == 1 or number == order[-1])
@@ -183,6 +204,65 @@ class Lowering(Values):
                 return
             b.open(skip)
         b.line(f"ret i32 {DONE}")
+
+    # -- kernels whose lanes may wait in very many places ---------------------------------------
+
+    def trials(self) -> int:
+        """How many blocks `dispatch` would try, over the whole kernel."""
+        return sum(
+            len(flow.candidates(self.analysis.frontier[block.number], targets, self.flow.exits)[0])
+            for block in self.flow.blocks
+            for targets in flow.ways_out(block, self.analysis.divergent)
+        )
+
+    def place_board(self) -> None:
+        """One array of masks in place of a slot for each: `pick` looks at 32 of them at a time."""
+        b = self.b
+        count = len(self.flow.blocks)
+        self.board_slots = -(-count // WARP) * WARP
+        self.board = b.alloca(f"[{self.board_slots} x i32]", "board")
+        for number in range(count):
+            self.waiting[number] = name = b.name("waiting")
+            b.entry.append(f"  {name} = getelementptr i32, ptr {self.board}, i64 {number}")
+
+    def pick(self) -> None:
+        """Go on with the lowest block that holds lanes, from wherever they were sent.
+
+        A loop that gives way makes every block behind it a place to wait. To try each of them after each
+        block is code that grows with the square of the kernel, and seconds of compiling.
+        """
+        b = self.b
+        self.forget()
+        b.open("pick")
+        found: list[tuple[str, str]] = []
+        for first in range(0, self.board_slots, WARP):
+            place = b.value(f"getelementptr i32, ptr {self.board}, i64 {first}")
+            # volatile: so that the array stays in memory, and is not taken apart into registers
+            masks = b.value(f"load volatile {vector('i32')}, ptr {place}, align 4")
+            held = self.bits_of(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
+            some, none = b.new_label("some"), b.new_label("none")
+            b.branch(b.value(f"icmp ne i32 {held}, 0"), some, none)
+            b.open(some)
+            lowest = b.call("llvm.cttz.i32", "i32", ("i32", held), ("i1", "true"))
+            found.append((b.value(f"add i32 {lowest}, {first}"), some))
+            b.jump("picked")
+            b.open(none)
+        b.line(f"ret i32 {DONE}")
+        b.open("picked")
+        number = b.phi("i32", *found)
+        place = b.value(f"getelementptr i32, ptr {self.board}, i32 {number}")
+        b.line(f"store i32 {b.value(f'load i32, ptr {place}')}, ptr {self.mask_slot}")
+        b.line(f"store i32 0, ptr {place}")
+        cases = " ".join(f"i32 {n}, label %take{n}" for n in range(1, len(self.flow.blocks)))
+        b.line(f"switch i32 {number}, label %take0 [ {cases} ]")
+        for target in range(len(self.flow.blocks)):
+            self.forget()
+            b.open(f"take{target}")
+            last = max((x.number for x in self.flow.blocks if target in x.targets), default=0)
+            if last >= target:
+                self.line = self.flow.blocks[last].line
+                self.spend(target, last)
+            b.jump(f"block{target}")
 
     def spend(self, first: int, last: int) -> None:
         """Going back costs the instructions of the loop; without any left, ask for more."""

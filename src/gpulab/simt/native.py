@@ -14,12 +14,13 @@ from string import Template
 from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
+from gpulab.errors import UsageError
 
 # Imported because they register their instructions.
 from gpulab.simt import atomics, codegen, compare, convert, exchange, floating, integer, layout, memory  # noqa: F401
 from gpulab.simt.flow import build
-from gpulab.simt.inline import flatten
-from gpulab.simt.lower import Lowering
+from gpulab.simt.inline import FlatFunction, flatten
+from gpulab.simt.lower import MALFORMED, Lowering
 from gpulab.simt.ptx import Module
 from gpulab.simt.shapes import analyse
 from gpulab.simt.values import Access
@@ -79,12 +80,19 @@ def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tu
     return found, at
 
 
-def static_shared(module: Module, name: str) -> tuple[dict[str, int], int]:
-    """Where the kernel's shared variables lie, and how many bytes they take without dynamic ones.
+def static_shared(module: Module, name: str) -> int:
+    """Bytes of shared memory that a kernel takes without dynamic ones. Raises `UsageError` for no PTX."""
+    try:
+        return shared_layout(module, flatten(module, name))[1]
+    except MALFORMED as error:
+        raise UsageError(f"this PTX is not well formed: {error!r}.") from error
+
+
+def shared_layout(module: Module, flat: FlatFunction) -> tuple[dict[str, int], int]:
+    """Where the kernel's shared variables lie, and where they end.
 
     An unsized `extern __shared__` array lies behind all others, as on the device.
     """
-    flat = flatten(module, name)
     found = [v for v in [*module.variables.values(), *flat.variables.values()] if v.space == "shared"]
     sized = [(v.name, v.size, v.align) for v in found if v.size]
     offsets, end = place_variables(sized)
@@ -108,7 +116,7 @@ def lower(
     """
     flat = flatten(module, name)
     blocks = build(flat)
-    shared, _ = static_shared(module, name)
+    shared, _ = shared_layout(module, flat)
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
     )
@@ -195,7 +203,14 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
     if found is not None:
         head, _, machine_code = found.partition(b"\n")
         return json.loads(head), machine_code
-    lowering, function = lower(module, name, special)
+    try:
+        lowering, function = lower(module, name, special)
+        text = module_text(lowering, function)
+        machine_code = codegen.compile_text(text)
+    except (*MALFORMED, RuntimeError) as error:
+        raise UsageError(
+            f"the simulator can make no code of this PTX: it is not well formed ({error})."
+        ) from error
     facts = {
         "accesses": [astuple(access) for access in lowering.accesses],
         "symbols": list(lowering.symbols),
@@ -204,7 +219,6 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
     }
-    machine_code = codegen.compile_text(module_text(lowering, function))
     if store:
         store.put(key, json.dumps(facts).encode() + b"\n" + machine_code)
     return facts, machine_code

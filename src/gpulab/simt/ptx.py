@@ -183,7 +183,12 @@ def parse(text: str) -> Module:
     text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " ", text)
     # A directive that ends with its line gets a semicolon, so that everything is a statement.
     text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-    module = _Parser(text, main_file).module()
+    parser = _Parser(text, main_file)
+    try:
+        module = parser.module()
+    except (AssertionError, IndexError, ValueError) as error:
+        near = " ".join(parser.tokens[max(0, parser.at - 8) : parser.at])
+        raise UsageError(f"this is not PTX: cannot read `{near}`.") from error
     module.digest = digest
     return module
 
