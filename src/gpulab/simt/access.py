@@ -60,13 +60,33 @@ def memory_type(item: Instruction) -> str:
 
 def address(low: Values, memory: Mem, space: str) -> Value:
     """`[base + offset]` as 64-bit address in its state space."""
-    base = low.operand(memory.base, "i64")
+    if _is_short(low, memory):
+        base = _signed(low, low.operand(memory.base, "i32"))
+    else:
+        base = low.operand(memory.base, "i64")
     if isinstance(memory.base, Sym) and space == "generic":
         if memory.base.name in low.shared:
             base = shifted(low, base, layout.SHARED_WINDOW)
         elif memory.base.name in low.local:
             base = shifted(low, base, layout.LOCAL_WINDOW)
     return shifted(low, base, memory.offset)
+
+
+def _is_short(low: Values, memory: Mem) -> bool:
+    """Whether the address comes in a 32-bit register, as those of shared and local memory do."""
+    base = memory.base
+    return (
+        isinstance(base, Reg)
+        and base.name in low.flat.registers
+        and low.register_type(base.name) in ("i32", "float")
+    )
+
+
+def _signed(low: Values, value: Value) -> Value:
+    """32 bits as 64: `s[i - n]` may start below the array, and come back inside by a lane or an offset."""
+    if value.kind == "rows" and abs(value.stride) >= 1 << 20:  # it may wrap on its way through a row
+        value = Value("i32", "lanes", (low.lanes(value),))
+    return low.each(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
 
 
 def shifted(low: Values, value: Value, offset: int) -> Value:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import flow, special, suspend
+from gpulab.simt.frontier import candidates, ways_out
 from gpulab.simt.layout import PATIENCE, SLICE
 from gpulab.simt.llvm import vector
 from gpulab.simt.shapes import WARP
@@ -69,7 +70,9 @@ class Lowering(Values):
         b.line(f"store i64 {PATIENCE}, ptr {self.patience_slot}")
         if self.picks:
             b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-            b.line(f"call void @llvm.memset.p0.i64(ptr {self.board}, i8 0, i64 {4 * self.board_slots}, i1 false)")
+            b.line(
+                f"call void @llvm.memset.p0.i64(ptr {self.board}, i8 0, i64 {4 * self.board_slots}, i1 false)"
+            )
         for slot in self.waiting.values() if not self.picks else ():
             b.line(f"store i32 0, ptr {slot}")
         self.slots_base = self.context("slots", "ptr")
@@ -166,8 +169,8 @@ class Lowering(Values):
         """Send lanes to their targets and go on with the lowest block that holds any."""
         b = self.b
         frontier = self.analysis.frontier[block.number]
-        exits = self.flow.exits
-        order, occupied = flow.candidates(frontier, tuple(sent), exits)
+        exits = self.analysis.exits
+        order, occupied = candidates(frontier, tuple(sent), exits)
         stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
         lanes: dict[int, str] = {}
         for number in occupied:
@@ -210,9 +213,9 @@ class Lowering(Values):
     def trials(self) -> int:
         """How many blocks `dispatch` would try, over the whole kernel."""
         return sum(
-            len(flow.candidates(self.analysis.frontier[block.number], targets, self.flow.exits)[0])
+            len(candidates(self.analysis.frontier[block.number], targets, self.analysis.exits)[0])
             for block in self.flow.blocks
-            for targets in flow.ways_out(block, self.analysis.divergent)
+            for targets in ways_out(block, self.analysis.divergent)
         )
 
     def place_board(self) -> None:
@@ -285,7 +288,7 @@ class Lowering(Values):
         b.line(f"store i64 {more}, ptr {self.fuel_slot}")
         b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
         b.open(on)
-        if first in self.flow.spins:
+        if first in self.analysis.spins:
             suspend.give_way(
                 self,
                 next(p for p in self.pauses if p.target == first and p.barrier is None and p.index is None),
@@ -293,7 +296,7 @@ class Lowering(Values):
 
     def loop_access(self, head: int) -> int:
         """What a loop that is stopped is to be called."""
-        stuck = not self.independent and head in self.flow.spins and self.analysis.frontier[head]
+        stuck = not self.independent and head in self.analysis.spins and self.analysis.frontier[head]
         return self.access("deadlocks" if stuck else "runs", "loop", 0)
 
     def mask_now(self) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from gpulab.simt import flow
+from gpulab.simt.frontier import frontiers, leaves, spinning
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
@@ -69,11 +70,20 @@ def lead_axis(block: tuple[int, int, int]) -> str:
 
 @dataclass
 class Analysis:
+    """What is known of a kernel for one block shape.
+
+    divergent: blocks whose branch can part lanes. frontier: by block, where lanes may wait meanwhile.
+    keep: by block, registers whose other lanes must survive an assignment. width: lanes in a row, 0 for
+    none. exits: blocks where a thread only ends. spins: heads of loops that may wait for another thread.
+    """
+
     shapes: dict[str, Shape]
-    divergent: set[int]  # blocks whose branch can part lanes
+    divergent: set[int]
     frontier: list[frozenset[int]]
-    keep: list[frozenset[str]]  # by block: registers whose other lanes must survive an assignment
+    keep: list[frozenset[str]]
     width: int
+    exits: frozenset[int]
+    spins: frozenset[int]
 
 
 def analyse(
@@ -94,6 +104,7 @@ class _Solver:
     ) -> None:
         self.flat, self.flow, self.block_dim, self.width, self.plain = flat, blocks, block_dim, width, plain
         self.lead = lead_axis(block_dim)
+        self.spins = spinning(blocks.blocks)
         self.shapes: dict[str, Shape] = {}
         self.forced: set[str] = set(flat.registers) if plain else set()
 
@@ -105,7 +116,7 @@ class _Solver:
                 for b in self.flow.blocks
                 if b.condition is not None and self.shapes.get(b.condition.name, UNIFORM).kind == "lanes"
             }
-            frontier = flow.frontiers(self.flow.blocks, divergent, self.flow.spins)
+            frontier = frontiers(self.flow.blocks, divergent, self.spins)
             keep = [frozenset().union(*(self.flow.live_in[n] for n in waiting)) for waiting in frontier]
             demoted = {
                 name
@@ -115,7 +126,8 @@ class _Solver:
                 if name in keep[block.number] and name in self.flat.registers
             }
             if demoted <= self.forced:
-                return Analysis(self.shapes, divergent, frontier, keep, self.width)
+                exits = leaves(self.flow.blocks)
+                return Analysis(self.shapes, divergent, frontier, keep, self.width, exits, self.spins)
             self.forced |= demoted
 
     def propagate(self) -> None:

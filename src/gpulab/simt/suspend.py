@@ -58,7 +58,7 @@ def plan(low: Lowering) -> list[Pause]:
             (target,) = block.targets
             alive = tuple(sorted(low.flow.live_in[target]))
             pauses.append(Pause(first + len(pauses), target, alive, (), block.barrier))
-    for head in sorted(low.flow.spins):
+    for head in sorted(low.analysis.spins):
         alive = tuple(sorted(low.flow.live_in[head] | low.analysis.keep[head]))
         waiting = tuple(sorted(low.analysis.frontier[head]))
         pauses.append(Pause(first + len(pauses), head, alive, waiting))

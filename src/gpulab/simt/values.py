@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import layout, special
-from gpulab.simt.flow import Block, Flow, ways_out
+from gpulab.simt.flow import Block, Flow
+from gpulab.simt.frontier import ways_out
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.llvm import BITS, Builder, Value, float_literal, vector
 from gpulab.simt.ptx import Imm, Instruction, Operand, Reg, Sym, Vec
@@ -97,7 +98,7 @@ class Values:
 
     def parts_ways(self, block: Block) -> bool:
         """Whether lanes can leave in this block while others go on."""
-        exits, others = self.flow.exits, self.analysis.frontier[block.number]
+        exits, others = self.analysis.exits, self.analysis.frontier[block.number]
         return any(
             (bool(exits & set(targets)) or not targets) and (len(targets) > 1 or bool(others))
             for targets in ways_out(block, self.analysis.divergent)
@@ -218,6 +219,11 @@ class Values:
             return found
         if name not in self.flat.registers:
             return special.read(self, name)
+        constant = self.shape(name).constant
+        if constant is not None and self.register_type(name) in ("i16", "i32", "i64"):
+            # The analysis has reckoned with it, so it must be a literal wherever it is read.
+            ty = self.register_type(name)
+            return Value(ty, "uniform", (self.literal(Imm(constant), ty),))
         slot = self.slot(name)
         full = vector(slot.ty) if slot.kind == "lanes" else slot.ty
         refs = tuple(self.b.value(f"load {full}, ptr {ref}") for ref in slot.refs)
