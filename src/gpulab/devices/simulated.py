@@ -121,13 +121,15 @@ class SimulatedKernel(Kernel):
         native = self._native.get(key)
         if native is None:
             native = self._native[key] = compile_kernel(self.module, self.entry, key)
-        symbols = [self._symbols[name].address for name in native.symbols]
+        packed = self._pack(values)
+        symbols, kept = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.functions
         self.printed = ""
         outcome = launch(
-            native, self.device.memory, grid3, block3, self._pack(values), symbols, key.shared_bytes, prints,
+            native, self.device.memory, grid3, block3, packed, symbols, key.shared_bytes, prints,
             self.device.budget,
         )  # fmt: skip
+        del kept
         memory = self.device.memory
         self.printed = "".join(
             format_record(memory.text_at(r.format), r.arguments, memory.text_at) for r in outcome.printed
@@ -137,6 +139,16 @@ class SimulatedKernel(Kernel):
         if outcome.fault is not None:
             names = [p.name for p in self.program.signatures[self.name]]
             raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), self.device.budget)
+
+    def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
+        """Device addresses of the symbols that the code asks for, and an array to keep for the launch."""
+        from gpulab.simt.values import PARAMETERS
+
+        if PARAMETERS not in names:
+            return [self._symbols[name].address for name in names], None
+        copy = self.device.asarray(np.frombuffer(packed, np.uint8))
+        known = {PARAMETERS: copy.allocation.address}
+        return [known.get(name) or self._symbols[name].address for name in names], copy
 
     def _pack(self, values: list[Any]) -> bytes:
         """The parameter buffer: each parameter at its own alignment, arrays as their address."""

@@ -17,8 +17,8 @@ from gpulab.simt.values import STORAGE, Values
 
 def type_of(item: Instruction, part: str | None = None) -> str:
     name = part or item.parts[-1]
-    if name not in STORAGE or name in ("f16", "f16x2", "bf16", "bf16x2"):
-        raise UnsupportedInstruction(item.text, item.line)
+    if name not in STORAGE:
+        raise UnsupportedInstruction(item.text, item.line, f"values of type .{name}")
     return STORAGE[name]
 
 
@@ -44,6 +44,20 @@ def elementwise(
     return Value(ty, "lanes", (make(vector(values[0].ty), vector(ty), names),))
 
 
+def elementwise_two(
+    low: Values,
+    types: tuple[str, str],
+    values: list[Value],
+    make: Callable[[str, list[str]], tuple[str, str]],
+) -> tuple[Value, Value]:
+    """As `elementwise`, for an instruction with two results."""
+    if all(v.kind == "uniform" for v in values):
+        one, two = make(values[0].ty, [v.ref for v in values])
+        return Value(types[0], "uniform", (one,)), Value(types[1], "uniform", (two,))
+    one, two = make(vector(values[0].ty), [low.lanes(v) for v in values])
+    return Value(types[0], "lanes", (one,)), Value(types[1], "lanes", (two,))
+
+
 def simple(
     low: Values, item: Instruction, text: Callable[[str, list[str]], str], ty: str | None = None
 ) -> None:
@@ -52,16 +66,6 @@ def simple(
     values = [low.operand(o, ty) for o in item.operands[1:]]
     result = elementwise(low, ty, values, lambda t, _, names: low.b.value(text(t, names)))
     low.assign(item.operands[0], result, item.predicate)
-
-
-def is_float(item: Instruction) -> bool:
-    return item.parts[-1] in ("f32", "f64")
-
-
-def refuse(item: Instruction, *parts: str) -> None:
-    for part in parts:
-        if part in item.parts:
-            raise UnsupportedInstruction(item.text, item.line)
 
 
 def intrinsic(

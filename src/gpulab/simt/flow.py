@@ -19,6 +19,7 @@ __all__ = ["Block", "Flow", "alive_before", "build", "reads", "widenings", "writ
 NO_RESULT = {
     "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
     "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "mbarrier",
+    "setmaxnreg", "stmatrix",
 }  # fmt: skip
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpulab.simt.shapes import WARP
 
 __all__ = ["BITS", "Builder", "Value", "float_literal", "suffix", "vector"]
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "float": 32, "double": 64}
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,26 @@ class Builder:
 
     def declare(self, name: str, ty: str, arguments: list[str]) -> None:
         self.declared.add(f"declare {ty} @{name}({', '.join(arguments)})")
+
+    def define(
+        self,
+        name: str,
+        ty: str,
+        arguments: list[tuple[str, str]],
+        body: Callable[[Builder, list[str]], str],
+    ) -> str:
+        """A call of a function of our own, made on first use: `body` gives the name of its result."""
+        if name not in self.functions:
+            self.functions[name] = ""
+            inner = Builder()
+            inner.declared, inner.functions = self.declared, self.functions
+            names = [f"%x{number}" for number in range(len(arguments))]
+            result = body(inner, names)
+            formal = ", ".join(f"{t} {n}" for (t, _), n in zip(arguments, names, strict=True))
+            head = f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{"
+            self.functions[name] = "\n".join([head, *inner.lines, f"  ret {ty} {result}", "}"])
+        given = ", ".join(f"{t} {v}" for t, v in arguments)
+        return self.value(f"call {ty} @{name}({given})")
 
     # -- control flow ---------------------------------------------------------------------------
 

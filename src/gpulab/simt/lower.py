@@ -172,15 +172,16 @@ class Lowering(Values):
         exits = self.analysis.exits
         order, occupied = candidates(frontier, tuple(sent), exits)
         stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
+        picks = self.picks and len(order) > 2
         lanes: dict[int, str] = {}
-        for number in occupied:
+        for number in stays if picks else occupied:
             mask = sent.get(number)
             if number in frontier:
                 waiting = b.value(f"load i32, ptr {self.waiting[number]}")
                 mask = waiting if mask is None else b.value(f"or i32 {mask}, {waiting}")
             assert mask is not None
             lanes[number] = mask
-        if self.picks and len(order) > 2:
+        if picks:
             for number in stays:
                 b.line(f"store i32 {lanes[number]}, ptr {self.waiting[number]}")
             b.jump("pick")

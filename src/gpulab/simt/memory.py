@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt import layout
 from gpulab.simt.access import (
     Locator,
     address,
@@ -11,7 +10,6 @@ from gpulab.simt.access import (
     locate,
     memory_type,
     scatter,
-    shifted,
     space_of,
     step_by,
     width_of,
@@ -21,20 +19,44 @@ from gpulab.simt.ptx import Instruction, Mem, Reg, Sym, type_size
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Values, handles, parts_of
 
+TYPES = ".b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
+SCOPE = "{.cta|cluster|gpu|sys}"
+HINTS = (
+    "{.L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}"
+    "{.L2::evict_normal|L2::evict_first|L2::evict_last}{.L2::cache_hint}{.L2::64B|L2::128B|L2::256B}{.v2|v4|v8}"
+)
+LOADED = "{.const|global|local|param|param::entry|param::func|shared|shared::cta}"
+STORED = "{.global|local|param|param::func|shared|shared::cta}"
 
-@handles("ld", "ldu")
+
+@handles(
+    f"ld{{.weak|volatile|relaxed|acquire}}{{.mmio}}{SCOPE}{LOADED}{{.nc}}{{.ca|cg|cs|lu|cv}}{HINTS} {TYPES}",
+    f"ldu{{.global}}{{.v2|v4}} {TYPES}",
+)
 def load(low: Values, item: Instruction) -> None:
-    memory = item.operands[1]
-    assert isinstance(memory, Mem)
+    """Orders and scopes need nothing here: a warp's accesses happen in order and are seen at once."""
+    memory = _memory(item, 1)
     space, ty, count = space_of(item), memory_type(item), width_of(item)
     targets = parts_of(item.operands[0])
+    if len(targets) != count:
+        raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers for {count} values")
     if space == "param":
-        return _load_param(low, item, memory, ty)
+        if isinstance(memory.base, Sym):
+            _load_param(low, item, memory, ty)
+            return
+        space = "global"  # a parameter whose address was taken lies in an array of its own
     size = type_size(item.parts[-1]) * count
     where = address(low, memory, space)
     values = read(low, where, space, ty, count, size, item)
     for target, value in zip(targets, values, strict=True):
         low.assign(target, _extended(low, value, item.parts[-1], target), item.predicate)
+
+
+def _memory(item: Instruction, place: int) -> Mem:
+    memory = item.operands[place] if len(item.operands) > place else None
+    if not isinstance(memory, Mem) or memory.rest:
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+    return memory
 
 
 def _extended(low: Values, value: Value, ptx_type: str, target: object) -> Value:
@@ -91,12 +113,10 @@ def _read_rows(
             wide = low.width * count
             parts = [b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in pointers]
             joined = b.concat(ty, parts, wide)
-            for number in range(count):
-                near.append(
-                    joined
-                    if count == 1
-                    else b.pick(ty, joined, WARP * count, list(range(number, WARP * count, count)))
-                )
+            near = [joined]
+            if count > 1:
+                every = range(WARP * count)
+                near = [b.pick(ty, joined, WARP * count, list(every[n::count])) for n in range(count)]
         else:
             for number in range(count):
                 moved = [
@@ -132,48 +152,49 @@ def _spread(low: Values, ty: str, singles: tuple[str, ...]) -> str:
 
 
 def _load_param(low: Values, item: Instruction, memory: Mem, ty: str) -> None:
-    """A kernel parameter: the same for all threads, at an offset known when the code is made."""
+    """A kernel parameter by name: the same for all threads, at an offset known when the code is made."""
     b = low.b
-    if not isinstance(memory.base, Sym):
-        raise UnsupportedInstruction(item.text, item.line, "a parameter indexed at run time")
-    base = param_offsets(low)[memory.base.name] + memory.offset
-    params = low.context("params", "ptr")
+    assert isinstance(memory.base, Sym)
+    offsets, end = low.parameter_offsets()
     size = type_size(item.parts[-1])
-    for number, target in enumerate(parts_of(item.operands[0])):
-        place = b.value(f"getelementptr i8, ptr {params}, i64 {base + number * size}")
+    targets = parts_of(item.operands[0])
+    base = offsets.get(memory.base.name, -1) + memory.offset
+    if memory.base.name not in offsets or base < 0 or base + size * len(targets) > end:
+        raise UnsupportedInstruction(item.text, item.line, "an address outside the kernel's parameters")
+    pointer = low.context("params", "ptr")
+    for number, target in enumerate(targets):
+        place = b.value(f"getelementptr i8, ptr {pointer}, i64 {base + number * size}")
         value = Value(ty, "uniform", (b.value(f"load {ty}, ptr {place}, align 1"),))
         low.assign(target, _extended(low, value, item.parts[-1], target), item.predicate)
 
 
-def param_offsets(low: Values) -> dict[str, int]:
-    """Where each parameter lies in the parameter buffer: in order, each at its own alignment."""
-    found, at = {}, 0
-    for param in low.flat.entry.params:
-        at = -(-at // param.align) * param.align
-        found[param.name] = at
-        at += param.size
-    return found
-
-
-@handles("st")
+@handles(f"st{{.weak|volatile|relaxed|release}}{{.mmio}}{SCOPE}{STORED}{{.wb|cg|cs|wt}}{HINTS} {TYPES}")
 def store(low: Values, item: Instruction) -> None:
-    memory = item.operands[0]
-    assert isinstance(memory, Mem)
+    memory = _memory(item, 0)
     space, ty, count = space_of(item), memory_type(item), width_of(item)
-    step = type_size(item.parts[-1])
-    size = step * count
-    where = address(low, memory, space)
-    values = [low.operand(part, ty) for part in parts_of(item.operands[1])]
+    parts = parts_of(item.operands[1])
+    if space == "param" or len(parts) != count:
+        raise UnsupportedInstruction(item.text, item.line, "a store that no kernel can make")
+    size = type_size(item.parts[-1]) * count
+    values = [low.operand(part, ty) for part in parts]
+    write(low, address(low, memory, space), space, ty, size, values, item)
+
+
+def write(
+    low: Values, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
+) -> None:
+    """Store neighbouring elements of type `ty`, `size` bytes together, for each lane."""
     if where.kind == "rows" and where.stride == size and space != "local":
-        return _write_rows(low, where, space, ty, count, size, values, item)
+        _write_rows(low, where, space, ty, len(values), size, values, item)
+        return
     if where.kind == "uniform" and space != "local":
         place = locate(low, where, space, size, item, "writes")
         _write_one(low, place.one, ty, values, item.predicate)
-        return None
+        return
     each = locate(low, where, space, size, item, "writes").each
     mask = low.mask_lanes(item.predicate)
     for number, value in enumerate(values):
-        scatter(low, step_by(low, each, number * step), ty, low.lanes(value), mask)
+        scatter(low, step_by(low, each, number * size // len(values)), ty, low.lanes(value), mask)
 
 
 def _write_one(low: Values, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
@@ -243,11 +264,10 @@ def _write_rows(
             if everyone:
                 b.line(f"store {full} {part}, ptr {pointer}, align {step}")
             else:
-                b.declare(f"llvm.masked.store.{suffix(full)}.p0", "void", [full, "ptr", vector("i1", wide)])
-                b.line(
-                    f"call void @llvm.masked.store.{suffix(full)}.p0({full} {part}, ptr align {step} {pointer}, "
-                    f"{vector('i1', wide)} {part_mask})"
-                )
+                name, flags = f"llvm.masked.store.{suffix(full)}.p0", vector("i1", wide)
+                b.declare(name, "void", [full, "ptr", flags])
+                place = f"ptr align {step} {pointer}"
+                b.line(f"call void @{name}({full} {part}, {place}, {flags} {part_mask})")
         b.jump(join)
     with low.aside(slow):
         finder.resolve()
@@ -256,38 +276,3 @@ def _write_rows(
             scatter(low, step_by(low, each, number * step), ty, value, mask)
         b.jump(join)
     b.open(join)
-
-
-@handles("cvta")
-def convert_address(low: Values, item: Instruction) -> None:
-    """Between a state space and generic addresses: shared and local lie in windows of their own."""
-    space = space_of(item)
-    window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(space, 0)
-    value = low.operand(item.operands[1], "i64")
-    sign = -1 if "to" in item.parts else 1
-    low.assign(item.operands[0], shifted(low, value, sign * window), item.predicate)
-
-
-@handles("isspacep")
-def is_space(low: Values, item: Instruction) -> None:
-    space = space_of(item)
-    b = low.b
-    value = low.operand(item.operands[1], "i64")
-    vectors = value.kind != "uniform"
-    ty = vector("i64") if vectors else "i64"
-    ref = low.lanes(value) if vectors else value.ref
-    const = (lambda n: f"splat (i64 {n})") if vectors else str
-    result_type = vector("i1") if vectors else "i1"
-
-    def within(window: int) -> str:
-        offset = b.value(f"sub {ty} {ref}, {const(window)}")
-        return b.value(f"icmp ult {ty} {offset}, {const(layout.WINDOW_BYTES)}")
-
-    if space == "global":
-        either = b.value(f"or {result_type} {within(layout.SHARED_WINDOW)}, {within(layout.LOCAL_WINDOW)}")
-        made = b.value(f"xor {result_type} {either}, {'splat (i1 true)' if vectors else 'true'}")
-    elif space in ("shared", "local"):
-        made = within(layout.SHARED_WINDOW if space == "shared" else layout.LOCAL_WINDOW)
-    else:
-        raise UnsupportedInstruction(item.text, item.line)
-    low.assign(item.operands[0], Value("i1", "lanes" if vectors else "uniform", (made,)), item.predicate)

@@ -17,7 +17,27 @@ from gpulab.cache import fingerprint, kernel_cache, sources_of
 from gpulab.errors import UsageError
 
 # Imported because they register their instructions.
-from gpulab.simt import atomics, codegen, compare, convert, exchange, floating, integer, layout, memory  # noqa: F401
+from gpulab.simt import (  # noqa: F401
+    atomics,
+    bits,
+    codegen,
+    collective,
+    compare,
+    convert,
+    copying,
+    exchange,
+    fields,
+    floating,
+    half,
+    integer,
+    layout,
+    matrix,
+    memory,
+    move,
+    refused,
+    spaces,
+    video,
+)
 from gpulab.simt.flow import build
 from gpulab.simt.inline import FlatFunction, flatten
 from gpulab.simt.lower import MALFORMED, Lowering
@@ -152,6 +172,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
         "WINDOW_BYTES": str(layout.WINDOW_BYTES),
         "PLAIN": str(layout.PLAIN),
+        "PLACES": str(layout.PLAIN - 1),
         "SLICE": str(layout.SLICE),
     }
     runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)

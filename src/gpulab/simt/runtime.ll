@@ -476,13 +476,14 @@ simple.judge:
   %s.expected = load i32, ptr %s.expected.p
   %s.all = icmp eq i32 %s.expected, 0
   %s.new = icmp eq i32 %same, 0
-  %s.match = icmp eq i32 %same, %s.resume
+  %s.place = and i32 %s.resume, ${PLACES}
+  %s.match = icmp eq i32 %same, %s.place
   %s.fits = or i1 %s.new, %s.match
   %s.a = and i1 %s.plain, %s.all
   %s.b = and i1 %s.a, %s.fits
   br i1 %s.b, label %simple.next, label %barriers.start
 simple.next:
-  %same.next = phi i32 [ %same, %simple.look ], [ %s.resume, %simple.judge ]
+  %same.next = phi i32 [ %same, %simple.look ], [ %s.place, %simple.judge ]
   %s.next = add i32 %s, 1
   br label %simple
 simple.all:
@@ -539,7 +540,8 @@ one:
   %access = load i32, ptr %access.p
   %unset = icmp eq i32 %first, 0
   %sets = and i1 %counts, %unset
-  %first.here = select i1 %sets, i32 %resume, i32 %first
+  %resume.place = and i32 %resume, ${PLACES}
+  %first.here = select i1 %sets, i32 %resume.place, i32 %first
   %first.access.here = select i1 %sets, i32 %access, i32 %first.access
   br label %warp.next
 warp.next:
@@ -576,7 +578,8 @@ look:
 free:
   ; Without a count, all threads wait at the same barrier of the text.
   %vresume = load i32, ptr %vstate
-  %vother = icmp ne i32 %vresume, %first
+  %vplace = and i32 %vresume, ${PLACES}
+  %vother = icmp ne i32 %vplace, %first
   %vgone = icmp eq i32 %vresume, -1
   %vstays = xor i1 %vgone, true
   %vmixed = and i1 %vother, %vstays

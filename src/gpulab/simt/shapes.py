@@ -222,7 +222,7 @@ class _Solver:
             if space == "local":
                 return LANES
             return UNIFORM if self.shape(memory).kind == "uniform" else LANES
-        if op in ("atom", "shfl", "match", "activemask", "elect"):
+        if op in ("atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix"):
             return LANES
         if op in ("bar", "barrier"):  # bar.red: one answer for the block
             return UNIFORM
@@ -233,7 +233,7 @@ class _Solver:
             return LANES if split else given[0]
         if op == "selp" and given[2].kind == "uniform" and given[0].kind == given[1].kind == "rows":
             return _join(given[0], given[1])
-        integer = parts[-1][0] in "sub" and parts[-1] not in ("f16", "f32", "f64")
+        integer = parts[-1][0] in "sub" and parts[-1][1:].isdigit()
         if integer and given:
             exact = self.integer(op, parts, given)
             if exact is not None:
@@ -243,15 +243,15 @@ class _Solver:
         return LANES
 
     def integer(self, op: str, parts: tuple[str, ...], given: list[Shape]) -> Shape | None:
-        if op == "add" and "cc" not in parts:
+        if "hi" in parts or "cc" in parts or "sat" in parts:
+            return None
+        if op == "add":
             return _add(given[0], given[1])
-        if op == "sub" and "cc" not in parts:
+        if op == "sub":
             negated = _scale(given[1], -1)
             return negated and _add(given[0], negated)
         if op == "neg":
             return _scale(given[0], -1)
-        if "hi" in parts or "cc" in parts or "sat" in parts:
-            return None
         if op in ("mul", "mad"):
             if "wide" in parts:
                 if not (_widens(given[0]) and _widens(given[1])):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import flow
+from gpulab.simt.forms import check
 from gpulab.simt.layout import PATIENCE, PLAIN, SLICE
 from gpulab.simt.llvm import BITS, Value, vector
 from gpulab.simt.ptx import Imm, Instruction, Operand
@@ -52,7 +53,8 @@ class Pause:
 def plan(low: Lowering) -> list[Pause]:
     """Every place where the kernel can stop or be entered; gives each register a place to be saved."""
     pauses = _entries(low) if low.plain else []
-    first = PLAIN if low.plain else 1
+    # A barrier has the same low bits in both codes: warps of one block may wait there in either.
+    first = 1 + (2 * PLAIN - len(pauses) if low.plain else 0)
     for block in low.flow.blocks:
         if block.end == "barrier":
             (target,) = block.targets
@@ -242,6 +244,7 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
     b = low.b
     item = block.barrier
     assert item is not None
+    check(item)
     mask = low.mask()
     frontier = low.analysis.frontier[block.number]
     for number in sorted(frontier):
@@ -310,7 +313,14 @@ def _collect(low: Values, item: Instruction) -> None:
     low.cache.clear()
 
 
-@handles("bar", "barrier")
+@handles("bar{.cta}.sync", "barrier{.cta}.sync{.aligned}")
+@handles("bar{.cta}.red.and|or.pred", "barrier{.cta}.red{.aligned}.and|or.pred")
+@handles("bar{.cta}.red.popc.u32", "barrier{.cta}.red{.aligned}.popc.u32")
+def meet(low: Values, item: Instruction) -> None:
+    """A barrier for the block ends a block of code, and is made there (see `barrier`)."""
+
+
+@handles("bar.warp.sync", "bar{.cta}.arrive", "barrier{.cta}.arrive{.aligned}")
 def arrive(low: Values, item: Instruction) -> None:
     """`bar.arrive` counts the warp's threads and goes on; `bar.warp.sync` finds its lanes together."""
     if "arrive" not in item.parts:

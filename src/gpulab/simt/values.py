@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import layout, special
 from gpulab.simt.flow import Block, Flow
+from gpulab.simt.forms import HANDLERS, handles
 from gpulab.simt.frontier import ways_out
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.llvm import BITS, Builder, Value, float_literal, vector
-from gpulab.simt.ptx import Imm, Instruction, Operand, Reg, Sym, Vec
+from gpulab.simt.ptx import Imm, Operand, Reg, Sym, Vec
 from gpulab.simt.shapes import WARP, Analysis, Shape
 
-__all__ = ["HANDLERS", "STORAGE", "Access", "Values", "handles", "parts_of"]
+__all__ = ["HANDLERS", "PARAMETERS", "STORAGE", "Access", "Values", "handles", "parts_of"]
 
 # The LLVM type that holds a PTX register of this type.
 STORAGE = {
@@ -29,19 +30,7 @@ STORAGE = {
     "b64": "i64", "u64": "i64", "s64": "i64", "f64": "double",
 }  # fmt: skip
 
-Handler = Callable[["Values", Instruction], None]
-HANDLERS: dict[str, Handler] = {}
-
-
-def handles(*ops: str) -> Callable[[Handler], Handler]:
-    """Register a function as the one that lowers these PTX operations."""
-
-    def register(handler: Handler) -> Handler:
-        for op in ops:
-            HANDLERS[op] = handler
-        return handler
-
-    return register
+PARAMETERS = "the parameters"  # the symbol that stands for their array, where its address is taken
 
 
 @dataclass(frozen=True)
@@ -255,8 +244,22 @@ class Values:
         bits &= (1 << width) - 1
         return str(bits - (1 << width) if bits >> (width - 1) else bits)
 
+    def parameter_offsets(self) -> tuple[dict[str, int], int]:
+        """Where each kernel parameter lies in their buffer, each at its own alignment, and its end."""
+        found, at = {}, 0
+        for param in self.flat.entry.params:
+            at = -(-at // param.align) * param.align
+            found[param.name] = at
+            at += param.size
+        return found, at
+
     def address_of(self, name: str) -> Value:
         """The address of a variable, in its own state space."""
+        offset = self.parameter_offsets()[0].get(name)
+        if offset is not None:  # the launch puts a copy of the parameters into an array of its own
+            self.symbols.setdefault(PARAMETERS, len(self.symbols))
+            base = self.address_of(PARAMETERS)
+            return Value("i64", "uniform", (self.b.value(f"add i64 {base.ref}, {offset}"),))
         if name in self.shared:
             return Value("i64", "uniform", (str(self.shared[name]),))
         if name in self.local:

@@ -1,0 +1,193 @@
+"""PTX instructions and their operands, with names resolved by the blocks they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
+
+from gpulab.errors import UnsupportedInstruction, UsageError
+from gpulab.simt.ptx import (
+    CARRY,
+    Call,
+    Function,
+    Imm,
+    Instruction,
+    Mem,
+    Operand,
+    Reg,
+    Sym,
+    Variable,
+    Vec,
+    type_size,
+)
+from gpulab.simt.tokens import Tokens, literal
+
+__all__ = ["Instructions", "unused"]
+
+PARTS = (("x", "r"), ("y", "g"), ("z", "b"), ("w", "a"))  # names of a vector register's parts
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """A name made of this one that is not taken; an apostrophe stands in no PTX name."""
+    used = set(taken)
+    return next(f"{name}'{n}" for n in count() if f"{name}'{n}" not in used)
+
+
+class Instructions(Tokens):
+    """Reads instructions. scopes: names of registers and variables, of the innermost block last."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.line = 0
+        self.function_here = Function("", False, [])
+        self.scopes: list[dict[str, Operand]] = []
+        self.sums: list[Instruction] = []  # what the operands just read have added up
+
+    def declare(self, name: str, ty: str, vector: str) -> Operand:
+        """A register of the innermost block; one of that name in another block is another one."""
+        registers = self.function_here.registers
+        own = unused(name, registers) if name in registers or f"{name}.x" in registers else name
+        scope = self.scopes[-1]
+        if not vector:
+            registers[own] = ty
+            scope[name] = Reg(own)
+            return Reg(own)
+        parts = []
+        for letters in PARTS[: int(vector[1:])]:
+            part = Reg(f"{own}.{letters[0]}")
+            registers[part.name] = ty
+            parts.append(part)
+            scope.update({f"{name}.{letter}": part for letter in letters})
+        scope[name] = Vec(tuple(parts))
+        return scope[name]
+
+    def instructions(self) -> list[Instruction]:
+        predicate = None
+        if self.accept("@"):
+            negated = self.accept("!")
+            name = self.named(self.next())
+            if not isinstance(name, Reg):
+                raise UsageError(f"this is not PTX: no register `{name}` near `{self.near()}`.")
+            predicate = Reg(name.name, negated)
+        parts = tuple(self.next().split("."))
+        if parts[0] == "call":
+            return self.call(parts, predicate)
+        operands: list[Operand] = []
+        while not self.accept(";"):
+            operand = self.operand()
+            if self.accept("|"):  # `%p|%q`: two destinations
+                operand = Vec((operand, self.operand()))
+            operands.append(operand)
+            self.accept(",")
+        if not parts[0]:
+            raise UsageError(f"this is not PTX: expected an instruction near `{self.near()}`.")
+        if "cc" in parts and operands:  # the carry that it gives is a second result
+            operands[0] = Vec((operands[0], self.carry()))
+        if parts[0] in ("addc", "subc", "madc"):
+            operands.append(self.carry())
+        before, self.sums = self.sums, []
+        return [*before, Instruction(parts, tuple(operands), predicate, self.line)]
+
+    def carry(self) -> Reg:
+        self.function_here.registers[CARRY] = "pred"
+        return Reg(CARRY)
+
+    def call(self, parts: tuple[str, ...], predicate: Reg | None) -> list[Instruction]:
+        """A call; where registers are passed, with the stores and loads of its parameters."""
+        before: list[Instruction] = []
+        after: list[Instruction] = []
+        results: tuple[str, ...] = ()
+        if self.peek() == "(":
+            results = self.names("ld", after, predicate)
+            self.accept(",")
+        target = self.operand()
+        arguments: tuple[str, ...] = ()
+        if self.accept(",") and self.peek() == "(":
+            arguments = self.names("st", before, None)
+        self.skip_to(";")  # a prototype's label, for calls through pointers
+        call = Instruction(parts, (), predicate, self.line, Call(results, target, arguments))
+        return [*before, call, *after]
+
+    def names(self, op: str, transfers: list[Instruction], predicate: Reg | None) -> tuple[str, ...]:
+        self.expect("(")
+        found = []
+        while not self.accept(")"):
+            operand = self.operand()
+            if isinstance(operand, Sym):
+                found.append(operand.name)
+            else:
+                variables = self.function_here.variables
+                name = unused("passed", [v.name for v in variables])
+                variables.append(Variable(name, "param", 8, 8))
+                transfers.append(self.transfer(op, name, operand, predicate))
+                found.append(name)
+            self.accept(",")
+        return tuple(found)
+
+    def named(self, token: str) -> Operand:
+        """What a name stands for here: a register, a vector of them, or a variable."""
+        for scope in reversed(self.scopes):
+            if token in scope:
+                return scope[token]
+        return Reg(token) if token[:1] == "%" else Sym(token)
+
+    def operand(self, in_brackets: bool = False) -> Operand:
+        token = self.next()
+        if token == "{":
+            parts: list[Operand] = []
+            while not self.accept("}"):
+                parts.append(self.operand())
+                self.accept(",")
+            return Vec(tuple(parts))
+        if token == "[":
+            base = self.operand(in_brackets=True)
+            memory = base if isinstance(base, Mem) else Mem(base, self.offset())
+            rest = []
+            while self.accept(","):
+                rest.append(self.operand())
+            self.expect("]")
+            return replace(memory, rest=tuple(rest)) if rest else memory
+        if token == "!":
+            name = self.named(self.next())
+            if not isinstance(name, Reg):
+                raise UsageError(f"this is not PTX: `!` before no predicate near `{self.near()}`.")
+            return Reg(name.name, True)
+        if token == "-":
+            return literal("-" + self.next())
+        if token[:1].isdigit():
+            return literal(token)
+        if not token or not (token[0].isalpha() or token[0] in "%$_"):
+            raise UsageError(f"this is not PTX: `{token}` is no operand near `{self.near()}`.")
+        name = self.named(token)
+        stem, dot, part = token.rpartition(".")
+        if isinstance(name, Sym) and dot and isinstance(self.named(stem), Reg):
+            raise UnsupportedInstruction(token, self.line, f"`.{part}`: parts of registers")
+        if isinstance(name, Sym) and self.peek() in ("+", "-"):  # `variable+16`
+            return Mem(name, self.offset())
+        if isinstance(name, Reg) and not in_brackets and self.peek() in ("+", "-"):
+            return self.sum(name)
+        return name
+
+    def sum(self, register: Reg) -> Reg:
+        """`%rd1+8` as an operand: a register of its own, added up before the instruction."""
+        registers = self.function_here.registers
+        ty = f"u{8 * type_size(registers[register.name])}"
+        target = Reg(unused(f"{register.name}+", registers))
+        registers[target.name] = ty
+        operands = (target, register, Imm(self.offset()))
+        self.sums.append(Instruction(("add", ty), operands, None, self.line))
+        return target
+
+    # Parameters may be registers, too: they are passed through `.param` space like all others.
+
+    def transfer(self, op: str, name: str, value: Operand, predicate: Reg | None = None) -> Instruction:
+        """`ld.param` or `st.param` between a parameter and a register, a vector or a number."""
+        parts = value.parts if isinstance(value, Vec) else (value,)
+        ty = "b64"
+        if isinstance(parts[0], Reg):
+            ty = self.function_here.registers.get(parts[0].name, "b32")
+        words = (op, "param", *([f"v{len(parts)}"] if len(parts) > 1 else []), ty)
+        memory = Mem(Sym(name))
+        operands = (value, memory) if op == "ld" else (memory, value)
+        return Instruction(words, operands, predicate, self.line)

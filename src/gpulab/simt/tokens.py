@@ -1,0 +1,109 @@
+"""PTX text as words, and the literals among them."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+from gpulab.errors import UsageError
+from gpulab.simt.ptx import Imm
+
+__all__ = ["Tokens", "literal"]
+
+_LINE_DIRECTIVE = re.compile(
+    r"^[ \t]*\.(?:version|target|address_size|loc|file|section)\b[^\n;]*$", re.MULTILINE
+)
+_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*(?:
+      (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<word>[%.$A-Za-z_][\w$.]*(?:::[\w$.]+)*)
+    | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?)
+    | (?P<mark>[{}()\[\],;:<>=@!|+*/~&^?-])
+    )""",
+    re.VERBOSE,
+)
+
+
+class Tokens:
+    """The words of a text, one after the other. Raises `UsageError` where it cannot be PTX."""
+
+    def __init__(self, text: str) -> None:
+        text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " ", text)
+        # A directive that ends with its line gets a semicolon, so that everything is a statement.
+        text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
+        self.tokens = list(self._scan(text))
+        self.at = 0
+
+    @staticmethod
+    def _scan(text: str) -> Iterator[str]:
+        at, end = 0, len(text.rstrip())
+        while at < end:
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise UsageError(f"this is not PTX: cannot read `{text[at : at + 30].strip()}`.")
+            token = match[match.lastgroup]  # type: ignore[index]
+            if token[0] == "." and token.count(".") > 1:  # `.reg.u64`
+                yield from ("." + word for word in token[1:].split("."))
+            else:
+                yield token
+            at = match.end()
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def next(self) -> str:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def accept(self, token: str) -> bool:
+        if self.peek() == token:
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, token: str) -> None:
+        got = self.next()
+        if got != token:
+            raise UsageError(f"this is not PTX: expected `{token}`, found `{got}` near `{self.near()}`.")
+
+    def near(self) -> str:
+        return " ".join(self.tokens[max(0, self.at - 8) : self.at + 3])
+
+    def skip_to(self, end: str) -> list[str]:
+        """The words up to `end`, which is passed over; the end of the text ends them too."""
+        found = []
+        while (token := self.next()) not in (end, ""):
+            found.append(token)
+        return found
+
+    def offset(self) -> int:
+        """`+4`, `-8+4`, or nothing."""
+        total = 0
+        while self.peek() in ("+", "-"):
+            sign = -1 if self.next() == "-" else 1
+            if self.peek() == "-":
+                self.next()
+                sign = -sign
+            total += sign * int(self.next().rstrip("U"), 0)
+        return total
+
+
+def literal(token: str) -> Imm:
+    """A number; `0f…` and `0d…` name a float by its bits."""
+    body = token.lstrip("-")
+    if body[:2] in ("0f", "0F") and len(body) == 10:
+        bits = int(body.removeprefix(body[:2]), base=16)
+        return Imm(struct.unpack("<f", struct.pack("<I", bits))[0], bits)
+    if body[:2] in ("0d", "0D") and len(body) == 18:
+        bits = int(body.removeprefix(body[:2]), base=16)
+        return Imm(struct.unpack("<d", struct.pack("<Q", bits))[0], bits)
+    sign = -1 if token.startswith("-") else 1
+    if "." in body:
+        return Imm(sign * float(body))
+    body = body.rstrip("U")
+    if len(body) > 1 and body[0] == "0" and body[1] in "01234567":
+        return Imm(sign * int(body, base=8))
+    return Imm(sign * int(body, base=0))

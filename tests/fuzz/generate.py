@@ -1,0 +1,292 @@
+"""A random CUDA C program with one launch, the same for the same seed.
+
+Every program has one kernel `k` with one list of parameters (see `case.inputs`). By construction all its
+accesses are in bounds and no two threads race, unless a fault is planted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from tests.fuzz.case import Case
+from tests.fuzz.expressions import TYPES, Expressions, Function, Scope
+from tests.fuzz.statements import Statements
+from tests.fuzz.tree import Hole, Statement, bodies, lines_of, stands_in_line
+
+__all__ = ["Program", "generate"]
+
+FEATURES = ("shared", "votes", "shuffles", "loops", "switch", "goto", "atomics", "vectors", "returns", "functions",
+            "dynamic", "match", "redux", "directed")  # fmt: skip
+# Block shapes and how many blocks there may be.
+BLOCKS = {
+    (32, 1, 1): 4, (64, 1, 1): 4, (128, 1, 1): 2, (16, 16, 1): 2, (8, 8, 1): 4, (24, 5, 1): 3, (1, 32, 1): 4,
+    (7, 1, 1): 6, (33, 1, 1): 3, (100, 1, 1): 2, (8, 4, 4): 2, (16, 2, 1): 4, (16, 4, 1): 3, (1, 1, 40): 3,
+    (2, 16, 1): 4, (3, 3, 3): 4, (32, 4, 1): 2, (48, 1, 1): 3, (1, 1, 1): 6, (5, 1, 9): 3, (64, 3, 1): 2,
+    (256, 1, 1): 2, (8, 3, 1): 4, (1, 7, 2): 4, (31, 2, 1): 3, (40, 2, 1): 3,
+}  # fmt: skip
+SIGNATURE = """extern "C" __global__ void k(const int*{r} in_i, const float*{r} in_f, const long long*{r} in_l, \
+const double*{r} in_d, int*{r} out_i, float*{r} out_f, long long*{r} out_l, double*{r} out_d, \
+unsigned char*{r} out_b, unsigned*{r} acc, unsigned long long*{r} accl, int n, int m, unsigned w, float q)"""
+# Where cell k of a thread lies in an array with `c` cells for each of TOTAL threads.
+LAYOUTS = ("gid * {c} + ({k})", "({k}) * TOTAL + gid", "(TOTAL - 1 - gid) * {c} + ({k})", "rid + ({k}) * TOTAL",
+           "(gid + 5) % TOTAL * {c} + ({k})", "gid * {c} + ({last} - ({k}))")  # fmt: skip
+VARIABLES = {"i": "i0 i1 i2 i3", "u": "u0 u1", "l": "l0 l1", "v": "v0", "f": "f0 f1", "d": "d0 d1", "s": "s0",
+             "h": "h0", "c": "c0", "b": "b0"}  # fmt: skip
+
+
+@dataclass
+class Program:
+    """A tree to be made smaller, and the launch that goes with its text."""
+
+    head: list[str]
+    body: list[Statement]
+    launch: Case
+
+    def case(self) -> Case:
+        first = "\n".join(self.head)
+        text = first + "\n" + "\n".join(lines_of(self.body)) + "\n"
+        line = stands_in_line(self.body)
+        return replace(self.launch, source=text, planted=line and line + first.count("\n") + 1)
+
+
+def generate(seed: int, faults: bool = False) -> Program:
+    """The program of a seed. faults: one access, barrier or trap in it goes wrong."""
+    return _Generator(seed, faults).program()
+
+
+class _Generator:
+    def __init__(self, seed: int, faults: bool) -> None:
+        self.seed, self.faults = seed, faults
+        self.rng = rng = Random(f"{seed}{' faults' * faults}")
+        self.block = rng.choice(list(BLOCKS))
+        x, y, z = self.block
+        self.threads = x * y * z
+        count = rng.randint(1, BLOCKS[self.block])
+        self.grid = rng.choice([(count, 1, 1), (count, 1, 1), (1, count, 1), (1, 1, count)])
+        self.total = self.threads * count
+        self.cells = 32
+        while self.cells < self.threads:
+            self.cells *= 2
+        # A program with few features shows what hides behind many, and the other way round.
+        rate = rng.choice((0.4, 0.7, 1.0))
+        self.features = {f for f in FEATURES if rng.random() < rate}
+        self.arch = rng.choice((75, 80, 90))
+        if self.arch < 80:
+            self.features.discard("redux")
+        # A shuffle needs every lane that it reads from; with early returns they may have gone.
+        self.features.discard(rng.choice(("returns", "shuffles")))
+        self.e = Expressions(rng, self.threads, self.cells, self.features)
+        self.s = Statements(rng, self.e, rng.choice((6, 12, 20, 30)), self.features, self.threads % 32 == 0)
+
+    def program(self) -> Program:
+        rng = self.rng
+        functions = self.functions() if "functions" in self.features else []
+        body = [*functions[1], self.kernel(functions[0])] if functions else [self.kernel([])]
+        options = []
+        if rng.random() < 0.15:
+            options.append("--ftz=true")
+        if rng.random() < 0.15:
+            options.append("--fmad=false")
+        launch = Case(
+            "", self.grid, self.block, self.arch, tuple(options),
+            4 * self.cells if "dynamic" in self.features else 0, rng.random() > 0.1, 0, self.seed, self.seed,
+        )  # fmt: skip
+        return Program(self.head(), body, launch)
+
+    def head(self) -> list[str]:
+        x, y, _ = self.block
+        lines = [f"#define TOTAL {self.total}", f"#define BX {x}", f"#define BY {y}"]
+        for name, cells in (("I", 4), ("F", 4), ("L", 2), ("D", 2), ("B", 8)):
+            layout = self.rng.choice(LAYOUTS)
+            place = layout.format(c=cells, k="k", last=cells - 1)
+            lines.append(f"#define OUT_{name}(k) out_{name.lower()}[{place}]")
+            if name in "IF":
+                together = layout == LAYOUTS[0]
+                lines.append(f"#define OUT_{name}_VECTOR(...) {'__VA_ARGS__' if together else ''}")
+        return lines
+
+    # -- device functions -----------------------------------------------------------------------
+
+    def functions(self) -> tuple[list[Function], list[Statement]]:
+        known: list[Function] = []
+        texts = []
+        for number in range(self.rng.randint(1, 3)):
+            made, text = self.rng.choice(
+                [self.plain_function, self.plain_function, self.recursive_function, self.pointer_function]
+            )(f"g{number}", [f for f in known if not f.pointer])
+            known.append(made)
+            texts.append(text)
+        if self.rng.random() < 0.3:
+            made, text = self.function_table("g9")
+            known.append(made)
+            texts.append(text)
+        return known, texts
+
+    def inline(self) -> str:
+        return self.rng.choice(("__device__", "__device__ __noinline__", "__device__ __noinline__", "__device__ __forceinline__"))
+
+    def function_scope(self, takes: str, gives: str, functions: list[Function]) -> tuple[Scope, str]:
+        """A scope with the parameters and some variables, and their declarations."""
+        names: dict[str, list[str]] = {t: [] for t in "iulvfd"}
+        for number, ty in enumerate(takes):
+            names[ty].append(f"p{number}")
+        for ty, name in (("i", "x0"), ("i", "x1"), ("u", "y0"), ("f", "z0")):
+            names[ty].append(name)
+        scope = Scope(names, names, kernel=False, local=False, trips=4, depth=2, returns=gives, functions=functions)
+        return scope, "int x0 = 1, x1 = 2; unsigned y0 = 3; float z0 = 1.5f;\n"
+
+    def parameters(self, takes: str) -> str:
+        return ", ".join(f"{TYPES[t]} p{n}" for n, t in enumerate(takes))
+
+    def plain_function(self, name: str, known: list[Function]) -> tuple[Function, Statement]:
+        takes = "".join(self.rng.choice("iiufld") for _ in range(self.rng.randint(1, 4)))
+        gives = self.rng.choice("iiulfd")
+        scope, variables = self.function_scope(takes, gives, known if self.rng.random() < 0.5 else [])
+        parts = [f"{self.inline()} {TYPES[gives]} {name}({self.parameters(takes)}) {{\n    {variables}"]
+        return Function(name, gives, takes), Statement(
+            [*parts, self.s.body(scope, 4), "return ", self.s.hole(gives, scope), ";\n}"]
+        )
+
+    def recursive_function(self, name: str, known: list[Function]) -> tuple[Function, Statement]:
+        """It calls itself once or twice, at most three deep, and works before and after."""
+        takes = "i" + "".join(self.rng.choice("iuf") for _ in range(self.rng.randint(0, 2)))
+        gives = self.rng.choice("iif")
+        scope, variables = self.function_scope(takes, gives, [])
+        quiet = replace(scope, writes={**scope.writes, "i": [n for n in scope.writes["i"] if n != "p0"]})
+        rest = [self.e.of(t, scope, 1) for t in takes[1:]]
+        again = f"{name}({', '.join(['p0 - 1', *rest])})"
+        if self.rng.random() < 0.3:
+            again += f" - {name}({', '.join(['p0 - 2', *rest])})"
+        return Function(name, gives, takes, depth=True), Statement([
+            f"__device__ __noinline__ {TYPES[gives]} {name}({self.parameters(takes)}) {{\n    {variables}",
+            "if (p0 <= 0) return ", self.s.hole(gives, scope), ";\n", self.s.body(quiet, 3),
+            f"{TYPES[gives]} below = {again};\n", self.s.body(scope, 2), "return below + ", self.s.hole(gives, scope), ";\n}",
+        ])  # fmt: skip
+
+    def pointer_function(self, name: str, known: list[Function]) -> tuple[Function, Statement]:
+        """It walks eight ints, wherever they lie."""
+        step, count = self.rng.choice((1, 3, 5)), self.rng.randint(1, 4)
+        return Function(name, "i", "i", pointer=True), Statement([
+            f"{self.inline()} int {name}(const int* p, int from) {{\n    int sum = from;\n    for (int j = 0; j < {count}; ++j) "
+            f"sum = sum * 3 + p[(from + j * {step}) & 7];\n    return sum;\n}}",
+        ])  # fmt: skip
+
+    def function_table(self, name: str) -> tuple[Function, Statement]:
+        scope, _ = self.function_scope("ii", "i", [])
+        pure = replace(scope, reads={"i": ["p0", "p1"]}, writes={})
+        bodies = [self.s.hole("i", pure) for _ in range(3)]
+        parts: list[str | Hole | list[Statement]] = []
+        for number, hole in enumerate(bodies):
+            parts += [f"__device__ __noinline__ int {name}_{number}(int p0, int p1) {{ return ", hole, "; }\n"]
+        chosen = ", ".join(f"{name}_{n}" for n in range(3))
+        parts.append(
+            f"__device__ int (*const {name}_table[3])(int, int) = {{ {chosen} }};\n"
+            f"__device__ __forceinline__ int {name}(int a, int b) {{ return {name}_table[(unsigned)(a ^ b) % 3u](a, b); }}"
+        )
+        return Function(name, "i", "ii"), Statement(parts)
+
+    # -- the kernel -----------------------------------------------------------------------------
+
+    def kernel(self, functions: list[Function]) -> Statement:
+        rng = self.rng
+        writes = {t: names.split() for t, names in VARIABLES.items()}
+        reads = {t: list(names) for t, names in writes.items()}
+        reads["i"] += ["a0", "a1", "t", "tx", "ty", "gid", "lane"]
+        trips = max(2, min(24, 4000 // self.total))
+        scope = Scope(reads, writes, uniform=True, trips=trips, functions=functions,
+                      returns="void" if "returns" in self.features else "")  # fmt: skip
+        body = []
+        while self.s.left > 0:
+            body += self.s.statement(scope)
+        if self.faults:
+            self.plant(body)
+        signature = SIGNATURE.format(r=" __restrict__" if rng.random() < 0.3 else "")
+        return Statement([f"{signature}\n{{\n", self.declarations(scope), body, self.endings(), "}"], needed=True)
+
+    def declarations(self, scope: Scope) -> list[Statement]:
+        rng = self.rng
+        word = rng.choice(("int", "int", "unsigned"))
+        by_constant = rng.random() < 0.4
+        x, y, z = self.block
+        sizes = (f"{x}", f"{y}") if by_constant else ("blockDim.x", "blockDim.y")
+        count = str(self.threads) if by_constant else "blockDim.x * blockDim.y * blockDim.z"
+        lines = [
+            f"const {word} tx = threadIdx.x, ty = threadIdx.y, tz = threadIdx.z;",
+            f"const {word} t = (tz * {sizes[1]} + ty) * {sizes[0]} + tx;",
+            f"const {word} gid = ((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * ({count}) + t;",
+            "const int lane = t & 31;",
+            f"const {word} rid = ((blockIdx.z * blockDim.z + tz) * (gridDim.y * blockDim.y) + blockIdx.y * blockDim.y + ty) "
+            "* (gridDim.x * blockDim.x) + blockIdx.x * blockDim.x + tx;",
+            *(f"__shared__ {TYPES[t]} sh{n}[{self.cells}];" for n, t in zip("IUFLC", "iuflc", strict=True)),
+            f"__shared__ int tile[BY][BX{rng.choice(('', ' + 1'))}];",
+            "int a0 = n & 7, a1 = m + blockIdx.x;",
+            "int la[8]; float lf[4];",
+        ]
+        if "dynamic" in self.features:
+            lines.append("extern __shared__ int dyn[];")
+        found = [Statement(["\n".join(lines)], needed=True)]
+        for ty, names in VARIABLES.items():
+            for name in names.split():
+                start = replace(scope, reads={"i": ["t", "gid", "lane"]}, local=False, functions=[])
+                found.append(Statement([f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, 1), ";"], needed=True))
+        step = rng.choice(("i0", "i0 * z", "z", "in_i[(t + z) & 255]"))
+        found.append(Statement([f"for (int z = 0; z < 8; ++z) {{ la[z] = {step}; lf[z & 3] = z * 0.5f; }}"], needed=True))
+        return found
+
+    @staticmethod
+    def endings() -> list[Statement]:
+        """What the variables hold at the end goes out."""
+        return [
+            Statement(["OUT_I(0) = i0; OUT_I(1) = i1 + s0;"]), Statement(["OUT_I(2) += i2 + la[3];"]),
+            Statement(["OUT_I(3) ^= i3 + (int)u0 * 3 + (int)u1;"]), Statement(["OUT_L(0) = l0 + (long long)v0;"]),
+            Statement(["OUT_L(1) ^= l1 + a0 * a1;"]), Statement(["OUT_F(0) = f0; OUT_F(1) = f1 + lf[2];"]),
+            Statement(["OUT_D(0) = d0; OUT_D(1) = d1;"]), Statement(["OUT_B(0) = c0 + b0; OUT_B(1) = h0 >> 3;"]),
+        ]  # fmt: skip
+
+    # -- faults ---------------------------------------------------------------------------------
+
+    def plant(self, body: list[Statement]) -> None:
+        rng = self.rng
+        who = rng.choice((f"t == {rng.randrange(self.threads)}", f"gid >= {rng.randrange(self.total)}", "1", self.e.by_thread(),
+                          "i0 > 5", "(t & 7) == 3"))  # fmt: skip
+        where = rng.choice(list(bodies(body)))
+        if rng.random() < 0.2:
+            where = body
+            k = rng.randrange(1, self.threads + 1)
+            test = rng.choice((f"t < {k}", "t & 1", "in_i[t & 255] > 3", f"t / 32 == {rng.randrange(3)}"))
+            line = f"if ({test}) __syncthreads();"
+            body.append(Statement(["__syncthreads();"], needed=True))
+            where.insert(rng.randrange(len(where)), Statement([line], planted=True, needed=True))
+            return
+        far = rng.choice(("0", "i1 & 1023", "t", "(i0 & 15) * 64", "1 << 20", "in_i[t & 255] & 4095"))
+        total = self.total
+        line = rng.choice((
+            f"i0 += *(const volatile int*)(in_i + 256 + ({far}));",
+            f"i0 += *(const volatile int*)(in_i - 1 - ({far}));",
+            f"i0 += ((const volatile int*)in_i)[(unsigned)(t - {self.threads})];",
+            f"f0 += ((const volatile float*)in_f)[256 + ({far})];",
+            "l0 += ((const volatile long long*)in_l)[(long long)(i1 | 1) << 33];",
+            f"((volatile int*)out_i)[{total * 4} + ({far})] = i1;",
+            f"((volatile int*)out_i)[-1 - ({far})] = i1;",
+            f"((volatile unsigned char*)out_b)[{total * 8} + ({far})] = i1;",
+            f"atomicAdd(acc + 128 + ({far}), 1u);",
+            f"i1 += (int)atomicMax(acc - 1 - ({far}), 7u);",
+            f"i0 += *(const volatile int*)((const char*)in_i + ((t & 63) * 4 + {rng.randint(1, 3)}));",
+            f"d0 += *(const volatile double*)((const char*)in_d + {rng.randint(1, 7)});",
+            f"*(volatile short*)((char*)out_i + {rng.choice((1, 3))}) = 5;",
+            f"{{ volatile float4* z4 = (volatile float4*)((float*)in_f + {rng.randint(1, 3)}); f0 += z4->x + z4->w; }}",
+            f"((volatile int*)shI)[{1 << 18} + ({far})] = i1; i0 += shI[3];",
+            f"i0 += ((volatile int*)shI)[-{1 << 18} - ({far})];",
+            f"atomicAdd((int*)shI + {1 << 18} + ({far}), 3);",
+            f"i0 += *(volatile int*)((char*)shI + {rng.randint(1, 3)} + (t & 4));",
+            f"i0 += ((volatile int*)la)[{1 << 20} + (i1 & 1023)];",
+            "((volatile int*)la)[in_l[0] & 0 | 1 << 22] = 3;",
+            "i0 += *(volatile int*)(size_t)(in_l[0] & 0);",
+            "*(volatile int*)(size_t)((in_l[1] & 255) * 4) = 4;",
+            "i0 += *(volatile int*)((size_t)in_i ^ (1ull << 60));",
+            "__trap();",
+            "assert(n < -5);",
+        ))  # fmt: skip
+        spot = rng.randrange(len(where) + 1)
+        where.insert(spot, Statement([f"if ({who}) {{ {line} }}"], planted=True, needed=True))

@@ -1,0 +1,57 @@
+"""Kernels that the fuzz target found wrong once, made small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.simt.programs import simulator
+
+
+def run(source: str, grid: int | tuple[int, ...], block: int | tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray]:
+    device = simulator()
+    there = [device.asarray(a) for a in arrays]
+    device.compile(source)(grid, block, there)
+    return [device.asnumpy(a) for a in there]
+
+
+@pytest.mark.parametrize("block", [(2, 16, 1), (7, 1, 1), (3, 3, 3), (5, 1, 9), (31, 2, 1), (1, 7, 2)])
+def test_indices_of_blocks_with_narrow_rows(block: tuple[int, int, int]) -> None:
+    x, y, z = block
+    source = """__global__ void k(int* out) {
+        int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+        out[t] = threadIdx.x * threadIdx.y * 1000000 + threadIdx.z * 10000 + threadIdx.y * 100 + threadIdx.x;
+    }"""
+    (out,) = run(source, 1, block, np.zeros(x * y * z, np.int32))
+    k, j, i = np.indices((z, y, x))
+    np.testing.assert_array_equal(out, (i * j * 1000000 + k * 10000 + j * 100 + i).ravel())
+
+
+def test_a_factor_that_is_known_to_be_constant_in_another_block_of_the_code() -> None:
+    source = """__global__ void k(int* out, const int* in) {
+        int tx = threadIdx.x, ty = threadIdx.y;
+        if (in[tx] > 3) out[tx] = in[(tx * ty + tx) & 31];
+    }"""
+    x = np.arange(32, dtype=np.int32)
+    out, _ = run(source, 1, 32, np.zeros(32, np.int32), x)
+    np.testing.assert_array_equal(out, np.where(x > 3, x, 0))
+
+
+def test_warps_meet_at_a_barrier_though_an_index_wrapped_in_one_of_them() -> None:
+    source = """__global__ void k(const double* in, double* out) {
+        double d = in[(threadIdx.y - 2u) & 127];
+        int any = __syncthreads_or(d > 1e9);
+        out[threadIdx.y * 40 + threadIdx.x] = d + any;
+    }"""
+    x = np.arange(128.0)
+    _, out = run(source, 1, (40, 2), x, np.zeros(80))
+    np.testing.assert_array_equal(out, np.repeat([126.0, 127.0], 40))
+
+
+def test_a_nan_as_an_integer() -> None:
+    source = """__global__ void k(const double* d, const float* f, int* i, unsigned* u, long long* l, int* n) {
+        i[threadIdx.x] = (int)d[0]; u[threadIdx.x] = (unsigned)d[0]; l[threadIdx.x] = (long long)f[0]; n[threadIdx.x] = (int)f[0];
+    }"""
+    kinds = np.int32, np.uint32, np.int64, np.int32
+    _, _, *found = run(source, 1, 1, np.array([np.nan]), np.array([np.nan], np.float32), *(np.zeros(1, k) for k in kinds))
+    assert [int(a[0]) for a in found] == [-(2**31), 2**31, -(2**63), 0]
