@@ -55,3 +55,27 @@ def test_a_nan_as_an_integer() -> None:
     kinds = np.int32, np.uint32, np.int64, np.int32
     _, _, *found = run(source, 1, 1, np.array([np.nan]), np.array([np.nan], np.float32), *(np.zeros(1, k) for k in kinds))
     assert [int(a[0]) for a in found] == [-(2**31), 2**31, -(2**63), 0]
+
+
+def test_lanes_in_several_functions_come_to_the_barrier_after_their_calls() -> None:
+    source = """
+    __device__ __noinline__ int add(int a, int b) { return a + b; }
+    __device__ __noinline__ int sub(int a, int b) { return a - b; }
+    __device__ __noinline__ int mul(int a, int b) { return a * b; }
+    __device__ int (*const table[3])(int, int) = { add, sub, mul };
+    __global__ void k(const int* in, int* out) {
+        __shared__ int s[32];
+        int t = threadIdx.x, v = 0;
+        #pragma unroll 1
+        for (int i = 0; i < in[0]; ++i) v += table[in[t] % 3](t, i);
+        s[31 - t] = v;
+        __syncthreads();
+        v = s[t];
+        __syncthreads();
+        out[t] = table[(in[t] + 1) % 3](v, 2);
+    }"""
+    x = np.random.default_rng(0).integers(2, 9, 32, np.int32)
+    t = np.arange(32)
+    v = sum(np.choose(x % 3, [t + i, t - i, t * i]) for i in range(x[0]))[::-1]
+    _, out = run(source, 1, 32, x, np.zeros(32, np.int32))
+    np.testing.assert_array_equal(out, np.choose((x + 1) % 3, [v + 2, v - 2, v * 2]))

@@ -67,6 +67,15 @@ class TestBarriers:
         )
         np.testing.assert_array_equal(out, expected)
 
+    def test_a_barrier_with_a_number_asks_only_the_threads_that_come_to_it(self) -> None:
+        body = """
+            unsigned n = 0;
+            if (threadIdx.x >= 32)
+                asm volatile("{ .reg .pred p; setp.lt.u32 p, %1, 45; bar.red.popc.u32 %0, 3, 64, p; }"
+                             : "=r"(n) : "r"(threadIdx.x));
+            out[threadIdx.x] = n;"""
+        np.testing.assert_array_equal(run(body, 96), np.where(np.arange(96) < 32, 0, 13))
+
 
 class TestSpinning:
     def test_lanes_go_one_after_the_other_through_a_region_they_wait_for(self) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["Loaded", "compile_text", "host", "load"]
+__all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load"]
+
+IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are to stay what they are
 
 _LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
 
@@ -53,7 +55,7 @@ def compile_text(text: str) -> bytes:
         passes = llvm.create_new_function_pass_manager()
         passes.add_sroa_pass()
         for function in module.functions:
-            if function.name == "warp":
+            if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
                 passes.run(function, builder)
         code: bytes = machine.emit_object(module)
         return code

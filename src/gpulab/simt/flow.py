@@ -29,6 +29,7 @@ class Block:
 
     end: `jump` (targets: next), `branch` (taken, not taken; `condition` decides), `barrier`
     (targets: where the warp goes on; `barrier` is the instruction), `exit` or `trap`.
+    called: part of a body that several calls share, so its number says nothing of what comes after it.
     """
 
     number: int
@@ -38,6 +39,7 @@ class Block:
     condition: Reg | None = None
     barrier: Instruction | None = None
     line: int = 0
+    called: bool = False
 
 
 @dataclass
@@ -94,6 +96,7 @@ class _Builder:
         self.blocks: list[Block] = []
         self.labels: dict[str, int] = {}
         self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label still to come
+        self.called = False  # shared bodies stand behind the kernel's own
 
     def flow(self) -> Flow:
         self.cut()
@@ -105,7 +108,7 @@ class _Builder:
         return Flow(self.blocks, _liveness(self.blocks, set(self.flat.registers)))
 
     def start(self) -> Block:
-        block = Block(len(self.blocks))
+        block = Block(len(self.blocks), called=self.called)
         self.blocks.append(block)
         return block
 
@@ -114,6 +117,7 @@ class _Builder:
         open_block = True
         for item in [*self.flat.body, Instruction(("ret",), (), None, 0)]:
             if isinstance(item, str):
+                self.called |= item.endswith(":enter") and "@" not in item
                 following = self.start()
                 if open_block:
                     block.end, block.targets = "jump", (following.number,)
@@ -188,6 +192,11 @@ class _Builder:
             block.end, block.condition = "branch", hit
             block.targets, block = self.next_targets()
         return block
+
+
+def may_still_come(blocks: list[Block], waiting: int, barrier: int) -> bool:
+    """Whether lanes that wait at block `waiting` have not yet gone past the barrier of block `barrier`."""
+    return waiting < barrier or (blocks[waiting].called and not blocks[barrier].called)
 
 
 def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[list[int]]:

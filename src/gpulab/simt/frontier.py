@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulab.simt.flow import Block, reads, writes
+from gpulab.simt.flow import Block, may_still_come, reads, writes
 
 __all__ = ["candidates", "frontiers", "leaves", "spinning", "ways_out"]
 
@@ -61,8 +61,9 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
             if block.end == "barrier":
                 for target in targets:
                     step(target, 0)
-                for lower in _members(here & ((1 << number) - 1)):
-                    step(lower, here & ~(1 << lower) | 1 << number)
+                for other in _members(here & ~(1 << number)):
+                    if may_still_come(blocks, other, number):
+                        step(other, here & ~(1 << other) | 1 << number)
                 continue
             real = sum(1 << target for target in targets if target not in exits)
             tried = occupied = here | real

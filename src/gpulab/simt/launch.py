@@ -90,9 +90,11 @@ class _Worker:
             "canonical": native.warps * native.canonical_bytes,
             "warps": native.warps * _STATE_BYTES,
             "arrivals": 16 * 8,
+            "votes": 16 * 32,
             "printed": PRINT_BYTES if prints else 0,
         }
         self.memory = {name: aligned(size) for name, size in sizes.items()}
+        self.memory["votes"].fill(0)
         self.memory["local"].fill(POISON)  # nothing of the host's memory is to be read there
         self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
         self.words[:] = 0

@@ -42,8 +42,9 @@ FIELDS = (
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
     "arrivals",  # address of 16 counts: threads that came to a barrier by `bar.arrive`
-    "voted", "voters",  # `bar.red`: threads that said yes, and threads, since the last barrier …
-    "yes", "asked",  # … and at the barrier that all have just come to
+    # Address of (voted, voters, yes, asked) for each of 16 barriers: threads whose predicate of a `bar.red`
+    # held, and threads, since it was last lifted, and the same when it was.
+    "votes",
     "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
 )  # fmt: skip
 

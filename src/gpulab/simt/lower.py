@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import flow, special, suspend
+from gpulab.simt.codegen import IN_MEMORY
 from gpulab.simt.frontier import candidates, ways_out
 from gpulab.simt.layout import PATIENCE, SLICE
 from gpulab.simt.llvm import vector
@@ -20,7 +21,9 @@ from gpulab.simt.values import HANDLERS, Values
 __all__ = ["DONE", "FAULT", "Lowering"]
 
 DONE, FAULT = -1, -2
-TRIALS = 256  # of blocks in one kernel; with more, one `pick` serves all of them
+LONG = 8  # blocks that are tried one after the other; where lanes may wait in more, `pick` can choose
+TRIALS = 256  # of such long rows in one kernel; with more of them it does
+MERGED = 1 << 15  # blocks times registers that may come together at `pick` as values, not in memory
 # What a handler runs into when an instruction is not of the form that the PTX manual gives it.
 MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -56,8 +59,11 @@ class Lowering(Values):
             self.pick()
         b.open("fault")
         b.line(f"ret i32 {FAULT}")
+        # Every value that is alive anywhere would meet itself at `pick`, from every block.
+        in_memory = self.picks and len(self.flow.blocks) * len(self.slots) > MERGED
+        registers = f' "{IN_MEMORY}"' if in_memory else ""
         head = [
-            "define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) #0 {",
+            f"define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) #0{registers} {{",
             "entry:",
             *b.entry,
             "  br label %start",
@@ -172,7 +178,7 @@ class Lowering(Values):
         exits = self.analysis.exits
         order, occupied = candidates(frontier, tuple(sent), exits)
         stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
-        picks = self.picks and len(order) > 2
+        picks = self.picks and len(order) > LONG
         lanes: dict[int, str] = {}
         for number in stays if picks else occupied:
             mask = sent.get(number)
@@ -212,12 +218,13 @@ class Lowering(Values):
     # -- kernels whose lanes may wait in very many places ---------------------------------------
 
     def trials(self) -> int:
-        """How many blocks `dispatch` would try, over the whole kernel."""
-        return sum(
+        """How many blocks `dispatch` would try, over the whole kernel, where it would try many."""
+        tried = [
             len(candidates(self.analysis.frontier[block.number], targets, self.analysis.exits)[0])
             for block in self.flow.blocks
             for targets in ways_out(block, self.analysis.divergent)
-        )
+        ]
+        return sum(count for count in tried if count > LONG)
 
     def place_board(self) -> None:
         """One array of masks in place of a slot for each: `pick` looks at 32 of them at a time."""

@@ -500,7 +500,7 @@ simple.each:
   %f.next = add i32 %f, 1
   br label %simple.free
 simple.done:
-  call void @sim_count_votes(ptr %ctx)
+  call void @sim_count_votes(ptr %ctx, i32 0)
   ret i32 %live
 barriers.start:
   br label %barriers
@@ -602,7 +602,7 @@ each.next:
   %v.next = add i32 %v, 1
   br label %each
 lifted:
-  call void @sim_count_votes(ptr %ctx)
+  call void @sim_count_votes(ptr %ctx, i32 %id)
   br label %after
 after:
   %add = phi i32 [ 0, %judge ], [ %n, %lifted ]
@@ -614,13 +614,20 @@ done:
 }
 
 ; What `bar.red` of the threads that have come is to give them.
-define internal void @sim_count_votes(ptr %ctx) {
-  %voted = call i64 @get(ptr %ctx, i64 ${voted})
-  %voters = call i64 @get(ptr %ctx, i64 ${voters})
-  call void @put(ptr %ctx, i64 ${yes}, i64 %voted)
-  call void @put(ptr %ctx, i64 ${asked}, i64 %voters)
-  call void @put(ptr %ctx, i64 ${voted}, i64 0)
-  call void @put(ptr %ctx, i64 ${voters}, i64 0)
+define internal void @sim_count_votes(ptr %ctx, i32 %id) {
+  %votes.i = call i64 @get(ptr %ctx, i64 ${votes})
+  %votes = inttoptr i64 %votes.i to ptr
+  %off = mul i32 %id, 32
+  %voted.p = getelementptr i8, ptr %votes, i32 %off
+  %voters.p = getelementptr i8, ptr %voted.p, i64 8
+  %yes.p = getelementptr i8, ptr %voted.p, i64 16
+  %asked.p = getelementptr i8, ptr %voted.p, i64 24
+  %voted = load i64, ptr %voted.p
+  %voters = load i64, ptr %voters.p
+  store i64 %voted, ptr %yes.p
+  store i64 %voters, ptr %asked.p
+  store i64 0, ptr %voted.p
+  store i64 0, ptr %voters.p
   ret void
 }
 

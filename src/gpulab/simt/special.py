@@ -49,8 +49,8 @@ def thread_indices(low: Values, first: str) -> None:
         size = f"splat (i32 {sizes[axis]})"
         index = b.value(f"urem {ty} {linear}, {size}")
         linear = b.value(f"udiv {ty} {linear}, {size}")
-        lanes = Value("i32", "lanes", (index,))
-        low.specials[f"%tid.{axis}"] = Value("i32", "uniform", ("0",)) if sizes[axis] == 1 else lanes
+        each = Value("i32", "lanes", (index,))
+        low.specials[f"%tid.{axis}"] = Value("i32", "uniform", ("0",)) if sizes[axis] == 1 else each
     low.specials["%laneid"] = Value("i32", "lanes", (low.lane_vector,))
 
 

@@ -252,7 +252,7 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
         apart, together = b.new_label("apart"), b.new_label("together")
         b.branch(b.value(f"icmp ne i32 {waiting}, 0"), apart, together, likely=False)
         with low.aside(apart):
-            if number < block.number:  # they can still come here: let them run
+            if flow.may_still_come(low.flow.blocks, number, block.number):  # let them run
                 b.line(f"store i32 {mask}, ptr {low.waiting[block.number]}")
                 b.line(f"store i32 0, ptr {low.waiting[number]}")
                 b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
@@ -263,7 +263,7 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
     where, expected = _operands(low, item)
     access = low.access("waits at", "barrier", 0)
     if "red" in item.parts:
-        _contribute(low, item, mask)
+        _contribute(low, item, mask, where)
     for offset, value in ((BARRIER, where), (BLOCKED, "1"), (EXPECTED, expected), (ACCESS, str(access))):
         b.line(f"store i32 {value}, ptr {_state(low, offset)}")
     _stop(low, pause, mask, access)
@@ -276,8 +276,6 @@ def _operands(low: Values, item: Instruction) -> tuple[str, str]:
         operands = operands[1:-1]
     number = operands[0] if operands else Imm(0)
     count = operands[1] if len(operands) > 1 else Imm(0)
-    if "red" in item.parts and (number != Imm(0) or count != Imm(0)):
-        raise UnsupportedInstruction(item.text, item.line, "a reduction at a barrier of its own")
     which = low.b.value(f"and i32 {_uniform(low, item, number)}, 15")
     return which, _uniform(low, item, count)
 
@@ -289,26 +287,37 @@ def _uniform(low: Values, item: Instruction, operand: Operand) -> str:
     return value.ref
 
 
-def _contribute(low: Values, item: Instruction, mask: str) -> None:
-    """`bar.red`: add this warp's threads, and those whose predicate holds, to the block's counts."""
+def _votes(low: Values, where: str) -> str:
+    """The counts of a barrier: (voted, voters, yes, asked)."""
+    b = low.b
+    offset = b.value(f"mul i32 {where}, 32")
+    return b.value(f"getelementptr i8, ptr {low.context('votes', 'ptr')}, i32 {offset}")
+
+
+def _contribute(low: Values, item: Instruction, mask: str, where: str) -> None:
+    """`bar.red`: add this warp's threads, and those whose predicate holds, to the barrier's counts."""
     b = low.b
     flags = low.bits_of(low.lanes(low.operand(item.operands[-1], "i1")))
-    for name, lanes in (("voted", b.value(f"and i32 {flags}, {mask}")), ("voters", mask)):
+    votes = _votes(low, where)
+    for offset, lanes in ((0, b.value(f"and i32 {flags}, {mask}")), (8, mask)):
         count = b.value(f"zext i32 {b.call('llvm.ctpop.i32', 'i32', ('i32', lanes))} to i64")
-        total = b.value(f"add i64 {low.context(name)}, {count}")
-        low.set_context(name, total)
+        place = b.value(f"getelementptr i8, ptr {votes}, i64 {offset}")
+        before = b.value(f"load i64, ptr {place}")
+        b.line(f"store i64 {b.value(f'add i64 {before}, {count}')}, ptr {place}")
 
 
-def _collect(low: Values, item: Instruction) -> None:
-    """The result of a `bar.red`, the same for every thread of the block."""
+def _collect(low: Lowering, item: Instruction) -> None:
+    """The result of a `bar.red`, the same for every thread that came to it."""
     b = low.b
-    yes = low.context("yes")
+    votes = _votes(low, b.value(f"load i32, ptr {_state(low, BARRIER)}"))
+    places = [b.value(f"getelementptr i8, ptr {votes}, i64 {offset}") for offset in (16, 24)]
+    yes, asked = (b.value(f"load i64, ptr {place}") for place in places)
     if "popc" in item.parts:
         value = Value("i32", "uniform", (b.value(f"trunc i64 {yes} to i32"),))
     elif "or" in item.parts:
         value = Value("i1", "uniform", (b.value(f"icmp ne i64 {yes}, 0"),))
     else:
-        value = Value("i1", "uniform", (b.value(f"icmp eq i64 {yes}, {low.context('asked')}"),))
+        value = Value("i1", "uniform", (b.value(f"icmp eq i64 {yes}, {asked}"),))
     low.assign(item.operands[0], value)
     low.cache.clear()
 
