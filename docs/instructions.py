@@ -1,0 +1,51 @@
+"""Writes the table of PTX instructions in simulator.md from what the simulator declares.
+
+`python docs/instructions.py` rewrites the part between the two markers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpulab.simt import native  # noqa: F401  (loads every module that declares instructions)
+from gpulab.simt.forms import FORMS, REFUSED
+from gpulab.simt.inline import BUILTINS
+
+PAGE = Path(__file__).parent / "simulator.md"
+BEGIN, END = "<!-- instructions -->\n", "<!-- end of instructions -->\n"
+# Made where control flow is made, not by a handler of their own.
+CONTROL = {
+    "bra": "`bra{.uni}`",
+    "brx": "`brx.idx{.uni}`",
+    "call": f"`call{{.uni}}`: by name, through a pointer, recursive; {', '.join(f'`{n}`' for n in BUILTINS)}",
+    "exit": "`exit`",
+    "ret": "`ret{.uni}`",
+    "trap": "`trap`: ends the launch",
+}
+
+
+def table() -> str:
+    """One row an operation: its state, and the forms that are executed or the reason why none is."""
+    rows = ["| operation | state | forms, or why not |", "|---|---|---|"]
+    for operation in sorted(FORMS.keys() | REFUSED.keys() | CONTROL.keys()):
+        if operation in REFUSED:
+            rows.append(f"| {operation} | refused | {REFUSED[operation]} |")
+            continue
+        forms = CONTROL.get(operation)
+        if forms is None:
+            texts = dict.fromkeys(form.text.replace("|", "\\|") for form in FORMS[operation])
+            forms = "<br>".join(f"`{text}`" for text in texts)
+        rows.append(f"| {operation} | done | {forms} |")
+    return "\n".join(rows) + "\n"
+
+
+def page() -> str:
+    """The page as it should be."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + "\n" + table() + "\n" + END + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
