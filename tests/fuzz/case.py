@@ -88,6 +88,7 @@ CELLS = {"out_i": 4, "out_f": 4, "out_l": 2, "out_d": 2, "out_b": 8}  # of each 
 TYPES = {"in_i": "i4", "in_f": "f4", "in_l": "i8", "in_d": "f8", "out_i": "i4", "out_f": "f4", "out_l": "i8",
          "out_d": "f8", "out_b": "u1", "acc": "u4", "accl": "u8"}  # fmt: skip
 ACCUMULATORS = 16  # cells of each operation
+LOCK = 112  # in `acc`; what it guards follows it
 SCALARS = ("n", "m", "w", "q")
 
 
@@ -116,6 +117,7 @@ def inputs(seed: int, threads: int) -> dict[str, Array | np.generic]:
                 raw = np.where(chosen > 0.85, rng.choice(SPECIAL_INTS, size).astype(dtype), raw)
         elif name in ("acc", "accl"):
             raw[:] = rng.integers(0, 100, size)
+            raw[LOCK % size] = 0  # it is open
         elif dtype.kind == "f":
             raw = rng.normal(0, 1, size).astype(dtype)
         found[name] = raw

@@ -22,7 +22,8 @@ SHARED_TYPES = {"shI": "i", "shU": "u", "shF": "f", "shL": "l", "shC": "c", "dyn
 class Scope:
     """A place in the program: what may be read, assigned and done there.
 
-    reads, writes: variables by type letter. uniform: every thread of the block is here, or none.
+    reads, writes: variables by type letter. uniform: every thread of the block is here, or none; together:
+    every thread of a warp is.
     shared: shared arrays that may be read (nobody writes them between the barriers around).
     trips: how often a loop here may go round, with those around it counted. breaks, continues: whether the
     loop around may be left, or its round ended, here.
@@ -31,6 +32,7 @@ class Scope:
     reads: dict[str, list[str]]
     writes: dict[str, list[str]]
     uniform: bool = False
+    together: bool = False
     kernel: bool = True
     local: bool = True  # whether the local arrays `la` and `lf` are there
     shared: tuple[str, ...] = ()
@@ -92,7 +94,7 @@ class Expressions:
             if roll < 0.6 and scope.kernel:
                 return self.load("in_i", scope)
             if scope.local and roll < 0.7:
-                return f"la[{self.index(scope)} & 7]"
+                return f"la[{self.index(scope)} & 7]" if self.chance(0.7) else f"lb[{self.index(scope)} & 15]"
             if scope.shared and roll < 0.9:
                 return self.shared_read(scope)
             small = [n for t in "shcb" for n in scope.reads.get(t, [])]

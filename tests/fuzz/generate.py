@@ -17,7 +17,7 @@ from tests.fuzz.tree import Hole, Statement, bodies, lines_of, stands_in_line
 __all__ = ["Program", "generate"]
 
 FEATURES = ("shared", "votes", "shuffles", "loops", "switch", "goto", "atomics", "vectors", "returns", "functions",
-            "dynamic", "match", "redux", "directed")  # fmt: skip
+            "dynamic", "match", "redux", "directed", "waiting")  # fmt: skip
 # Block shapes and how many blocks there may be.
 BLOCKS = {
     (32, 1, 1): 4, (64, 1, 1): 4, (128, 1, 1): 2, (16, 16, 1): 2, (8, 8, 1): 4, (24, 5, 1): 3, (1, 32, 1): 4,
@@ -29,8 +29,16 @@ SIGNATURE = """extern "C" __global__ void k(const int*{r} in_i, const float*{r} 
 const double*{r} in_d, int*{r} out_i, float*{r} out_f, long long*{r} out_l, double*{r} out_d, \
 unsigned char*{r} out_b, unsigned*{r} acc, unsigned long long*{r} accl, int n, int m, unsigned w, float q)"""
 # Where cell k of a thread lies in an array with `c` cells for each of TOTAL threads.
-LAYOUTS = ("gid * {c} + ({k})", "({k}) * TOTAL + gid", "(TOTAL - 1 - gid) * {c} + ({k})", "rid + ({k}) * TOTAL",
+LAYOUTS = ("gid * {c} + ({k})", "gid * {c} + ({k})", "({k}) * TOTAL + gid", "(TOTAL - 1 - gid) * {c} + ({k})", "rid + ({k}) * TOTAL",
            "(gid + 5) % TOTAL * {c} + ({k})", "gid * {c} + ({last} - ({k}))")  # fmt: skip
+# A function with barriers in it; every thread of the block calls it, or none.
+HANDED_ON = """__device__ {inline} int handed_on(int* s, int t, int by, int value) {{
+    s[t] = value;
+    {barrier}
+    int got = s[(t + by) % {threads}] * 3 + s[{threads} - 1 - t];
+    __syncthreads();
+    return got;
+}}"""
 VARIABLES = {"i": "i0 i1 i2 i3", "u": "u0 u1", "l": "l0 l1", "v": "v0", "f": "f0 f1", "d": "d0 d1", "s": "s0",
              "h": "h0", "c": "c0", "b": "b0"}  # fmt: skip
 
@@ -74,10 +82,17 @@ class _Generator:
         self.arch = rng.choice((75, 80, 90))
         if self.arch < 80:
             self.features.discard("redux")
+        self.independent = rng.random() > 0.1
+        if not self.independent:
+            self.features.discard("waiting")
         # A shuffle needs every lane that it reads from; with early returns they may have gone.
         self.features.discard(rng.choice(("returns", "shuffles")))
+        # Whether a thread that leaves comes to a barrier or not depends on when it leaves.
+        self.wrong_barrier = faults and rng.random() < 0.2
+        if self.wrong_barrier:
+            self.features.discard("returns")
         self.e = Expressions(rng, self.threads, self.cells, self.features)
-        self.s = Statements(rng, self.e, rng.choice((6, 12, 20, 30)), self.features, self.threads % 32 == 0)
+        self.s = Statements(rng, self.e, rng.choice((6, 12, 20, 30, 50)), self.features, self.threads % 32 == 0)
 
     def program(self) -> Program:
         rng = self.rng
@@ -90,7 +105,7 @@ class _Generator:
             options.append("--fmad=false")
         launch = Case(
             "", self.grid, self.block, self.arch, tuple(options),
-            4 * self.cells if "dynamic" in self.features else 0, rng.random() > 0.1, 0, self.seed, self.seed,
+            4 * self.cells if "dynamic" in self.features else 0, self.independent, 0, self.seed, self.seed,
         )  # fmt: skip
         return Program(self.head(), body, launch)
 
@@ -121,7 +136,13 @@ class _Generator:
             made, text = self.function_table("g9")
             known.append(made)
             texts.append(text)
-        return known, texts
+        if self.rng.random() < 0.4:
+            made, text = self.struct_function("g8")
+            known.append(made)
+            texts.append(text)
+        barrier = self.rng.choice(("__syncthreads();", "value += __syncthreads_count(value & 1);", "if (by >= 0) __syncthreads();"))
+        handed_on = HANDED_ON.format(inline=self.rng.choice(("", "__noinline__")), barrier=barrier, threads=self.threads)
+        return known, [*texts, Statement([handed_on])]
 
     def inline(self) -> str:
         return self.rng.choice(("__device__", "__device__ __noinline__", "__device__ __noinline__", "__device__ __forceinline__"))
@@ -172,6 +193,19 @@ class _Generator:
             f"sum = sum * 3 + p[(from + j * {step}) & 7];\n    return sum;\n}}",
         ])  # fmt: skip
 
+    def struct_function(self, name: str) -> tuple[Function, Statement]:
+        """A structure goes in by value and comes back by value."""
+        scope, _ = self.function_scope("ifl", "i", [])
+        pure = replace(scope, reads={"i": ["s.a", "s.c", "s.e"], "f": ["s.b"], "l": ["s.d"]}, writes={})
+        return Function(name, "i", "ifl"), Statement([
+            f"struct S{name} {{ int a; float b; short c; long long d; signed char e; }};\n"
+            f"__device__ {self.rng.choice(('', '__noinline__'))} S{name} {name}_of(S{name} s) {{ S{name} r = s; r.a = ",
+            self.s.hole("i", pure), "; r.b = ", self.s.hole("f", pure), "; r.c = ", self.s.hole("i", pure), "; r.d = ",
+            self.s.hole("l", pure), f"; if (s.a & 1) r.e = 7; return r; }}\n"
+            f"__device__ __forceinline__ int {name}(int a, float b, long long d) {{ S{name} s = {{ a, b, (short)d, d, (signed char)a }};\n"
+            f"    S{name} r = {name}_of(s); return r.a + r.c * 5 + (int)r.d + r.e + (r.b > 1.0f); }}",
+        ])  # fmt: skip
+
     def function_table(self, name: str) -> tuple[Function, Statement]:
         scope, _ = self.function_scope("ii", "i", [])
         pure = replace(scope, reads={"i": ["p0", "p1"]}, writes={})
@@ -194,7 +228,7 @@ class _Generator:
         reads = {t: list(names) for t, names in writes.items()}
         reads["i"] += ["a0", "a1", "t", "tx", "ty", "gid", "lane"]
         trips = max(2, min(24, 4000 // self.total))
-        scope = Scope(reads, writes, uniform=True, trips=trips, functions=functions,
+        scope = Scope(reads, writes, uniform=True, together=True, trips=trips, functions=functions,
                       returns="void" if "returns" in self.features else "")  # fmt: skip
         body = []
         while self.s.left > 0:
@@ -221,7 +255,8 @@ class _Generator:
             *(f"__shared__ {TYPES[t]} sh{n}[{self.cells}];" for n, t in zip("IUFLC", "iuflc", strict=True)),
             f"__shared__ int tile[BY][BX{rng.choice(('', ' + 1'))}];",
             "int a0 = n & 7, a1 = m + blockIdx.x;",
-            "int la[8]; float lf[4];",
+            "int la[8]; float lf[4]; unsigned char lb[16];",
+            "volatile unsigned* const acc_lock = acc + 113;",
         ]
         if "dynamic" in self.features:
             lines.append("extern __shared__ int dyn[];")
@@ -231,14 +266,14 @@ class _Generator:
                 start = replace(scope, reads={"i": ["t", "gid", "lane"]}, local=False, functions=[])
                 found.append(Statement([f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, 1), ";"], needed=True))
         step = rng.choice(("i0", "i0 * z", "z", "in_i[(t + z) & 255]"))
-        found.append(Statement([f"for (int z = 0; z < 8; ++z) {{ la[z] = {step}; lf[z & 3] = z * 0.5f; }}"], needed=True))
+        found.append(Statement([f"for (int z = 0; z < 8; ++z) {{ la[z] = {step}; lf[z & 3] = z * 0.5f; lb[z] = z; lb[z + 8] = t + z; }}"], needed=True))
         return found
 
     @staticmethod
     def endings() -> list[Statement]:
         """What the variables hold at the end goes out."""
         return [
-            Statement(["OUT_I(0) = i0; OUT_I(1) = i1 + s0;"]), Statement(["OUT_I(2) += i2 + la[3];"]),
+            Statement(["OUT_I(0) = i0; OUT_I(1) = i1 + s0;"]), Statement(["OUT_I(2) += i2 + la[3] * 5 + lb[9];"]),
             Statement(["OUT_I(3) ^= i3 + (int)u0 * 3 + (int)u1;"]), Statement(["OUT_L(0) = l0 + (long long)v0;"]),
             Statement(["OUT_L(1) ^= l1 + a0 * a1;"]), Statement(["OUT_F(0) = f0; OUT_F(1) = f1 + lf[2];"]),
             Statement(["OUT_D(0) = d0; OUT_D(1) = d1;"]), Statement(["OUT_B(0) = c0 + b0; OUT_B(1) = h0 >> 3;"]),
@@ -251,7 +286,7 @@ class _Generator:
         who = rng.choice((f"t == {rng.randrange(self.threads)}", f"gid >= {rng.randrange(self.total)}", "1", self.e.by_thread(),
                           "i0 > 5", "(t & 7) == 3"))  # fmt: skip
         where = rng.choice(list(bodies(body)))
-        if rng.random() < 0.2:
+        if self.wrong_barrier:
             where = body
             k = rng.randrange(1, self.threads + 1)
             test = rng.choice((f"t < {k}", "t & 1", "in_i[t & 255] > 3", f"t / 32 == {rng.randrange(3)}"))

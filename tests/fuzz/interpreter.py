@@ -406,7 +406,7 @@ class _Decoder:
             bits = value(f)
             e, m = bits >> fraction & full, bits & (1 << fraction) - 1
             put(f, {"finite": e < full, "infinite": e == full and not m, "number": e < full or not m,
-                    "notanumber": e == full and m > 0, "normal": 0 < e < full,
+                    "notanumber": e == full and m > 0, "normal": 0 < e < full or bits << 1 & (1 << exponent + fraction + 1) - 1 == 0,
                     "subnormal": e == 0 and m > 0}[item.parts[1]])  # fmt: skip
 
         return test
@@ -510,7 +510,8 @@ class _Decoder:
             fetch = lambda f: bytes(f.params[name][offset : offset + total])  # noqa: E731
         else:
             where, load = self.place(item.operands[1], space), self.interpreter.memory.load
-            fetch = lambda f: load(f.thread, space, where(f), total)  # noqa: E731
+            volatile = "volatile" in item.parts
+            fetch = lambda f: load(f.thread, space, where(f), total, volatile)  # noqa: E731
 
         def take(f: Frame) -> None:
             data = fetch(f)
@@ -540,7 +541,8 @@ class _Decoder:
 
             return pass_on
         where, store = self.place(item.operands[0], space), self.interpreter.memory.store
-        return lambda f: store(f.thread, space, where(f), data(f))
+        volatile = "volatile" in item.parts
+        return lambda f: store(f.thread, space, where(f), data(f), volatile)
 
     def convert_address(self, item: Instruction) -> Step:
         window = {"shared": SHARED, "local": LOCAL}.get(self.space(item), 0)

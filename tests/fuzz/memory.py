@@ -1,7 +1,8 @@
 """Memory as the interpreter sees it: arrays far apart, one block's shared memory, each thread's local memory.
 
 Every access is checked for bounds and alignment, and for races: two threads that touch the same byte
-with no barrier between them, one of them writing. A race says that the *kernel* has no one result.
+with no barrier between them, one of them writing, unless both are atomic or volatile. A race says that
+the *kernel* has no one result.
 """
 
 from __future__ import annotations
@@ -93,16 +94,16 @@ class Memory:
             raise Fault("out_of_bounds", address)
         return data, address, watched
 
-    def load(self, thread: Thread, space: str, address: int, size: int) -> bytes:
+    def load(self, thread: Thread, space: str, address: int, size: int, volatile: bool = False) -> bytes:
         data, at, watched = self.find(thread, space, address, size)
         if watched is not None:
-            self.watch(watched, thread, at, size, writes=False)
+            self.watch(watched, thread, at, size, writes=False, atomic=volatile)
         return bytes(data[at : at + size])
 
-    def store(self, thread: Thread, space: str, address: int, value: bytes) -> None:
+    def store(self, thread: Thread, space: str, address: int, value: bytes, volatile: bool = False) -> None:
         data, at, watched = self.find(thread, space, address, len(value))
         if watched is not None:
-            self.watch(watched, thread, at, len(value), writes=True)
+            self.watch(watched, thread, at, len(value), writes=True, atomic=volatile)
         data[at : at + len(value)] = value
 
     def update(self, thread: Thread, space: str, address: int, size: int) -> tuple[bytearray, int]:
@@ -135,4 +136,4 @@ class Memory:
                 if old is None or old[2] != thread.phase or old[0] != thread.block:
                     array.read_by[byte] = who
                 elif old[:2] != who[:2]:
-                    array.read_by[byte] = (thread.block, -1, thread.phase, False)
+                    array.read_by[byte] = (thread.block, -1, thread.phase, atomic and old[3])

@@ -39,7 +39,7 @@ class Worker:
         self.lines: queue.Queue[str] = queue.Queue()
 
     def start(self) -> subprocess.Popen[str]:
-        paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+        paths = [str(ROOT), os.environ.get("PYTHONPATH", ""), str(ROOT / "src")]
         environment = {**os.environ, "GPULAB_CACHE": "off", "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
         process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.worker"], stdin=subprocess.PIPE,

@@ -47,6 +47,10 @@ class Statements:
             simple.append((1, self.store_local))
         if scope.kernel:
             simple.append((1.5, self.store_out))
+            if "vectors" in self.features:
+                simple.append((0.7, self.load_vector))
+            if "waiting" in self.features:
+                simple.append((0.2, self.lock))
             if "atomics" in self.features:
                 simple.append((1, self.accumulate))
         if scope.breaks or scope.continues:
@@ -55,12 +59,19 @@ class Statements:
             simple.append((0.4 if scope.kernel else 0.8, self.leave_function))
         if scope.kernel and scope.uniform:
             if "shared" in self.features:
-                simple += [(2, self.exchange), (0.7, self.histogram), (0.5, self.reduction)]
+                simple += [(3, self.exchange), (1, self.histogram), (1, self.reduction)]
+                if "functions" in self.features:
+                    simple.append((0.5, self.exchange_in_function))
+            if "waiting" in self.features and self.e.threads <= 64 and "returns" not in self.features:
+                simple.append((0.5, self.one_by_one))
             if "votes" in self.features:
-                simple.append((1.5, self.vote))
+                simple.append((1, self.block_vote))
+            simple.append((0.7, self.assign_uniform))
+        if scope.kernel and (scope.uniform or scope.together):
+            if "votes" in self.features:
+                simple.append((2, self.vote))
             if "shuffles" in self.features and self.full_warps:
-                simple.append((1.5, self.shuffle))
-            simple.append((0.5, self.assign_uniform))
+                simple.append((3, self.shuffle))
         options = list(simple)
         if self.left > 0 and scope.depth < 4:
             options += [(3, self.branch)]
@@ -93,6 +104,8 @@ class Statements:
     def store_local(self, scope: Scope) -> list[Statement]:
         if self.e.chance(0.3):
             return [Statement(["lf[(", self.hole("i", scope, 1), ") & 3] = ", self.hole("f", scope), ";"])]
+        if self.e.chance(0.3):
+            return [Statement(["lb[(", self.hole("i", scope, 1), ") & 15] = ", self.hole("i", scope), ";"])]
         return [Statement(["la[(", self.hole("i", scope, 1), ") & 7] = ", self.hole("i", scope), ";"])]
 
     def store_out(self, scope: Scope) -> list[Statement]:
@@ -114,6 +127,43 @@ class Statements:
             cell = ["(", self.hole("i", scope, 1), f") & {cells - 1}"]
         sign = "+=" if self.e.chance(0.2) and ty in "il" else "="
         return [Statement([f"{name}(", *cell, f") {sign} ", self.hole(ty, scope), ";"])]
+
+    def load_vector(self, scope: Scope) -> list[Statement]:
+        """A vector of which every part is used, so that it is loaded as one."""
+        kind, array, last, names = self.rng.choice([
+            ("int4", "in_i", 63, "iiii"), ("int2", "in_i", 127, "ii"), ("float4", "in_f", 63, "ffff"),
+            ("float2", "in_f", 127, "ff"), ("double2", "in_d", 63, "dd"), ("longlong2", "in_l", 63, "ll"),
+            ("uchar4", "in_i", 255, "iiii"), ("short2", "in_i", 255, "ii"),
+        ])  # fmt: skip
+        z = self.label("z")
+        takes = []
+        for part, ty in zip("xyzw", names, strict=False):
+            takes.append(f"{self.rng.choice(scope.writes[ty])} {self.rng.choice(('+=', '-=', '*='))} {z}.{part};")
+        return [Statement([f"{{ {kind} {z} = ((const {kind}*){array})[(", self.hole("i", scope, 1),
+                           f") & {last}]; {' '.join(takes)} }}"])]  # fmt: skip
+
+    def lock(self, scope: Scope) -> list[Statement]:
+        """A lock that lanes of one warp hold one after the other."""
+        done = self.label("done")
+        if self.e.chance(0.5):
+            return [Statement([
+                f"{{ int {done} = 0; while (!{done}) {{ if (atomicCAS(acc + 112, 0u, 1u) == 0u) {{ acc_lock[0] += (unsigned)(",
+                self.hole("i", scope), f"); __threadfence(); atomicExch(acc + 112, 0u); {done} = 1; }} }} }}",
+            ])]  # fmt: skip
+        return [Statement([
+            "while (atomicCAS(acc + 112, 0u, 1u) != 0u) ;\nacc_lock[1] ^= (unsigned)(", self.hole("i", scope),
+            "); __threadfence(); atomicExch(acc + 112, 0u);",
+        ])]  # fmt: skip
+
+    def one_by_one(self, scope: Scope) -> list[Statement]:
+        """Thread after thread, each waiting for the one before it."""
+        name = self.label("turn")
+        inner = scope.inside(uniform=False, together=False, trips=1, breaks=False, continues=False, returns="")
+        return [Statement([
+            f"__shared__ volatile int {name}[2]; if (t == 0) {{ {name}[0] = 0; {name}[1] = n; }} __syncthreads();\n"
+            f"while ({name}[0] != t) ;\n{{", self.body(inner, 2), f"}} {name}[1] = {name}[1] * 3 + (", self.hole("i", scope),
+            f"); i0 += {name}[1]; __threadfence_block(); {name}[0] = t + 1; __syncthreads();",
+        ])]  # fmt: skip
 
     def accumulate(self, scope: Scope) -> list[Statement]:
         """Atomics whose end does not depend on the order."""
@@ -150,21 +200,30 @@ class Statements:
 
     def branch(self, scope: Scope) -> list[Statement]:
         uniform = scope.uniform and self.e.chance(0.4)
-        condition = self.uniform_test() if uniform else self.test(scope)
-        inner = scope.inside(uniform=uniform)
-        if not uniform and scope.uniform:  # a loop of the whole block is left by the whole block
-            inner = scope.inside(uniform=False, breaks=False, continues=False)
+        together = uniform or (scope.kernel and (scope.uniform or scope.together) and self.e.chance(0.3))
+        condition = self.uniform_test() if uniform else self.by_warp() if together else self.test(scope)
+        inner = scope.inside(uniform=uniform, together=together)
+        if not uniform and (scope.uniform or scope.together):  # who goes round together leaves together
+            inner = scope.inside(uniform=False, together=together, breaks=False, continues=False)
         parts: list[Part] = ["if (", condition, ") {", self.body(inner)]
-        while self.e.chance(0.25) and not uniform:
+        while self.e.chance(0.25) and not together:
             parts += ["} else if (", self.test(scope), ") {", self.body(inner, 2)]
         if self.e.chance(0.5):
             parts += ["} else {", self.body(inner)]
         return [Statement([*parts, "}"])]
 
+    def by_warp(self) -> Hole:
+        """A condition that all lanes of a warp answer alike."""
+        k = self.rng.randrange(3)
+        options = [f"(t / 32 == {k})", "((t >> 5) & 1)", f"(t < {32 * k})", "(gid >= 64 + (gid & 31))"]
+        if "votes" in self.features:
+            options.append(f"__any_sync({FULL}, t == {self.rng.randrange(self.e.threads)})")
+        return Hole(self.rng.choice(options), ("0", "1"))
+
     def loop(self, scope: Scope) -> list[Statement]:
         uniform = scope.uniform and self.e.chance(0.5)
         most = self.rng.randint(1, min(6, scope.trips))
-        inner = scope.inside(uniform=uniform, trips=scope.trips // (most + 1), breaks=True, continues=True)
+        inner = scope.inside(uniform=uniform, together=uniform, trips=scope.trips // (most + 1), breaks=True, continues=True)
         k = self.label("k")
         inner.reads = {**scope.reads, "i": [*scope.reads.get("i", []), k]}
         body = self.body(inner)
@@ -190,8 +249,9 @@ class Statements:
         return [Statement(heads[form])]
 
     def switch(self, scope: Scope) -> list[Statement]:
-        inner = scope.inside(uniform=False, breaks=False, continues=scope.continues and not scope.uniform)
-        values = list(range(self.rng.randint(2, 8)))
+        inner = scope.inside(uniform=False, together=False, breaks=False,
+                             continues=scope.continues and not scope.uniform and not scope.together)  # fmt: skip
+        values = list(range(self.rng.choice((2, 3, 4, 6, 8, 14))))
         if self.e.chance(0.3):
             values = self.rng.sample([-3, 0, 1, 2, 5, 17, 100, 1 << 20], 3)
         mask = self.rng.choice((3, 7, 7, 15))
@@ -206,7 +266,9 @@ class Statements:
     def jumps(self, scope: Scope) -> list[Statement]:
         """Gotos between places, with fuel: into the middle of loops and out of them."""
         most = min(4, scope.trips)
-        inner = scope.inside(uniform=False, trips=scope.trips // (most + 1), breaks=False, continues=False)
+        inner = scope.inside(
+            uniform=False, together=False, trips=scope.trips // (most + 1), breaks=False, continues=False
+        )
         name, fuel = self.label("L"), self.label("fuel")
         parts: list[Part] = [f"{{ int {fuel} = {most};\n"]
         places = self.rng.randint(2, 4)
@@ -223,7 +285,9 @@ class Statements:
     def machine(self, scope: Scope) -> list[Statement]:
         """A loop around a switch on a state: every edge between its states."""
         most = min(6, scope.trips)
-        inner = scope.inside(uniform=False, trips=scope.trips // (most + 1), breaks=False, continues=True)
+        inner = scope.inside(
+            uniform=False, together=False, trips=scope.trips // (most + 1), breaks=False, continues=True
+        )
         state, fuel = self.label("state"), self.label("steps")
         states = self.rng.randint(2, 4)
         parts: list[Part] = [f"{{ int {state} = (", self.hole("i", scope), f") & 3;\n#pragma unroll 1\n"
@@ -265,6 +329,13 @@ class Statements:
         first, second = self.barrier(), self.barrier()
         return [Statement([f"{name}[{self.own_cell()}] = ", value, f";\n{first} {{", body, f"}} {second}"])]
 
+    def exchange_in_function(self, scope: Scope) -> list[Statement]:
+        """The barriers stand in a function (see `generate.HANDED_ON`)."""
+        if "shI" in scope.shared or "shI" in self.arrays_in_use:
+            return self.assign(scope)
+        name = self.rng.choice(scope.writes["i"])
+        return [Statement([f"{name} = handed_on(shI, t, {self.rng.randrange(self.e.threads)}, ", self.hole("i", scope), ");"])]
+
     def barrier(self) -> str:
         return self.rng.choice(("__syncthreads();", "__syncthreads();", "__syncthreads_count(t & 1);"))
 
@@ -305,16 +376,18 @@ class Statements:
             tail = ["; __syncthreads(); i0 += shI[t]; __syncthreads();"]
         return [Statement(["shI[t] = ", value, *tail])]
 
+    def block_vote(self, scope: Scope) -> list[Statement]:
+        """The block's votes give a uniform value."""
+        op = self.rng.choice(("or", "and", "count"))
+        return [Statement([f"a{self.rng.randrange(2)} = __syncthreads_{op}(", self.test(scope), ");"])]
+
     def vote(self, scope: Scope) -> list[Statement]:
-        """Votes of the block give uniform values, votes of a warp do not."""
+        """A warp's votes do not."""
         name = self.rng.choice(scope.writes["i"])
         test = self.test(scope)
         roll = self.rng.random()
-        if roll < 0.4:
-            return [Statement([f"a{self.rng.randrange(2)} = __syncthreads_{self.rng.choice(('or', 'and', 'count'))}(", test,
-                               ");"])]  # fmt: skip
         if roll < 0.5:
-            return [Statement(["__syncwarp();"])]
+            return [Statement(["__syncwarp();"])] if roll < 0.2 else self.assign(scope)
         if roll < 0.6 and "match" in self.features:
             return [Statement([f"{name} ^= __match_any_sync({FULL}, (", self.hole("i", scope, 1), ") & 7);"])]
         if roll < 0.65 and "redux" in self.features:

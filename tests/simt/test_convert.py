@@ -258,11 +258,29 @@ def test_eight_bit_floats(name: str) -> None:
 
 @pytest.mark.parametrize("mode", ["rna", "rn", "rz"])
 def test_floats_with_ten_digits_of_fraction(mode: str) -> None:
+    """NaN becomes the canonical one, but for ties away, where GPUs treat all bits alike."""
+
     def wanted(bits: int) -> int:
         negative, value = exact.F32.decode(bits)
-        return 0x7FFFFFFF if value == exact.NAN else exact.TF32.encode(negative, value, mode) << 13
+        if mode == "rna":
+            return bits + (1 << 12) & 0xFFFFE000
+        return 0x7FFFE000 if value == exact.NAN else exact.TF32.encode(negative, value, mode) << 13
 
-    check([(f"cvt.{mode}.tf32.f32 %o, %a;", "u4", wanted)], source("f32", 900))
+    def finite(bits: int) -> int:
+        negative, value = exact.F32.decode(bits)
+        return 0x7FFFE000 if value == exact.NAN else exact.TF32.encode(negative, value, mode, True) << 13
+
+    cases = [(f"cvt.{mode}.tf32.f32 %o, %a;", "u4", wanted)]
+    cases.append((f"cvt.{mode}.satfinite.tf32.f32 %o, %a;", "u4", finite))
+    check(cases, source("f32", 900))
+
+
+def test_ties_away_between_floats_is_the_rounding_of_numbers() -> None:
+    (got,) = run([Case("cvt.rna.tf32.f32 %o, %a;", "u4")], {"a": source("f32", 900)})
+    for bits, result in zip(source("f32", 900).view(np.uint32), got, strict=True):
+        negative, value = exact.F32.decode(int(bits))
+        if value != exact.NAN:
+            assert int(result) == exact.TF32.encode(negative, value, "rna") << 13
 
 
 @pytest.mark.parametrize("to", ["u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"])

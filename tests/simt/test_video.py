@@ -55,14 +55,19 @@ def check(cases: list[tuple[str, Callable[[int, int, int], int]]]) -> None:
 def test_scalar_arithmetic(op: str) -> None:
     cases = []
     for d, s, t in product(("u32", "s32"), repeat=3):
-        for sat, second in (("", ""), (".sat", ""), (".sat", ".add"), (".sat", ".min"), (".sat", ".max")):
+        ends = [""]
+        if d == "s32" or op in ("vmin", "vmax"):
+            ends += [".sat", ".sat.add", ".sat.min", ".sat.max"]
+        for end in ends:
 
-            def wanted(a: int, b: int, c: int, d=d, s=s, t=t, sat=sat, second=second) -> int:  # type: ignore[no-untyped-def]
+            def wanted(a: int, b: int, c: int, d=d, s=s, t=t, end=end) -> int:  # type: ignore[no-untyped-def]
                 made = SCALAR[op](number(a, s), number(b, t))
-                made = clamp(made, d) if sat else made
-                return SECOND[second[1:]](made, number(c, d)) if second else made
+                made = clamp(made, d) if end else made
+                second = end.removeprefix(".sat").removeprefix(".")
+                return SECOND[second](made, number(c, d)) if second else made
 
-            cases.append((f"{op}.{d}.{s}.{t}{sat}{second} %o, %a, %b{', %c' if second else ''};", wanted))
+            third = ", %c" if end.count(".") > 1 else ""
+            cases.append((f"{op}.{d}.{s}.{t}{end} %o, %a, %b{third};", wanted))
     check(cases)
 
 

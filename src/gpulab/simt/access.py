@@ -2,8 +2,8 @@
 
 An access has a fast path and one slow path. The fast path knows the allocation that this place of
 the code touched last (its *slot*) and checks the whole row of lanes with one comparison: the offset
-into the allocation, rotated right by log2 of the element size, must not exceed the last valid one.
-The rotation brings the bits of a misaligned address to the top, so the same comparison refuses it.
+into the allocation, rotated right by log2 of the element size, must be below the number of places
+that an element can have there (0 where nothing was touched yet). The rotation brings the bits of a misaligned address to the top, so the same comparison refuses it.
 Everything else, an access of lanes that go to several allocations, a row of which only the active
 lanes are inside, and every fault, goes to `sim_resolve`, which looks at each active lane.
 
@@ -105,6 +105,8 @@ def shifted(low: Values, value: Value, offset: int) -> Value:
 def locate(low: Values, where: Value, space: str, size: int, item: Instruction, action: str) -> Place:
     """Check an access of `size` bytes a lane and say where it goes."""
     access = low.access(action, space, size)
+    if where.kind == "rows" and where.stride % size:  # not every lane is aligned where the first one is
+        where = Value("i64", "lanes", (low.lanes(where),))
     if space == "local":
         return Place(each=_local(low, where, size, access, item.predicate))
     return Locator(low, where, space, size, access, item.predicate).place()
@@ -156,7 +158,7 @@ class Locator:
         if self.space == "shared":
             self.low_bound = "0"
             last = low.shared_bytes - self.span
-            self.limit = str(last >> self.shift) if last >= 0 else None
+            self.limit = str((last >> self.shift) + 1) if last >= 0 else None
             return
         offset = self.access * layout.SLOT_BYTES
         self.slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {offset}")
@@ -195,7 +197,7 @@ class Locator:
         if self.shift:
             suffix = "i64" if ty == "i64" else f"v{WARP}i64"
             offset = b.call(f"llvm.fshr.{suffix}", ty, (ty, offset), (ty, offset), (ty, amount))
-        return b.value(f"icmp ule {ty} {offset}, {limit}")
+        return b.value(f"icmp ult {ty} {offset}, {limit}")
 
     def check_lanes(self) -> tuple[list[str], str]:
         b, low = self.b, self.low
@@ -249,7 +251,8 @@ def _local(low: Values, where: Value, size: int, access: int, predicate: Reg | N
     last = low.local_end - size
     shift = size.bit_length() - 1
     turned = b.call(f"llvm.fshr.v{WARP}i64", ty, (ty, offset), (ty, offset), (ty, f"splat (i64 {shift})"))
-    inside = b.value(f"icmp ule {ty} {turned}, splat (i64 {max(last, 0) >> shift})")
+    places = (last >> shift) + 1 if last >= 0 else 0
+    inside = b.value(f"icmp ult {ty} {turned}, splat (i64 {places})")
     outside = b.value(f"xor i32 {low.bits_of(inside)}, -1")
     bad = b.value(f"and i32 {outside}, {low.mask_bits_of(predicate)}")
     wrong, fine = b.new_label("wrong"), b.new_label("fine")
@@ -260,7 +263,7 @@ def _local(low: Values, where: Value, size: int, access: int, predicate: Reg | N
         at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {low.scratch}, i32 {lane}')}")
         low.fault("out_of_bounds", access, bad, at)
     b.open(fine)
-    addresses = b.value(f"add {ty} {low.local_lanes}, {offset}")
+    addresses = b.value(f"add {ty} {low.local_lanes or 'zeroinitializer'}, {offset}")
     return b.value(f"inttoptr {ty} {addresses} to {vector('ptr')}")
 
 

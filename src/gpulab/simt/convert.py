@@ -206,15 +206,19 @@ def convert_floats(low: Values, item: Instruction) -> None:
 
 @handles("cvt.rna{.satfinite} .tf32 .f32", "cvt.rn|rz{.satfinite}{.relu} .tf32 .f32")
 def convert_to_tf32(low: Values, item: Instruction) -> None:
-    """A float with 10 digits of fraction, in a float's place."""
+    """A float with 10 digits of fraction, in a float's place. Ties away is a plain sum on its bits."""
     b = low.b
     mode = next(p for p in item.parts if p in ("rna", "rn", "rz"))
 
     def make(t: str, result: str, names: list[str]) -> str:
+        if mode == "rna" and "satfinite" not in item.parts:
+            bits = b.value(f"bitcast {t} {names[0]} to {result}")
+            raised = b.value(f"add {result} {bits}, {const(result, 1 << 12)}")
+            return b.value(f"and {result} {raised}, {const(result, -(1 << 13))}")
         made = narrow(b, t, names[0], TF32, mode, "satfinite" in item.parts, "relu" in item.parts)
         made = b.value(f"shl {result} {made}, {const(result, 13)}")
         unordered = b.value(f"fcmp uno {t} {names[0]}, {names[0]}")
-        nan = const(result, 0x7FFFFFFF)
+        nan = const(result, 0x7FFFE000)
         return b.value(f"select {like(t, 'i1')} {unordered}, {result} {nan}, {result} {made}")
 
     value = low.operand(item.operands[1], "float")

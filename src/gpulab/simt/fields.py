@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from gpulab.simt.elementwise import as_constant, const, elementwise, signed, type_of
-from gpulab.simt.llvm import BITS, Value
+from gpulab.simt.llvm import BITS, Value, suffix
 from gpulab.simt.ptx import Instruction
 from gpulab.simt.values import Values, handles
 
 INT4 = ".u32|u64|s32|s64"
+
+
+def _in_range(low: Values, t: str, name: str, width: int) -> str:
+    """A position or length: 0 to 255. Beyond, the manual leaves it open; GPUs cut it or clamp it."""
+    if width == 32:
+        return low.b.value(f"and {t} {name}, {const(t, 255)}")
+    return low.b.call(f"llvm.umin.{suffix(t)}", t, (t, name), (t, const(t, 255)))
 
 
 @handles(f"bfe {INT4}")
@@ -22,8 +29,7 @@ def extract_bits(low: Values, item: Instruction) -> None:
         source, first, count = names
         flag = t.replace(ty, "i1")
         top = const(t, width - 1)
-        first = b.value(f"and {t} {first}, {const(t, 255)}")
-        count = b.value(f"and {t} {count}, {const(t, 255)}")
+        first, count = (_in_range(low, t, n, width) for n in (first, count))
         past = b.value(f"icmp ugt {t} {first}, {top}")
         fitted = b.value(f"select {flag} {past}, {t} {top}, {t} {first}")
         action = "ashr" if is_signed else "lshr"
@@ -51,8 +57,7 @@ def insert_bits(low: Values, item: Instruction) -> None:
     def make(t: str, _: str, names: list[str]) -> str:
         value, base, first, count = names
         flag = t.replace(ty, "i1")
-        first = b.value(f"and {t} {first}, {const(t, 255)}")
-        count = b.value(f"and {t} {count}, {const(t, 255)}")
+        first, count = (_in_range(low, t, n, width) for n in (first, count))
         past = b.value(f"icmp ugt {t} {first}, {const(t, width - 1)}")
         fitted = b.value(f"select {flag} {past}, {t} {const(t, 0)}, {t} {first}")
         whole = b.value(f"icmp ugt {t} {count}, {const(t, width - 1)}")

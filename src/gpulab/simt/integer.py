@@ -192,7 +192,7 @@ def divide(low: Values, item: Instruction) -> None:
     letter = "s" if is_signed else "u"
 
     def make(t: str, _: str, names: list[str]) -> str:
-        """By 0 the quotient is all ones and the remainder the dividend; -2^31 / -1 wraps."""
+        """By 0 quotient and remainder are all ones, as a GPU has it; -2^31 / -1 wraps."""
         a, d = names
         flag = t.replace(ty, "i1")
         zero = b.value(f"icmp eq {t} {d}, {const(t, 0)}")
@@ -209,7 +209,7 @@ def divide(low: Values, item: Instruction) -> None:
         if item.op == "div":
             return b.value(f"select {flag} {zero}, {t} {const(t, -1)}, {t} {quotient}")
         rest = b.value(f"sub {t} {a}, {b.value(f'mul {t} {quotient}, {divisor}')}")
-        return b.value(f"select {flag} {zero}, {t} {a}, {t} {rest}")
+        return b.value(f"select {flag} {zero}, {t} {const(t, -1)}, {t} {rest}")
 
     low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
 

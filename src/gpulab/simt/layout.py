@@ -38,7 +38,7 @@ FIELDS = (
     "wraps",  # set when a row of integers wraps around between active lanes
     "warps",  # address of the warps' states: (where to go on, instructions used)
     "symbols",  # address of the module variables' device addresses
-    "slots",  # address of the access caches: (base, last valid offset, host address)
+    "slots",  # address of the access caches: (base, places for an element, host address)
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
     "arrivals",  # address of 16 counts: threads that came to a barrier by `bar.arrive`

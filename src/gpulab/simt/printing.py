@@ -9,6 +9,7 @@ from collections.abc import Callable
 __all__ = ["format_record"]
 
 _SPEC = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcfFeEgGaAsp%])")
+_HEX_FLOAT = re.compile(r"(-?0x[01])\.(\w+)(p[-+]\d+)")
 _HAS_POINT = re.compile(r"\.")
 
 
@@ -44,7 +45,10 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
             return (shape + "d") % value
         if kind in "ouxX":
             value = take("Q" if wide else "I", 8 if wide else 4)
-            return (shape + kind.replace("u", "d")) % _narrow(int(value), length, False)
+            bits = _narrow(int(value), length, False)
+            if kind == "o" and "#" in flags:  # C's 017 is Python's 0o17
+                return (f"%{flags.replace('#', '')}{width or ''}s") % (f"0{bits:o}" if bits else "0")
+            return (shape + kind.replace("u", "d")) % bits
         if kind == "c":
             return (shape + "s") % chr(int(take("I", 4)) & 0xFF)
         if kind == "s":
@@ -53,10 +57,21 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
             return (shape + "s") % f"{int(take('Q', 8)):#x}"
         number = float(take("d", 8))
         if kind in "aA":
-            return number.hex() if kind == "a" else number.hex().upper()
+            digits = _hexadecimal(number)
+            return (f"%{flags}{width or ''}s") % (digits if kind == "a" else digits.upper())
         return (shape + kind) % number
 
     return _SPEC.sub(one, text)
+
+
+def _hexadecimal(number: float) -> str:
+    """`0x1.8p+1`, with as few digits as the value needs, as C's %a has it."""
+    found = _HEX_FLOAT.fullmatch(number.hex())
+    if found is None:
+        return str(number)  # inf, nan
+    head, fraction, exponent = found.groups()
+    fraction = fraction.rstrip("0")
+    return f"{head}{'.' * bool(fraction)}{fraction}{exponent}"
 
 
 def _narrow(value: int, length: str | None, is_signed: bool) -> int:

@@ -171,7 +171,8 @@ cache:
 fill:
   %last = sub i64 %bytes, %span
   %shift = call i64 @llvm.cttz.i64(i64 %size, i1 true)
-  %limit = lshr i64 %last, %shift
+  %last.place = lshr i64 %last, %shift
+  %limit = add i64 %last.place, 1
   store i64 %base, ptr %slot
   %slot.limit = getelementptr i8, ptr %slot, i64 8
   store i64 %limit, ptr %slot.limit

@@ -1,6 +1,7 @@
 """Video instructions on whole registers (PTX manual, section 9.7.18).
 
-The forms that select a byte or half-word of an operand (`%r1.b2`) are refused, and so is `vmad`.
+What GPUs and the manual agree on is here. Refused are the forms that select a byte or half-word of an
+operand (`%r1.b2`), sums saturated to unsigned numbers, and `vmad`.
 """
 
 from __future__ import annotations
@@ -55,9 +56,11 @@ def _types(item: Instruction) -> list[str]:
     return found if len(found) == 3 else ["u32", *found]
 
 
-@handles(f"vadd|vsub|vabsdiff|vmin|vmax {TYPE}{TYPE}{TYPE} {{.sat}}{{.add|min|max}}")
-@handles(f"vshl|vshr {TYPE}{TYPE}.u32 {{.sat}}.clamp|wrap{{.add|min|max}}")
-@handles(f"vset {TYPE}{TYPE} {TESTS}{{.add|min|max}}")
+@handles(f"vadd|vsub|vabsdiff|vmin|vmax {TYPE}{TYPE}{TYPE}", f"vset {TYPE}{TYPE} {TESTS}{{.add}}")
+@handles(f"vadd|vsub|vabsdiff .s32{TYPE}{TYPE} .sat{{.add|min|max}}")
+@handles(
+    f"vmin|vmax {TYPE}{TYPE}{TYPE} .sat{{.add|min|max}}", f"vshl|vshr .u32{TYPE}.u32 .clamp|wrap{{.add}}"
+)
 def scalar(low: Values, item: Instruction) -> None:
     """One operation in 64 bits, saturated if asked, then one more with a third operand."""
     b = low.b

@@ -1,5 +1,5 @@
 // %%cuda walsh_transform
-// The fast Walsh-Hadamard transform: two stages at a time (radix 4) in global memory, the last 256 points in shared memory.
+// The fast Walsh-Hadamard transform: two stages at a time in global memory, the last 256 points in shared memory.
 extern "C" __global__ void two_stages(float* data, int stride, int n)
 {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;
