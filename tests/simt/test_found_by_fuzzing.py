@@ -79,3 +79,20 @@ def test_lanes_in_several_functions_come_to_the_barrier_after_their_calls() -> N
     v = sum(np.choose(x % 3, [t + i, t - i, t * i]) for i in range(x[0]))[::-1]
     _, out = run(source, 1, 32, x, np.zeros(32, np.int32))
     np.testing.assert_array_equal(out, np.choose((x + 1) % 3, [v + 2, v - 2, v * 2]))
+
+
+def test_one_generic_address_of_local_memory_is_another_place_for_every_thread() -> None:
+    device = simulator()
+    kernel = device.compile("""
+        __device__ __noinline__ int sum(const int* p, int from) {
+            int found = 0;
+            for (int j = 0; j < 3; ++j) found = found * 3 + p[(from + j * 5) & 7];
+            return found; }
+        extern "C" __global__ void k(const int* in, int* out, int from) {
+            int own[8], t = threadIdx.x;
+            for (int j = 0; j < 8; ++j) own[j] = t + j;
+            out[t] = sum(own, from) + (from > 100 ? sum(in + t, from) : 0); }""")
+    out = device.zeros(64, np.int32)
+    kernel(1, 64, (device.zeros(64, np.int32), out, 2))
+    t = np.arange(64)
+    np.testing.assert_array_equal(device.asnumpy(out), ((t + 2) * 3 + t + 7) * 3 + t + 4)

@@ -2,8 +2,9 @@
 
 An access has a fast path and one slow path. The fast path knows the allocation that this place of
 the code touched last (its *slot*) and checks the whole row of lanes with one comparison: the offset
-into the allocation, rotated right by log2 of the element size, must be below the number of places
-that an element can have there (0 where nothing was touched yet). The rotation brings the bits of a misaligned address to the top, so the same comparison refuses it.
+into the allocation, rotated right by log2 of the element size, must be below the number of places that
+an element can have there (0 where nothing was touched yet). The rotation brings the bits of a
+misaligned address to the top, so the same comparison refuses it.
 Everything else, an access of lanes that go to several allocations, a row of which only the active
 lanes are inside, and every fault, goes to `sim_resolve`, which looks at each active lane.
 
@@ -69,7 +70,11 @@ def address(low: Values, memory: Mem, space: str) -> Value:
             base = shifted(low, base, layout.SHARED_WINDOW)
         elif memory.base.name in low.local:
             base = shifted(low, base, layout.LOCAL_WINDOW)
-    return shifted(low, base, memory.offset)
+    found = shifted(low, base, memory.offset)
+    if space == "generic" and low.local_bytes and found.kind == "uniform":
+        # One generic address of local memory is another place for every thread.
+        return Value("i64", "lanes", (low.lanes(found),))
+    return found
 
 
 def _is_short(low: Values, memory: Mem) -> bool:

@@ -105,6 +105,7 @@ class _Solver:
         self.flat, self.flow, self.block_dim, self.width, self.plain = flat, blocks, block_dim, width, plain
         self.lead = lead_axis(block_dim)
         self.spins = spinning(blocks.blocks)
+        self.has_local = any(variable.space == "local" for variable in flat.variables.values())
         self.shapes: dict[str, Shape] = {}
         self.forced: set[str] = set(flat.registers) if plain else set()
 
@@ -216,12 +217,10 @@ class _Solver:
             return None
         given = [k for k in known if k is not None]
         if op == "ld":
-            # A load whose address all lanes share is one load.
-            memory = operands[0]
-            space = "param" if "param" in parts else "local" if "local" in parts else ""
-            if space == "local":
-                return LANES
-            return UNIFORM if self.shape(memory).kind == "uniform" else LANES
+            # A load whose address all lanes share is one load, but local memory is each thread's own.
+            stems = {part.split("::")[0] for part in parts}
+            own = "local" in stems or (self.has_local and not stems & {"global", "shared", "const", "param"})
+            return UNIFORM if self.shape(operands[0]).kind == "uniform" and not own else LANES
         if op in ("atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix"):
             return LANES
         if op in ("bar", "barrier"):  # bar.red: one answer for the block
