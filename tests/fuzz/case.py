@@ -185,7 +185,8 @@ def _interpret(
     interpreter = Interpreter(parse(program.ptx), KERNEL, memory, case.dynamic)
     seen = interpreter.run(case.grid, case.block, given)
     after = {
-        name: np.frombuffer(bytes(memory.arrays[place >> 40].data), TYPES[name]) for name, place in places.items()
+        name: np.frombuffer(bytes(memory.arrays[place >> 40].data), TYPES[name])
+        for name, place in places.items()
     }
     return after, seen
 
@@ -215,7 +216,9 @@ def _compare(
     if finding is None and not seen:
         return _compare_values(expected, got)
     if finding is None:
-        return Result("fault", f"the simulator sees no fault; the interpreter {seen[:3]}", f"none, {seen[0].kind}")
+        return Result(
+            "fault", f"the simulator sees no fault; the interpreter {seen[:3]}", f"none, {seen[0].kind}"
+        )
     if isinstance(finding, str) or not seen:
         other = seen[0].kind if seen else "none"
         sign = f"{getattr(finding, 'kind', finding)}, {other}"
@@ -230,10 +233,14 @@ def _compare(
         fits = Seen(*where, finding.block, finding.thread) in seen
     if not fits:
         sign = f"{finding.kind}, {seen[0].kind}, {finding.line == seen[0].line}"
-        return Result("fault", f"the simulator: {finding} ({finding.kind}); the interpreter: {seen[:3]}", sign)
+        return Result(
+            "fault", f"the simulator: {finding} ({finding.kind}); the interpreter: {seen[:3]}", sign
+        )
     # A barrier that stands wrong is told at itself or at the one where the others are.
     if case.planted and finding.line != case.planted and kind != "divergent_barrier":
-        return Result("fault", f"both see {finding.kind} in line {finding.line}; it stands in line {case.planted}")
+        return Result(
+            "fault", f"both see {finding.kind} in line {finding.line}; it stands in line {case.planted}"
+        )
     return Result("same fault", kind)
 
 

@@ -12,7 +12,17 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["binary", "bits_of_float", "float_of_bits", "from_int", "fused", "narrowed", "root", "to_int", "whole"]
+__all__ = [
+    "binary",
+    "bits_of_float",
+    "float_of_bits",
+    "from_int",
+    "fused",
+    "narrowed",
+    "root",
+    "to_int",
+    "whole",
+]
 
 PRECISION = {"f32": 24, "f64": 53}
 LEAST = {"f32": -149, "f64": -1074}  # exponent of the smallest subnormal
@@ -74,7 +84,7 @@ _NEAREST: dict[str, Callable[[float, float], float]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "div": lambda a, b: _quotient(a, b),
+    "div": lambda a, b: _quotient(a, b),  # noqa: PLW0108  (it is defined below)
 }
 
 

@@ -101,7 +101,9 @@ class Expressions:
             return rng.choice([*small, *names, "n", "m"] if scope.kernel else [*names, "3"])
         if ty == "u":
             if roll < 0.5 or not scope.kernel:
-                return f"{rng.choice(INTS[:5])}u" if self.chance(0.5) else f"(unsigned)({self.leaf('i', scope)})"
+                return (
+                    f"{rng.choice(INTS[:5])}u" if self.chance(0.5) else f"(unsigned)({self.leaf('i', scope)})"
+                )
             return self.pick("w", "blockIdx.x", "gridDim.x", "blockDim.x", *names)
         if ty == "l":
             if roll < 0.4 or not scope.kernel:
@@ -231,9 +233,13 @@ class Expressions:
         """An int that is the same in every thread of a block."""
         if depth <= 0:
             u = self.pick("a0", "a1", "blockIdx.x")
-            return self.pick("a0", "a1", "n", "m", "(int)blockIdx.x", str(self.rng.randrange(9)), f"in_i[{u} & 255]")
+            return self.pick(
+                "a0", "a1", "n", "m", "(int)blockIdx.x", str(self.rng.randrange(9)), f"in_i[{u} & 255]"
+            )
         a, b = self.uniform(depth - 1), self.uniform(depth - 1)
-        return self.pick(f"({a} {self.pick('+', '-', '*', '^', '&')} {b})", f"(({a}) % 7)", f"({a} > {b} ? {a} : 3)")
+        return self.pick(
+            f"({a} {self.pick('+', '-', '*', '^', '&')} {b})", f"(({a}) % 7)", f"({a} > {b} ? {a} : 3)"
+        )
 
     def uniform_condition(self) -> str:
         return self.pick(
@@ -281,7 +287,11 @@ class Expressions:
                 )  # fmt: skip
             if array == "in_f":
                 return f"((const float{self.pick('2', '4')}*)in_f)[{index} & 63].{self.pick('x', 'y')}"
-        return f"{array}[{index} & {last}]" if self.chance(0.7) else f"{array}[(unsigned)({index}) % {last + 1}u]"
+        return (
+            f"{array}[{index} & {last}]"
+            if self.chance(0.7)
+            else f"{array}[(unsigned)({index}) % {last + 1}u]"
+        )
 
     def shared_read(self, scope: Scope) -> str:
         name = self.rng.choice(scope.shared)

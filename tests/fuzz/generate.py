@@ -92,7 +92,9 @@ class _Generator:
         if self.wrong_barrier:
             self.features.discard("returns")
         self.e = Expressions(rng, self.threads, self.cells, self.features)
-        self.s = Statements(rng, self.e, rng.choice((6, 12, 20, 30, 50)), self.features, self.threads % 32 == 0)
+        self.s = Statements(
+            rng, self.e, rng.choice((6, 12, 20, 30, 50)), self.features, self.threads % 32 == 0
+        )
 
     def program(self) -> Program:
         rng = self.rng
@@ -140,12 +142,18 @@ class _Generator:
             made, text = self.struct_function("g8")
             known.append(made)
             texts.append(text)
-        barrier = self.rng.choice(("__syncthreads();", "value += __syncthreads_count(value & 1);", "if (by >= 0) __syncthreads();"))
-        handed_on = HANDED_ON.format(inline=self.rng.choice(("", "__noinline__")), barrier=barrier, threads=self.threads)
+        barrier = self.rng.choice(
+            ("__syncthreads();", "value += __syncthreads_count(value & 1);", "if (by >= 0) __syncthreads();")
+        )
+        handed_on = HANDED_ON.format(
+            inline=self.rng.choice(("", "__noinline__")), barrier=barrier, threads=self.threads
+        )
         return known, [*texts, Statement([handed_on])]
 
     def inline(self) -> str:
-        return self.rng.choice(("__device__", "__device__ __noinline__", "__device__ __noinline__", "__device__ __forceinline__"))
+        return self.rng.choice(
+            ("__device__", "__device__ __noinline__", "__device__ __noinline__", "__device__ __forceinline__")
+        )
 
     def function_scope(self, takes: str, gives: str, functions: list[Function]) -> tuple[Scope, str]:
         """A scope with the parameters and some variables, and their declarations."""
@@ -154,7 +162,9 @@ class _Generator:
             names[ty].append(f"p{number}")
         for ty, name in (("i", "x0"), ("i", "x1"), ("u", "y0"), ("f", "z0")):
             names[ty].append(name)
-        scope = Scope(names, names, kernel=False, local=False, trips=4, depth=2, returns=gives, functions=functions)
+        scope = Scope(
+            names, names, kernel=False, local=False, trips=4, depth=2, returns=gives, functions=functions
+        )
         return scope, "int x0 = 1, x1 = 2; unsigned y0 = 3; float z0 = 1.5f;\n"
 
     def parameters(self, takes: str) -> str:
@@ -212,7 +222,11 @@ class _Generator:
         bodies = [self.s.hole("i", pure) for _ in range(3)]
         parts: list[str | Hole | list[Statement]] = []
         for number, hole in enumerate(bodies):
-            parts += [f"__device__ __noinline__ int {name}_{number}(int p0, int p1) {{ return ", hole, "; }\n"]
+            parts += [
+                f"__device__ __noinline__ int {name}_{number}(int p0, int p1) {{ return ",
+                hole,
+                "; }\n",
+            ]
         chosen = ", ".join(f"{name}_{n}" for n in range(3))
         parts.append(
             f"__device__ int (*const {name}_table[3])(int, int) = {{ {chosen} }};\n"
@@ -236,7 +250,9 @@ class _Generator:
         if self.faults:
             self.plant(body)
         signature = SIGNATURE.format(r=" __restrict__" if rng.random() < 0.3 else "")
-        return Statement([f"{signature}\n{{\n", self.declarations(scope), body, self.endings(), "}"], needed=True)
+        return Statement(
+            [f"{signature}\n{{\n", self.declarations(scope), body, self.endings(), "}"], needed=True
+        )
 
     def declarations(self, scope: Scope) -> list[Statement]:
         rng = self.rng
@@ -264,9 +280,18 @@ class _Generator:
         for ty, names in VARIABLES.items():
             for name in names.split():
                 start = replace(scope, reads={"i": ["t", "gid", "lane"]}, local=False, functions=[])
-                found.append(Statement([f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, 1), ";"], needed=True))
+                found.append(
+                    Statement([f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, 1), ";"], needed=True)
+                )
         step = rng.choice(("i0", "i0 * z", "z", "in_i[(t + z) & 255]"))
-        found.append(Statement([f"for (int z = 0; z < 8; ++z) {{ la[z] = {step}; lf[z & 3] = z * 0.5f; lb[z] = z; lb[z + 8] = t + z; }}"], needed=True))
+        found.append(
+            Statement(
+                [
+                    f"for (int z = 0; z < 8; ++z) {{ la[z] = {step}; lf[z & 3] = z * 0.5f; lb[z] = z; lb[z + 8] = t + z; }}"
+                ],
+                needed=True,
+            )
+        )
         return found
 
     @staticmethod

@@ -131,8 +131,12 @@ class Interpreter:
             self.codes[name] = _Decoder(self, function).code()
         return self.codes[name]
 
-    def enter(self, code: Code, thread: Thread, special: dict[str, int], params: dict[str, bytearray]) -> Frame:
-        frame = Frame(code, thread, special, dict.fromkeys(code.function.registers, 0), params, len(thread.local))
+    def enter(
+        self, code: Code, thread: Thread, special: dict[str, int], params: dict[str, bytearray]
+    ) -> Frame:
+        frame = Frame(
+            code, thread, special, dict.fromkeys(code.function.registers, 0), params, len(thread.local)
+        )
         for variable in code.function.variables:
             if variable.space == "local":
                 frame.places[variable.name] = thread.room(variable.size, variable.align)
@@ -254,7 +258,12 @@ def _unravel(number: int, dims: Index3) -> Index3:
 
 def _special(grid: Index3, block: Index3, index: Index3, number: int) -> dict[str, int]:
     found = {"%laneid": number % 32, "%warpid": number // 32}
-    for stem, sizes in (("tid", _unravel(number, block)), ("ntid", block), ("ctaid", index), ("nctaid", grid)):
+    for stem, sizes in (
+        ("tid", _unravel(number, block)),
+        ("ntid", block),
+        ("ctaid", index),
+        ("nctaid", grid),
+    ):
         found.update({f"%{stem}.{axis}": size for axis, size in zip("xyz", sizes, strict=True)})
     lane = 1 << number % 32
     full = (1 << 32) - 1
@@ -306,8 +315,7 @@ class _Decoder:
             constant = decode((int(operand.value) if bits is None else bits) & mask, ty)
             return lambda f: constant
         if isinstance(operand, Sym):
-            place = self.address(operand.name)
-            return place
+            return self.address(operand.name)
         if not isinstance(operand, Reg):
             raise NotInterpreted(f"operand {operand}")
         name = operand.name
@@ -524,7 +532,9 @@ class _Decoder:
         space, ty = self.space(item), item.parts[-1]
         size = bits_of(ty) // 8
         source = item.operands[1]
-        reads = [self.read(p, f"b{8 * size}") for p in (source.parts if isinstance(source, Vec) else (source,))]
+        reads = [
+            self.read(p, f"b{8 * size}") for p in (source.parts if isinstance(source, Vec) else (source,))
+        ]
 
         def data(f: Frame) -> bytes:
             return b"".join(read(f).to_bytes(size, "little") for read in reads)

@@ -71,7 +71,9 @@ class Memory:
     def new_block(self, shared_bytes: int) -> None:
         self.shared = Array(bytearray([POISON]) * shared_bytes)
 
-    def find(self, thread: Thread, space: str, address: int, size: int) -> tuple[bytearray, int, Array | None]:
+    def find(
+        self, thread: Thread, space: str, address: int, size: int
+    ) -> tuple[bytearray, int, Array | None]:
         """The bytes that an access goes to, where in them, and what to watch for races."""
         if address % size:
             raise Fault("misaligned", address)
@@ -114,7 +116,9 @@ class Memory:
         return data, at
 
     @staticmethod
-    def watch(array: Array, thread: Thread, at: int, size: int, *, writes: bool, atomic: bool = False) -> None:
+    def watch(
+        array: Array, thread: Thread, at: int, size: int, *, writes: bool, atomic: bool = False
+    ) -> None:
         """Note the access; raise `Race` where another thread's stands against it."""
         if array.constant:
             if writes:

@@ -1,7 +1,7 @@
 """Runs many cases in worker processes, keeps what fails, and makes it smaller.
 
-    python -m tests.fuzz --count 1000 --seed 0 --minutes 10 [--faults] [--reduce] [--jobs 1]
-    python -m tests.fuzz --seed 1234 --count 1 --show        the text of one program
+python -m tests.fuzz --count 1000 --seed 0 --minutes 10 [--faults] [--reduce] [--jobs 1]
+python -m tests.fuzz --seed 1234 --count 1 --show        the text of one program
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ class Worker:
 
     def start(self) -> subprocess.Popen[str]:
         paths = [str(ROOT), os.environ.get("PYTHONPATH", ""), str(ROOT / "src")]
-        environment = {**os.environ, "GPULAB_CACHE": "off", "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+        environment = {
+            **os.environ,
+            "GPULAB_CACHE": "off",
+            "PYTHONPATH": os.pathsep.join(p for p in paths if p),
+        }
         process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.worker"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=ROOT,
@@ -99,7 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--faults", action="store_true", help="plant one fault in every program")
     parser.add_argument("--reduce", action="store_true", help="make what fails smaller (takes minutes each)")
     parser.add_argument("--show", action="store_true", help="print the programs instead of running them")
-    parser.add_argument("--keep", type=Path, default=ROOT / "fuzz-failures", help="where failures are written")
+    parser.add_argument(
+        "--keep", type=Path, default=ROOT / "fuzz-failures", help="where failures are written"
+    )
     asked = parser.parse_args(arguments)
     seeds = range(asked.seed, asked.seed + asked.count)
     if asked.show:
@@ -156,7 +162,9 @@ class _Run:
         case = generate(seed, self.asked.faults).case()
         self.keep(f"{seed}", case, found)
         if self.asked.reduce:
-            program = reduced(generate(seed, self.asked.faults), found, lambda c: worker.run({"case": c.as_dict()}))
+            program = reduced(
+                generate(seed, self.asked.faults), found, lambda c: worker.run({"case": c.as_dict()})
+            )
             small = worker.run({"case": program.case().as_dict()})
             self.keep(f"{seed}-small", program.case(), small)
             print(as_text(program.case()), flush=True)
@@ -164,7 +172,9 @@ class _Run:
     def keep(self, name: str, case: Case, found: dict[str, Any]) -> None:
         self.asked.keep.mkdir(parents=True, exist_ok=True)
         place = self.asked.keep / f"{name}{'-faults' * self.asked.faults}.cu"
-        place.write_text(f"{as_text(case)}// {found['kind']}: {found['detail'].strip()}\n".replace("\n// ", "\n// "))
+        place.write_text(
+            f"{as_text(case)}// {found['kind']}: {found['detail'].strip()}\n".replace("\n// ", "\n// ")
+        )
         place.with_suffix(".json").write_text(json.dumps(case.as_dict(), indent=1))
         print(f"    kept as {place}", flush=True)
 

@@ -19,14 +19,25 @@ class Statements:
     features: what this program may hold (see `generate.FEATURES`). full_warps: no warp has missing lanes.
     """
 
-    def __init__(self, rng: Random, expressions: Expressions, left: int, features: set[str], full_warps: bool) -> None:
-        self.rng, self.e, self.left, self.features, self.full_warps = rng, expressions, left, features, full_warps
+    def __init__(
+        self, rng: Random, expressions: Expressions, left: int, features: set[str], full_warps: bool
+    ) -> None:
+        self.rng, self.e, self.left, self.features, self.full_warps = (
+            rng,
+            expressions,
+            left,
+            features,
+            full_warps,
+        )
         self.labels = 0
         self.arrays_in_use: set[str] = set()
 
     def hole(self, ty: str, scope: Scope, depth: int = 2) -> Hole:
         real = ty in "fd"
-        return Hole(self.e.of(ty, scope, depth), ("0.0f", "1.0f") if real else ("0", "1", "t") if scope.kernel else ("0", "1"))
+        return Hole(
+            self.e.of(ty, scope, depth),
+            ("0.0f", "1.0f") if real else ("0", "1", "t") if scope.kernel else ("0", "1"),
+        )
 
     def test(self, scope: Scope) -> Hole:
         return Hole(self.e.condition(scope), ("0", "1"))
@@ -121,7 +132,11 @@ class Statements:
             for n in range(2 if two else 4):
                 parts += [", "] * (n > 0) + [self.hole(ty, scope, 1)]
             size, at = (2, f"gid * 2 + {self.rng.randrange(2)}") if two else (4, "gid")
-            return [Statement([f"{name}_VECTOR((({kind}{size}*){array})[{at}] = make_{kind}{size}(", *parts, "));"])]
+            return [
+                Statement(
+                    [f"{name}_VECTOR((({kind}{size}*){array})[{at}] = make_{kind}{size}(", *parts, "));"]
+                )
+            ]
         cell: list[Part] = [str(self.rng.randrange(cells))]
         if self.e.chance(0.3):
             cell = ["(", self.hole("i", scope, 1), f") & {cells - 1}"]
@@ -138,7 +153,9 @@ class Statements:
         z = self.label("z")
         takes = []
         for part, ty in zip("xyzw", names, strict=False):
-            takes.append(f"{self.rng.choice(scope.writes[ty])} {self.rng.choice(('+=', '-=', '*='))} {z}.{part};")
+            takes.append(
+                f"{self.rng.choice(scope.writes[ty])} {self.rng.choice(('+=', '-=', '*='))} {z}.{part};"
+            )
         return [Statement([f"{{ {kind} {z} = ((const {kind}*){array})[(", self.hole("i", scope, 1),
                            f") & {last}]; {' '.join(takes)} }}"])]  # fmt: skip
 
@@ -158,7 +175,9 @@ class Statements:
     def one_by_one(self, scope: Scope) -> list[Statement]:
         """Thread after thread, each waiting for the one before it."""
         name = self.label("turn")
-        inner = scope.inside(uniform=False, together=False, trips=1, breaks=False, continues=False, returns="")
+        inner = scope.inside(
+            uniform=False, together=False, trips=1, breaks=False, continues=False, returns=""
+        )
         return [Statement([
             f"__shared__ volatile int {name}[2]; if (t == 0) {{ {name}[0] = 0; {name}[1] = n; }} __syncthreads();\n"
             f"while ({name}[0] != t) ;\n{{", self.body(inner, 2), f"}} {name}[1] = {name}[1] * 3 + (", self.hole("i", scope),
@@ -171,13 +190,37 @@ class Statements:
         if self.e.chance(0.25):
             op = self.rng.choice(("Add", "Max", "Min", "Xor"))
             row = ("Add", "Max", "Min", "Xor").index(op) * 16
-            kind = "unsigned long long" if op in ("Add", "Xor") else self.rng.choice(("long long", "unsigned long long"))
+            kind = (
+                "unsigned long long"
+                if op in ("Add", "Xor")
+                else self.rng.choice(("long long", "unsigned long long"))
+            )
             if op in ("Max", "Min"):
                 kind = "unsigned long long" if op == "Max" else "long long"
-            return [Statement([f"atomic{op}(&(({kind}*)accl + {row})", *cell, f"({kind})(", self.hole("l", scope), "));"])]
+            return [
+                Statement(
+                    [
+                        f"atomic{op}(&(({kind}*)accl + {row})",
+                        *cell,
+                        f"({kind})(",
+                        self.hole("l", scope),
+                        "));",
+                    ]
+                )
+            ]
         op, row = self.rng.choice([("Add", 0), ("Max", 1), ("Min", 2), ("Or", 3), ("And", 4), ("Xor", 5)])
         kind = "int" if op == "Min" or (op == "Add" and self.e.chance(0.5)) else "unsigned"
-        return [Statement([f"atomic{op}(&(({kind}*)acc + {row * 16})", *cell, f"({kind})(", self.hole("i", scope), "));"])]
+        return [
+            Statement(
+                [
+                    f"atomic{op}(&(({kind}*)acc + {row * 16})",
+                    *cell,
+                    f"({kind})(",
+                    self.hole("i", scope),
+                    "));",
+                ]
+            )
+        ]
 
     def compare_and_swap(self, scope: Scope) -> list[Statement]:
         name = self.label("old")
@@ -223,7 +266,9 @@ class Statements:
     def loop(self, scope: Scope) -> list[Statement]:
         uniform = scope.uniform and self.e.chance(0.5)
         most = self.rng.randint(1, min(6, scope.trips))
-        inner = scope.inside(uniform=uniform, together=uniform, trips=scope.trips // (most + 1), breaks=True, continues=True)
+        inner = scope.inside(
+            uniform=uniform, together=uniform, trips=scope.trips // (most + 1), breaks=True, continues=True
+        )
         k = self.label("k")
         inner.reads = {**scope.reads, "i": [*scope.reads.get("i", []), k]}
         body = self.body(inner)
@@ -258,7 +303,11 @@ class Statements:
         selector: list[Part] = ["(int)(", self.hole("i", scope), f") & {mask}"]
         parts: list[Part] = ["switch (", *selector, ") {\n"]
         for value in values:
-            parts += [f"case {value}: {{", self.body(inner, 2), "}" + (" break;\n" if self.e.chance(0.7) else "\n")]
+            parts += [
+                f"case {value}: {{",
+                self.body(inner, 2),
+                "}" + (" break;\n" if self.e.chance(0.7) else "\n"),
+            ]
         if self.e.chance(0.6):
             parts += ["default: {", self.body(inner, 2), "}\n"]
         return [Statement([*parts, "}"])]
@@ -293,9 +342,17 @@ class Statements:
         parts: list[Part] = [f"{{ int {state} = (", self.hole("i", scope), f") & 3;\n#pragma unroll 1\n"
                              f"for (int {fuel} = 0; {fuel} < {most}; ++{fuel}) switch ({state}) {{\n"]  # fmt: skip
         for value in range(states):
-            parts += [f"case {value}: {{", self.body(inner, 2), f"}} {state} = (", self.hole("i", scope, 1), ") & 7;"]
+            parts += [
+                f"case {value}: {{",
+                self.body(inner, 2),
+                f"}} {state} = (",
+                self.hole("i", scope, 1),
+                ") & 7;",
+            ]
             parts.append(" break;\n" if self.e.chance(0.8) else "\n")
-        parts.append(f"default: {state} = {self.rng.randrange(states)}; {fuel} += {self.rng.randrange(3)};\n}} }}")
+        parts.append(
+            f"default: {state} = {self.rng.randrange(states)}; {fuel} += {self.rng.randrange(3)};\n}} }}"
+        )
         return [Statement(parts)]
 
     # -- the whole block ------------------------------------------------------------------------
@@ -334,7 +391,15 @@ class Statements:
         if "shI" in scope.shared or "shI" in self.arrays_in_use:
             return self.assign(scope)
         name = self.rng.choice(scope.writes["i"])
-        return [Statement([f"{name} = handed_on(shI, t, {self.rng.randrange(self.e.threads)}, ", self.hole("i", scope), ");"])]
+        return [
+            Statement(
+                [
+                    f"{name} = handed_on(shI, t, {self.rng.randrange(self.e.threads)}, ",
+                    self.hole("i", scope),
+                    ");",
+                ]
+            )
+        ]
 
     def barrier(self) -> str:
         return self.rng.choice(("__syncthreads();", "__syncthreads();", "__syncthreads_count(t & 1);"))
@@ -345,7 +410,11 @@ class Statements:
         inner = scope.inside(shared=(*scope.shared, "tile"), breaks=False, continues=False)
         body = self.body(inner, 3)
         self.arrays_in_use.discard("tile")
-        return [Statement(["if (tz == 0) tile[ty][tx] = ", value, ";\n__syncthreads(); {", body, "} __syncthreads();"])]
+        return [
+            Statement(
+                ["if (tz == 0) tile[ty][tx] = ", value, ";\n__syncthreads(); {", body, "} __syncthreads();"]
+            )
+        ]
 
     def histogram(self, scope: Scope) -> list[Statement]:
         if "shU" in scope.shared or "shU" in self.arrays_in_use:
@@ -356,7 +425,9 @@ class Statements:
         parts += [self.hole("i", scope), f") & {bins - 1}], (unsigned)(", self.hole("i", scope), "));\n"]
         parts += [f"__syncthreads(); u0 += shU[t & {bins - 1}]; __syncthreads();"]
         if self.e.threads < bins:  # cells that no thread clears
-            parts[0] = f"for (int z = t; z < {bins}; z += {self.e.threads}) shU[z] = 0; __syncthreads();\nif ("
+            parts[0] = (
+                f"for (int z = t; z < {bins}; z += {self.e.threads}) shU[z] = 0; __syncthreads();\nif ("
+            )
         return [Statement(parts)]
 
     def reduction(self, scope: Scope) -> list[Statement]:
@@ -392,7 +463,11 @@ class Statements:
             return [Statement([f"{name} ^= __match_any_sync({FULL}, (", self.hole("i", scope, 1), ") & 7);"])]
         if roll < 0.65 and "redux" in self.features:
             op = self.rng.choice(("add", "min", "max", "and", "or", "xor"))
-            return [Statement([f"{name} ^= (int)__reduce_{op}_sync({FULL}, (unsigned)(", self.hole("i", scope), "));"])]
+            return [
+                Statement(
+                    [f"{name} ^= (int)__reduce_{op}_sync({FULL}, (unsigned)(", self.hole("i", scope), "));"]
+                )
+            ]
         return [Statement([f"{name} += {self.rng.choice(('__any_sync', '__all_sync', '(int)__ballot_sync'))}({FULL}, ", test,
                            ");"])]  # fmt: skip
 
@@ -405,7 +480,11 @@ class Statements:
         if not form and self.e.chance(0.7):
             lane = self.hole("i", scope, 1)
         value = self.hole(ty, scope)
-        return [Statement([f"{name} = __shfl{form}_sync({FULL}, ({TYPES[ty]})(", value, "), ", lane, f"{width});"])]
+        return [
+            Statement(
+                [f"{name} = __shfl{form}_sync({FULL}, ({TYPES[ty]})(", value, "), ", lane, f"{width});"]
+            )
+        ]
 
     def label(self, stem: str) -> str:
         self.labels += 1

@@ -39,7 +39,7 @@ def fault(body: str, threads: int = 64, grid: int = 1) -> gpulab.Finding:
         ("*(float4*)(a + threadIdx.x) = make_float4(1, 2, 3, 4);", "misaligned", 1),
         ("*(volatile double*)((char*)a + 4) = 1;", "misaligned", 0),
         ("volatile float* p = (float*)0x10; p[threadIdx.x] = 1;", "out_of_bounds_write", 0),
-        ("volatile float* p = (float*)((size_t)a ^ 1ull << 45); p[threadIdx.x] = 1;", "out_of_bounds_write", 0),
+        ("volatile int* p = (int*)((size_t)a ^ 1ull << 45); p[threadIdx.x] = 1;", "out_of_bounds_write", 0),
         ("volatile float* p = (float*)~(size_t)3; a[0] = p[threadIdx.x];", "out_of_bounds_read", 0),
         ("volatile char* p = (char*)a; p[4ull << 30] = 1;", "out_of_bounds_write", 0),
     ],

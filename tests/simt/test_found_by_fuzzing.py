@@ -7,8 +7,10 @@ import pytest
 
 from tests.simt.programs import simulator
 
+Size = int | tuple[int, ...]
 
-def run(source: str, grid: int | tuple[int, ...], block: int | tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray]:
+
+def run(source: str, grid: Size, block: Size, *arrays: np.ndarray) -> list[np.ndarray]:
     device = simulator()
     there = [device.asarray(a) for a in arrays]
     device.compile(source)(grid, block, there)
@@ -49,11 +51,13 @@ def test_warps_meet_at_a_barrier_though_an_index_wrapped_in_one_of_them() -> Non
 
 
 def test_a_nan_as_an_integer() -> None:
-    source = """__global__ void k(const double* d, const float* f, int* i, unsigned* u, long long* l, int* n) {
-        i[threadIdx.x] = (int)d[0]; u[threadIdx.x] = (unsigned)d[0]; l[threadIdx.x] = (long long)f[0]; n[threadIdx.x] = (int)f[0];
-    }"""
-    kinds = np.int32, np.uint32, np.int64, np.int32
-    _, _, *found = run(source, 1, 1, np.array([np.nan]), np.array([np.nan], np.float32), *(np.zeros(1, k) for k in kinds))
+    source = """
+        __global__ void k(const double* d, const float* f, int* i, unsigned* u, long long* l, int* n) {
+            i[threadIdx.x] = (int)d[0]; u[threadIdx.x] = (unsigned)d[0];
+            l[threadIdx.x] = (long long)f[0]; n[threadIdx.x] = (int)f[0]; }"""
+    nans = np.array([np.nan]), np.array([np.nan], np.float32)
+    results = (np.zeros(1, kind) for kind in (np.int32, np.uint32, np.int64, np.int32))
+    _, _, *found = run(source, 1, 1, *nans, *results)
     assert [int(a[0]) for a in found] == [-(2**31), 2**31, -(2**63), 0]
 
 
