@@ -100,3 +100,75 @@ def test_one_generic_address_of_local_memory_is_another_place_for_every_thread()
     kernel(1, 64, (device.zeros(64, np.int32), out, 2))
     t = np.arange(64)
     np.testing.assert_array_equal(device.asnumpy(out), ((t + 2) * 3 + t + 7) * 3 + t + 4)
+
+
+def test_narrow_parts_of_a_structure_that_is_passed_on_keep_their_sign() -> None:
+    source = """
+    struct Pair { int a; short b; signed char c; };
+    __device__ __noinline__ int sum(Pair p) { return p.a + p.b * 1000 + p.c * 1000000; }
+    __global__ void k(const int* in, int* out) {
+        Pair p = { in[threadIdx.x], (short)in[threadIdx.x], (signed char)in[threadIdx.x] };
+        out[threadIdx.x] = sum(p);
+    }"""
+    x = np.arange(-40, 24, dtype=np.int32)
+    _, out = run(source, 1, 64, x, np.zeros(64, np.int32))
+    np.testing.assert_array_equal(out, x * 1001001)
+
+
+@pytest.mark.parametrize(
+    "leaves", ["other[t] = 7; return;", "if (t > 3) other[t] = 7; else other[t] = 8; return;"]
+)
+def test_threads_that_do_something_before_they_leave_early_are_not_waited_for(leaves: str) -> None:
+    source = f"""__global__ void k(const int* in, int* out, int* other) {{
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        if (in[t] > 20) {{ {leaves} }}
+        s[t] = t;
+        __syncthreads();
+        out[t] = s[t ^ 1];
+    }}"""
+    x = np.repeat(np.random.default_rng(1).integers(0, 40, 32, np.int32), 2)
+    t = np.arange(64)
+    _, out, other = run(source, 1, 64, x, np.zeros(64, np.int32), np.zeros(64, np.int32))
+    np.testing.assert_array_equal(out, np.where(x > 20, 0, t ^ 1))
+    np.testing.assert_array_equal(other != 0, x > 20)
+
+
+def test_lanes_that_go_round_again_come_to_the_barrier_of_the_next_round() -> None:
+    source = """__global__ void k(const int* in, int* out) {
+        int t = threadIdx.x, n = 0, sum = 0;
+        while (true) {
+            __syncthreads();
+            if (n++ == in[64]) break;
+            if ((t + n) % 3 == 0) continue;
+            sum += in[(t + n) & 63];
+        }
+        out[t] = sum;
+    }"""
+    x = np.append(np.arange(64, dtype=np.int32), np.int32(7))
+    t = np.arange(64)
+    _, out = run(source, 1, 64, x, np.zeros(64, np.int32))
+    np.testing.assert_array_equal(out, sum(np.where((t + n) % 3, (t + n) & 63, 0) for n in range(1, 8)))
+
+
+def test_a_recursion_of_some_lanes_between_barriers() -> None:
+    source = """
+    __device__ __noinline__ int down(int n, int x) {
+        return n <= 0 ? 1 : down(n - 1, x) - down(n - 2, x) * x; }
+    __global__ void k(const int* in, int* out) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        s[t] = t % 7 ? down(in[t], 3) : t;
+        __syncthreads();
+        int v = s[63 - t];
+        __syncthreads();
+        out[t] = v + down(in[63 - t], 2);
+    }"""
+    x = np.random.default_rng(2).integers(0, 6, 64, np.int32)
+
+    def down(n: int, x: int) -> int:
+        return 1 if n <= 0 else down(n - 1, x) - down(n - 2, x) * x
+
+    first = [down(v, 3) if t % 7 else t for t, v in enumerate(x.tolist())][::-1]
+    _, out = run(source, 1, 64, x, np.zeros(64, np.int32))
+    assert out.tolist() == [a + down(v, 2) for a, v in zip(first, x[::-1].tolist(), strict=True)]

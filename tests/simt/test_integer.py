@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.simt.patterns import INTEGERS, combined
-from tests.simt.ptx_harness import SHAPES, Case, everywhere
+from tests.simt.ptx_harness import SHAPES, Case, everywhere, run
 
 TYPES = ["u16", "s16", "u32", "s32", "u64", "s64"]
 
@@ -242,3 +242,74 @@ def test_dot_products(types: str) -> None:
         {"a": a, "b": b, "c": c},
         dict.fromkeys("abc", "u32"),
     )
+
+
+ROWS = [
+    "add.u32 %o, %t, %a;",
+    "add.s32 %o, %t, -7;",
+    "sub.u32 %o, %a, %t;",
+    "mul.lo.u32 %o, %t, 12;",
+    "neg.s32 %o, %t;",
+    "mad.lo.s32 %o, %t, 5, %a;",
+    "shl.b32 %o, %t, 4;",
+    "or.b32 %o, %t, %a;",
+    "add.sat.s32 %o, %t, 2147483640;",
+    "sub.sat.s32 %o, %t, -2147483648;",
+    "mad.hi.sat.s32 %o, %t, 2147483647, 5;",
+    "mul24.lo.u32 %o, %t, 77;",
+    "mad24.lo.s32 %o, %t, -3, %a;",
+    "min.s32 %o, %t, 5;",
+    "max.u32 %o, %t, %a;",
+    "add.u16x2 %o, %t, 0xfffff;",
+    "add.cc.u32 %o, %t, -5; addc.u32 %o, %o, 0;",
+    "sub.cc.u32 %o, %t, 9; subc.u32 %o, %o, %t;",
+    "abs.s32 %o, %t;",
+    "mad.lo.cc.u32 %o, %t, 3, -9; addc.u32 %o, %o, %t;",
+    "div.u32 %o, %t, 3;",
+    "and.b32 %o, %t, 28;",
+    "selp.b32 %o, %t, %a, 1;",
+    "slct.b32.s32 %o, %t, %a, 5;",
+    "sad.u32 %o, %t, 9, %a;",
+    "not.b32 %o, %t;",
+    "prmt.b32 %o, %t, %a, 0x5410;",
+    "bfe.u32 %o, %t, 2, 3;",
+    "bfi.b32 %o, %t, %a, 3, 9;",
+    "popc.b32 %o, %t;",
+    "shf.l.wrap.b32 %o, %t, %a, 7;",
+    "shr.s32 %o, %t, 1;",
+    "dp4a.u32.u32 %o, %t, %a, 3;",
+    "lop3.b32 %o, %t, %a, 5, 0x96;",
+]
+
+
+def test_operands_that_follow_the_thread_index() -> None:
+    """Kept as a base and a step, they must give what the same numbers give when they come from memory."""
+    threads = np.tile(np.arange(64, dtype=np.uint32), 2)
+    seven = np.full(128, 7, np.uint32)
+    follow = [Case(".reg .b32 %t; mov.u32 %t, %tid.x; " + text, "u4") for text in ROWS]
+    loaded = [Case(".reg .b32 %t; mov.b32 %t, %b; " + text, "u4") for text in ROWS]
+    found = run([*follow, *loaded], {"a": seven, "b": threads})
+    for text, one, other in zip(ROWS, found, found[len(ROWS) :], strict=False):
+        assert np.array_equal(one, other), text
+
+
+def test_operands_that_follow_the_thread_index_are_widened() -> None:
+    threads = np.tile(np.arange(64, dtype=np.uint32), 2)
+    texts = [
+        "mul.wide.u32 %o, %t, 12;",
+        "mul.wide.s32 %o, %t, -12;",
+        "mad.wide.u32 %o, %t, 8, 5;",
+        "cvt.u64.u32 %o, %t;",
+        "cvt.s64.s32 %o, %t;",
+        "sub.s32 %t, %t, 40; cvt.s64.s32 %o, %t;",
+        "sub.u32 %t, %t, 40; cvt.u64.u32 %o, %t;",
+        "sub.s32 %t, %t, 40; mul.wide.s32 %o, %t, 4;",
+        "sub.u32 %t, %t, 40; mul.wide.u32 %o, %t, 4;",
+        "cvt.u64.u32 %o, %t; shl.b64 %o, %o, 33;",
+        "cvt.u64.u32 %o, %t; neg.s64 %o, %o;",
+    ]
+    follow = [Case(".reg .b32 %t; mov.u32 %t, %tid.x; " + text, "u8") for text in texts]
+    loaded = [Case(".reg .b32 %t; mov.b32 %t, %b; " + text, "u8") for text in texts]
+    found = run([*follow, *loaded], {"b": threads})
+    for text, one, other in zip(texts, found, found[len(texts) :], strict=False):
+        assert np.array_equal(one, other), text

@@ -291,3 +291,30 @@ def test_a_row_outside_shared_memory_is_a_fault() -> None:
     text = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r20];"
     with pytest.raises(gpulab.MemoryFault):
         moved("add.u32 %r20, %r20, 1024; " + text, random_bits(16, 256, 1))
+
+
+# -- addresses that belong to nobody --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ty", ["u8", "u32", "u64"])
+@pytest.mark.parametrize("where", [0, 1, 2, (1 << 63) + 1, (1 << 64) - 1])
+def test_a_wild_address_is_a_fault_from_the_first_access_on(ty: str, where: int) -> None:
+    body = f"\tmov.u64 %rd5, {where};\n\tld.global.{ty} %rd6, [%rd5];\n\tst.global.u64 [%rd0], %rd6;"
+    with pytest.raises(gpulab.MemoryFault):
+        launch(entry(1, body), 1, 32, np.zeros(4, np.uint64))
+
+
+def test_every_lane_of_a_row_must_be_aligned() -> None:
+    body = "\tmul.wide.u32 %rd5, %r2, 2;\n\tadd.s64 %rd5, %rd5, %rd0;\n\tld.global.u32 %r5, [%rd5];\n"
+    with pytest.raises(gpulab.MemoryFault, match="multiple"):
+        launch(entry(1, body + "\tst.global.u32 [%rd0], %r5;"), 1, 32, np.zeros(64, np.uint32))
+
+
+def test_local_memory_that_nobody_declared_is_a_fault() -> None:
+    with pytest.raises(gpulab.MemoryFault):
+        launch(
+            entry(1, "\tmov.u64 %rd5, 0;\n\tld.local.u32 %r5, [%rd5];\n\tst.global.u32 [%rd0], %r5;"),
+            1,
+            32,
+            np.zeros(1),
+        )

@@ -132,11 +132,10 @@ def convert_from_integer(low: Values, item: Instruction) -> None:
 
     def make(t: str, result: str, names: list[str]) -> str:
         if not is_half(to):
-            action = "sitofp" if is_signed else "uitofp"
             if mode is not None:
-                made = directed(b, action, mode, result, [(t, names[0])])
+                made = _directed_float(b, t, names[0], result, mode, is_signed)
             else:
-                made = b.value(f"{action} {t} {names[0]} to {result}")
+                made = b.value(f"{'sitofp' if is_signed else 'uitofp'} {t} {names[0]} to {result}")
             return clamp(b, result, made) if "sat" in item.parts else made
         dt, value = _as_double(b, t, names[0], BITS[STORAGE[source]], is_signed)
         if "sat" in item.parts:
@@ -146,6 +145,25 @@ def convert_from_integer(low: Values, item: Instruction) -> None:
     value = low.operand(item.operands[1], STORAGE[source])
     made = elementwise(low, STORAGE[to], [value], make)
     low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+
+
+def _directed_float(b: Builder, t: str, name: str, result: str, mode: str, is_signed: bool) -> str:
+    """From signed integers only: hosts make up unsigned conversions of sums, which round on their own."""
+    if is_signed:
+        return directed(b, "sitofp", mode, result, [(t, name)])
+    wide, flag = like(t, "i64"), like(t, "i1")
+    if "i64" not in t:
+        name = b.value(f"zext {t} {name} to {wide}")
+        return directed(b, "sitofp", mode, result, [(wide, name)])
+    # Above 2^63, half of the number, with the lost bit kept as a trace; then twice the result.
+    large = b.value(f"icmp slt {t} {name}, {const(t, 0)}")
+    half = b.value(f"lshr {t} {name}, {const(t, 1)}")
+    half = b.value(f"or {t} {half}, {b.value(f'and {t} {name}, {const(t, 1)}')}")
+    made = directed(
+        b, "sitofp", mode, result, [(t, b.value(f"select {flag} {large}, {t} {half}, {t} {name}"))]
+    )
+    doubled = b.value(f"fadd {result} {made}, {made}")
+    return b.value(f"select {flag} {large}, {result} {doubled}, {result} {made}")
 
 
 def _as_double(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> tuple[str, str]:

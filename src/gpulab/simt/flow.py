@@ -29,7 +29,6 @@ class Block:
 
     end: `jump` (targets: next), `branch` (taken, not taken; `condition` decides), `barrier`
     (targets: where the warp goes on; `barrier` is the instruction), `exit` or `trap`.
-    called: part of a body that several calls share, so its number says nothing of what comes after it.
     """
 
     number: int
@@ -39,7 +38,6 @@ class Block:
     condition: Reg | None = None
     barrier: Instruction | None = None
     line: int = 0
-    called: bool = False
 
 
 @dataclass
@@ -96,7 +94,9 @@ class _Builder:
         self.blocks: list[Block] = []
         self.labels: dict[str, int] = {}
         self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label still to come
-        self.called = False  # shared bodies stand behind the kernel's own
+        self.bodies: dict[str, int] = {}  # bodies that several calls share: label -> first block
+        self.calls: list[tuple[int, str]] = []  # (the block that calls, the body's label)
+        self.returns: dict[int, int] = {}  # the block that calls -> where it goes on afterwards
 
     def flow(self) -> Flow:
         self.cut()
@@ -104,11 +104,11 @@ class _Builder:
             if label not in self.labels:
                 raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not there")
             block.targets = (self.labels[label], *block.targets)
-        self.blocks = _in_running_order(self.blocks)
+        self.blocks = self.in_running_order()
         return Flow(self.blocks, _liveness(self.blocks, set(self.flat.registers)))
 
     def start(self) -> Block:
-        block = Block(len(self.blocks), called=self.called)
+        block = Block(len(self.blocks))
         self.blocks.append(block)
         return block
 
@@ -117,8 +117,12 @@ class _Builder:
         open_block = True
         for item in [*self.flat.body, Instruction(("ret",), (), None, 0)]:
             if isinstance(item, str):
-                self.called |= item.endswith(":enter") and "@" not in item
                 following = self.start()
+                if item.endswith(":enter") and "@" not in item:
+                    self.bodies[item] = following.number
+                if item.startswith("return@"):
+                    calling = (c for c, _ in self.calls if c not in self.returns)
+                    self.returns.update(dict.fromkeys(calling, following.number))
                 if open_block:
                     block.end, block.targets = "jump", (following.number,)
                 self.labels[item] = following.number
@@ -131,6 +135,8 @@ class _Builder:
                 target = item.operands[0]
                 assert isinstance(target, Sym)
                 self.pending.append((block, target.name))
+                if target.name.endswith(":enter") and "@" not in target.name:
+                    self.calls.append((block.number, target.name))
                 if item.predicate is None:
                     block.end, open_block = "jump", False
                 else:
@@ -193,10 +199,81 @@ class _Builder:
             block.targets, block = self.next_targets()
         return block
 
+    def in_running_order(self) -> list[Block]:
+        """Renumber. Bodies that calls share come before the kernel's own code, and those they call before.
 
-def may_still_come(blocks: list[Block], waiting: int, barrier: int) -> bool:
-    """Whether lanes that wait at block `waiting` have not yet gone past the barrier of block `barrier`."""
-    return waiting < barrier or (blocks[waiting].called and not blocks[barrier].called)
+
+        A call counts as a step to where it returns to, so that the way through a body from one call to
+        the return of another does not make a loop of everything between them.
+        """
+        edges = {b.number: b.targets for b in self.blocks}
+        reached, work = {0}, [0]
+        while work:
+            for target in edges[work.pop()]:
+                if target not in reached:
+                    reached.add(target)
+                    work.append(target)
+        apart = {*self.bodies.values(), *self.returns.values()}
+        steps = {n: tuple(t for t in targets if t not in apart) for n, targets in edges.items()}
+        for calling, back in self.returns.items():
+            steps[calling] += (back,)
+        order: list[int] = []
+        for start in self.callees_first():
+            order = order or [0]  # the kernel's first block, which nothing leads back to here
+            _place([n for n in self.part(start) if n in reached], {start}, steps, steps, order)
+        own = [n for n in self.part(0) if n in reached and n not in order]
+        _place(own, set(steps[0]) if order else {0}, steps, steps, order)
+        number = {old: new for new, old in enumerate(order)}
+        for old in order:
+            self.blocks[old].number = number[old]
+            self.blocks[old].targets = tuple(number[t] for t in self.blocks[old].targets)
+        return [self.blocks[old] for old in order]
+
+    def callees_first(self) -> list[int]:
+        """The first blocks of the shared bodies; one that calls another comes behind it."""
+        found: list[int] = []
+        seen: set[int] = set()
+
+        def visit(start: int) -> None:
+            if start in seen:
+                return
+            seen.add(start)
+            for calling, label in self.calls:
+                if calling in self.part(start):
+                    visit(self.bodies[label])
+            found.append(start)
+
+        for start in sorted(self.bodies.values()):
+            visit(start)
+        return found
+
+    def part(self, start: int) -> range:
+        """The blocks of the shared body that begins at `start`; of the kernel itself for 0."""
+        return range(start, min((s for s in self.bodies.values() if s > start), default=len(self.blocks)))
+
+
+def gone_past(blocks: list[Block], barrier: int) -> frozenset[int]:
+    """Blocks where lanes can only be when they have not come, and will not come, to the barrier of a block.
+
+    They lie behind it (on a way on which numbers grow), and there is a way from them to the end without
+    it. Lanes that wait elsewhere may still come to it, or leave the kernel.
+    """
+    behind = {barrier}
+    for block in blocks[barrier:]:  # numbers grow on the way, so one pass will do
+        if block.number in behind:
+            behind |= {t for t in block.targets if t > block.number}
+    before: dict[int, list[int]] = {}
+    for block in blocks:
+        for target in block.targets:
+            before.setdefault(target, []).append(block.number)
+    work = [b.number for b in blocks if b.end == "exit"]
+    ends = set(work)
+    while work:
+        for number in before.get(work.pop(), ()):
+            if number != barrier and number not in ends:
+                ends.add(number)
+                work.append(number)
+    return frozenset((behind & ends) - {barrier})
 
 
 def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[list[int]]:
@@ -244,40 +321,26 @@ def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[lis
     return found[::-1]
 
 
-def _in_running_order(blocks: list[Block]) -> list[Block]:
-    """Renumber: loops contiguous, predecessors first; unreachable blocks are dropped."""
-    edges = {b.number: b.targets for b in blocks}
-    reached, work = {0}, [0]
-    while work:
-        for target in edges[work.pop()]:
-            if target not in reached:
-                reached.add(target)
-                work.append(target)
-    order: list[int] = []
+Edges = dict[int, tuple[int, ...]]
 
-    def place(nodes: list[int], heads: set[int], edges: dict[int, tuple[int, ...]]) -> None:
-        inside_of = set(nodes)
-        for component in _components(sorted(nodes, key=lambda n: (n not in heads, n)), edges):
-            first = component[0]
-            if len(component) == 1 and first not in edges[first]:
-                order.append(first)
-                continue
-            members = set(component)
-            entered = {t for n in inside_of - members for t in edges[n] if t in members} | (heads & members)
-            entered |= {t for n in order for t in blocks[n].targets if t in members}
-            head = min(entered or members)
-            order.append(head)
-            rest = sorted(members - {head})
-            if rest:
-                inner = {n: tuple(t for t in edges[n] if t != head) for n in rest}
-                place(rest, {t for t in edges[head] if t in members}, inner)
 
-    place(sorted(reached), {0}, edges)
-    number = {old: new for new, old in enumerate(order)}
-    for old in order:
-        blocks[old].number = number[old]
-        blocks[old].targets = tuple(number[t] for t in blocks[old].targets)
-    return [blocks[old] for old in order]
+def _place(nodes: list[int], heads: set[int], edges: Edges, all_edges: Edges, order: list[int]) -> None:
+    """Append `nodes` to `order`: loops contiguous, predecessors first."""
+    inside_of = set(nodes)
+    for component in _components(sorted(nodes, key=lambda n: (n not in heads, n)), edges):
+        first = component[0]
+        if len(component) == 1 and first not in edges[first]:
+            order.append(first)
+            continue
+        members = set(component)
+        entered = {t for n in inside_of - members for t in edges[n] if t in members} | (heads & members)
+        entered |= {t for n in order for t in all_edges[n] if t in members}
+        head = min(entered or members)
+        order.append(head)
+        rest = sorted(members - {head})
+        if rest:
+            inner = {n: tuple(t for t in edges[n] if t != head) for n in rest}
+            _place(rest, {t for t in edges[head] if t in members}, inner, all_edges, order)
 
 
 def _liveness(blocks: list[Block], registers: set[str]) -> list[frozenset[str]]:

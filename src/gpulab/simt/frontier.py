@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulab.simt.flow import Block, may_still_come, reads, writes
+from gpulab.simt.flow import Block, gone_past, reads, writes
 
 __all__ = ["candidates", "frontiers", "leaves", "spinning", "ways_out"]
 
@@ -41,6 +41,7 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
     spins: heads of loops where lanes may give way to others that wait (see `spinning`).
     """
     exits = leaves(blocks)
+    past = {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier"}
     found = [0] * len(blocks)  # sets of blocks, as bits: a kernel of 500 blocks has many thousand steps
     work, queued, seen = [0], {0}, {0}
 
@@ -62,7 +63,7 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
                 for target in targets:
                     step(target, 0)
                 for other in _members(here & ~(1 << number)):
-                    if may_still_come(blocks, other, number):
+                    if other not in past[number]:
                         step(other, here & ~(1 << other) | 1 << number)
                 continue
             real = sum(1 << target for target in targets if target not in exits)

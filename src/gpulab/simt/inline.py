@@ -334,8 +334,18 @@ class _Flattener:
             else:
                 self.flat.registers[slot.name] = ty
             pair = (part, slot) if load else (slot, part)
-            found.append(Instruction(("mov", ty), pair, item.predicate, item.line))
+            found.append(
+                Instruction(self.filling(ty, part) if load else ("mov", ty), pair, item.predicate, item.line)
+            )
         return found
+
+    def filling(self, ty: str, target: Operand) -> tuple[str, ...]:
+        """The instruction that puts a parameter of type `ty` into a register: a narrow one fills it."""
+        width = type_size(self.flat.registers.get(target.name, ty)) if isinstance(target, Reg) else 0
+        if width <= type_size(ty) or ty[0] not in "sub":
+            return ("mov", ty)
+        letter = "s" if ty[0] == "s" else "u"
+        return ("cvt", f"{letter}{8 * width}", f"{letter}{ty[1:]}")
 
     # -- calls ----------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ def packed(low: Values, item: Instruction) -> None:
 # -- products -----------------------------------------------------------------------------------
 
 
-@handles(f"mul|mad.lo|hi|wide {INT}", "mad.hi.sat .s32")
+@handles(f"mul|mad.lo|hi {INT}", "mul|mad.wide .u16|s16|u32|s32", "mad.hi.sat .s32")
 def multiply(low: Values, item: Instruction) -> None:
     ty = type_of(item)
     a, b = (low.operand(o, ty) for o in item.operands[1:3])

@@ -125,11 +125,14 @@ class Instructions(Tokens):
             self.accept(",")
         return tuple(found)
 
+    def declared(self, token: str) -> Operand | None:
+        return next((scope[token] for scope in reversed(self.scopes) if token in scope), None)
+
     def named(self, token: str) -> Operand:
         """What a name stands for here: a register, a vector of them, or a variable."""
-        for scope in reversed(self.scopes):
-            if token in scope:
-                return scope[token]
+        found = self.declared(token)
+        if found is not None:
+            return found
         return Reg(token) if token[:1] == "%" else Sym(token)
 
     def operand(self, in_brackets: bool = False) -> Operand:
@@ -161,7 +164,7 @@ class Instructions(Tokens):
             raise UsageError(f"this is not PTX: `{token}` is no operand near `{self.near()}`.")
         name = self.named(token)
         stem, dot, part = token.rpartition(".")
-        if isinstance(name, Sym) and dot and isinstance(self.named(stem), Reg):
+        if dot and self.declared(stem) is not None and self.declared(token) is None:
             raise UnsupportedInstruction(token, self.line, f"`.{part}`: parts of registers")
         if isinstance(name, Sym) and self.peek() in ("+", "-"):  # `variable+16`
             return Mem(name, self.offset())

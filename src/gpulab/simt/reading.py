@@ -26,6 +26,7 @@ __all__ = ["Reader"]
 MAIN_FILE = "cell.cu"  # what the compile room calls the student's text; other files are headers
 MOST_REGISTERS = 1 << 20  # virtual registers of one declaration: far above what a compiler writes
 MOST_BYTES = 1 << 32  # of one variable
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, ValueError, struct.error)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 
 
@@ -44,7 +45,7 @@ class Reader(Instructions):
         try:
             while self.peek():
                 self.declaration()
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, ValueError, struct.error) as error:
+        except MALFORMED as error:
             raise UsageError(f"this is not PTX: cannot read it near `{self.near()}`.") from error
         except RecursionError:
             raise UsageError("this is not PTX: its blocks are nested too deeply.") from None

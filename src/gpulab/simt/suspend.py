@@ -247,17 +247,18 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
     check(item)
     mask = low.mask()
     frontier = low.analysis.frontier[block.number]
+    past = flow.gone_past(low.flow.blocks, block.number)
     for number in sorted(frontier):
         waiting = b.value(f"load i32, ptr {low.waiting[number]}")
         apart, together = b.new_label("apart"), b.new_label("together")
         b.branch(b.value(f"icmp ne i32 {waiting}, 0"), apart, together, likely=False)
         with low.aside(apart):
-            if flow.may_still_come(low.flow.blocks, number, block.number):  # let them run
+            if number not in past:  # they may come here or leave: let them run
                 b.line(f"store i32 {mask}, ptr {low.waiting[block.number]}")
                 b.line(f"store i32 0, ptr {low.waiting[number]}")
                 b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
                 b.jump(f"block{number}")
-            else:  # they have gone past it
+            else:
                 low.fail("divergent_barrier", "barrier", waiting)
         b.open(together)
     where, expected = _operands(low, item)
