@@ -12,7 +12,7 @@ RELEASED = $(firstword $(wildcard grading/work/release demo/release))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test check format bench clean
+.PHONY: help demo lab test fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
@@ -42,6 +42,9 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
 		echo "           (Debian: apt install chromium libatomic1)"; }
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: $(VENV)/.dev ## random kernels against a plain interpreter (ARGS="--count 1000 --seed 7")
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.compiler import compile_program
-from gpulab.simt.flow import Block
+from gpulab.simt.flow import Block, gone_past
 from gpulab.simt.frontier import candidates, frontiers, leaves, ways_out
 from gpulab.simt.native import Specialisation, lower
 from gpulab.simt.ptx import Instruction, Reg, parse
@@ -26,7 +26,8 @@ def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> 
             for targets in ways_out(block, divergent):
                 if block.end == "barrier":
                     steps += [(t, frozenset()) for t in targets]
-                    steps += [(n, here - {n} | {number}) for n in here if n < number]
+                    gone = gone_past(blocks, number) | {number}
+                    steps += [(n, here - {n} | {number}) for n in here - gone]
                 else:
                     order, occupied = candidates(here, targets, leaves(blocks))
                     steps += [(c, frozenset(n for n in occupied if n > c)) for c in order]

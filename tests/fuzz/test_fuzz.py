@@ -1,0 +1,22 @@
+"""Random kernels give on the simulator what the plain interpreter gives; `make fuzz` runs many more.
+
+A case may turn out to have no defined result in CUDA C, which the interpreter notices: `unspecified`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.worker import answer
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_kernel_gives_what_the_interpreter_gives(seed: int) -> None:
+    found = answer({"seed": seed, "faults": False})
+    assert found["kind"] in {"same", "unspecified"}, found["detail"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_planted_fault_is_seen_by_both(seed: int) -> None:
+    found = answer({"seed": seed, "faults": True})  # the fault need not lie on a way that is taken
+    assert found["kind"] in {"same fault", "same", "unspecified"}, found["detail"]
