@@ -172,3 +172,17 @@ def test_a_recursion_of_some_lanes_between_barriers() -> None:
     first = [down(v, 3) if t % 7 else t for t, v in enumerate(x.tolist())][::-1]
     _, out = run(source, 1, 64, x, np.zeros(64, np.int32))
     assert out.tolist() == [a + down(v, 2) for a, v in zip(first, x[::-1].tolist(), strict=True)]
+
+
+def test_lanes_that_wait_in_two_loops_give_way_to_the_one_that_both_wait_for() -> None:
+    source = """__global__ void k(unsigned* lock, const int* in) {
+        if (in[threadIdx.x]) {
+            while (atomicCAS(lock, 0u, 1u) != 0u) ;
+            lock[1] += 1; __threadfence(); atomicExch(lock, 0u);
+        }
+        while (atomicCAS(lock, 0u, 1u) != 0u) ;
+        lock[1] += 100; __threadfence(); atomicExch(lock, 0u);
+    }"""
+    x = (np.arange(192) % 2).astype(np.int32)
+    lock, _ = run(source, 1, 192, np.zeros(2, np.uint32), x)
+    assert lock.tolist() == [0, 19200 + 96]

@@ -6,6 +6,8 @@ core may run another block; shared memory belongs to one block, which one core r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.access import address, locate, space_of
 from gpulab.simt.formats import narrow, widen
@@ -52,18 +54,31 @@ def atomic(low: Values, item: Instruction) -> None:
     ]
     if any(len(parts) != count for parts in given):
         raise UnsupportedInstruction(item.text, item.line, f"it takes {count} values")
-    found = _lane_by_lane(low, item, each, ty, operation, given)
+    shared = space == "shared"
+
+    def update(place: str, values: list[str]) -> str:
+        return _update(low.b, place, ty, operation, ptx_type, values, shared)
+
+    found = lane_by_lane(low, item, each, ty, given, update)
     if result:
         for target, value in zip(parts_of(item.operands[0]), found, strict=True):
             low.assign(target, Value(ty, "lanes", (value,)), item.predicate)
 
 
-def _lane_by_lane(
-    low: Values, item: Instruction, each: str, ty: str, operation: str, given: list[list[str]]
+def lane_by_lane(
+    low: Values,
+    item: Instruction,
+    each: str,
+    ty: str,
+    given: list[list[str]],
+    update: Callable[[str, list[str]], str],
 ) -> list[str]:
-    """A loop over the active lanes; gives what memory held before, a vector for each element."""
+    """A loop over the active lanes; gives what memory held before, a vector for each element.
+
+    given: of each operand a vector for each element. update: makes the code for one lane's element, of
+    its pointer and its operands, and gives the old value.
+    """
     b, full, count = low.b, vector(ty), len(given[0])
-    shared = space_of(item) == "shared"
     mask = low.mask_bits_of(item.predicate)
     before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
@@ -80,7 +95,7 @@ def _lane_by_lane(
             place = pointer
             if number:
                 place = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * BITS[ty] // 8}")
-            old = _update(b, place, ty, operation, item.parts[-1], values, shared)
+            old = update(place, values)
             b.line(f"{news[number]} = insertelement {full} {olds[number]}, {ty} {old}, i32 {lane}")
         b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
         last = b.label

@@ -18,8 +18,8 @@ __all__ = ["Block", "Flow", "alive_before", "build", "reads", "widenings", "writ
 # Instructions whose first operand is not a destination.
 NO_RESULT = {
     "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
-    "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "mbarrier",
-    "setmaxnreg", "stmatrix",
+    "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "setmaxnreg",
+    "stmatrix",
 }  # fmt: skip
 
 
@@ -61,6 +61,8 @@ def _registers(operands: Iterable[Operand]) -> Iterator[str]:
 def has_result(item: Instruction) -> bool:
     if item.op in ("bar", "barrier"):
         return "red" in item.parts
+    if item.op == "mbarrier":
+        return not {"init", "inval"} & set(item.parts)
     return item.op not in NO_RESULT
 
 

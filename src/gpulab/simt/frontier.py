@@ -109,7 +109,8 @@ def spinning(blocks: list[Block]) -> frozenset[int]:
             while grows:
                 before = len(read)
                 for item in (i for b in loop for i in b.code):
-                    shared = item.op in ("ld", "atom") and not {"param", "local", "const"} & set(item.parts)
+                    memory = item.op in ("ld", "atom", "mbarrier")
+                    shared = memory and not {"param", "local", "const"} & set(item.parts)
                     if shared or read & set(reads(item)):
                         read |= set(writes(item))
                 grows = len(read) > before

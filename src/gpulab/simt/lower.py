@@ -23,7 +23,7 @@ __all__ = ["DONE", "FAULT", "Lowering"]
 DONE, FAULT = -1, -2
 LONG = 8  # blocks that are tried one after the other; where lanes may wait in more, `pick` can choose
 TRIALS = 256  # of such long rows in one kernel; with more of them it does
-MERGED = 1 << 15  # blocks times registers that may come together at `pick` as values, not in memory
+MERGED = 1 << 13  # blocks times registers that may come together at `pick` as values, not in memory
 # What a handler runs into when an instruction is not of the form that the PTX manual gives it.
 MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 

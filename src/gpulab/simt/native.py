@@ -32,6 +32,7 @@ from gpulab.simt import (  # noqa: F401
     integer,
     layout,
     matrix,
+    mbarrier,
     memory,
     move,
     refused,
@@ -136,7 +137,7 @@ def lower(
     """
     flat = flatten(module, name)
     blocks = build(flat)
-    shared, _ = shared_layout(module, flat)
+    shared, shared_end = shared_layout(module, flat)
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
     )
@@ -152,6 +153,7 @@ def lower(
         special.block,
         shared,
         special.shared_bytes,
+        special.shared_bytes - shared_end,
         local,
         -(-local_bytes // 16) * 16,
         local_bytes,

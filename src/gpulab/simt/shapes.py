@@ -221,7 +221,7 @@ class _Solver:
             stems = {part.split("::")[0] for part in parts}
             own = "local" in stems or (self.has_local and not stems & {"global", "shared", "const", "param"})
             return UNIFORM if self.shape(operands[0]).kind == "uniform" and not own else LANES
-        if op in ("atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix"):
+        if op in ("atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix", "mbarrier"):
             return LANES
         if op in ("bar", "barrier"):  # bar.red: one answer for the block
             return UNIFORM

@@ -70,13 +70,14 @@ def read(low: Values, name: str) -> Value:
         return Value("i32", "uniform", ("%warp",))
     if stem == "nwarpid":
         return Value("i32", "uniform", (str(low.warps),))
-    if stem in ("smid", "gridid", "nsmid"):
-        return Value("i32", "uniform", ("0",))
+    if stem in ("smid", "gridid", "nsmid"):  # all blocks as on one processor
+        return Value("i32", "uniform", ("1" if stem == "nsmid" else "0",))
     if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
         now = b.call("llvm.readcyclecounter", "i64")
         if stem in ("clock64", "globaltimer"):
             return Value("i64", "uniform", (now,))
-        return Value("i32", "uniform", (b.value(f"trunc i64 {now} to i32"),))
+        half = b.value(f"lshr i64 {now}, 32") if stem.endswith("_hi") else now
+        return Value("i32", "uniform", (b.value(f"trunc i64 {half} to i32"),))
     if stem.startswith("lanemask"):
         ty = vector("i32")
         one = b.value(f"shl {ty} splat (i32 1), {low.lane_vector}")
@@ -87,5 +88,8 @@ def read(low: Values, name: str) -> Value:
         ref = ref or b.value(f"xor {ty} {invert[stem]}, splat (i32 -1)")
         return Value("i32", "lanes", (ref,))
     if stem in ("dynamic_smem_size", "total_smem_size"):
-        return Value("i32", "uniform", (str(low.shared_bytes),))
+        size = low.shared_bytes if stem == "total_smem_size" else low.dynamic_bytes
+        return Value("i32", "uniform", (str(size),))
+    if "cluster" in stem:
+        raise UnsupportedInstruction(name, low.line, "thread block clusters")
     raise UnsupportedInstruction(name, low.line, "a special register")

@@ -208,18 +208,41 @@ def resume(low: Lowering, pause: Pause) -> None:
     _restore(low, pause)
     if pause.barrier is not None and "red" in pause.barrier.parts:
         _collect(low, pause.barrier)
-    for block in pause.waiting if low.independent and pause.index is None else ():
-        # Lanes that wait elsewhere go first; those of the waiting loop wait meanwhile.
-        first, others = b.new_label("first"), b.new_label("others")
-        mask = b.value(f"load i32, ptr {low.waiting[block]}")
-        b.branch(b.value(f"icmp ne i32 {mask}, 0"), first, others)
-        b.open(first)
+    if pause.waiting and low.independent and pause.index is None:
+        _let_others_run(low, pause)
+    b.jump(f"block{pause.target}" if pause.index is None else f"at{pause.number}")
+
+
+def _let_others_run(low: Lowering, pause: Pause) -> None:
+    """Lanes that wait elsewhere go first; those of the waiting loop wait meanwhile.
+
+    Each place has its turn, in the order of the blocks: lanes may wait in several loops for one that
+    waits in none, and the lowest of them would come back here before it had run.
+    """
+    b = low.b
+    last = _state(low, EXPECTED)  # of a warp at no barrier: the place that had its turn last time
+    turn = b.value(f"load i32, ptr {last}")
+    masks = {block: b.value(f"load i32, ptr {low.waiting[block]}") for block in pause.waiting}
+    chosen = {block: b.new_label("first") for block in pause.waiting}
+    for later in (True, False):
+        for block, mask in masks.items():
+            runs = b.value(f"icmp ne i32 {mask}, 0")
+            if later:
+                runs = b.value(f"and i1 {runs}, {b.value(f'icmp slt i32 {turn}, {block}')}")
+            others = b.new_label("others")
+            b.branch(runs, chosen[block], others)
+            b.open(others)
+    nobody = b.new_label("nobody")
+    b.line(f"store i32 0, ptr {last}")
+    b.jump(nobody)
+    for block, label in chosen.items():
+        b.open(label)
+        b.line(f"store i32 {block}, ptr {last}")
         b.line(f"store i32 {low.mask_now()}, ptr {low.waiting[pause.target]}")
         b.line(f"store i32 0, ptr {low.waiting[block]}")
-        b.line(f"store i32 {mask}, ptr {low.mask_slot}")
+        b.line(f"store i32 {masks[block]}, ptr {low.mask_slot}")
         b.jump(f"block{block}")
-        b.open(others)
-    b.jump(f"block{pause.target}" if pause.index is None else f"at{pause.number}")
+    b.open(nobody)
 
 
 def give_way(low: Lowering, pause: Pause) -> None:

@@ -52,7 +52,8 @@ class Values:
     analysis: Analysis
     block_dim: tuple[int, int, int]
     shared: dict[str, int]  # offset of each shared variable
-    shared_bytes: int  # static and dynamic together
+    shared_bytes: int  # static and dynamic together …
+    dynamic_bytes: int  # … and those that the launch asked for
     local: dict[str, int]
     local_bytes: int  # of a thread's local memory, rounded up
     local_end: int  # where its last variable ends

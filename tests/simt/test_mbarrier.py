@@ -1,0 +1,190 @@
+"""Barriers that are objects in shared memory: their counts and phases, and kernels that wait for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from tests.simt.ptx_harness import entry, launch, simulator
+
+BEGIN = "\t.shared .align 8 .b64 bar;\n"
+# One thread begins, the others see it after a barrier. %p1: whether the thread is the first.
+FIRST = "\tsetp.eq.u32 %p1, %r0, 0;\n\t@%p1 mbarrier.init.shared.b64 [bar], {count};\n\tbar.sync 0;\n"
+
+
+def results(body: str, count: int, threads: int) -> np.ndarray:
+    """What the threads of one block leave in %r5, after a body that finds a fresh object."""
+    store = "\n\tmul.wide.u32 %rd9, %r0, 4;\n\tadd.s64 %rd9, %rd0, %rd9;\n\tst.global.u32 [%rd9], %r5;"
+    text = entry(1, FIRST.format(count=count) + body + store, BEGIN)
+    (found,) = launch(text, 1, threads, np.zeros(threads, np.uint32))
+    return found
+
+
+def asked(question: str) -> str:
+    return f"\n\tmbarrier.{question};\n\tselp.u32 %r5, 1, 0, %p2;"
+
+
+def test_each_arrival_finds_one_fewer_pending() -> None:
+    body = "\tmbarrier.arrive.noComplete.shared.b64 %rd5, [bar], 1;\n\tmbarrier.pending_count.b64 %r5, %rd5;"
+    assert results(body, 1000, 40).tolist() == list(range(1000, 960, -1))
+
+
+def test_the_last_arrival_completes_the_phase() -> None:
+    arrive = "\tmbarrier.arrive.shared::cta.b64 %rd5, [bar];\n\tbar.sync 0;"
+    complete = asked("test_wait.shared.b64 %p2, [bar], %rd5")
+    assert results(arrive + complete, 40, 40).all()
+    assert not results(arrive + complete, 41, 40).any()
+    again = "\n\tmbarrier.arrive.release.cta.shared.b64 _, [bar];\n\tbar.sync 0;"  # two phases: as at first
+    assert not results(arrive + again + complete, 40, 40).any()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_the_parity_of_a_phase(turns: int) -> None:
+    arrive = "\tmbarrier.arrive.shared.b64 %rd5, [bar];\n\tbar.sync 0;\n" * turns
+    for parity in (0, 1):
+        done = asked(f"try_wait.parity.acquire.cta.shared::cta.b64 %p2, [bar], {parity}, 100")
+        assert (results(arrive + done, 32, 32) == ((turns - parity) % 2 == 1)).all()
+
+
+def test_who_drops_out_is_not_expected_again() -> None:
+    drop = "\tmbarrier.arrive_drop.shared.b64 %rd5, [bar];\n\tbar.sync 0;\n"
+    count = "\tmbarrier.arrive.noComplete.shared.b64 %rd5, [bar], 1;\n\tmbarrier.pending_count.b64 %r5, %rd5;"
+    assert results(drop + count, 40, 32).tolist() == list(range(8, 0, -1)) + list(range(8, 0, -1)) * 3
+    several = "\t@%p1 mbarrier.arrive_drop.noComplete.shared.b64 %rd5, [bar], 30;\n\tbar.sync 0;\n"
+    assert results(several + count, 100, 32).tolist() == list(range(70, 38, -1))
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("", 100), (".noinc", 68)])
+def test_copies_arrive_when_they_are_complete(kind: str, expected: int) -> None:
+    body = f"""\tcp.async.mbarrier.arrive{kind}.shared.b64 [bar];
+\tbar.sync 0;
+\t@%p1 mbarrier.arrive.noComplete.shared.b64 %rd5, [bar], 1;
+\tmbarrier.pending_count.b64 %r5, %rd5;"""
+    assert results(body, 100, 32)[0] == expected
+
+
+def test_generic_addresses() -> None:
+    body = """\tmov.u64 %rd6, bar;\n\tcvta.shared.u64 %rd6, %rd6;
+\tmbarrier.arrive.b64 %rd5, [%rd6];\n\tbar.sync 0;
+\tmbarrier.test_wait.b64 %p2, [%rd6], %rd5;\n\tselp.u32 %r5, 1, 0, %p2;
+\t@%p1 mbarrier.inval.b64 [%rd6];"""
+    assert results(body, 32, 32).all()
+
+
+@pytest.mark.parametrize("place", ["bar+4", "bar+8", "%rd0"])
+def test_an_object_lies_in_shared_memory(place: str) -> None:
+    with pytest.raises(gpulab.MemoryFault):
+        results(f"\tmbarrier.arrive.b64 %rd5, [{place}];", 32, 32)
+
+
+def test_transactions_are_refused() -> None:
+    with pytest.raises(gpulab.UnsupportedInstruction, match="expect_tx"):
+        results("\tmbarrier.arrive.expect_tx.shared.b64 %rd5, [bar], 64;", 32, 32)
+
+
+HEADER = "#include <cuda_awbarrier_primitives.h>\n"
+RING = (
+    HEADER
+    + r"""
+__global__ void ring(const int* in, int* out, int rounds) {   // warp 0 writes, warp 1 reads
+    __shared__ __mbarrier_t full[2], empty[2];
+    __shared__ int rows[2][32];
+    if (threadIdx.x < 2) {
+        __mbarrier_init(&full[threadIdx.x], 32);
+        __mbarrier_init(&empty[threadIdx.x], 32);
+    }
+    __syncthreads();
+    const int lane = threadIdx.x % 32;
+    for (int n = 0; n < rounds; n++) {
+        const int place = n % 2, turn = n / 2 % 2;
+        if (threadIdx.x < 32) {
+            while (!__mbarrier_test_wait_parity(&empty[place], turn ^ 1)) { }
+            rows[place][lane] = in[n * 32 + lane];
+            __mbarrier_arrive(&full[place]);
+        } else {
+            while (!__mbarrier_try_wait_parity(&full[place], turn, 100)) { }
+            out[n * 32 + lane] = rows[place][31 - lane];
+            __mbarrier_arrive(&empty[place]);
+        }
+    }
+}
+"""
+)
+
+
+@pytest.mark.parametrize("independent", [True, False])
+def test_two_warps_hand_rows_to_each_other(independent: bool) -> None:
+    device = simulator()
+    rows = np.arange(9 * 32, dtype=np.int32).reshape(9, 32) ** 2
+    out = device.zeros(rows.shape, np.int32)
+    device.compile(RING, independent_threads=independent)(1, 64, (device.asarray(rows), out, 9))
+    np.testing.assert_array_equal(device.asnumpy(out), rows[:, ::-1])
+
+
+def test_lanes_of_one_warp_wait_for_each_other() -> None:
+    source = (
+        HEADER
+        + r"""
+__global__ void half(int* out) {
+    __shared__ __mbarrier_t bar;
+    if (threadIdx.x == 0) __mbarrier_init(&bar, 16);
+    __syncthreads();
+    if (threadIdx.x % 2) {
+        while (!__mbarrier_test_wait_parity(&bar, 0)) { }
+        out[threadIdx.x] = out[threadIdx.x - 1];
+    } else {
+        out[threadIdx.x] = threadIdx.x + 1;
+        __mbarrier_arrive(&bar);
+    }
+}
+"""
+    )
+    device = simulator()
+    out = device.zeros(32, np.int32)
+    device.compile(source)(1, 32, (out,))
+    np.testing.assert_array_equal(device.asnumpy(out), np.repeat(np.arange(1, 33, 2), 2))
+
+
+def test_the_barrier_of_the_standard_library() -> None:
+    source = r"""
+#include <cuda/barrier>
+__global__ void turn(int* a, int rounds) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+    __shared__ int s[96];
+    if (threadIdx.x == 0) init(&bar, 96);
+    __syncthreads();
+    int mine = a[threadIdx.x];
+    for (int n = 0; n < rounds; n++) {
+        s[threadIdx.x] = mine;
+        bar.wait(bar.arrive());
+        mine = s[(threadIdx.x + 1) % 96];
+        bar.arrive_and_wait();
+    }
+    a[threadIdx.x] = mine;
+}
+"""
+    device = simulator()
+    given = np.arange(96, dtype=np.int32)
+    a = device.asarray(given)
+    device.compile(source)(1, 96, (a, 7))
+    np.testing.assert_array_equal(device.asnumpy(a), np.roll(given, -7))
+
+
+def test_a_wait_that_nobody_ends_is_reported() -> None:
+    source = (
+        HEADER
+        + r"""
+__global__ void never(int* out) {
+    __shared__ __mbarrier_t bar;
+    if (threadIdx.x == 0) __mbarrier_init(&bar, 64);
+    __syncthreads();
+    const auto state = __mbarrier_arrive(&bar);
+    while (!__mbarrier_test_wait(&bar, state)) { }
+    out[threadIdx.x] = 1;
+}
+"""
+    )
+    device = simulator()
+    with pytest.raises(gpulab.LaunchError):
+        device.compile(source)(1, 32, (device.zeros(32, np.int32),))
