@@ -25,6 +25,7 @@ from gpulab.finding import Finding
 
 if TYPE_CHECKING:
     from gpulab.devices import open_device as device
+    from gpulab.evidence.sanitize import sanitize
     from gpulab.notebook import speedup_figure, speedup_table
     from gpulab.registry import kernel
 
@@ -46,6 +47,7 @@ __all__ = [
     "device",
     "kernel",
     "load_ipython_extension",
+    "sanitize",
     "speedup_figure",
     "speedup_table",
 ]
@@ -53,6 +55,7 @@ __all__ = [
 _LAZY = {
     "device": ("gpulab.devices", "open_device"),
     "kernel": ("gpulab.registry", "kernel"),
+    "sanitize": ("gpulab.evidence.sanitize", "sanitize"),
     "speedup_figure": ("gpulab.notebook", "speedup_figure"),
     "speedup_table": ("gpulab.notebook", "speedup_table"),
 }

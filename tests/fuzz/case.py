@@ -149,7 +149,7 @@ def check(case: Case) -> Result:
     lap("compile")
     arguments = inputs(case.data, case.threads)
     try:
-        expected, seen = _interpret(case, program, arguments)
+        expected, seen, cut_off = _interpret(case, program, arguments)
     except NotInterpreted as error:
         return Result("not interpreted", str(error))
     except (Unspecified, Race) as error:
@@ -160,19 +160,25 @@ def check(case: Case) -> Result:
     try:
         got, finding = _simulate(case, program, arguments)
     except UnsupportedInstruction as error:
-        return Result("refused", str(error))
+        if error.__cause__ is None:
+            return Result("refused", str(error))
+        # What a compiler wrote is well formed: something went wrong in the handler.
+        return Result("error", f"{error.__cause__!r} in: {error}", repr(error.__cause__).split("(")[0])
     except Exception as error:  # noqa: BLE001 - any other error is what the fuzzer looks for
         where = traceback.extract_tb(error.__traceback__)[-1]
         return Result("error", f"{type(error).__name__}: {error}", f"{where.name} {where.line}")
     lap("simulate")
     found = _compare(case, expected, seen, got, finding)
+    if cut_off and found.failed and finding is not None:
+        found = Result("too long", f"behind a fault: {found.detail}")
     found.seconds = seconds
     return found
 
 
 def _interpret(
     case: Case, program: Program, arguments: dict[str, Array | np.generic]
-) -> tuple[dict[str, Array], list[Seen]]:
+) -> tuple[dict[str, Array], list[Seen], bool]:
+    """The arrays afterwards, what threads did wrong, and whether there may be more of that."""
     memory = Memory()
     places: dict[str, int] = {}
     given = []
@@ -188,7 +194,7 @@ def _interpret(
         name: np.frombuffer(bytes(memory.arrays[place >> 40].data), TYPES[name])
         for name, place in places.items()
     }
-    return after, seen
+    return after, seen, interpreter.cut_off
 
 
 def _simulate(

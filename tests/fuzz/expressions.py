@@ -68,6 +68,11 @@ class Expressions:
     def pick(self, *options: str) -> str:
         return self.rng.choice(options)
 
+    def kind(self, letters: str) -> str:
+        """One of these types, of those that the program is about."""
+        left_out = "d" * ("doubles" not in self.features) + "lv" * ("longs" not in self.features)
+        return self.rng.choice([letter for letter in letters if letter not in left_out])
+
     def chance(self, p: float) -> bool:
         return self.rng.random() < p
 
@@ -126,7 +131,7 @@ class Expressions:
     def whole(self, ty: str, scope: Scope, depth: int) -> str:
         rng = self.rng
         a = self.of(ty, scope, depth)
-        other = self.pick(*WHOLE) if self.chance(0.2) else ty
+        other = self.kind(WHOLE) if self.chance(0.2) else ty
         roll = rng.random()
         if self.calls and scope.functions and roll < 0.06:
             return f"({TYPES[ty]})({self.call(scope, depth)})"
@@ -153,7 +158,7 @@ class Expressions:
             narrow = self.pick("short", "unsigned char", "signed char", "unsigned short", "int", "unsigned")
             return f"({narrow})({a})"
         if roll < 0.90:
-            return f"({TYPES[ty]})({self.of(self.pick('f', 'd', 'f'), scope, depth)})"
+            return f"({TYPES[ty]})({self.of(self.kind('fdf'), scope, depth)})"
         return self.intrinsic(ty, a, scope, depth)
 
     def intrinsic(self, ty: str, a: str, scope: Scope, depth: int) -> str:
@@ -190,7 +195,7 @@ class Expressions:
         if roll < 0.80:
             return f"({self.condition(scope, 1)} ? {a} : {b})"
         if roll < 0.92:
-            other = self.pick("i", "u", "l", "v", "d" if ty == "f" else "f")
+            other = self.kind("iulvd" if ty == "f" else "iulvf")
             return f"({TYPES[ty]})({self.of(other, scope, depth)})"
         if roll < 0.94:
             return f"copysign{end}({a}, ({TYPES[ty]})({self.of('i', scope, 0)}))"
@@ -212,7 +217,7 @@ class Expressions:
             return f"!({self.condition(scope, 0)})"
         if roll < 0.5 and scope.kernel:
             return self.by_thread()
-        ty = self.pick("i", "i", "u", "l", "v", "f", "f", "d")
+        ty = self.kind("iiulvffd")
         second = self.pick("i", "u", ty) if ty in "iu" else ty
         sign = self.pick("<", "<=", ">", ">=", "==", "!=")
         if roll < 0.6:

@@ -17,7 +17,9 @@ from tests.fuzz.tree import Hole, Statement, bodies, lines_of, stands_in_line
 __all__ = ["Program", "generate"]
 
 FEATURES = ("shared", "votes", "shuffles", "loops", "switch", "goto", "atomics", "vectors", "returns", "functions",
-            "dynamic", "match", "redux", "directed", "waiting")  # fmt: skip
+            "dynamic", "match", "redux", "directed", "waiting", "local", "doubles", "longs")  # fmt: skip
+# How many statements a program has, and how often: time is better spent on many than on long ones.
+LENGTHS = {4: 5, 8: 6, 12: 4, 20: 2, 32: 1, 50: 0.2}
 # Block shapes and how many blocks there may be.
 BLOCKS = {
     (32, 1, 1): 4, (64, 1, 1): 4, (128, 1, 1): 2, (16, 16, 1): 2, (8, 8, 1): 4, (24, 5, 1): 3, (1, 32, 1): 4,
@@ -93,7 +95,7 @@ class _Generator:
             self.features.discard("returns")
         self.e = Expressions(rng, self.threads, self.cells, self.features)
         self.s = Statements(
-            rng, self.e, rng.choice((6, 12, 20, 30, 50)), self.features, self.threads % 32 == 0
+            rng, self.e, rng.choices(list(LENGTHS), LENGTHS.values())[0], self.features, self.threads % 32 == 0
         )
 
     def program(self) -> Program:
@@ -238,12 +240,13 @@ class _Generator:
 
     def kernel(self, functions: list[Function]) -> Statement:
         rng = self.rng
-        writes = {t: names.split() for t, names in VARIABLES.items()}
+        left_out = "d" * ("doubles" not in self.features) + "lv" * ("longs" not in self.features)
+        writes = {t: names.split() for t, names in VARIABLES.items() if t not in left_out}
         reads = {t: list(names) for t, names in writes.items()}
         reads["i"] += ["a0", "a1", "t", "tx", "ty", "gid", "lane"]
         trips = max(2, min(24, 4000 // self.total))
         scope = Scope(reads, writes, uniform=True, together=True, trips=trips, functions=functions,
-                      returns="void" if "returns" in self.features else "")  # fmt: skip
+                      local="local" in self.features, returns="void" if "returns" in self.features else "")  # fmt: skip
         body = []
         while self.s.left > 0:
             body += self.s.statement(scope)
@@ -251,7 +254,7 @@ class _Generator:
             self.plant(body)
         signature = SIGNATURE.format(r=" __restrict__" if rng.random() < 0.3 else "")
         return Statement(
-            [f"{signature}\n{{\n", self.declarations(scope), body, self.endings(), "}"], needed=True
+            [f"{signature}\n{{\n", self.declarations(scope), body, self.endings(scope), "}"], needed=True
         )
 
     def declarations(self, scope: Scope) -> list[Statement]:
@@ -279,10 +282,15 @@ class _Generator:
         found = [Statement(["\n".join(lines)], needed=True)]
         for ty, names in VARIABLES.items():
             for name in names.split():
+                if ty not in scope.writes:
+                    found.append(Statement([f"{TYPES[ty]} {name} = 0;"], needed=True))
+                    continue
                 start = replace(scope, reads={"i": ["t", "gid", "lane"]}, local=False, functions=[])
                 found.append(
                     Statement([f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, 1), ";"], needed=True)
                 )
+        if not scope.local:
+            return found
         step = rng.choice(("i0", "i0 * z", "z", "in_i[(t + z) & 255]"))
         found.append(
             Statement(
@@ -294,15 +302,19 @@ class _Generator:
         )
         return found
 
-    @staticmethod
-    def endings() -> list[Statement]:
-        """What the variables hold at the end goes out."""
-        return [
-            Statement(["OUT_I(0) = i0; OUT_I(1) = i1 + s0;"]), Statement(["OUT_I(2) += i2 + la[3] * 5 + lb[9];"]),
-            Statement(["OUT_I(3) ^= i3 + (int)u0 * 3 + (int)u1;"]), Statement(["OUT_L(0) = l0 + (long long)v0;"]),
-            Statement(["OUT_L(1) ^= l1 + a0 * a1;"]), Statement(["OUT_F(0) = f0; OUT_F(1) = f1 + lf[2];"]),
-            Statement(["OUT_D(0) = d0; OUT_D(1) = d1;"]), Statement(["OUT_B(0) = c0 + b0; OUT_B(1) = h0 >> 3;"]),
+    def endings(self, scope: Scope) -> list[Statement]:
+        """What the variables hold at the end goes out, most of it."""
+        lines = [
+            "OUT_I(0) = i0; OUT_I(1) = i1 + s0;", "OUT_I(2) += i2 * 5;", "OUT_I(3) ^= i3 + (int)u0 * 3 + (int)u1;",
+            "OUT_F(0) = f0;", "OUT_F(1) = f1;", "OUT_B(0) = c0 + b0; OUT_B(1) = h0 >> 3;", "OUT_I(0) += a0 * a1;",
         ]  # fmt: skip
+        if scope.local:
+            lines += ["OUT_I(2) = la[3] * 5 + lb[9];", "OUT_F(0) = lf[2];"]
+        if scope.writes.get("l"):
+            lines += ["OUT_L(0) = l0 + (long long)v0;", "OUT_L(1) ^= l1;"]
+        if scope.writes.get("d"):
+            lines += ["OUT_D(0) = d0;", "OUT_D(1) = d1;"]
+        return [Statement([line]) for line in lines if self.rng.random() < 0.8]
 
     # -- faults ---------------------------------------------------------------------------------
 

@@ -346,12 +346,15 @@ def _difference(item: Instruction) -> Operation:
 
 
 def _dot(item: Instruction) -> Operation:
+    """`dp4a`: four products of bytes. `dp2a`: two half-words by the lower or the upper two bytes."""
     first, second = item.parts[-2], item.parts[-1]
+    half = item.op == "dp2a"
+    width, from_byte = (16, 2 if "hi" in item.parts else 0) if half else (8, 0)
 
     def dot(a: int, b: int, c: int) -> int:
-        for i in range(4):
-            x, y = (v >> 8 * i & 255 for v in (a, b))
-            c += decode(x, f"{first[0]}8") * decode(y, f"{second[0]}8")
+        for i in range(32 // width):
+            x, y = a >> width * i & (1 << width) - 1, b >> 8 * (from_byte + i) & 255
+            c += decode(x, f"{first[0]}{width}") * decode(y, f"{second[0]}8")
         return c
 
     return dot, ("b32", "b32", "b32"), "b32"
@@ -405,7 +408,8 @@ _TABLE: dict[str, Callable[[Instruction], Operation]] = {
     "slct": _selection_by_sign, "and": _logic, "or": _logic, "xor": _logic,
     "not": lambda item: _same(item, operator.invert, 1), "shl": _shift, "shr": _shift, "popc": _counted,
     "clz": _counted, "brev": _counted, "bfind": _counted, "bfe": _extract, "bfi": _insert, "lop3": _logic3,
-    "shf": _funnel, "prmt": _permute, "sad": _difference, "dp4a": _dot, "cvt": _conversion,
+    "shf": _funnel, "prmt": _permute, "sad": _difference, "dp2a": _dot, "dp4a": _dot,
+    "cvt": _conversion,
 }  # fmt: skip
 
 ATOMICS: dict[str, Callable[..., Any]] = {

@@ -19,6 +19,7 @@ from tests.fuzz.memory import LOCAL, SHARED, Fault, Memory, Thread
 __all__ = ["Interpreter", "Seen", "TooLong"]
 
 FUNCTIONS = 0x53 << 40  # what the addresses of functions look like
+STRANDED = 3_000  # instructions of a thread after the first fault, that others may wait for in vain
 Index3 = tuple[int, int, int]
 
 
@@ -84,6 +85,8 @@ class Interpreter:
     """One kernel and its module.
 
     dynamic: bytes of dynamic shared memory. limit: instructions that all threads together may execute.
+    faulted: whether a thread has gone wrong. cut_off: whether another was ended for it, and may not have
+    come to a fault of its own.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class Interpreter:
     ) -> None:
         self.module, self.entry, self.memory = module, entry, memory
         self.left = limit
+        self.faulted = self.cut_off = False
         self.codes: dict[str, Code] = {}
         self.numbers = {name: FUNCTIONS + 16 * n for n, name in enumerate(module.functions)}
         self.shared: dict[str, int] = {}
@@ -161,6 +165,15 @@ class _Block:
             self.runs[thread.number] = self.steps(thread, special, arguments)
 
     def run(self) -> list[Seen]:
+        try:
+            self.run_threads()
+        except Unspecified:
+            if not self.interpreter.faulted:
+                raise
+            self.interpreter.cut_off = True  # what threads do that meet no more the one that has faulted
+        return self.found
+
+    def run_threads(self) -> None:
         ready = list(self.runs)
         while ready:
             for number in ready:
@@ -169,7 +182,6 @@ class _Block:
                 except StopIteration:
                     del self.runs[number]
             ready = self.meet()
-        return self.found
 
     def meet(self) -> list[int]:
         """Let those go on whose wait is over: lanes of a warp first, then the block at its barrier."""
@@ -211,6 +223,7 @@ class _Block:
         code = interpreter.code(interpreter.entry)
         params = {p.name: bytearray(a) for p, a in zip(code.function.params, arguments, strict=True)}
         frames = [interpreter.enter(code, thread, special, params)]
+        stranded = STRANDED
         while True:
             frame = frames[-1]
             pc = frame.pc
@@ -224,12 +237,19 @@ class _Block:
             except Fault as fault:
                 where = _unravel(thread.number, self.block)
                 self.found.append(Seen(fault.kind, frame.code.lines[pc], self.index, where))
+                interpreter.faulted = True
                 return
             if isinstance(action, int):
                 frame.pc = action
                 interpreter.left -= max(pc - action, 1)
                 if interpreter.left < 0:
                     raise TooLong
+                if interpreter.faulted:
+                    # It may wait for a thread that has faulted: on a GPU the whole grid has ended by now.
+                    stranded -= max(pc - action, 1)
+                    if stranded < 0:
+                        interpreter.cut_off = True
+                        return
             elif isinstance(action, Waits):
                 yield action
             elif action is ENDS or len(frames) == 1:

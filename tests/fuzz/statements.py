@@ -150,6 +150,7 @@ class Statements:
             ("float2", "in_f", 127, "ff"), ("double2", "in_d", 63, "dd"), ("longlong2", "in_l", 63, "ll"),
             ("uchar4", "in_i", 255, "iiii"), ("short2", "in_i", 255, "ii"),
         ])  # fmt: skip
+        names = names if scope.writes.get(names[0]) else "ffff"
         z = self.label("z")
         takes = []
         for part, ty in zip("xyzw", names, strict=False):

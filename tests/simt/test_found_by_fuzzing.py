@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpulab.simt import codegen
+from tests.simt import ptx_harness
 from tests.simt.programs import simulator
 
 Size = int | tuple[int, ...]
@@ -186,3 +188,102 @@ def test_lanes_that_wait_in_two_loops_give_way_to_the_one_that_both_wait_for() -
     x = (np.arange(192) % 2).astype(np.int32)
     lock, _ = run(source, 1, 192, np.zeros(2, np.uint32), x)
     assert lock.tolist() == [0, 19200 + 96]
+
+
+def test_a_branch_on_what_is_never_written() -> None:
+    text = ptx_harness.entry(
+        1,
+        """
+        setp.eq.s32 %p1, %r20, 0;
+        @%p1 bra COUNT;
+        add.s32 %r22, %r22, 1000;
+    COUNT:
+        add.s32 %r21, %r21, 1;
+        setp.lt.s32 %p2, %r21, 5;
+        @%p2 bra COUNT;
+        add.s32 %r22, %r22, %r21;
+        mul.wide.s32 %rd5, %r0, 4;
+        add.s64 %rd6, %rd0, %rd5;
+        st.global.s32 [%rd6], %r22;""",
+    )
+    (out,) = ptx_harness.launch(text, 1, 32, np.zeros(32, np.int32))
+    np.testing.assert_array_equal(out, 5)
+
+
+def test_a_factor_whose_constant_is_reckoned_just_before() -> None:
+    text = ptx_harness.entry(
+        1,
+        """
+        mov.u32 %r3, %tid.y;
+        add.s32 %r4, %r3, 31;
+        mul.lo.s32 %r5, %r2, %r4;
+        mul.wide.s32 %rd5, %r0, 4;
+        add.s64 %rd6, %rd0, %rd5;
+        st.global.s32 [%rd6], %r5;""",
+    )
+    (out,) = ptx_harness.launch(text, 1, 32, np.zeros(32, np.int32))
+    np.testing.assert_array_equal(out, 31 * np.arange(32))
+
+
+def test_a_high_product_of_small_numbers_cut_to_16_bits() -> None:
+    source = """__global__ void k(const int* in, unsigned char* out) {
+        int t = threadIdx.y * 2 + threadIdx.x;
+        unsigned char c = 1;
+        if ((t & 15) == 2) c = __umulhi((unsigned)t, (unsigned)(in[0] & 7));
+        out[t] = c;
+    }"""
+    t = np.arange(32)
+    _, out = run(source, 1, (2, 16), np.full(1, 5, np.int32), np.zeros(32, np.uint8))
+    np.testing.assert_array_equal(out, t & 15 != 2)
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 20, 31, 32, 35, 48])
+@pytest.mark.parametrize("kind", ["short", "unsigned short"])
+def test_a_product_of_16_bit_numbers_shifted_and_cut_to_16_bits(kind: str, count: int) -> None:
+    source = f"""__global__ void k(const {kind}* a, const {kind}* b, {kind}* out) {{
+        int t = threadIdx.y * 2 + threadIdx.x;
+        {kind} c = 7;
+        if (t % 3) c = ((long long)a[t] * b[t]) >> {count};
+        out[t] = c;
+    }}"""
+    dtype = np.int16 if kind == "short" else np.uint16
+    a, b = np.random.default_rng(0).integers(0, 1 << 16, (2, 32)).astype(dtype)
+    _, _, out = run(source, 1, (2, 16), a, b, np.zeros(32, dtype))
+    wanted = (a.astype(np.int64) * b >> count).astype(dtype)
+    np.testing.assert_array_equal(out, np.where(np.arange(32) % 3, wanted, 7))
+
+
+def test_halves_of_a_product_of_small_numbers() -> None:
+    text = ptx_harness.entry(
+        1,
+        """
+        ld.global.u16 %h3, [%rd0];
+        cvt.s64.s16 %rd7, %h3;
+        and.b32 %r3, %r0, 15;
+        cvt.u64.u32 %rd8, %r3;
+        mul.lo.s64 %rd9, %rd7, %rd8;
+        mov.b64 {%r4, %r5}, %rd9;
+        cvt.u16.u32 %h1, %r5;
+        mul.wide.s32 %rd5, %r0, 2;
+        add.s64 %rd6, %rd0, %rd5;
+        st.global.u16 [%rd6], %h1;""",
+    )
+    (out,) = ptx_harness.launch(text, 1, 32, np.full(32, -9, np.int16))
+    np.testing.assert_array_equal(out, np.where(np.arange(32) % 16, -1, 0))
+
+
+def test_a_kernel_too_long_to_be_compiled_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPULAB_CACHE", "off")
+    monkeypatch.setattr(codegen, "LARGE", 0)
+    source = """__global__ void k(const float* in, float* out) {
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        s[t] = in[t] * 0.5f;
+        __syncthreads();
+        for (int n = 0; n < t % 5; ++n) s[t] += n;
+        __syncthreads();
+        out[t] = s[63 - t];
+    }"""
+    x, t = np.arange(64, dtype=np.float32), np.arange(64)
+    _, out = run(source, 1, 64, x, np.zeros(64, np.float32))
+    np.testing.assert_array_equal(out, (x / 2 + t % 5 * (t % 5 - 1) // 2)[::-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.simt.allocation import Allocation, Memory
 from gpulab.simt.inline import function_address
 from gpulab.simt.layout import DEFAULT_BUDGET
+
+if TYPE_CHECKING:
+    from gpulab.simt.native import NativeKernel
+    from gpulab.simt.observe import Recording
 
 __all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator_of"]
 
@@ -89,6 +93,7 @@ class SimulatedKernel(Kernel):
                 found = self.device.memory.allocate(max(variable.size, 1))
                 assert found.host is not None
                 found.host[:] = 0
+                self.device.memory.written(found.address)
                 if variable.initial is not None:
                     found.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
                 self._symbols[variable.name] = found
@@ -102,6 +107,22 @@ class SimulatedKernel(Kernel):
                     host[offset : offset + 8].view(np.int64)[0] = address + addend
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
+        self.record(None, grid, block, args, shared_mem)
+
+    def record(
+        self,
+        recording: Recording | None,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        order: npt.NDArray[np.int64] | None = None,
+    ) -> NativeKernel:
+        """Launch, and record what happens; the code that ran.
+
+        recording: of the tier that is to run; None: the values tier. order: numbers of the blocks to run,
+        where that is not all of them.
+        """
         from gpulab.simt.launch import launch
         from gpulab.simt.native import Specialisation, compile_kernel, static_shared
         from gpulab.simt.printing import format_record
@@ -117,7 +138,8 @@ class SimulatedKernel(Kernel):
         )
         if self._static_shared is None:
             self._static_shared = static_shared(self.module, self.entry)
-        key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads)
+        tier = recording.tier if recording else "values"
+        key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads, tier)
         native = self._native.get(key)
         if native is None:
             native = self._native[key] = compile_kernel(self.module, self.entry, key)
@@ -125,9 +147,11 @@ class SimulatedKernel(Kernel):
         symbols, kept = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.functions
         self.printed = ""
+        if tier != "sanitized":  # which does not follow what is written
+            self.device.memory.written()
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, key.shared_bytes, prints,
-            self.device.budget,
+            self.device.budget, recording, order,
         )  # fmt: skip
         del kept
         memory = self.device.memory
@@ -139,6 +163,7 @@ class SimulatedKernel(Kernel):
         if outcome.fault is not None:
             names = [p.name for p in self.program.signatures[self.name]]
             raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), self.device.budget)
+        return native
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
         """Device addresses of the symbols that the code asks for, and an array to keep for the launch."""
@@ -187,6 +212,7 @@ class SimulatedDevice(Device):
             raise UsageError("an array of Python objects has no form on a device; give numbers.")
         found = SimulatedArray(self.memory, source.shape, source.dtype)
         found.view()[...] = source
+        self.memory.written(found.allocation.address)
         return found
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:

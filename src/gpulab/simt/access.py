@@ -14,11 +14,13 @@ written under the mask.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import layout
 from gpulab.simt.llvm import Value, suffix, vector
+from gpulab.simt.observe import Touch
 from gpulab.simt.ptx import Instruction, Mem, Reg, Sym
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import STORAGE, Values
@@ -107,11 +109,20 @@ def shifted(low: Values, value: Value, offset: int) -> Value:
     return Value("i64", value.kind, refs, value.stride)
 
 
-def locate(low: Values, where: Value, space: str, size: int, item: Instruction, action: str) -> Place:
-    """Check an access of `size` bytes a lane and say where it goes."""
+def locate(
+    low: Values,
+    where: Value,
+    space: str,
+    size: int,
+    item: Instruction,
+    action: str,
+    values: Sequence[Value] = (),
+) -> Place:
+    """Check an access of `size` bytes a lane and say where it goes. values: what is to be written."""
     access = low.access(action, space, size)
     if where.kind == "rows" and where.stride % size:  # not every lane is aligned where the first one is
         where = Value("i64", "lanes", (low.lanes(where),))
+    low.observer.access(low, Touch(access, where, space, size, action, item, tuple(values)))
     if space == "local":
         return Place(each=_local(low, where, size, access, item.predicate))
     return Locator(low, where, space, size, access, item.predicate).place()

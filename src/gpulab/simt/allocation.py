@@ -49,6 +49,8 @@ class Memory:
         self._freed: OrderedDict[int, int] = OrderedDict()
         self._table: npt.NDArray[np.uint64] | None = None
         self._lock = threading.Lock()
+        # Arrays with bytes that nobody has written: which ones (True: not written).
+        self._unwritten: dict[int, npt.NDArray[np.bool_] | None] = {}
 
     def allocate(self, size: int) -> Allocation:
         """`size` bytes, filled with the poison pattern. Raises `LaunchError` when there is no room."""
@@ -69,6 +71,7 @@ class Memory:
             self._next += -(-(size + GAP) // GAP) * GAP
             found = Allocation(address, size, host)
             self._live[address] = found
+            self._unwritten[address] = None
             self.used += size
             self._table = None
         return found
@@ -76,6 +79,7 @@ class Memory:
     def free(self, address: int) -> None:
         with self._lock:
             found = self._live.pop(address, None)
+            self._unwritten.pop(address, None)
             if found is None:
                 return
             self.used -= found.size
@@ -84,18 +88,37 @@ class Memory:
             while len(self._freed) > FREED_KEPT:
                 self._freed.popitem(last=False)
 
+    def written(self, address: int | None = None, bytes_written: npt.NDArray[np.bool_] | None = None) -> None:
+        """All of an array has been written, or these bytes of it; without an address: all of every array."""
+        with self._lock:
+            if address is None:
+                self._unwritten.clear()
+            elif bytes_written is None or bytes_written.all():
+                self._unwritten.pop(address, None)
+            elif address in self._unwritten:
+                before = self._unwritten[address]
+                self._unwritten[address] = ~bytes_written if before is None else before & ~bytes_written
+
+    def unwritten(self, address: int) -> npt.NDArray[np.bool_] | None:
+        """Which bytes of an array nobody has written; None where there are none."""
+        with self._lock:
+            if address not in self._unwritten:
+                return None
+            mask = self._unwritten[address]
+            return np.ones(self._live[address].size, np.bool_) if mask is None else mask
+
     def release_with(self, owner: object, address: int) -> None:
         """Free an allocation when its owner is collected."""
         weakref.finalize(owner, self.free, address)
 
     def table(self) -> npt.NDArray[np.uint64]:
-        """(base, bytes, host address) of every allocation, sorted by base."""
+        """(base, bytes, host address, 0) of every allocation, sorted by base."""
         with self._lock:
             if self._table is None:
                 rows = [
-                    (a.address, a.size, a.host.ctypes.data) for a in self._live.values() if a.host is not None
+                    (a.address, a.size, a.host.ctypes.data, 0) for a in self._live.values() if a.host is not None
                 ]
-                self._table = np.array(sorted(rows), np.uint64).reshape(-1, 3)
+                self._table = np.array(sorted(rows), np.uint64).reshape(-1, 4)
             return self._table
 
     def nearest(self, address: int) -> Allocation | None:

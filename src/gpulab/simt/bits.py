@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.elementwise import as_constant, const, elementwise, product, signed, simple, total, type_of
+from gpulab.simt.elementwise import (
+    as_constant,
+    const,
+    elementwise,
+    product,
+    shifted_right,
+    signed,
+    simple,
+    total,
+    type_of,
+)
 from gpulab.simt.llvm import BITS, Value, suffix
 from gpulab.simt.ptx import Imm, Instruction, Reg
 from gpulab.simt.values import Values, handles, parts_of
@@ -59,7 +69,7 @@ def shift(low: Values, item: Instruction) -> None:
             low.assign(item.operands[0], Value(ty, "uniform", ("0",)), item.predicate)
             return
         made = elementwise(
-            low, ty, [value], lambda t, _, n: b.value(f"{action} {t} {n[0]}, {const(t, count)}")
+            low, ty, [value], lambda t, _, n: shifted_right(low, action, t, n[0], count)
         )
         low.assign(item.operands[0], made, item.predicate)
         return

@@ -11,6 +11,8 @@ __all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are to stay what they are
 
+LARGE = 80_000  # lines of text; with more, compiling well takes minutes, and compiling plainly seconds
+
 _LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
 
 
@@ -36,11 +38,10 @@ def host() -> tuple[str, ...]:
     )
 
 
-def _machine() -> Any:
+def _machine(opt: int = 2) -> Any:
     _, triple, cpu, features = host()
-    return (
-        _llvm().Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
-    )
+    target = _llvm().Target.from_triple(triple)
+    return target.create_target_machine(cpu=cpu, features=features, opt=opt, jit=True)
 
 
 def compile_text(text: str) -> bytes:
@@ -49,7 +50,7 @@ def compile_text(text: str) -> bytes:
     with _LOCK:
         module = llvm.parse_assembly(text)
         module.verify()  # raises; a broken module would end the process later on
-        machine = _machine()
+        machine = _machine(0 if text.count("\n") > LARGE else 2)
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
         # Stack slots become values; longer pipelines cost more time than they save.
         passes = llvm.create_new_function_pass_manager()

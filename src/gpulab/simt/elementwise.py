@@ -126,7 +126,26 @@ def wants_rows(low: Values, item: Instruction) -> bool:
 
 def product(low: Values, item: Instruction, ty: str, a: Value, b: Value) -> Value:
     made = row_product(low, a, b) if wants_rows(low, item) else None
-    return made or elementwise(low, ty, [a, b], lambda t, _, n: low.b.value(f"mul {t} {n[0]}, {n[1]}"))
+    return made or elementwise(low, ty, [a, b], lambda t, _, n: lane_product(low, t, n[0], n[1]))
+
+
+def lane_product(low: Values, t: str, x: str, y: str) -> str:
+    made = low.b.value(f"mul {t} {x}, {y}")
+    low.products.add(made)
+    return made
+
+
+def shifted_right(low: Values, action: str, t: str, ref: str, count: int) -> str:
+    """`lshr` or `ashr` by a constant.
+
+    LLVM 22 may make 16-bit products of `(a * b) >> count` where the result is cut to 16 bits, and gets
+    it wrong for 64-bit integers and counts above 16 (llvm-project issue 218844, mended in 2026-08 by
+    219996). It does not where it cannot see the count.
+    """
+    if t == vector("i64") and count > 16 and ref in low.products:
+        hidden = low.b.value(f'call i64 asm "", "=r,0"(i64 {count})')
+        return low.b.value(f"{action} {t} {ref}, {low.b.splat('i64', hidden)}")
+    return low.b.value(f"{action} {t} {ref}, {const(t, count)}")
 
 
 def total(low: Values, item: Instruction, ty: str, a: Value, b: Value, action: str = "add") -> Value:

@@ -9,12 +9,17 @@ from gpulab.simt.values import Values, handles
 
 
 @handles("membar.cta|gl|sys", "fence{.sc|acq_rel|acquire|release}.cta|cluster|gpu|sys")
+def fence(low: Values, item: Instruction) -> None:
+    """A warp's accesses already happen in order."""
+    low.observer.fence(low, item)
+
+
 @handles("nanosleep.u32", "pmevent{.mask}")
 @handles("prefetch{.global|local}.L1|L2", "prefetch.global.L2::evict_last|L2::evict_normal", "prefetchu.L1")
 @handles("discard{.global}.L2", "applypriority{.global}.L2::evict_normal")
 @handles("griddepcontrol.launch_dependents|wait", "setmaxnreg.inc|dec.sync.aligned.u32")
-def order(low: Values, item: Instruction) -> None:
-    """A warp's accesses already happen in order."""
+def hint(low: Values, item: Instruction) -> None:
+    """Nothing that a kernel computes depends on it."""
 
 
 @handles(

@@ -7,7 +7,9 @@ from gpulab.simt.elementwise import (
     elementwise,
     elementwise_two,
     intrinsic,
+    lane_product,
     product,
+    shifted_right,
     signed,
     simple,
     total,
@@ -103,8 +105,7 @@ def high_product(low: Values, item: Instruction, ty: str, a: Value, b: Value) ->
     def make(t: str, _: str, names: list[str]) -> str:
         wide = t.replace(ty, f"i{2 * bits}")
         x, y = (low.b.value(f"{extend} {t} {n} to {wide}") for n in names)
-        full = low.b.value(f"mul {wide} {x}, {y}")
-        shifted = low.b.value(f"lshr {wide} {full}, {const(wide, bits)}")
+        shifted = shifted_right(low, "lshr", wide, lane_product(low, wide, x, y), bits)
         return low.b.value(f"trunc {wide} {shifted} to {t}")
 
     return elementwise(low, ty, [a, b], make)

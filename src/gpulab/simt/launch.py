@@ -16,10 +16,11 @@ from gpulab.errors import LaunchError
 from gpulab.simt import layout
 from gpulab.simt.allocation import POISON, Memory
 from gpulab.simt.native import NativeKernel
+from gpulab.simt.observe import Recording
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Access
 
-__all__ = ["Fault", "Outcome", "PrintRecord", "launch"]
+__all__ = ["Fault", "Outcome", "PrintRecord", "Worker", "launch"]
 
 PRINT_BYTES = 1 << 20  # per core, as CUDA's own printf buffer has
 MEMORY_LIMIT = 1 << 30  # bytes of the host that all cores together may use for local memory
@@ -77,10 +78,12 @@ class Outcome:
 _MAKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class _Worker:
+class Worker:
     """One core's context and the memory it points to."""
 
-    def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool) -> None:
+    def __init__(
+        self, native: NativeKernel, shared_bytes: int, prints: bool, recording: Recording
+    ) -> None:
         threads = native.warps * WARP
         sizes = {
             "slots": 0,
@@ -102,7 +105,7 @@ class _Worker:
             self[name] = buffer.ctypes.data
         self["printed_limit"] = sizes["printed"]
         self["plain"] = native.plain
-        self.native = native
+        self.native, self.recording = native, recording
         self._maker = _MAKER(self.make_plain)  # kept as long as the code may call it
         self["make_plain"] = ctypes.cast(self._maker, ctypes.c_void_p).value or 0
         self.fresh_slots()
@@ -110,9 +113,10 @@ class _Worker:
     def fresh_slots(self) -> None:
         """An empty cache for every place that accesses memory."""
         slots = aligned(layout.SLOT_BYTES * max(len(self.native.accesses), 1))
-        slots.view(np.int64).reshape(-1, 3)[:] = (1, 0, 0)  # an odd base and no room: nothing is inside
+        slots.view(np.int64).reshape(-1, layout.SLOT_BYTES // 8)[:] = (1, 0, 0, 0, 0)  # an odd base and no room: nothing is inside
         self.memory["slots"] = slots
         self["slots"] = slots.ctypes.data
+        self.recording.attach(self)
 
     def make_plain(self, _context: int) -> None:
         """Called by running code when a warp has to go on in the plain code."""
@@ -143,9 +147,13 @@ def launch(
     shared_bytes: int,
     prints: bool,
     budget: int = layout.DEFAULT_BUDGET,
+    recording: Recording | None = None,
+    order: npt.NDArray[np.int64] | None = None,
 ) -> Outcome:
     """Run a grid to its end. Raises `LaunchError` when the host has no memory for it.
 
+    recording: of the tier that `native` was made for. order: numbers of the blocks to run, where that
+    is not all of them.
     A KeyboardInterrupt asks every core to stop, waits for them, and goes on to the caller.
     """
     blocks = grid[0] * grid[1] * grid[2]
@@ -155,7 +163,9 @@ def launch(
             f"this launch asks for {threads:,} threads; the simulator runs at most {THREAD_LIMIT:,}: "
             "use a smaller size, or let each thread do more."
         )
-    count = min(cores(), blocks)
+    recording = recording or Recording()
+    blocks = blocks if order is None else len(order)
+    count = min(recording.cores or cores(), cores(), blocks)
     need = count * native.warps * WARP * native.local_bytes
     if need > MEMORY_LIMIT:
         raise LaunchError(
@@ -164,14 +174,16 @@ def launch(
         )
     shared_words = np.zeros(2, np.int64)  # the block counter and the stop flag
     parameters = np.frombuffer(params or b"\0", np.uint8).copy()
-    table = memory.table()
+    recording.prepare(native, shared_bytes)
+    table = recording.table(memory)
     symbol_table = np.array(symbols or [0], np.int64)
     workers = []
     for _ in range(count):
-        worker = _Worker(native, shared_bytes, prints)
+        worker = Worker(native, shared_bytes, prints, recording)
         worker["next_block"] = shared_words.ctypes.data
         worker["stop"] = shared_words.ctypes.data + 8
         worker["blocks"] = blocks
+        worker["order"] = 0 if order is None else order.ctypes.data
         worker["params"] = parameters.ctypes.data
         worker["grid_x"], worker["grid_y"], worker["grid_z"] = grid
         worker["allocations"] = table.ctypes.data
@@ -183,7 +195,7 @@ def launch(
     return _outcome(native, workers, grid, block)
 
 
-def _run(native: NativeKernel, workers: list[_Worker], shared_words: npt.NDArray[np.int64]) -> None:
+def _run(native: NativeKernel, workers: list[Worker], shared_words: npt.NDArray[np.int64]) -> None:
     pool = _workers()
     futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
     try:
@@ -199,7 +211,7 @@ def _run(native: NativeKernel, workers: list[_Worker], shared_words: npt.NDArray
 
 
 def _outcome(
-    native: NativeKernel, workers: list[_Worker], grid: tuple[int, int, int], block: tuple[int, int, int]
+    native: NativeKernel, workers: list[Worker], grid: tuple[int, int, int], block: tuple[int, int, int]
 ) -> Outcome:
     outcome = Outcome()
     kinds = {code: name for name, code in layout.FAULTS.items()}

@@ -21,7 +21,8 @@ __all__ = [
 
 FIELDS = (
     "next_block",  # address of the counter that all workers take blocks from
-    "blocks",  # blocks in the grid
+    "blocks",  # blocks to run
+    "order",  # address of their numbers; 0 where all of the grid runs
     "stop",  # address of a 64-bit flag: not 0 asks every worker to end
     "params",  # address of the kernel's parameters
     "grid_x", "grid_y", "grid_z",
@@ -29,7 +30,7 @@ FIELDS = (
     "block",  # linear number of the block that runs
     "shared",  # address of the block's shared memory
     "local",  # address of the block's local memory, thread after thread
-    "allocations",  # address of the table (base, bytes, host address), sorted by base
+    "allocations",  # address of the table (base, bytes, host address, shadow), sorted by base
     "allocation_count",
     "saved",  # address of the warps' registers across barriers
     "canonical",  # address of the warps' registers on their way to, and in, the plain code
@@ -38,17 +39,20 @@ FIELDS = (
     "wraps",  # set when a row of integers wraps around between active lanes
     "warps",  # address of the warps' states: (where to go on, instructions used)
     "symbols",  # address of the module variables' device addresses
-    "slots",  # address of the access caches: (base, places for an element, host address)
+    "slots",  # address of the access caches: (base, places for an element, host address, bytes, shadow)
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
     "arrivals",  # address of 16 counts: threads that came to a barrier by `bar.arrive`
     # Address of (voted, voters, yes, asked) for each of 16 barriers: threads whose predicate of a `bar.red`
     # held, and threads, since it was last lifted, and the same when it was.
     "votes",
+    "observed",  # address of what the tier records (counted: words; sanitized: `sanitized.STATE`)
+    "suspect",  # sanitized: address of the function that looks at suspicious lanes
     "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
 )  # fmt: skip
 
-SLOT_BYTES = 24
+SLOT_BYTES = 40
+ALLOCATION_BYTES = 32
 SHARED_WINDOW = 0x7E01_0000_0000  # generic addresses of the block's shared memory …
 LOCAL_WINDOW = 0x7E02_0000_0000  # … and of the thread's local memory
 WINDOW_BYTES = 1 << 32

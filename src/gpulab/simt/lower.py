@@ -82,6 +82,7 @@ class Lowering(Values):
         for slot in self.waiting.values() if not self.picks else ():
             b.line(f"store i32 0, ptr {slot}")
         self.slots_base = self.context("slots", "ptr")
+        self.observer.begin(self)
         first = b.value("shl i32 %warp, 5")
         special.thread_indices(self, first)
         if self.local_bytes:
@@ -122,6 +123,7 @@ class Lowering(Values):
         self.here = block.number
         self.forget()
         b.open(f"block{block.number}")
+        self.observer.block(self, block)
         entered = {p.index: p.number for p in self.pauses if p.target == block.number and p.index is not None}
         for self.index, item in enumerate(block.code):
             self.line = item.line

@@ -15,6 +15,7 @@ from gpulab.simt.access import (
     width_of,
 )
 from gpulab.simt.llvm import BITS, Value, suffix, vector
+from gpulab.simt.observe import Touch
 from gpulab.simt.ptx import Instruction, Mem, Reg, Sym, type_size
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Values, handles, parts_of
@@ -100,6 +101,7 @@ def _read_rows(
     b = low.b
     step = BITS[ty] // 8
     access = low.access("reads", space, size)
+    low.observer.access(low, Touch(access, where, space, size, "reads", item))
     finder = Locator(low, where, space, size, access, item.predicate)
     finder.bounds()
     offsets, fine = finder.check_rows()
@@ -188,10 +190,10 @@ def write(
         _write_rows(low, where, space, ty, len(values), size, values, item)
         return
     if where.kind == "uniform" and space != "local":
-        place = locate(low, where, space, size, item, "writes")
+        place = locate(low, where, space, size, item, "writes", values)
         _write_one(low, place.one, ty, values, item.predicate)
         return
-    each = locate(low, where, space, size, item, "writes").each
+    each = locate(low, where, space, size, item, "writes", values).each
     mask = low.mask_lanes(item.predicate)
     for number, value in enumerate(values):
         scatter(low, step_by(low, each, number * size // len(values)), ty, low.lanes(value), mask)
@@ -234,6 +236,7 @@ def _write_rows(
     b = low.b
     step = BITS[ty] // 8
     access = low.access("writes", space, size)
+    low.observer.access(low, Touch(access, where, space, size, "writes", item, tuple(values)))
     finder = Locator(low, where, space, size, access, item.predicate)
     finder.bounds()
     vectors = [low.lanes(v) for v in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.access import shifted
-from gpulab.simt.elementwise import const, elementwise, type_of
+from gpulab.simt.elementwise import const, elementwise, shifted_right, type_of
 from gpulab.simt.llvm import BITS, Value
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Vec
 from gpulab.simt.values import Values, handles
@@ -93,7 +93,7 @@ def _unpack(low: Values, item: Instruction, target: Vec, source: Operand) -> Non
         def make(t: str, result: str, names: list[str], number: int = number) -> str:
             moved = names[0]
             if number:
-                moved = low.b.value(f"lshr {t} {moved}, {const(t, number * step)}")
+                moved = shifted_right(low, "lshr", t, moved, number * step)
             return low.b.value(f"trunc {t} {moved} to {result}")
 
         low.assign(part, elementwise(low, f"i{step}", [value], make), item.predicate)

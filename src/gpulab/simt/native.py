@@ -25,6 +25,7 @@ from gpulab.simt import (  # noqa: F401
     compare,
     convert,
     copying,
+    counted,
     exchange,
     fields,
     floating,
@@ -36,12 +37,14 @@ from gpulab.simt import (  # noqa: F401
     memory,
     move,
     refused,
+    sanitized,
     spaces,
     video,
 )
 from gpulab.simt.flow import build
 from gpulab.simt.inline import FlatFunction, flatten
 from gpulab.simt.lower import MALFORMED, Lowering
+from gpulab.simt.observe import observer
 from gpulab.simt.ptx import Module
 from gpulab.simt.shapes import analyse
 from gpulab.simt.values import Access
@@ -57,11 +60,15 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait."""
+    """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
+
+    tier: what is recorded while it runs (`observe.TIERS`).
+    """
 
     block: tuple[int, int, int]
     shared_bytes: int
     independent: bool = True
+    tier: str = "values"
 
 
 @dataclass
@@ -75,6 +82,7 @@ class NativeKernel:
     saved_bytes: int  # a warp's save area
     canonical_bytes: int  # the same in the plain code
     local_bytes: int  # a thread's local memory
+    facts: dict[str, Any]  # what the tier's observer says of the code
     lower_plain: Callable[[list[Access]], tuple[Lowering, str]]
     code: list[codegen.Loaded]  # keeps it alive
     plain: int = 0  # address of the plain code's `warp`, once it is made
@@ -161,6 +169,7 @@ def lower(
         plain,
         special.independent,
         accesses or [],
+        observer(special.tier),
     )
     return lowering, lowering.function()
 
@@ -188,9 +197,10 @@ def module_text(lowering: Lowering, function: str) -> str:
         ty = value.split()[0]
         runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal constant {value}")
     runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
+    observed = Template(lowering.observer.runtime).substitute(names)
     defined_here = {
         line.split("@")[1].split("(")[0]
-        for line in runtime.splitlines()
+        for line in (runtime + observed).splitlines()
         if line.startswith(("define", "declare"))
     }
     kept = [
@@ -198,7 +208,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         for line in function.splitlines()
         if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in defined_here)
     ]
-    return "\n".join([runtime, *kept, ATTRIBUTES, WEIGHTS])
+    return "\n".join([runtime, observed, *kept, ATTRIBUTES, WEIGHTS])
 
 
 def compile_kernel(module: Module, name: str, special: Specialisation) -> NativeKernel:
@@ -213,6 +223,7 @@ def compile_kernel(module: Module, name: str, special: Specialisation) -> Native
         saved_bytes=facts["saved_bytes"],
         canonical_bytes=facts["canonical_bytes"],
         local_bytes=facts["local_bytes"],
+        facts=facts["observed"],
         lower_plain=lambda accesses: lower(module, name, special, True, accesses),
         code=[loaded],
     )
@@ -241,6 +252,7 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
         "saved_bytes": lowering.saved_bytes,
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
+        "observed": lowering.facts,
     }
     if store:
         store.put(key, json.dumps(facts).encode() + b"\n" + machine_code)

@@ -140,7 +140,7 @@ halve:
 halved:
   %sum = add i64 %lo, %hi
   %mid = lshr i64 %sum, 1
-  %mid.off = mul i64 %mid, 24
+  %mid.off = mul i64 %mid, 32
   %mid.p = getelementptr i8, ptr %table, i64 %mid.off
   %mid.base = load i64, ptr %mid.p
   %below = icmp ule i64 %mid.base, %a
@@ -153,7 +153,7 @@ found:
   br i1 %some, label %within, label %outside
 within:
   %index = sub i64 %lo, 1
-  %off = mul i64 %index, 24
+  %off = mul i64 %index, 32
   %e = getelementptr i8, ptr %table, i64 %off
   %base = load i64, ptr %e
   %bytes.p = getelementptr i8, ptr %e, i64 8
@@ -178,6 +178,12 @@ fill:
   store i64 %limit, ptr %slot.limit
   %slot.host = getelementptr i8, ptr %slot, i64 16
   store i64 %host, ptr %slot.host
+  %slot.bytes = getelementptr i8, ptr %slot, i64 24
+  store i64 %bytes, ptr %slot.bytes
+  %shadow.p = getelementptr i8, ptr %e, i64 24
+  %shadow = load i64, ptr %shadow.p
+  %slot.shadow = getelementptr i8, ptr %slot, i64 32
+  store i64 %shadow, ptr %slot.shadow
   br label %keep
 keep:
   %h = phi i64 [ %shared.host, %to.shared ], [ %local.host, %to.local ], [ %address.host, %cache ], [ %address.host, %fill ]
@@ -351,10 +357,13 @@ entry:
   %warps = load i32, ptr @warp_count
   %warps64 = zext i32 %warps to i64
   %state.bytes = mul i64 %warps64, 32
+  %order.i = call i64 @get(ptr %ctx, i64 ${order})
+  %order = inttoptr i64 %order.i to ptr
+  %whole = icmp eq i64 %order.i, 0
   br label %take
 take:
-  %b = atomicrmw add ptr %counter, i64 1 monotonic
-  %more = icmp ult i64 %b, %blocks
+  %taken = atomicrmw add ptr %counter, i64 1 monotonic
+  %more = icmp ult i64 %taken, %blocks
   %asked = load atomic i64, ptr %stop monotonic, align 8
   %calm = icmp eq i64 %asked, 0
   %go = and i1 %more, %calm
@@ -362,6 +371,13 @@ take:
 finished:
   ret i32 0
 start:
+  br i1 %whole, label %placed, label %listed
+listed:
+  %listed.p = getelementptr i64, ptr %order, i64 %taken
+  %number = load i64, ptr %listed.p
+  br label %placed
+placed:
+  %b = phi i64 [ %taken, %start ], [ %number, %listed ]
   %x = urem i64 %b, %gx
   %b2 = udiv i64 %b, %gx
   %y = urem i64 %b2, %gy
@@ -374,6 +390,7 @@ start:
   call void @llvm.memset.p0.i64(ptr %shared, i8 -1, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
+  call void @sim_block_begins(ptr %ctx)
   br label %round
 round:
   ; Every warp that may run does so, to its next barrier, to where it gives way, or to its end.
@@ -488,6 +505,7 @@ simple.next:
   %s.next = add i32 %s, 1
   br label %simple
 simple.all:
+  call void @sim_met(ptr %ctx, i32 %warps, i32 -1)
   br label %simple.free
 simple.free:
   %f = phi i32 [ 0, %simple.all ], [ %f.next, %simple.each ]
@@ -563,6 +581,7 @@ judge:
   %lift = select i1 %nobody, i1 false, i1 %full
   br i1 %lift, label %lifting, label %after
 lifting:
+  call void @sim_met(ptr %ctx, i32 %warps, i32 %id)
   store i64 0, ptr %place
   br label %each
 each:

@@ -132,8 +132,16 @@ class _Solver:
             self.forced |= demoted
 
     def propagate(self) -> None:
-        shapes: dict[str, Shape] = dict.fromkeys(self.forced, LANES)
-        self.shapes = shapes
+        self.shapes = dict.fromkeys(self.forced, LANES)
+        self.settle()
+        # What is read but never gets a value, or gets it from such a register only, is 0 from the start.
+        while unset := self.flow.live_in[0] - self.shapes.keys():
+            self.shapes |= dict.fromkeys(unset, UNIFORM)
+            self.settle()
+
+    def settle(self) -> None:
+        """Follow the instructions round until no shape changes any more."""
+        shapes = self.shapes
         changed = True
         while changed:
             changed = False

@@ -357,9 +357,11 @@ def meet(low: Values, item: Instruction) -> None:
 def arrive(low: Values, item: Instruction) -> None:
     """`bar.arrive` counts the warp's threads and goes on; `bar.warp.sync` finds its lanes together."""
     if "arrive" not in item.parts:
+        low.observer.warp_sync(low, item)
         return
     b = low.b
     where, _ = _operands(low, item)
+    low.observer.arrive(low, where)
     place = b.value(f"getelementptr i64, ptr {low.context('arrivals', 'ptr')}, i32 {where}")
     before = b.value(f"load i64, ptr {place}")
     b.line(f"store i64 {b.value(f'add i64 {before}, {WARP}')}, ptr {place}")

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import layout, special
@@ -18,6 +19,7 @@ from gpulab.simt.forms import HANDLERS, handles
 from gpulab.simt.frontier import ways_out
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.llvm import BITS, Builder, Value, float_literal, vector
+from gpulab.simt.observe import Observer
 from gpulab.simt.ptx import Imm, Operand, Reg, Sym, Vec
 from gpulab.simt.shapes import WARP, Analysis, Shape
 
@@ -35,12 +37,21 @@ PARAMETERS = "the parameters"  # the symbol that stands for their array, where i
 
 @dataclass(frozen=True)
 class Access:
-    """One place in the kernel that touches memory, or that can fail: its line and what it does."""
+    """One place in the kernel that touches memory, or that can fail: its line and what it does.
+
+    The counted tier adds its PTX instruction, the block of code and the index in it where that stands,
+    which of the instruction's accesses it is, and whether its executions are counted apart from the block's.
+    """
 
     line: int
     action: str  # "reads", "writes", "updates", or the instruction's name
     space: str
     size: int
+    opcode: str = ""
+    block: int = -1
+    index: int = -1
+    part: int = 0
+    apart: bool = False
 
 
 @dataclass
@@ -61,12 +72,15 @@ class Values:
     plain: bool = False  # everything in lanes: exact where rows are not, and only then
     independent: bool = True  # lanes that wait for others of their warp give way, as since Volta
     accesses: list[Access] = field(default_factory=list)
+    observer: Observer = field(default_factory=Observer)
+    facts: dict[str, Any] = field(default_factory=dict)  # what the observer wants the launch to know
     b: Builder = field(default_factory=Builder)
 
     def __post_init__(self) -> None:
         self.slots: dict[str, Value] = {}  # register -> its stack slots
         self.cache: dict[str, Value] = {}  # register -> value, inside one block
         self.vectors: dict[Value, str] = {}  # scalar value -> its vector, inside one block
+        self.products: set[str] = set()  # names of what a multiplication gave
         self.here = 0  # the block that is being lowered …
         self.index = 0  # … and the instruction in it
         self.line = 0
@@ -204,16 +218,16 @@ class Values:
 
     def read(self, name: str) -> Value:
         """A register, or a special register, in its own shape and storage type."""
-        found = self.cache.get(name)
-        if found is not None:
-            return found
         if name not in self.flat.registers:
-            return special.read(self, name)
+            return self.cache.get(name) or special.read(self, name)
         constant = self.shape(name).constant
         if constant is not None and self.register_type(name) in ("i16", "i32", "i64"):
             # The analysis has reckoned with it, so it must be a literal wherever it is read.
             ty = self.register_type(name)
             return Value(ty, "uniform", (self.literal(Imm(constant), ty),))
+        found = self.cache.get(name)
+        if found is not None:
+            return found
         slot = self.slot(name)
         full = vector(slot.ty) if slot.kind == "lanes" else slot.ty
         refs = tuple(self.b.value(f"load {full}, ptr {ref}") for ref in slot.refs)

@@ -6,8 +6,10 @@ extern "C" __global__ void all_pairs(int* distance, int n)
     for (int k = threadIdx.x; k < n * n; k += blockDim.x) d[k] = distance[k];
     for (int by = 0; by < n; ++by) {
         __syncthreads();
-        for (int k = threadIdx.x; k < n * n; k += blockDim.x)
-            d[k] = min(d[k], d[k / n * n + by] + d[by * n + k % n]);
+        for (int k = threadIdx.x; k < n * n; k += blockDim.x) {
+            const int through = d[k / n * n + by] + d[by * n + k % n];
+            if (through < d[k]) d[k] = through;
+        }
     }
     __syncthreads();
     for (int k = threadIdx.x; k < n * n; k += blockDim.x) distance[k] = d[k];

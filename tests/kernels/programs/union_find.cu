@@ -29,5 +29,5 @@ extern "C" __global__ void unite(int* parent, const int2* edge, int edges)
 extern "C" __global__ void label(int* parent, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) parent[i] = root_of(parent, i);
+    if (i < n) ((volatile int*)parent)[i] = root_of(parent, i);
 }

@@ -1,0 +1,270 @@
+"""What `benchmarks.nsight` profiles: every right kernel of the labs, and small kernels for single rules.
+
+A launch is a program, a geometry and arguments made from a fixed seed, so that the simulator can be
+given exactly what the GPU got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.cell import Cell, read_cells
+from gpulab.evidence.geometry import defines, launch_geometry
+from gpulab.problems import problem
+from gpulab.problems.base import Shape
+
+__all__ = ["Launch", "Source", "launches"]
+
+ROOT = Path(__file__).parent.parent
+KERNELS = Path(__file__).parent / "nsight_kernels"
+SEED = 1
+PATTERNS_A_LAUNCH = 4
+ROUNDS = 64  # a pattern runs 64 times as often as the one before: sums of counts below 64 can be read apart
+
+Dim3 = tuple[int, int, int]
+Pattern = npt.NDArray[np.int32]  # of 32 lanes: the element each one touches, -1 where it is off
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and its macros: what is compiled."""
+
+    name: str
+    text: str
+    defines: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch. arguments: makes fresh host arrays and scalars; patterns: what a micro kernel touches."""
+
+    group: str
+    name: str
+    source: Source
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    arguments: Callable[[], list[Any]]
+    patterns: tuple[str, ...] = field(default=())
+
+
+@cache
+def launches() -> tuple[Launch, ...]:
+    """All launches, in the order in which they are made; names are unique."""
+    found = [*_labs(), *_micro()]
+    assert len({launch.name for launch in found}) == len(found)
+    return tuple(found)
+
+
+# -- the labs' kernels -----------------------------------------------------------------------------
+
+
+def _labs() -> Iterator[Launch]:
+    files = [*sorted((ROOT / "tests/kernels/stencil/right").glob("*.cu"))]
+    files += sorted((ROOT / "tests/kernels/matmul/right").glob("*.cu"))
+    for path in files:
+        yield from _cell_launches(path.stem, read_cells(path)[0])
+    for notebook in sorted((ROOT / "labs").glob("*/*.ipynb")):
+        seen = set()
+        for cell in read_cells(notebook):
+            if cell.header.problem is not None and cell.header.name not in seen:
+                seen.add(cell.header.name)  # a later cell of the same name is an experiment with the first
+                yield from _cell_launches(f"{notebook.stem}.{cell.header.variant}", cell)
+
+
+def _cell_launches(name: str, cell: Cell) -> Iterator[Launch]:
+    header = cell.header
+    assert header.problem is not None
+    assert header.variant is not None
+    assert header.block is not None
+    assert header.tile is not None
+    block, tile = header.block, header.tile
+    which = problem(header.problem)
+    source = Source(f"{header.problem}/{name}", cell.source, dict(defines(block, tile)))
+    if header.problem == "stencil":
+        shapes: list[Shape] = [(65, 47, 9), (64, 64, 64), (130, 70, 33)]
+    else:
+        shapes = list(which.check_shapes(header.variant, block, tile))
+        n, m, p = shapes[0]
+        if len(shapes) < 3:
+            shapes.append((4 * n, 4 * m, p) if n == m else (4 * n, 2 * m, 3 * p))
+    for shape in shapes:
+        yield Launch(
+            header.problem,
+            f"{source.name} {which.format_shape(shape)}",
+            source,
+            which.kernel_name(header.variant),
+            launch_geometry(which, shape, block, tile).grid,
+            block,
+            lambda which=which, shape=shape: [  # type: ignore[misc]
+                argument.value if argument.role != "output" else np.zeros_like(argument.value)
+                for argument in which.arguments(shape, np.random.default_rng(SEED))
+            ],
+        )
+
+
+# -- one rule each ---------------------------------------------------------------------------------
+
+
+def _micro() -> Iterator[Launch]:
+    for bytes_, ty in ((4, "unsigned"), (8, "uint2"), (16, "uint4"), (2, "unsigned short"), (1, "unsigned char")):
+        found = _shared_patterns() if bytes_ >= 4 else _few_patterns()
+        for kernel in ("shared_load", "shared_store"):
+            yield from _pattern_launches(kernel, kernel, f"{bytes_}", {"TYPE": ty}, found, data=None)
+        found = _global_patterns() if bytes_ >= 4 else _few_patterns()
+        yield from _pattern_launches(
+            "global_load", "global_load", f"{bytes_}", {"TYPE": ty, "READ": "*"}, found, data=np.uint8
+        )
+        yield from _pattern_launches("global_store", "global_store", f"{bytes_}", {"TYPE": ty}, found, data=np.uint8)
+    yield from _pattern_launches(
+        "global_load", "global_load", "4 ldg", {"TYPE": "unsigned", "READ": "__ldg"}, _few_patterns(), np.uint8
+    )
+    for ty in ("int", "float"):
+        for use in ("(void)", "sum +="):
+            macros = {"TYPE": ty, "USE": use}
+            label = f"{ty} {'red' if use == '(void)' else 'atom'}"
+            yield from _pattern_launches("atomics", "global_atomic", label, macros, _few_patterns(), np.uint8)
+            yield from _pattern_launches("atomics", "shared_atomic", label, macros, _few_patterns(), None)
+    yield from _pattern_launches("constant_load", "constant_load", "4", {}, _constant_patterns(), None)
+    yield from _arithmetic()
+    yield from _branches()
+
+
+def _pattern_launches(
+    file: str,
+    kernel: str,
+    label: str,
+    macros: Mapping[str, object],
+    patterns: Mapping[str, Pattern],
+    data: type[np.generic] | None,
+) -> Iterator[Launch]:
+    source = Source(f"{file} {label}", (KERNELS / f"{file}.cu").read_text(encoding="utf-8"), macros)
+    names = list(patterns)
+    for first in range(0, len(names), PATTERNS_A_LAUNCH):
+        some = names[first : first + PATTERNS_A_LAUNCH]
+        at = np.concatenate([patterns[name] for name in some]).astype(np.int32)
+
+        def arguments(at: Pattern = at) -> list[Any]:
+            made: list[Any] = [] if data is None else [np.zeros(1 << 19, data)]
+            made += [at, np.int32(len(at) // 32), np.int32(0)]
+            return made if kernel == "global_store" else [*made, np.zeros(32, np.uint32)]
+
+        yield Launch(
+            "micro",
+            f"{kernel} {label} {first // PATTERNS_A_LAUNCH}",
+            source,
+            kernel,
+            (1, 1, 1),
+            (32, 1, 1),
+            arguments,
+            tuple(some),
+        )
+
+
+def _shared_patterns() -> dict[str, Pattern]:
+    lane = np.arange(32)
+    found = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 5, 8, 16, 17, 32, 33)}
+    found["broadcast"] = lane * 0
+    found |= {f"half rows {pitch}": lane // 16 * pitch + lane % 16 for pitch in (17, 20, 24, 32)}
+    found |= {f"quarter rows {pitch}": lane // 8 * pitch + lane % 8 for pitch in (9, 12, 16, 32)}
+    found |= {"pairs": lane // 2, "quads": lane // 4, "halves": lane // 16, "halves 32 apart": lane // 16 * 32}
+    found |= {"reversed": 31 - lane, "columns 16": lane % 16 * 16 + lane // 16}
+    found["columns 17"] = lane % 16 * 17 + lane // 16
+    found["random 32"] = np.random.default_rng(2).permutation(32)
+    found["random 1024"] = np.random.default_rng(3).integers(0, 1024, 32)
+    found["random 64"] = np.random.default_rng(4).integers(0, 64, 32)
+    found["even lanes, stride 2"] = _only(lane * 2, lane % 2 == 0)
+    found["even lanes, stride 32"] = _only(lane * 32, lane % 2 == 0)
+    found["first 16, stride 2"] = _only(lane * 2, lane < 16)
+    found["one lane"] = _only(lane, lane == 5)
+    found["lanes 0 and 16, 32 apart"] = _only(lane * 2, lane % 16 == 0)
+    found["no lane"] = _only(lane, lane < 0)
+    return found
+
+
+def _global_patterns() -> dict[str, Pattern]:
+    lane = np.arange(32)
+    found = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 8, 9, 32)}
+    found |= {f"start {s}": lane + s for s in (1, 2, 4, 7, 8, 16, 31)}
+    found |= {"broadcast": lane * 0, "halves": lane // 16, "reversed": 31 - lane}
+    found |= {"half rows 65": lane // 16 * 65 + lane % 16, "quarter rows 47": lane // 8 * 47 + lane % 8 + 1}
+    found["random 32"] = np.random.default_rng(2).permutation(32)
+    found["random 4096"] = np.random.default_rng(3).integers(0, 4096, 32)
+    found["even lanes"] = _only(lane, lane % 2 == 0)
+    found["every eighth lane"] = _only(lane, lane % 8 == 0)
+    found["holes"] = _only(lane + 3, np.isin(lane % 11, (0, 1, 5, 7)))
+    found["one lane"] = _only(lane, lane == 5)
+    found["no lane"] = _only(lane, lane < 0)
+    return found
+
+
+def _few_patterns() -> dict[str, Pattern]:
+    wanted = ("stride 1", "stride 2", "stride 32", "broadcast", "start 7", "holes", "random 4096", "no lane")
+    found = _global_patterns()
+    few = {name: found[name] for name in wanted}
+    few["random 4096"] = few["random 4096"] % 2048
+    return few
+
+
+def _constant_patterns() -> dict[str, Pattern]:
+    lane = np.arange(32)
+    return {"broadcast": lane * 0, "stride 1": lane, "halves": lane // 16, "no lane": lane * 0 - 1}
+
+
+def _only(values: npt.NDArray[Any], lanes: npt.NDArray[np.bool_]) -> Pattern:
+    return np.where(lanes, values, -1)
+
+
+def _arithmetic() -> Iterator[Launch]:
+    text = (KERNELS / "arithmetic.cu").read_text(encoding="utf-8")
+    rows: list[tuple[str, str, int]] = [
+        ("float", "x / y", 32),
+        ("float", "x / y", 20),
+        ("float", "sqrtf(x)", 32),
+        ("float", "expf(-x)", 32),
+        ("float", "logf(x)", 32),
+        ("float", "sinf(x)", 32),
+        ("float", "rsqrtf(x)", 32),
+        ("float", "1.0f / x", 32),
+        ("float", "__fdividef(x, y)", 32),
+        ("float", "x * y + 1.0f", 32),
+        ("float", "fmaf(x, y, x) + x * x * 0.5f", 20),
+        ("float", "powf(x, y)", 32),
+        ("int", "x / y + 7", 32),
+        ("int", "x % y + 7", 32),
+        ("double", "x / y", 32),
+        ("double", "x * y + 1.0", 32),
+        ("double", "sqrt(x)", 32),
+    ]
+    for ty, expression, lanes in rows:
+
+        def arguments(ty: str = ty, lanes: int = lanes) -> list[Any]:
+            dtype = {"float": np.float32, "double": np.float64, "int": np.int32}[ty]
+            rng = np.random.default_rng(SEED)
+            xs, ys = (rng.uniform(1.25, 3.5, 256) * (1 if ty != "int" else 50) for _ in range(2))
+            return [xs.astype(dtype), ys.astype(dtype), np.zeros(256, dtype), np.int32(lanes)]
+
+        source = Source(f"arithmetic {ty} {expression}", text, {"TYPE": ty, "EXPRESSION": expression})
+        name = f"arithmetic {ty} {expression} {lanes}"
+        yield Launch("micro", name, source, "arithmetic", (2, 1, 1), (128, 1, 1), arguments)
+
+
+def _branches() -> Iterator[Launch]:
+    source = Source("branches", (KERNELS / "branches.cu").read_text(encoding="utf-8"), {})
+    rows = [("if_else", 1), ("if_else", 5), ("own_trip_counts", 11), ("own_trip_counts", 32)]
+    rows += [("unrolled_trip_counts", 11), ("unrolled_trip_counts", 32), ("leave_early", 20), ("leave_early", 31)]
+    rows += [("break_out", 9), ("break_out", 40), ("tree_sum", 128), ("shared_pairs", 6)]
+    for kernel, number in rows:
+
+        def arguments(number: int = number) -> list[Any]:
+            values = np.random.default_rng(SEED).random(1024, dtype=np.float32)
+            return [values, np.zeros(1024, np.float32), np.int32(number)]
+
+        yield Launch("micro", f"{kernel} {number}", source, kernel, (2, 1, 1), (256, 1, 1), arguments)

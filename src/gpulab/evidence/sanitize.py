@@ -1,0 +1,201 @@
+"""What a kernel does that it must not do, found by running it once under watch, as compute-sanitizer does.
+
+`memcheck` and `synccheck` stop the launch at the first fault; `racecheck` and `initcheck` go on to its
+end. Hazards that have one cause, a barrier that is missing for instance, show at several pairs of lines:
+they are one finding, with a count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.launch import dim3
+from gpulab.errors import LaunchError
+from gpulab.finding import Finding, Index3
+
+if TYPE_CHECKING:
+    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.simt.native import NativeKernel
+    from gpulab.simt.races import Hazard, Party, Sanitizing
+
+__all__ = ["sanitize"]
+
+
+def sanitize(
+    kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
+) -> list[Finding]:
+    """Launch a kernel once on the simulator, watching every access; what was found, first things first.
+
+    The kernel runs: the arrays hold its results afterwards. On a CUDA GPU the simulator works on copies,
+    and what it computed is copied back. An array is uninitialised where it comes from `dev.empty` and
+    no launch has written it; a launch outside `sanitize` counts as writing everything.
+
+    Raises `LaunchError` where the launch itself is impossible, and `UnsupportedInstruction` for what the
+    simulator cannot execute.
+    """
+    from gpulab.devices.simulated import SimulatedKernel
+
+    if isinstance(kernel, SimulatedKernel):
+        return _watched(kernel, grid, block, args, shared_mem)
+    from gpulab.devices.simulated import simulator_of
+
+    device = kernel.device  # type: ignore[attr-defined]
+    simulator = simulator_of(device.spec)
+    twin = simulator.kernel_of(kernel.program, kernel.name)
+    copies = [simulator.asarray(device.asnumpy(a)) if hasattr(a, "shape") and a.shape else a for a in args]
+    found = _watched(twin, grid, block, copies, shared_mem)
+    for array, copy in zip(args, copies, strict=True):
+        if copy is not array:
+            array[...] = device.asarray(simulator.asnumpy(copy))
+    return found
+
+
+def _watched(
+    kernel: SimulatedKernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int
+) -> list[Finding]:
+    from gpulab.simt.races import Sanitizing
+
+    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
+    watch = Sanitizing(kernel.device.memory, prod(grid3))
+    faults: list[Finding] = []
+    try:
+        kernel.record(watch, grid, block, args, shared_mem)
+    except LaunchError as error:
+        if not error.findings:
+            raise
+        faults = list(error.findings)
+    names = [p.name for p in kernel.program.signatures[kernel.name]]
+    words = _Words(watch, dict(zip(names, args, strict=False)), grid3, block3)
+    hazards = watch.found()
+    watch.finish()
+    return faults + [words.finding(group) for group in _causes(hazards, words)]
+
+
+def _causes(hazards: Iterable[Hazard], words: _Words) -> list[list[Hazard]]:
+    """Hazards of one array that share a line belong together."""
+    groups: list[tuple[str, str, set[int], list[Hazard]]] = []
+    for hazard in hazards:
+        tool = "initcheck" if hazard.before is None else "racecheck"
+        array, lines = words.array(hazard), set(words.lines(hazard))
+        together = [g for g in groups if g[:2] == (tool, array) and g[2] & lines]
+        merged = (tool, array, lines, [hazard])
+        for group in together:
+            merged = (tool, array, merged[2] | group[2], group[3] + merged[3])
+            groups.remove(group)
+        groups.append(merged)
+    return [group[3] for group in groups]
+
+
+class _Words:
+    """Puts hazards in the student's words."""
+
+    def __init__(
+        self, watch: Sanitizing, arguments: Mapping[str, Any], grid: Index3, block: Index3
+    ) -> None:
+        self.watch, self.arguments, self.grid, self.block = watch, arguments, grid, block
+        self.shared: Mapping[str, int] = watch.native.facts["shared"]
+
+    def lines(self, hazard: Hazard) -> list[int]:
+        """The source lines of the two accesses, the later one first."""
+        parties = [hazard.now, hazard.before] if hazard.before else [hazard.now]
+        return [self.watch.sites[p.site].line for p in parties]
+
+    def array(self, hazard: Hazard) -> str:
+        """The array's name, where it has one."""
+        return self._place(hazard)[0]
+
+    def _place(self, hazard: Hazard) -> tuple[str, int]:
+        if hazard.shared:
+            below = [(at, name) for name, at in self.shared.items() if at <= hazard.address]
+            at, symbol = max(below, default=(0, ""))
+            return variable_name(symbol) or "shared memory", hazard.address - at
+        for name, array in self.arguments.items():
+            found = getattr(array, "allocation", None)
+            if found is not None and 0 <= hazard.address - found.address < found.size:
+                return name, hazard.address - found.address
+        return "", hazard.address
+
+    def element(self, hazard: Hazard) -> str:
+        """`A0[17]`; an offset in bytes where the element's size is not known."""
+        name, offset = self._place(hazard)
+        if not name:
+            return f"address {hazard.address:#x}"
+        array = self.arguments.get(name)
+        size = array.dtype.itemsize if array is not None and not hazard.shared else 0
+        size = size or self.watch.sites[hazard.now.site].size
+        index, rest = divmod(offset, size)
+        return f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
+
+    def who(self, party: Party) -> str:
+        if party.thread is None or party.block is None:
+            return "another thread"
+        thread, block = _unravel(party.thread, self.block), _unravel(party.block, self.grid)
+        return f"thread {_index(thread)} of block {_index(block)}"
+
+    def finding(self, hazards: list[Hazard]) -> Finding:
+        """One cause: told by what was seen first of it, with the other lines that show it."""
+        first = hazards[0]
+        now = self.watch.sites[first.now.site]
+        block, thread = first.now.block, first.now.thread
+        assert block is not None
+        assert thread is not None
+        element = self.element(first)
+        who = self.who(first.now)
+        others = sorted({n for h in hazards for n in self.lines(h)} - set(self.lines(first)))
+        if first.before is None:
+            tool = "initcheck"
+            text = f"{who} reads {element}, which nothing has written."
+        else:
+            tool = "racecheck"
+            before = self.watch.sites[first.before.site]
+            text = (
+                f"{who} {now.action} {element}, which {self.who(first.before)} {before.action} in line "
+                f"{before.line}, and nothing orders the two: {self.advice(first)}"
+            )
+        if others:
+            text += f" The same shows in line{'s' * (len(others) > 1)} {', '.join(map(str, others))}."
+        return Finding(
+            tool,
+            first.kind,
+            now.line,
+            _unravel(block, self.grid),
+            _unravel(thread, self.block),
+            text,
+            sum(h.count for h in hazards),
+        )
+
+    def advice(self, hazard: Hazard) -> str:
+        before = hazard.before
+        assert before is not None
+        if before.block is not None and before.block != hazard.now.block:
+            return (
+                "blocks run in any order; let another launch, an atomic operation, or a flag with a fence "
+                "stand between them."
+            )
+        now_warp = (hazard.now.thread or 0) // 32
+        if before.thread is not None and before.thread // 32 == now_warp:
+            if before.site == hazard.now.site:
+                return "both write in the same instruction; whose value stays is not defined."
+            return "lanes of a warp do not run in step; a __syncwarp() or __syncthreads() has to stand between."
+        return "a __syncthreads() has to stand between."
+
+
+def variable_name(symbol: str) -> str:
+    """A shared variable's own name: of `_ZZ6kernelE4tile` it is `tile`."""
+    found = re.match(r"_ZZ.*?E(?:\d+_?)?(\d+)([A-Za-z_]\w*)$", symbol)
+    if not found:
+        return re.sub(r"_\d+$", "", symbol.split("$")[-1])
+    return found[2][: int(found[1])] if int(found[1]) <= len(found[2]) else found[2]
+
+
+def _index(index: Index3) -> str:
+    x, y, z = index
+    return f"({x},{y},{z})" if z else f"({x},{y})"
+
+
+def _unravel(number: int, dims: Index3) -> Index3:
+    return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])

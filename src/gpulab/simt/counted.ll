@@ -1,0 +1,402 @@
+; The counted tier's runtime: what its code calls where a pattern is not known when the code is made.
+; Names in braces are byte offsets of a context's fields (layout.py), others those of a site's record
+; (counted.py).
+
+declare i32 @llvm.ctpop.i32(i32)
+declare i32 @llvm.umax.i32(i32, i32)
+
+define internal void @sim_block_begins(ptr %ctx) alwaysinline {
+  ret void
+}
+
+define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+  ret void
+}
+
+define internal void @sim_add(ptr %counter, i32 %by) alwaysinline {
+  %by64 = zext i32 %by to i64
+  %old = load i64, ptr %counter
+  %new = add i64 %old, %by64
+  store i64 %new, ptr %counter
+  ret void
+}
+
+; Keep a warp's addresses as a picture: (mask, block, warp, units, 32 addresses).
+define internal void @sim_draw(ptr %ctx, i32 %warp, ptr %picture, ptr %addresses, i32 %mask, i32 %units) noinline cold {
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %mask64 = zext i32 %mask to i64
+  %warp64 = zext i32 %warp to i64
+  %units64 = zext i32 %units to i64
+  call void @put(ptr %picture, i64 0, i64 %mask64)
+  call void @put(ptr %picture, i64 8, i64 %block)
+  call void @put(ptr %picture, i64 16, i64 %warp64)
+  call void @put(ptr %picture, i64 24, i64 %units64)
+  %to = getelementptr i8, ptr %picture, i64 32
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %addresses, i64 256, i1 false)
+  ret void
+}
+
+; An access that is worse than every one before it at this site is drawn; so is the first one.
+define internal void @sim_worse(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units) noinline cold {
+  %worst.p = getelementptr i8, ptr %site, i64 $WORST
+  %worst = load i64, ptr %worst.p
+  %units64 = zext i32 %units to i64
+  store i64 %units64, ptr %worst.p
+  %second = getelementptr i8, ptr %site, i64 $WORST_PICTURE
+  call void @sim_draw(ptr %ctx, i32 %warp, ptr %second, ptr %addresses, i32 %mask, i32 %units)
+  %is.first = icmp eq i64 %worst, 0
+  br i1 %is.first, label %first, label %done
+first:
+  %picture = getelementptr i8, ptr %site, i64 $FIRST_PICTURE
+  call void @sim_draw(ptr %ctx, i32 %warp, ptr %picture, ptr %addresses, i32 %mask, i32 %units)
+  br label %done
+done:
+  ret void
+}
+
+; The table's row of the allocation that an address lies in, or null.
+define internal ptr @sim_allocation(ptr %ctx, i64 %a) noinline cold {
+entry:
+  %table.i = call i64 @get(ptr %ctx, i64 ${allocations})
+  %table = inttoptr i64 %table.i to ptr
+  %count = call i64 @get(ptr %ctx, i64 ${allocation_count})
+  br label %look
+look:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %next ]
+  %some = icmp ult i64 %n, %count
+  br i1 %some, label %row, label %none
+row:
+  %at = mul i64 %n, 32
+  %e = getelementptr i8, ptr %table, i64 %at
+  %base = load i64, ptr %e
+  %bytes = call i64 @get(ptr %e, i64 8)
+  %offset = sub i64 %a, %base
+  %inside = icmp ult i64 %offset, %bytes
+  br i1 %inside, label %found, label %next
+next:
+  %n.next = add i64 %n, 1
+  br label %look
+found:
+  ret ptr %e
+none:
+  ret ptr null
+}
+
+; Mark the sectors of some lanes in a map of one bit a sector.
+define internal void @sim_mark(ptr %map, i64 %base, ptr %addresses, i32 %lanes) noinline {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %lanes, %entry ], [ %rest, %next ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %a.p = getelementptr i64, ptr %addresses, i32 %lane
+  %a = load i64, ptr %a.p
+  %offset = sub i64 %a, %base
+  %byte = lshr i64 %offset, 8
+  %sector = lshr i64 %offset, 5
+  %low = trunc i64 %sector to i8
+  %number = and i8 %low, 7
+  %bit = shl i8 1, %number
+  %p = getelementptr i8, ptr %map, i64 %byte
+  %have = load atomic i8, ptr %p monotonic, align 1
+  %there = and i8 %have, %bit
+  %new = icmp eq i8 %there, 0
+  br i1 %new, label %set, label %next
+set:
+  %was = atomicrmw or ptr %p, i8 %bit monotonic
+  br label %next
+next:
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+; The same for what the access does: marks is 1 for reads, 2 for writes, 3 for both.
+define internal void @sim_touch(i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %lanes, i32 %marks) noinline {
+  %known = icmp ne i64 %shadow, 0
+  br i1 %known, label %reads, label %done
+reads:
+  %map = inttoptr i64 %shadow to ptr
+  %r = and i32 %marks, 1
+  %does.read = icmp ne i32 %r, 0
+  br i1 %does.read, label %read, label %writes
+read:
+  call void @sim_mark(ptr %map, i64 %base, ptr %addresses, i32 %lanes)
+  br label %writes
+writes:
+  %w = and i32 %marks, 2
+  %does.write = icmp ne i32 %w, 0
+  br i1 %does.write, label %write, label %done
+write:
+  %eighth = lshr i64 %bytes, 8
+  %distance = add i64 %eighth, $MAP_PADDING
+  %second = getelementptr i8, ptr %map, i64 %distance
+  call void @sim_mark(ptr %second, i64 %base, ptr %addresses, i32 %lanes)
+  br label %done
+done:
+  ret void
+}
+
+; One lane of each set of lanes with equal numbers.
+define internal i32 @sim_leaders(ptr %numbers, i32 %mask) noinline #1 {
+entry:
+  %all = load <32 x i64>, ptr %numbers, align 64
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %left.next, %loop ]
+  %found = phi i32 [ 0, %entry ], [ %found.next, %loop ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %r.p = getelementptr i64, ptr %numbers, i32 %lane
+  %r = load i64, ptr %r.p
+  %r.1 = insertelement <32 x i64> poison, i64 %r, i64 0
+  %r.v = shufflevector <32 x i64> %r.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %ne = icmp ne <32 x i64> %all, %r.v
+  %ne.bits = bitcast <32 x i1> %ne to i32
+  %left.next = and i32 %left, %ne.bits
+  %bit = shl i32 1, %lane
+  %found.next = or i32 %found, %bit
+  %more = icmp ne i32 %left.next, 0
+  br i1 %more, label %loop, label %done
+done:
+  ret i32 %found.next
+}
+
+; Whether the lanes' addresses, in units and from the first active lane on, are those of the last time;
+; if not, they are kept for the next.
+define internal i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 %shift) noinline #1 {
+  %first = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
+  %a0.p = getelementptr i64, ptr %addresses, i32 %first
+  %a0 = load i64, ptr %a0.p
+  %u0 = lshr i64 %a0, %shift
+  %a = load <32 x i64>, ptr %addresses, align 64
+  %shift.1 = insertelement <32 x i64> poison, i64 %shift, i64 0
+  %shift.v = shufflevector <32 x i64> %shift.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %u = lshr <32 x i64> %a, %shift.v
+  %u0.1 = insertelement <32 x i64> poison, i64 %u0, i64 0
+  %u0.v = shufflevector <32 x i64> %u0.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %rel = sub <32 x i64> %u, %u0.v
+  %old.p = getelementptr i8, ptr %memo, i64 $MEMO_LANES
+  %old = load <32 x i64>, ptr %old.p, align 64
+  %ne = icmp ne <32 x i64> %rel, %old
+  %ne.bits = bitcast <32 x i1> %ne to i32
+  %differs = and i32 %ne.bits, %mask
+  %old.mask = load i32, ptr %memo
+  %other = xor i32 %mask, %old.mask
+  %any = or i32 %differs, %other
+  %known = icmp eq i32 %any, 0
+  br i1 %known, label %same, label %new
+same:
+  ret i1 true
+new:
+  store i32 %mask, ptr %memo
+  store <32 x i64> %rel, ptr %old.p, align 64
+  ret i1 false
+}
+
+; A request to global memory of any lanes, at least one: its 32-byte sectors.
+define internal void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, ptr %slot, i32 %marks) noinline #1 {
+entry:
+  %memo = getelementptr i8, ptr %site, i64 $MEMO
+  %leaders.p = getelementptr i8, ptr %memo, i64 8
+  %known = call i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 5)
+  br i1 %known, label %counted, label %search
+search:
+  %lanes.p = getelementptr i8, ptr %memo, i64 $MEMO_LANES
+  %searched = call i32 @sim_leaders(ptr %lanes.p, i32 %mask)
+  store i32 %searched, ptr %leaders.p
+  br label %counted
+counted:
+  %leaders = load i32, ptr %leaders.p
+  %units = call i32 @llvm.ctpop.i32(i32 %leaders)
+  %excess = sub i32 %units, 1
+  %excess.p = getelementptr i8, ptr %site, i64 $EXCESS
+  call void @sim_add(ptr %excess.p, i32 %excess)
+  %base = load i64, ptr %slot
+  %bytes = call i64 @get(ptr %slot, i64 24)
+  %shadow = call i64 @get(ptr %slot, i64 32)
+  %a = load <32 x i64>, ptr %addresses, align 64
+  %base.1 = insertelement <32 x i64> poison, i64 %base, i64 0
+  %base.v = shufflevector <32 x i64> %base.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %bytes.1 = insertelement <32 x i64> poison, i64 %bytes, i64 0
+  %bytes.v = shufflevector <32 x i64> %bytes.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %offset = sub <32 x i64> %a, %base.v
+  %out = icmp uge <32 x i64> %offset, %bytes.v
+  %out.bits = bitcast <32 x i1> %out to i32
+  %strangers = and i32 %out.bits, %leaders
+  %at.home = icmp eq i32 %strangers, 0
+  br i1 %at.home, label %near, label %far
+near:
+  call void @sim_touch(i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %leaders, i32 %marks)
+  br label %judge
+far:
+  ; Before the site's first access has been resolved, and where lanes go to several allocations.
+  %left = phi i32 [ %leaders, %counted ], [ %rest, %far.next ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %here.p = getelementptr i64, ptr %addresses, i32 %lane
+  %here = load i64, ptr %here.p
+  %row = call ptr @sim_allocation(ptr %ctx, i64 %here)
+  %nowhere = icmp eq ptr %row, null
+  br i1 %nowhere, label %far.next, label %far.mark
+far.mark:
+  %row.base = load i64, ptr %row
+  %row.bytes = call i64 @get(ptr %row, i64 8)
+  %row.shadow = call i64 @get(ptr %row, i64 24)
+  %bit = shl i32 1, %lane
+  call void @sim_touch(i64 %row.shadow, i64 %row.base, i64 %row.bytes, ptr %addresses, i32 %bit, i32 %marks)
+  br label %far.next
+far.next:
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %far, label %judge
+judge:
+  %worst.p = getelementptr i8, ptr %site, i64 $WORST
+  %worst = load i64, ptr %worst.p
+  %units64 = zext i32 %units to i64
+  %worse = icmp ugt i64 %units64, %worst
+  br i1 %worse, label %draw, label %done
+draw:
+  call void @sim_worse(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
+  br label %done
+done:
+  ret void
+}
+
+; A request to shared memory of any lanes, at least one: its wavefronts. Elements of 8 and 16 bytes (shift 3
+; and 4) are served to two halves and four quarters of the warp by themselves. counters and memo are those
+; of the space shared, which lie apart from the site's first ones where the access is generic.
+define internal void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %mask, i64 %shift) noinline #1 {
+entry:
+  %counts = alloca [32 x i32], align 64
+  %total.p = getelementptr i8, ptr %memo, i64 8
+  %ideal.p = getelementptr i8, ptr %memo, i64 16
+  %known = call i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 %shift)
+  br i1 %known, label %counted, label %search
+search:
+  %lanes.p = getelementptr i8, ptr %memo, i64 $MEMO_LANES
+  %wide = sub i64 %shift, 2
+  %wide32 = trunc i64 %wide to i32
+  %group.lanes = lshr i32 32, %wide32
+  %banks = sub i32 %group.lanes, 1
+  %less.lanes = sub i32 32, %group.lanes
+  %group.mask = lshr i32 -1, %less.lanes
+  br label %group
+group:
+  %first = phi i32 [ 0, %search ], [ %first.next, %group.next ]
+  %total = phi i32 [ 0, %search ], [ %total.next, %group.next ]
+  %ideal = phi i32 [ 0, %search ], [ %ideal.next, %group.next ]
+  %moved = shl i32 %group.mask, %first
+  %part = and i32 %mask, %moved
+  %empty = icmp eq i32 %part, 0
+  br i1 %empty, label %group.next, label %serve
+serve:
+  call void @llvm.memset.p0.i64(ptr align 64 %counts, i8 0, i64 128, i1 false)
+  %leaders = call i32 @sim_leaders(ptr %lanes.p, i32 %part)
+  br label %lane
+lane:
+  %left = phi i32 [ %leaders, %serve ], [ %rest, %lane ]
+  %most = phi i32 [ 0, %serve ], [ %most.next, %lane ]
+  %number = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %u.p = getelementptr i64, ptr %lanes.p, i32 %number
+  %u = load i32, ptr %u.p
+  %bank = and i32 %u, %banks
+  %count.p = getelementptr i32, ptr %counts, i32 %bank
+  %count = load i32, ptr %count.p
+  %count.next = add i32 %count, 1
+  store i32 %count.next, ptr %count.p
+  %most.next = call i32 @llvm.umax.i32(i32 %most, i32 %count.next)
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %lane, label %served
+served:
+  %total.here = add i32 %total, %most.next
+  %ideal.here = add i32 %ideal, 1
+  br label %group.next
+group.next:
+  %total.next = phi i32 [ %total, %group ], [ %total.here, %served ]
+  %ideal.next = phi i32 [ %ideal, %group ], [ %ideal.here, %served ]
+  %first.next = add i32 %first, %group.lanes
+  %again = icmp ult i32 %first.next, 32
+  br i1 %again, label %group, label %searched
+searched:
+  store i32 %total.next, ptr %total.p
+  store i32 %ideal.next, ptr %ideal.p
+  br label %counted
+counted:
+  %units = load i32, ptr %total.p
+  %at.least = load i32, ptr %ideal.p
+  %excess = sub i32 %units, 1
+  %excess.p = getelementptr i8, ptr %counters, i64 $EXCESS
+  call void @sim_add(ptr %excess.p, i32 %excess)
+  %ideal.excess = sub i32 %at.least, 1
+  %ideal.excess.p = getelementptr i8, ptr %counters, i64 $IDEAL
+  call void @sim_add(ptr %ideal.excess.p, i32 %ideal.excess)
+  %worst.p = getelementptr i8, ptr %site, i64 $WORST
+  %worst = load i64, ptr %worst.p
+  %units64 = zext i32 %units to i64
+  %worse = icmp ugt i64 %units64, %worst
+  br i1 %worse, label %draw, label %done
+draw:
+  call void @sim_worse(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
+  br label %done
+done:
+  ret void
+}
+
+; The lanes whose generic address lies in the window that begins at an address.
+define internal i32 @sim_in_window(ptr %addresses, i64 %start) noinline #1 {
+  %a = load <32 x i64>, ptr %addresses, align 64
+  %start.1 = insertelement <32 x i64> poison, i64 %start, i64 0
+  %start.v = shufflevector <32 x i64> %start.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %offset = sub <32 x i64> %a, %start.v
+  %in = icmp ult <32 x i64> %offset, splat (i64 ${WINDOW_BYTES})
+  %bits = bitcast <32 x i1> %in to i32
+  ret i32 %bits
+}
+
+; An access by generic addresses: each lane counts to the space where it goes.
+define internal void @sim_generic(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i64 %shift, ptr %slot, i32 %marks) noinline #1 {
+  %shared.all = call i32 @sim_in_window(ptr %addresses, i64 ${SHARED_WINDOW})
+  %local.all = call i32 @sim_in_window(ptr %addresses, i64 ${LOCAL_WINDOW})
+  %shared = and i32 %shared.all, %mask
+  %local = and i32 %local.all, %mask
+  %windows = or i32 %shared, %local
+  %others = xor i32 %windows, -1
+  %global = and i32 %mask, %others
+  %some.shared = icmp ne i32 %shared, 0
+  br i1 %some.shared, label %to.shared, label %ask.local
+to.shared:
+  %counters = getelementptr i8, ptr %site, i64 $SHARED
+  %memo = getelementptr i8, ptr %site, i64 $SHARED_MEMO
+  call void @sim_executed(ptr %counters, i32 %shared)
+  call void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %shared, i64 %shift)
+  br label %ask.local
+ask.local:
+  %some.local = icmp ne i32 %local, 0
+  br i1 %some.local, label %to.local, label %ask.global
+to.local:
+  %local.p = getelementptr i8, ptr %site, i64 $LOCAL
+  call void @sim_executed(ptr %local.p, i32 %local)
+  br label %ask.global
+ask.global:
+  %some.global = icmp ne i32 %global, 0
+  br i1 %some.global, label %to.global, label %done
+to.global:
+  call void @sim_executed(ptr %site, i32 %global)
+  call void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %global, ptr %slot, i32 %marks)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @sim_executed(ptr %counters, i32 %lanes) noinline {
+  %threads = call i32 @llvm.ctpop.i32(i32 %lanes)
+  call void @sim_add(ptr %counters, i32 1)
+  %threads.p = getelementptr i8, ptr %counters, i64 8
+  call void @sim_add(ptr %threads.p, i32 %threads)
+  ret void
+}

@@ -1,0 +1,109 @@
+"""What is recorded while a kernel runs. The values tier records nothing: it is `Observer` itself.
+
+An observer is chosen when the code is made, and asked at every place where something can be recorded;
+what it emits there is part of the kernel's code, so that a tier costs nothing where it is not in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.simt.llvm import Value
+from gpulab.simt.ptx import Instruction
+
+if TYPE_CHECKING:
+    from gpulab.simt.allocation import Memory
+    from gpulab.simt.flow import Block
+    from gpulab.simt.launch import Worker
+    from gpulab.simt.native import NativeKernel
+    from gpulab.simt.values import Values
+
+__all__ = ["OBSERVERS", "TIERS", "Observer", "Recording", "Touch", "observer"]
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access of a warp to memory, before it is made; its addresses have not been checked yet.
+
+    site: its number among `Values.accesses`. where: each lane's address in `space`. size: bytes a lane.
+    action: "reads", "writes" or "updates" (an atomic). values: what a write is to leave there, element
+    after element; its active lanes are `low.mask_bits_of(item.predicate)`.
+    """
+
+    site: int
+    where: Value
+    space: str
+    size: int
+    action: str
+    item: Instruction
+    values: tuple[Value, ...] = ()
+
+
+class Observer:
+    """Records nothing, and says when a tier is asked.
+
+    runtime: LLVM IR that stands beside runtime.ll; every tier defines @sim_block_begins(ptr context),
+    @sim_met(ptr context, i32 warps, i32 barrier), called when a barrier is lifted (-1: all that are
+    left waited at the same `__syncthreads()`).
+    """
+
+    tier = "values"
+    runtime = """
+define internal void @sim_block_begins(ptr %ctx) alwaysinline {
+  ret void
+}
+define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+  ret void
+}
+"""
+
+    def begin(self, low: Values) -> None:
+        """At the entry of the warp's function."""
+
+    def block(self, low: Values, block: Block) -> None:
+        """At the head of a block of code."""
+
+    def access(self, low: Values, touch: Touch) -> None:
+        """Before an access, which may still turn out to be out of bounds."""
+
+    def warp_sync(self, low: Values, item: Instruction) -> None:
+        """At a `.sync` instruction of a warp: its lanes have come together."""
+
+    def arrive(self, low: Values, barrier: str) -> None:
+        """At a `bar.arrive`, with the number of the barrier."""
+
+    def fence(self, low: Values, item: Instruction) -> None:
+        """At a fence of memory."""
+
+
+class Recording:
+    """The host's side of an observer, for one launch: it owns the memory that the code records into.
+
+    cores: how many of the host's cores may share the launch; None: all of them.
+    """
+
+    tier = "values"
+    cores: int | None = None
+
+    def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
+        """Before a launch of this code with so much shared memory for a block."""
+
+    def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
+        """The allocations as running code searches them, each with the address of its shadow."""
+        return memory.table()
+
+    def attach(self, worker: Worker) -> None:
+        """Give a worker what its code records into; again when its code has got more places to access."""
+
+
+OBSERVERS: dict[str, Callable[[], Observer]] = {"values": Observer}
+TIERS = ("values", "counted", "sanitized")
+
+
+def observer(tier: str) -> Observer:
+    return OBSERVERS[tier]()

@@ -1,0 +1,14 @@
+// %%cuda row_changed_for_the_block
+// Fault, line 8: thread 0 draws the next row while slow warps still read this one's number.
+extern "C" __global__ void roots(const float* x, float* out, int* next, int rows)
+{
+    __shared__ int row;
+    for (;;) {
+        if (threadIdx.x == 0)
+            row = atomicAdd(next, 1);
+        __syncthreads();
+        int mine = row;
+        if (mine >= rows) return;
+        out[mine * 64 + threadIdx.x] = sqrtf(fabsf(x[mine * 64 + threadIdx.x]));
+    }
+}
