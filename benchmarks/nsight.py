@@ -128,7 +128,8 @@ def make_launches(group: str, first: int, device_name: str, log: Path) -> None:
                         entries=dict(program.entries),
                     )
                 arguments = [
-                    device.asarray(value) if getattr(value, "ndim", 0) else value for value in launch.arguments()
+                    device.asarray(value) if getattr(value, "ndim", 0) else value
+                    for value in launch.arguments()
                 ]
                 kernels[key](launch.grid, launch.block, arguments)
                 say(number=number, state="ended", entry=kernels[key].program.entry(launch.kernel))
@@ -143,7 +144,9 @@ def group_of(group: str) -> list[Launch]:
 # -- the process that calls ncu --------------------------------------------------------------------
 
 
-def profile(ncu: str, group: str, metrics: list[str], sections: bool, out: Path, keep: Path) -> dict[str, Any]:
+def profile(
+    ncu: str, group: str, metrics: list[str], sections: bool, out: Path, keep: Path
+) -> dict[str, Any]:
     """Profile a group: rows by launch number, programs, errors; the source page goes to `keep` as it is."""
     count = len(group_of(group))
     state: dict[str, Any] = {"rows": {}, "programs": {}, "errors": {}, "messages": []}
@@ -278,17 +281,19 @@ def main(arguments: list[str] | None = None) -> int:
             result[f"messages {group}"] = state["messages"]
             for index, launch in enumerate(group_of(group)):
                 row = state["rows"].get(index, {})
-                result["launches"].append({
-                    "group": group,
-                    "name": launch.name,
-                    "program": launch.source.name,
-                    "kernel": launch.kernel,
-                    "grid": launch.grid,
-                    "block": launch.block,
-                    "patterns": launch.patterns,
-                    "metrics": row.get("metrics", {}),
-                    "error": state["errors"].get(index),
-                })
+                result["launches"].append(
+                    {
+                        "group": group,
+                        "name": launch.name,
+                        "program": launch.source.name,
+                        "kernel": launch.kernel,
+                        "grid": launch.grid,
+                        "block": launch.block,
+                        "patterns": launch.patterns,
+                        "metrics": row.get("metrics", {}),
+                        "error": state["errors"].get(index),
+                    }
+                )
             (options.out / "nsight.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
             measured = sum(bool(one["metrics"]) for one in result["launches"] if one["group"] == group)
             print(f"{group}: {measured} of {len(group_of(group))} launches, {time.monotonic() - began:.0f} s")

@@ -114,7 +114,13 @@ def _cell_launches(name: str, cell: Cell) -> Iterator[Launch]:
 
 
 def _micro() -> Iterator[Launch]:
-    for bytes_, ty in ((4, "unsigned"), (8, "uint2"), (16, "uint4"), (2, "unsigned short"), (1, "unsigned char")):
+    for bytes_, ty in (
+        (4, "unsigned"),
+        (8, "uint2"),
+        (16, "uint4"),
+        (2, "unsigned short"),
+        (1, "unsigned char"),
+    ):
         found = _shared_patterns() if bytes_ >= 4 else _few_patterns()
         for kernel in ("shared_load", "shared_store"):
             yield from _pattern_launches(kernel, kernel, f"{bytes_}", {"TYPE": ty}, found, data=None)
@@ -122,9 +128,16 @@ def _micro() -> Iterator[Launch]:
         yield from _pattern_launches(
             "global_load", "global_load", f"{bytes_}", {"TYPE": ty, "READ": "*"}, found, data=np.uint8
         )
-        yield from _pattern_launches("global_store", "global_store", f"{bytes_}", {"TYPE": ty}, found, data=np.uint8)
+        yield from _pattern_launches(
+            "global_store", "global_store", f"{bytes_}", {"TYPE": ty}, found, data=np.uint8
+        )
     yield from _pattern_launches(
-        "global_load", "global_load", "4 ldg", {"TYPE": "unsigned", "READ": "__ldg"}, _few_patterns(), np.uint8
+        "global_load",
+        "global_load",
+        "4 ldg",
+        {"TYPE": "unsigned", "READ": "__ldg"},
+        _few_patterns(),
+        np.uint8,
     )
     for ty in ("int", "float"):
         for use in ("(void)", "sum +="):
@@ -174,7 +187,12 @@ def _shared_patterns() -> dict[str, Pattern]:
     found["broadcast"] = lane * 0
     found |= {f"half rows {pitch}": lane // 16 * pitch + lane % 16 for pitch in (17, 20, 24, 32)}
     found |= {f"quarter rows {pitch}": lane // 8 * pitch + lane % 8 for pitch in (9, 12, 16, 32)}
-    found |= {"pairs": lane // 2, "quads": lane // 4, "halves": lane // 16, "halves 32 apart": lane // 16 * 32}
+    found |= {
+        "pairs": lane // 2,
+        "quads": lane // 4,
+        "halves": lane // 16,
+        "halves 32 apart": lane // 16 * 32,
+    }
     found |= {"reversed": 31 - lane, "columns 16": lane % 16 * 16 + lane // 16}
     found["columns 17"] = lane % 16 * 17 + lane // 16
     found["random 32"] = np.random.default_rng(2).permutation(32)
@@ -259,7 +277,12 @@ def _arithmetic() -> Iterator[Launch]:
 def _branches() -> Iterator[Launch]:
     source = Source("branches", (KERNELS / "branches.cu").read_text(encoding="utf-8"), {})
     rows = [("if_else", 1), ("if_else", 5), ("own_trip_counts", 11), ("own_trip_counts", 32)]
-    rows += [("unrolled_trip_counts", 11), ("unrolled_trip_counts", 32), ("leave_early", 20), ("leave_early", 31)]
+    rows += [
+        ("unrolled_trip_counts", 11),
+        ("unrolled_trip_counts", 32),
+        ("leave_early", 20),
+        ("leave_early", 31),
+    ]
     rows += [("break_out", 9), ("break_out", 40), ("tree_sum", 128), ("shared_pairs", 6)]
     for kernel, number in rows:
 

@@ -1,4 +1,4 @@
-"""The sanitizer names the one cause of every wrong kernel of the corpus and is silent about every right one."""
+"""The sanitizer names the one cause of each wrong kernel of its corpus and is silent about the right ones."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_right_kernel_leaves_the_right_values(case: SanitizerCase) -> None:
     before = values_by_name(case, kernel, [argument.host for argument in case.arguments])
     after = values_by_name(case, kernel, args)
     for name, expression in case.expect.items():
-        expected = eval(expression, {"np": np, **before})  # noqa: S307 - the index is our own
+        expected = eval(expression, {"np": np, **before})
         found = simulator().asnumpy(after[name])
         np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-5)
 

@@ -11,6 +11,7 @@ __all__ = ["TYPES", "Expressions", "Scope"]
 TYPES = {"i": "int", "u": "unsigned", "l": "long long", "v": "unsigned long long", "f": "float", "d": "double",
          "s": "short", "h": "unsigned short", "c": "unsigned char", "b": "signed char"}  # fmt: skip
 WHOLE = "iulv"
+OF_TYPES = {"doubles": "d", "longs": "lv", "narrow": "shcb"}  # features that are types
 INTS = ("0", "1", "2", "3", "5", "7", "-1", "-2", "31", "32", "33", "100", "255", "-128", "65535", "0x7fffffff",
         "(-2147483647 - 1)", "1000003", "-77")  # fmt: skip
 LONGS = ("0ll", "1ll", "-1ll", "3ll", "-5ll", "4294967296ll", "0x7fffffffffffffffll", "1234567890123ll")
@@ -64,14 +65,15 @@ class Expressions:
     def __init__(self, rng: Random, threads: int, cells: int, features: set[str]) -> None:
         self.rng, self.threads, self.cells, self.features = rng, threads, cells, features
         self.calls = True
+        # The types of which a program has no variables.
+        self.left_out = "".join(types for name, types in OF_TYPES.items() if name not in features)
 
     def pick(self, *options: str) -> str:
         return self.rng.choice(options)
 
     def kind(self, letters: str) -> str:
         """One of these types, of those that the program is about."""
-        left_out = "d" * ("doubles" not in self.features) + "lv" * ("longs" not in self.features)
-        return self.rng.choice([letter for letter in letters if letter not in left_out])
+        return self.rng.choice([letter for letter in letters if letter not in self.left_out])
 
     def chance(self, p: float) -> bool:
         return self.rng.random() < p

@@ -17,9 +17,9 @@ from tests.fuzz.tree import Hole, Statement, bodies, lines_of, stands_in_line
 __all__ = ["Program", "generate"]
 
 FEATURES = ("shared", "votes", "shuffles", "loops", "switch", "goto", "atomics", "vectors", "returns", "functions",
-            "dynamic", "match", "redux", "directed", "waiting", "local", "doubles", "longs")  # fmt: skip
+            "dynamic", "match", "redux", "directed", "waiting", "local", "doubles", "longs", "narrow")  # fmt: skip
 # How many statements a program has, and how often: time is better spent on many than on long ones.
-LENGTHS = {4: 5, 8: 6, 12: 4, 20: 2, 32: 1, 50: 0.2}
+LENGTHS = {3: 5, 6: 6, 10: 5, 16: 2, 28: 1, 50: 0.15}
 # Block shapes and how many blocks there may be.
 BLOCKS = {
     (32, 1, 1): 4, (64, 1, 1): 4, (128, 1, 1): 2, (16, 16, 1): 2, (8, 8, 1): 4, (24, 5, 1): 3, (1, 32, 1): 4,
@@ -95,7 +95,11 @@ class _Generator:
             self.features.discard("returns")
         self.e = Expressions(rng, self.threads, self.cells, self.features)
         self.s = Statements(
-            rng, self.e, rng.choices(list(LENGTHS), LENGTHS.values())[0], self.features, self.threads % 32 == 0
+            rng,
+            self.e,
+            rng.choices(list(LENGTHS), LENGTHS.values())[0],
+            self.features,
+            self.threads % 32 == 0,
         )
 
     def program(self) -> Program:
@@ -240,8 +244,7 @@ class _Generator:
 
     def kernel(self, functions: list[Function]) -> Statement:
         rng = self.rng
-        left_out = "d" * ("doubles" not in self.features) + "lv" * ("longs" not in self.features)
-        writes = {t: names.split() for t, names in VARIABLES.items() if t not in left_out}
+        writes = {t: names.split() for t, names in VARIABLES.items() if t not in self.e.left_out}
         reads = {t: list(names) for t, names in writes.items()}
         reads["i"] += ["a0", "a1", "t", "tx", "ty", "gid", "lane"]
         trips = max(2, min(24, 4000 // self.total))
@@ -287,7 +290,10 @@ class _Generator:
                     continue
                 start = replace(scope, reads={"i": ["t", "gid", "lane"]}, local=False, functions=[])
                 found.append(
-                    Statement([f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, 1), ";"], needed=True)
+                    Statement(
+                        [f"{TYPES[ty]} {name} = ", self.s.hole(ty, start, rng.choice((0, 0, 1))), ";"],
+                        needed=True,
+                    )
                 )
         if not scope.local:
             return found
@@ -314,7 +320,7 @@ class _Generator:
             lines += ["OUT_L(0) = l0 + (long long)v0;", "OUT_L(1) ^= l1;"]
         if scope.writes.get("d"):
             lines += ["OUT_D(0) = d0;", "OUT_D(1) = d1;"]
-        return [Statement([line]) for line in lines if self.rng.random() < 0.8]
+        return [Statement([line]) for line in lines if self.rng.random() < 0.7]
 
     # -- faults ---------------------------------------------------------------------------------
 

@@ -61,7 +61,9 @@ class Statements:
             if "vectors" in self.features:
                 simple.append((0.7, self.load_vector))
             if "waiting" in self.features and not {"votes", "shuffles"} & self.features:
-                simple.append((0.3, self.lock))  # the simulator does not yet bring lanes together again for a vote
+                simple.append(
+                    (0.3, self.lock)
+                )  # the simulator does not yet bring lanes together again for a vote
             if "atomics" in self.features:
                 simple.append((1, self.accumulate))
         if scope.breaks or scope.continues:
@@ -150,7 +152,7 @@ class Statements:
             ("float2", "in_f", 127, "ff"), ("double2", "in_d", 63, "dd"), ("longlong2", "in_l", 63, "ll"),
             ("uchar4", "in_i", 255, "iiii"), ("short2", "in_i", 255, "ii"),
         ])  # fmt: skip
-        names = names if scope.writes.get(names[0]) else "ffff"
+        names = names if scope.writes.get(names[0]) else "f" * len(names)
         z = self.label("z")
         takes = []
         for part, ty in zip("xyzw", names, strict=False):

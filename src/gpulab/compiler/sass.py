@@ -207,9 +207,7 @@ def _read_section(lines: Sequence[str]) -> list[MachineInstruction]:
         names = [name.strip() for table in _TABLE.findall(operands) for name in table.split(",")]
         names += _TARGET.findall(operands)
         targets = tuple(labels[name] for name in names if name in labels)
-        found.append(
-            MachineInstruction(offset, match[3], match[2] or "", operands, line, ptx_line, targets)
-        )
+        found.append(MachineInstruction(offset, match[3], match[2] or "", operands, line, ptx_line, targets))
     while len(found) > 1 and found[-1].op == "NOP":
         found.pop()
     last = found[-1] if found else None

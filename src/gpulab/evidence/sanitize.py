@@ -93,9 +93,7 @@ def _causes(hazards: Iterable[Hazard], words: _Words) -> list[list[Hazard]]:
 class _Words:
     """Puts hazards in the student's words."""
 
-    def __init__(
-        self, watch: Sanitizing, arguments: Mapping[str, Any], grid: Index3, block: Index3
-    ) -> None:
+    def __init__(self, watch: Sanitizing, arguments: Mapping[str, Any], grid: Index3, block: Index3) -> None:
         self.watch, self.arguments, self.grid, self.block = watch, arguments, grid, block
         self.shared: Mapping[str, int] = watch.native.facts["shared"]
 
@@ -180,7 +178,9 @@ class _Words:
         if before.thread is not None and before.thread // 32 == now_warp:
             if before.site == hazard.now.site:
                 return "both write in the same instruction; whose value stays is not defined."
-            return "lanes of a warp do not run in step; a __syncwarp() or __syncthreads() has to stand between."
+            return (
+                "lanes of a warp do not run in step; a __syncwarp() or __syncthreads() has to stand between."
+            )
         return "a __syncthreads() has to stand between."
 
 

@@ -116,7 +116,9 @@ class Memory:
         with self._lock:
             if self._table is None:
                 rows = [
-                    (a.address, a.size, a.host.ctypes.data, 0) for a in self._live.values() if a.host is not None
+                    (a.address, a.size, a.host.ctypes.data, 0)
+                    for a in self._live.values()
+                    if a.host is not None
                 ]
                 self._table = np.array(sorted(rows), np.uint64).reshape(-1, 4)
             return self._table

@@ -68,9 +68,7 @@ def shift(low: Values, item: Instruction) -> None:
         if count == bits:
             low.assign(item.operands[0], Value(ty, "uniform", ("0",)), item.predicate)
             return
-        made = elementwise(
-            low, ty, [value], lambda t, _, n: shifted_right(low, action, t, n[0], count)
-        )
+        made = elementwise(low, ty, [value], lambda t, _, n: shifted_right(low, action, t, n[0], count))
         low.assign(item.operands[0], made, item.predicate)
         return
 

@@ -82,12 +82,12 @@ none:
   ret ptr null
 }
 
-; Mark the sectors of some lanes in a map of one bit a sector.
+; Mark the sectors of some lanes in a map of this worker's, of one bit a sector.
 define internal void @sim_mark(ptr %map, i64 %base, ptr %addresses, i32 %lanes) noinline {
 entry:
   br label %loop
 loop:
-  %left = phi i32 [ %lanes, %entry ], [ %rest, %next ]
+  %left = phi i32 [ %lanes, %entry ], [ %rest, %loop ]
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
   %less = sub i32 %left, 1
   %rest = and i32 %left, %less
@@ -100,14 +100,9 @@ loop:
   %number = and i8 %low, 7
   %bit = shl i8 1, %number
   %p = getelementptr i8, ptr %map, i64 %byte
-  %have = load atomic i8, ptr %p monotonic, align 1
-  %there = and i8 %have, %bit
-  %new = icmp eq i8 %there, 0
-  br i1 %new, label %set, label %next
-set:
-  %was = atomicrmw or ptr %p, i8 %bit monotonic
-  br label %next
-next:
+  %have = load i8, ptr %p
+  %both = or i8 %have, %bit
+  store i8 %both, ptr %p
   %more = icmp ne i32 %rest, 0
   br i1 %more, label %loop, label %done
 done:
@@ -115,11 +110,15 @@ done:
 }
 
 ; The same for what the access does: marks is 1 for reads, 2 for writes, 3 for both.
-define internal void @sim_touch(i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %lanes, i32 %marks) noinline {
+define internal void @sim_touch(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %lanes, i32 %marks) noinline {
   %known = icmp ne i64 %shadow, 0
   br i1 %known, label %reads, label %done
 reads:
-  %map = inttoptr i64 %shadow to ptr
+  %observed.i = call i64 @get(ptr %ctx, i64 ${observed})
+  %observed = inttoptr i64 %observed.i to ptr
+  %distance.0 = load i64, ptr %observed
+  %mine = add i64 %shadow, %distance.0
+  %map = inttoptr i64 %mine to ptr
   %r = and i32 %marks, 1
   %does.read = icmp ne i32 %r, 0
   br i1 %does.read, label %read, label %writes
@@ -229,7 +228,7 @@ counted:
   %at.home = icmp eq i32 %strangers, 0
   br i1 %at.home, label %near, label %far
 near:
-  call void @sim_touch(i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %leaders, i32 %marks)
+  call void @sim_touch(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %leaders, i32 %marks)
   br label %judge
 far:
   ; Before the site's first access has been resolved, and where lanes go to several allocations.
@@ -247,7 +246,7 @@ far.mark:
   %row.bytes = call i64 @get(ptr %row, i64 8)
   %row.shadow = call i64 @get(ptr %row, i64 24)
   %bit = shl i32 1, %lane
-  call void @sim_touch(i64 %row.shadow, i64 %row.base, i64 %row.bytes, ptr %addresses, i32 %bit, i32 %marks)
+  call void @sim_touch(ptr %ctx, i64 %row.shadow, i64 %row.base, i64 %row.bytes, ptr %addresses, i32 %bit, i32 %marks)
   br label %far.next
 far.next:
   %more = icmp ne i32 %rest, 0

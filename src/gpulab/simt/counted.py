@@ -54,8 +54,10 @@ __all__ = ["SECTOR_BYTES", "Count", "Counting", "CountingObserver", "Picture", "
 SECTOR_BYTES = 32
 BANKS = 32
 
+HEAD = 64  # bytes before the counters: how far this worker's maps lie from those in the launch's table
+
 # A site's record: words of 64 bits, at these bytes.
-EXECUTIONS, THREADS, EXCESS, IDEAL, WORST = 0, 8, 16, 24, 32
+EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
 SHARED, LOCAL = 64, 104  # the same for lanes of a generic access that go to shared and to local memory
 FIRST_PICTURE = 128
 PICTURE_BYTES = 288  # mask, block, warp, units, 32 addresses
@@ -98,7 +100,7 @@ class CountingObserver(Observer):
     def block(self, low: Values, block: Block) -> None:
         threads = str(WARP) if low.full else _population(low, low.mask())
         for offset, by in ((0, "1"), (8, threads)):
-            _add(low, self.place(low, 16 * block.number + offset), by)
+            _add(low, self.place(low, HEAD + 16 * block.number + offset), by)
 
     def access(self, low: Values, touch: Touch) -> None:
         item = touch.item
@@ -120,7 +122,7 @@ class CountingObserver(Observer):
             low.accesses[touch.site], opcode=item.text, block=low.here, index=low.index, part=part, apart=apart
         )
         record = self.place(low, self.head + RECORD_BYTES * touch.site)
-        _Site(low, touch, record, apart, lanes).count()
+        _Site(low, touch, self.observed, record, apart, lanes).count()
 
     def place(self, low: Values, offset: int) -> str:
         return low.b.value(f"getelementptr i8, ptr {self.observed}, i64 {offset}")
@@ -131,7 +133,7 @@ OBSERVERS["counted"] = CountingObserver
 
 def head_bytes(blocks: int) -> int:
     """Where the sites' records begin, behind two words for each block: executions, active threads."""
-    return -(-16 * blocks // 64) * 64
+    return HEAD - (-16 * blocks // 64) * 64
 
 
 def _population(low: Values, mask: str) -> str:
@@ -148,12 +150,15 @@ def _add(low: Values, place: str, by: str) -> None:
 class _Site:
     """The code that counts one access, put before it.
 
-    record: where its counters are. apart: its executions are counted here and not with its block.
-    lanes: bits of the lanes that make requests.
+    observed: the worker's counters; record: those of this site. apart: its executions are counted here
+    and not with its block. lanes: bits of the lanes that make requests.
     """
 
-    def __init__(self, low: Values, touch: Touch, record: str, apart: bool, lanes: int) -> None:
-        self.low, self.b, self.touch, self.record, self.apart = low, low.b, touch, record, apart
+    def __init__(
+        self, low: Values, touch: Touch, observed: str, record: str, apart: bool, lanes: int
+    ) -> None:
+        self.low, self.b, self.touch, self.apart = low, low.b, touch, apart
+        self.observed, self.record = observed, record
         self.where, self.size = touch.where, touch.size
         self.mask = low.mask_bits_of(touch.item.predicate)
         if lanes != -1:
@@ -233,7 +238,7 @@ class _Site:
         if not neighbours or self.marks == READS | WRITES:
             self.look("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
             return
-        near, fast, other = b.new_label("near"), b.new_label("fast"), b.new_label("other")
+        near, other = b.new_label("near"), b.new_label("other")
         base = b.value(f"load i64, ptr {slot}")
         limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 8')}")
         offsets, fine = [], ""
@@ -249,46 +254,76 @@ class _Site:
             fine = b.value(f"and i1 {fine}, {inside}") if fine else inside
         b.branch(fine, near, other, likely=True)
         with low.aside(near):
-            excess, usual = self.sectors_of_rows(slot, offsets)
-            b.branch(usual, fast, other, likely=True)
-        with low.aside(fast):
-            if excess != "0":
-                _add(low, self.at(EXCESS), excess)
-            b.jump(self.done)
+            masks = self.row_masks()
+            if len(offsets) == 1:
+                self.rows_at(slot, offsets, [self.merged(masks)], other)
+            else:
+                # Rows of the same sectors are one row; rows whose sectors are others add up.
+                one, two = (b.value(f"lshr i64 {o}, 5") for o in offsets) if not self.stride else offsets
+                same, apart = b.new_label("same"), b.new_label("apart")
+                b.branch(b.value(f"icmp eq i64 {one}, {two}"), same, apart)
+                b.open(same)
+                self.rows_at(slot, offsets[:1], [self.merged(masks)], other)
+                b.open(apart)
+                if self.stride:
+                    most = self.width * abs(self.stride) + SECTOR_BYTES
+                    distance = b.value(f"sub i64 {two}, {one}")
+                    moved = b.value(f"add i64 {distance}, {most - 1}")
+                    apart = b.new_label("apart")
+                    b.branch(b.value(f"icmp ult i64 {moved}, {2 * most - 1}"), other, apart, likely=False)
+                    b.open(apart)
+                self.rows_at(slot, offsets, masks, other)
         with low.aside(other):
             self.look("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
 
-    def sectors_of_rows(self, slot: str, offsets: list[str]) -> tuple[str, str]:
-        """Sectors beyond the first one, and whether these rows are no news: no sector and no number is."""
+    def merged(self, masks: list[str]) -> str:
+        return masks[0] if len(masks) == 1 else self.b.value(f"or i64 {masks[0]}, {masks[1]}")
+
+    def rows_at(self, slot: str, offsets: list[str], masks: list[str], other: str) -> None:
+        """Count rows of different sectors, at these offsets into the slot's allocation.
+
+        Those that need more sectors than ever before here are for others to look at.
+        """
         b = self.b
-        masks = self.row_masks()
-        numbers = [b.value(f"lshr i64 {offset}, 5") for offset in offsets]
-        usual = "true"
-        if len(masks) > len(offsets):
-            masks = [b.value(f"or i64 {masks[0]}, {masks[1]}")]
-        elif len(masks) == 2:
-            # Rows of the same sectors are one row; rows whose sectors are others add up.
-            one, two = (numbers if self.stride == 0 else offsets)[:2]
-            same = b.value(f"icmp eq i64 {one}, {two}")
-            both = b.value(f"or i64 {masks[0]}, {masks[1]}")
-            masks = [
-                b.value(f"select i1 {same}, i64 {both}, i64 {masks[0]}"),
-                b.value(f"select i1 {same}, i64 0, i64 {masks[1]}"),
-            ]
-            most = (self.width * abs(self.stride) + SECTOR_BYTES - 1) // SECTOR_BYTES + 1
-            if self.stride:
-                distance = b.value(f"sub i64 {numbers[1]}, {numbers[0]}")
-                moved = b.value(f"add i64 {distance}, {most - 1}")
-                usual = b.value(f"or i1 {same}, {b.value(f'icmp uge i64 {moved}, {2 * most - 1}')}")
-        groups = [self.groups(m, o) for m, o in zip(masks, offsets, strict=True)]
-        counts = [b.call("llvm.ctpop.i64", "i64", ("i64", g)) for g in groups]
-        units = counts[0] if len(counts) == 1 else b.value(f"add i64 {counts[0]}, {counts[1]}")
+        if self.whole:
+            groups, units = self.whole_rows(offsets)
+        else:
+            whole, part, both = b.new_label("whole"), b.new_label("part"), b.new_label("both")
+            b.branch(b.value(f"icmp eq i32 {self.mask}, -1"), whole, part)
+            b.open(whole)
+            all_groups, all_units = self.whole_rows(offsets)
+            b.jump(both)
+            b.open(part)
+            some_groups = [self.groups(m, o) for m, o in zip(masks, offsets, strict=True)]
+            some_units = self.sum_of([b.call("llvm.ctpop.i64", "i64", ("i64", g)) for g in some_groups])
+            b.jump(both)
+            b.open(both)
+            groups = [b.phi("i64", (x, whole), (y, part)) for x, y in zip(all_groups, some_groups, strict=True)]
+            units = b.phi("i64", (all_units, whole), (some_units, part))
         worst = b.value(f"load i64, ptr {self.at(WORST)}")
-        usual = b.value(f"and i1 {usual}, {b.value(f'icmp ule i64 {units}, {worst}')}")
-        fresh = self.unmarked(slot, groups, numbers)
-        usual = b.value(f"and i1 {usual}, {b.value(f'icmp eq i64 {fresh}, 0')}")
-        alone = len(groups) == 1 and self.stride == 0
-        return "0" if alone else b.value(f"sub i64 {units}, 1"), usual
+        good = b.new_label("good")
+        b.branch(b.value(f"icmp ule i64 {units}, {worst}"), good, other, likely=True)
+        b.open(good)
+        if self.stride or len(offsets) > 1:
+            _add(self.low, self.at(EXCESS), b.value(f"sub i64 {units}, 1"))
+        self.mark(slot, groups, offsets)
+
+    def sum_of(self, counts: list[str]) -> str:
+        return counts[0] if len(counts) == 1 else self.b.value(f"add i64 {counts[0]}, {counts[1]}")
+
+    def whole_rows(self, offsets: list[str]) -> tuple[list[str], str]:
+        """Of rows with every lane active: a bit for each sector that each one touches; their number."""
+        b = self.b
+        if self.stride == 0:
+            return ["1"] * len(offsets), str(len(offsets))
+        last = abs(self.stride) * (self.width - 1) + self.size - 1
+        groups, counts = [], []
+        for offset in offsets:
+            inside = b.value(f"and i64 {offset}, {SECTOR_BYTES - 1}")
+            count = b.value(f"lshr i64 {b.value(f'add i64 {inside}, {last + SECTOR_BYTES}')}, 5")
+            groups.append(b.value(f"sub i64 {b.value(f'shl i64 1, {count}')}, 1"))
+            counts.append(count)
+        return groups, self.sum_of(counts)
 
     def groups(self, mask: str, offset: str) -> str:
         """A bit for each sector from the row's first one on: whether an active lane is in it."""
@@ -320,23 +355,53 @@ class _Site:
             moved = b.value(f"and i64 {moved}, {_pattern(spread, held)}")
         return moved
 
-    def unmarked(self, slot: str, groups: list[str], numbers: list[str]) -> str:
-        """The sectors, of those with active lanes, that are not yet in the map; 0 for none."""
+    def mark(self, slot: str, groups: list[str], offsets: list[str]) -> None:
+        """Put the sectors of groups into this worker's map; mostly they are there already."""
         b = self.b
         shadow = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 32')}")
+        shadow = b.value(f"getelementptr i8, ptr {shadow}, i64 {b.value(f'load i64, ptr {self.observed}')}")
         if self.marks == WRITES:
             size = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 24')}")
             eighth = b.value(f"lshr i64 {size}, 8")
             second = b.value(f"getelementptr i8, ptr {shadow}, i64 {eighth}")
             shadow = b.value(f"getelementptr i8, ptr {second}, i64 {MAP_PADDING}")
-        fresh = ""
-        for group, number in zip(groups, numbers, strict=True):
-            place = b.value(f"getelementptr i8, ptr {shadow}, i64 {b.value(f'lshr i64 {number}, 3')}")
+        fresh, wanted = "", []
+        for group, offset in zip(groups, offsets, strict=True):
+            place = b.value(f"getelementptr i8, ptr {shadow}, i64 {b.value(f'lshr i64 {offset}, 8')}")
+            number = b.value(f"and i64 {b.value(f'lshr i64 {offset}, 5')}, 7")
+            bits = b.value(f"shl i64 {group}, {number}")
             have = b.value(f"load i64, ptr {place}, align 1")
-            have = b.value(f"lshr i64 {have}, {b.value(f'and i64 {number}, 7')}")
-            missing = b.value(f"and i64 {group}, {b.value(f'xor i64 {have}, -1')}")
+            missing = b.value(f"and i64 {bits}, {b.value(f'xor i64 {have}, -1')}")
             fresh = b.value(f"or i64 {fresh}, {missing}") if fresh else missing
-        return fresh
+            wanted.append((place, bits))
+        new = b.new_label("new")
+        b.branch(b.value(f"icmp eq i64 {fresh}, 0"), self.done, new)
+        b.open(new)
+        for place, bits in wanted:
+            have = b.value(f"load i64, ptr {place}, align 1")
+            b.line(f"store i64 {b.value(f'or i64 {have}, {bits}')}, ptr {place}, align 1")
+        self.fetch_next(slot, offsets)
+        b.jump(self.done)
+
+    def fetch_next(self, slot: str, offsets: list[str]) -> None:
+        """Ask the host's memory for what comes next, if new sectors go on to come at the same distance.
+
+        The instructions that count stand between one access and the next, so that the processor would
+        look for the next one only when this one's data have come.
+        """
+        b = self.b
+        last = self.at(LAST)
+        before = b.value(f"load i64, ptr {last}")
+        b.line(f"store i64 {offsets[0]}, ptr {last}")
+        step = b.value(f"sub i64 {offsets[0]}, {before}")
+        host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 16')}")
+        b.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        for offset in offsets:
+            ahead = b.value(f"add i64 {offset}, {step}")
+            place = b.value(f"getelementptr i8, ptr {host}, i64 {ahead}")
+            for line in range(0, max(abs(self.stride) * self.width, 1), 64):
+                at = b.value(f"getelementptr i8, ptr {place}, i64 {line}") if line else place
+                b.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 {int(self.marks == WRITES)}, i32 3, i32 1)")
 
     # -- shared memory ----------------------------------------------------------------------------
 
@@ -458,7 +523,7 @@ class SiteCount:
 
 
 class Counting(Recording):
-    """Counts one launch. Each worker has counters of its own; they are added up when they are asked for."""
+    """Counts one launch. Each worker has counters and maps of its own; they are added up when they are asked for."""
 
     tier = "counted"
 
@@ -471,8 +536,9 @@ class Counting(Recording):
         rows = memory.table().copy()
         lengths = (rows[:, 1] >> np.uint64(8)) + np.uint64(MAP_PADDING)
         starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(2 * lengths, dtype=np.uint64)])
-        self.maps = np.zeros(int(starts[-1]) + MAP_PADDING, np.uint8)
-        rows[:, 3] = starts[:-1] + np.uint64(self.maps.ctypes.data)
+        self._map_bytes = int(starts[-1]) + MAP_PADDING
+        self._maps = [np.zeros(self._map_bytes, np.uint8)]
+        rows[:, 3] = starts[:-1] + np.uint64(self._maps[0].ctypes.data)
         self._spans = [
             (int(base), int(start), int(length))
             for base, start, length in zip(rows[:, 0], starts, lengths, strict=False)
@@ -485,7 +551,11 @@ class Counting(Recording):
         fresh = raw[-raw.ctypes.data % 64 :][:size]
         before = worker.memory.get("observed")
         if before is None:
+            if self.workers:
+                self._maps.append(np.zeros(self._map_bytes, np.uint8))
             self.workers.append(worker)
+            distance = self._maps[-1].ctypes.data - self._maps[0].ctypes.data
+            fresh[:8].view(np.int64)[0] = distance
         else:
             fresh[: len(before)] = before
         worker.memory["observed"] = fresh
@@ -494,18 +564,21 @@ class Counting(Recording):
     def blocks(self) -> npt.NDArray[np.int64]:
         """(executions by warps, active threads in them) for each block of PTX, by its number."""
         count = self.native.facts["blocks"]
-        words = [w.memory["observed"][: 16 * count].view(np.int64) for w in self.workers]
+        words = [w.memory["observed"][HEAD : HEAD + 16 * count].view(np.int64) for w in self.workers]
         return np.sum(words, axis=0, dtype=np.int64).reshape(count, 2)
 
     def touched(self) -> dict[int, tuple[int, int]]:
         """By an allocation's address: how many of its sectors were read, and written, at all."""
         found = {}
         for base, start, length in self._spans:
-            halves = self.maps[start : start + length], self.maps[start + length : start + 2 * length]
-            read, written = (int(np.unpackbits(half[half != 0]).sum(dtype=np.int64)) for half in halves)
+            read, written = (self._marked(start, length), self._marked(start + length, length))
             if read or written:
                 found[base] = (read, written)
         return found
+
+    def _marked(self, start: int, length: int) -> int:
+        found = np.bitwise_or.reduce([a_map[start : start + length] for a_map in self._maps])
+        return int(np.unpackbits(found[found != 0]).sum(dtype=np.int64))
 
     def sites(self) -> list[SiteCount]:
         """Every instruction that accesses memory, in the order of the code; the plain code's is the same."""

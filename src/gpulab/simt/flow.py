@@ -13,7 +13,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
-__all__ = ["Block", "Flow", "alive_before", "build", "reads", "widenings", "writes"]
+__all__ = ["Block", "Flow", "alive_before", "build", "reads", "waits_for_lanes", "widenings", "writes"]
 
 # Instructions whose first operand is not a destination.
 NO_RESULT = {
@@ -29,6 +29,7 @@ class Block:
 
     end: `jump` (targets: next), `branch` (taken, not taken; `condition` decides), `barrier`
     (targets: where the warp goes on; `barrier` is the instruction), `exit` or `trap`.
+    meeting: the first instruction, where it waits for lanes of the warp.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Block:
     targets: tuple[int, ...] = ()
     condition: Reg | None = None
     barrier: Instruction | None = None
+    meeting: Instruction | None = None
     line: int = 0
 
 
@@ -85,14 +87,24 @@ def reads(item: Instruction) -> tuple[str, ...]:
     return tuple(found)
 
 
-def build(flat: FlatFunction) -> Flow:
-    """Cut a flat body into blocks, put them in running order, and find what is alive where."""
-    return _Builder(flat).flow()
+def build(flat: FlatFunction, meetings: bool = False) -> Flow:
+    """Cut a flat body into blocks, put them in running order, and find what is alive where.
+
+    meetings: cut also before instructions that wait for lanes of their warp, so that lanes can wait there.
+    """
+    return _Builder(flat, meetings).flow()
+
+
+def waits_for_lanes(item: Instruction) -> bool:
+    """Whether an instruction waits for the lanes of the mask that is its last operand."""
+    if item.op in ("shfl", "vote", "match", "redux", "elect"):
+        return "sync" in item.parts
+    return item.op == "bar" and "warp" in item.parts
 
 
 class _Builder:
-    def __init__(self, flat: FlatFunction) -> None:
-        self.flat = flat
+    def __init__(self, flat: FlatFunction, meetings: bool) -> None:
+        self.flat, self.meetings = flat, meetings
         self.blocks: list[Block] = []
         self.labels: dict[str, int] = {}
         self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label still to come
@@ -154,6 +166,12 @@ class _Builder:
                     block, open_block = self.blocks[block.number + 1], True
             elif item.op in ("bar", "barrier") and "warp" not in item.parts and "arrive" not in item.parts:
                 block = self.barrier(block, item)
+            elif self.meetings and waits_for_lanes(item) and item.predicate is None:
+                following = self.start()
+                block.end, block.targets = "jump", (following.number,)
+                block = following
+                block.line, block.meeting = item.line, item
+                block.code.append(item)
             else:
                 block.code.append(item)
 

@@ -42,7 +42,7 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
     spins: heads of loops where lanes may give way to others that wait (see `spinning`).
     """
     exits = leaves(blocks)
-    past = {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier"}
+    past = {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.meeting}
     found = [0] * len(blocks)  # sets of blocks, as bits: a kernel of 500 blocks has many thousand steps
     work, queued, seen = [0], {0}, {0}
 
@@ -59,6 +59,10 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
         number = -heappop(work)  # the highest first: the last found takes 3 times as many rounds
         queued.discard(number)
         block, here = blocks[number], found[number]
+        if block.meeting:
+            for other in _members(here & ~(1 << number)):
+                if other not in past[number]:
+                    step(other, here & ~(1 << other) | 1 << number)
         for targets in ways_out(block, divergent):
             if block.end == "barrier":
                 for target in targets:

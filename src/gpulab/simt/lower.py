@@ -123,6 +123,8 @@ class Lowering(Values):
         self.here = block.number
         self.forget()
         b.open(f"block{block.number}")
+        if block.meeting is not None:
+            suspend.gather(self, block)
         self.observer.block(self, block)
         entered = {p.index: p.number for p in self.pauses if p.target == block.number and p.index is not None}
         for self.index, item in enumerate(block.code):

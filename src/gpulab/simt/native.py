@@ -41,7 +41,8 @@ from gpulab.simt import (  # noqa: F401
     spaces,
     video,
 )
-from gpulab.simt.flow import build
+from gpulab.simt.flow import build, waits_for_lanes
+from gpulab.simt.frontier import spinning
 from gpulab.simt.inline import FlatFunction, flatten
 from gpulab.simt.lower import MALFORMED, Lowering
 from gpulab.simt.observe import observer
@@ -145,6 +146,8 @@ def lower(
     """
     flat = flatten(module, name)
     blocks = build(flat)
+    if spinning(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
+        blocks = build(flat, meetings=True)  # lanes do not always come together by themselves
     shared, shared_end = shared_layout(module, flat)
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]

@@ -202,7 +202,9 @@ class Sanitizing(Recording):
         access = self.sites[site]
         is_shared = access.space == "shared"
         places = (ctypes.c_uint64 * WARP).from_address(addresses)
-        access_of = _Access(self, warp, site, action, strong, swap, offset, granule, access.size, values, parts)
+        access_of = _Access(
+            self, warp, site, action, strong, swap, offset, granule, access.size, values, parts
+        )
         for lane in range(WARP):
             if not mask >> lane & 1:
                 continue
@@ -210,7 +212,9 @@ class Sanitizing(Recording):
             shadow = self.shadow_of(address, is_shared)
             if shadow is None:
                 continue
-            start = address - (layout.SHARED_WINDOW if shadow is self.shared and not is_shared else shadow.start)
+            start = address - (
+                layout.SHARED_WINDOW if shadow is self.shared and not is_shared else shadow.start
+            )
             for at in range(start, start + granule, shadow.granule):
                 access_of.judge(shadow, at // shadow.granule, at, lane)
 
@@ -229,9 +233,7 @@ class Sanitizing(Recording):
     def met(self, warps: int, barrier: int) -> None:
         """Some warps come away from a barrier: each knows what every one of them knew, and did."""
         states = self.worker.memory["warps"].view(np.int32).reshape(-1, 8)
-        came = [
-            w for w in range(warps) if states[w, 0] > 0 and states[w, 2] and states[w, 1] == barrier
-        ]
+        came = [w for w in range(warps) if states[w, 0] > 0 and states[w, 2] and states[w, 1] == barrier]
         now = int(self._word("now")[0])
         clocks = self._word("clocks", WARP * WARP).reshape(WARP, WARP)
         meeting = self._word("meeting", 16 * WARP).reshape(16, WARP)[barrier]
@@ -337,9 +339,7 @@ class _Access:
             lowest = self.start if shared else int(shadow.raw[:4].view(np.uint32)[0])
             if time < lowest:
                 key = (*place, self.start if shared else 0)
-                owner.unwritten.setdefault(
-                    key, Hazard("uninitialized_read", shared, address, me, None)
-                )
+                owner.unwritten.setdefault(key, Hazard("uninitialized_read", shared, address, me, None))
         if time >= window and not self.is_ordered(time, writer, thread):
             kind = "read_after_write" if self.action != "writes" else "write_after_write"
             if kind == "read_after_write" or not self.same_value(shadow, at, lane, place, time):
@@ -370,9 +370,7 @@ class _Access:
             return True
         return self.synchronised(time, who, thread, self.fenced, self.owner.fenced)
 
-    def synchronised(
-        self, time: int, who: int, thread: int, told: Times, blocks_told: Times
-    ) -> bool:
+    def synchronised(self, time: int, who: int, thread: int, told: Times, blocks_told: Times) -> bool:
         """Whether the two threads met since that time, or the other one told and this one looked."""
         owner = self.owner
         if time < self.start:
@@ -397,9 +395,7 @@ class _Access:
             return True
         return time < min(self.sync, int(self.clocks[: self.owner.native.warps].min()))
 
-    def same_value(
-        self, shadow: _Shadow, at: int, lane: int, place: tuple[int, int], time: int
-    ) -> bool:
+    def same_value(self, shadow: _Shadow, at: int, lane: int, place: tuple[int, int], time: int) -> bool:
         """Whether a write leaves what another one left there: of this access, or of an earlier one."""
         if not self.values:
             return False

@@ -282,7 +282,9 @@ def _touched(item: Instruction) -> list[tuple[str, int]]:
 def _is_swap(touch: Touch) -> bool:
     """Whether an atomic does no harm to a plain read beside it: what was read is only a first guess."""
     parts = set(touch.item.parts)
-    return "cas" in parts or (bool({"min", "max"} & parts) and touch.action == "updates" and touch.space != "shared")
+    return "cas" in parts or (
+        bool({"min", "max"} & parts) and touch.action == "updates" and touch.space != "shared"
+    )
 
 
 class _Look:
@@ -342,9 +344,7 @@ class _Look:
         if self.touch.space == "shared":
             place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['shared_shadow']}")
             return "0", str(low.shared_bytes), b.value(f"load ptr, ptr {place}")
-        slot = b.value(
-            f"getelementptr i8, ptr {low.slots_base}, i64 {self.touch.site * layout.SLOT_BYTES}"
-        )
+        slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {self.touch.site * layout.SLOT_BYTES}")
         words = [
             b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")
             for at in (0, 24, 32)
@@ -429,11 +429,15 @@ class _Look:
         if self.touch.values:
             values = observer.values_at
             for number, value in enumerate(self.touch.values):
-                place = b.value(
-                    f"getelementptr i8, ptr {values}, i64 {number * WARP * BITS[value.ty] // 8}"
-                )
+                place = b.value(f"getelementptr i8, ptr {values}, i64 {number * WARP * BITS[value.ty] // 8}")
                 b.line(f"store {vector(value.ty)} {low.lanes(value)}, ptr {place}, align 1")
-        how = ACTIONS.index(self.touch.action) | self.strong << 2 | self.swap << 3 | self.offset << 8 | self.granule << 16
+        how = (
+            ACTIONS.index(self.touch.action)
+            | self.strong << 2
+            | self.swap << 3
+            | self.offset << 8
+            | self.granule << 16
+        )
         how |= len(self.touch.values) << 24
         b.line(
             f"call void @san_suspect(ptr %ctx, i32 %warp, ptr {observer.addresses_at}, i32 {suspicious}, "
@@ -442,9 +446,7 @@ class _Look:
 
     # -- the function that looks ----------------------------------------------------------------
 
-    def call(
-        self, form: str, mask: str, shadow: str, places: list[tuple[str, str]], silent: str
-    ) -> str:
+    def call(self, form: str, mask: str, shadow: str, places: list[tuple[str, str]], silent: str) -> str:
         """Call the function for this form of access; the lanes that are not plainly fine."""
         touch, width = self.touch, self.low.width if self.touch.where.kind == "rows" else WARP
         shared = touch.space == "shared"
@@ -462,7 +464,18 @@ class _Look:
             arguments.append(("i32", silent))
 
         def body(b: Builder, names: list[str]) -> str:
-            shadows = _Shadows(b, names[: len(names) - bool(silent)], form, width, touch.action, shared, self.granule, self.strong, calm, self.swap)
+            shadows = _Shadows(
+                b,
+                names[: len(names) - bool(silent)],
+                form,
+                width,
+                touch.action,
+                shared,
+                self.granule,
+                self.strong,
+                calm,
+                self.swap,
+            )
             shadows.silent = names[-1] if silent else ""
             return shadows.look()
 
@@ -561,30 +574,42 @@ class _Shadows:
         self.rows = cells_of
 
     def flags_of_mask(self) -> str:
-        """Which cells have an active lane; for `same`, also who they are: the row's first active lane."""
+        """Which cells have an active lane."""
         b = self.b
-        lanes = "<" + ", ".join(f"i32 {n}" for n in range(WARP)) + ">"
+        if self.form != "same":
+            return b.value(f"bitcast i32 {self.mask} to {I1}")
+        flags = "poison"
+        for number in range(self.count):
+            some = b.value(f"icmp ne i32 {self.row_mask(number)}, 0")
+            flags = b.value(f"insertelement {self.flags} {flags}, i1 {some}, i64 {number}")
+        return flags
+
+    def row_mask(self, number: int) -> str:
+        b = self.b
+        if self.width == WARP:
+            return self.mask
+        shifted = b.value(f"lshr i32 {self.mask}, {number * self.width}")
+        return b.value(f"and i32 {shifted}, {(1 << self.width) - 1}")
+
+    def who_am_i(self) -> None:
+        """The threads of the cells; for `same` the row's first active lane, and whether there are more."""
+        b = self.b
         first = b.value(f"shl i32 {self.warp}, 5")
         if self.form != "same":
-            self.me = self.op("or", self.all(first), lanes)
-            self.crowd = ""
-            return b.value(f"bitcast i32 {self.mask} to {I1}")
-        flags, me, crowd = "poison", "poison", "poison"
-        for number in range(self.count):
-            part = self.mask
-            if self.width < WARP:
-                shifted = b.value(f"lshr i32 {self.mask}, {number * self.width}")
-                part = b.value(f"and i32 {shifted}, {(1 << self.width) - 1}")
-            some = b.value(f"icmp ne i32 {part}, 0")
-            lane = b.value(f"call i32 @llvm.cttz.i32(i32 {part}, i1 false)")
-            thread = b.value(f"add i32 {first}, {b.value(f'add i32 {lane}, {number * self.width}')}")
-            rest = b.value(f"and i32 {part}, {b.value(f'sub i32 {part}, 1')}")
-            more = b.value(f"icmp ne i32 {rest}, 0")
-            flags = b.value(f"insertelement {self.flags} {flags}, i1 {some}, i64 {number}")
-            me = b.value(f"insertelement {self.ty} {me}, i32 {thread}, i64 {number}")
-            crowd = b.value(f"insertelement {self.flags} {crowd}, i1 {more}, i64 {number}")
-        self.me, self.crowd = me, crowd
-        return flags
+            lanes = "<" + ", ".join(f"i32 {n}" for n in range(WARP)) + ">"
+            self.me, self.crowd = self.op("or", self.all(first), lanes), ""
+        else:
+            me, crowd = "poison", "poison"
+            for number in range(self.count):
+                part = self.row_mask(number)
+                lane = b.value(f"call i32 @llvm.cttz.i32(i32 {part}, i1 false)")
+                thread = b.value(f"add i32 {first}, {b.value(f'add i32 {lane}, {number * self.width}')}")
+                rest = b.value(f"and i32 {part}, {b.value(f'sub i32 {part}, 1')}")
+                more = b.value(f"icmp ne i32 {rest}, 0")
+                me = b.value(f"insertelement {self.ty} {me}, i32 {thread}, i64 {number}")
+                crowd = b.value(f"insertelement {self.flags} {crowd}, i1 {more}, i64 {number}")
+            self.me, self.crowd = me, crowd
+        self.mine = self.op("or", self.me, self.all(self.site))
 
     def load(self, array: int) -> str:
         b = self.b
@@ -599,7 +624,9 @@ class _Shadows:
             return b.concat("i32", each, self.width)
         made = "poison"
         for number, p in enumerate(parts):
-            made = b.value(f"insertelement {self.ty} {made}, i32 {b.value(f'load i32, ptr {p}')}, i64 {number}")
+            made = b.value(
+                f"insertelement {self.ty} {made}, i32 {b.value(f'load i32, ptr {p}')}, i64 {number}"
+            )
         return made
 
     def store(self, array: int, value: str, flags: str) -> None:
@@ -642,30 +669,58 @@ class _Shadows:
         self.sync = self.all(self.of_state("warp_sync", self.warp))
         self.others = self.all(self.of_state("others", self.warp))
         self.now = self.all(now)
-        site = self.all(self.site)
-        self.mine = self.op("or", self.me, site)
-        written, writer = self.load(0), self.load(1)
-        fine = self.write_is_past(written, writer)
-        if self.action != "writes":
-            lowest = self.start
-            if not self.shared:
-                place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['lowest']}")
-                lowest = self.all(b.value(f"load i32, ptr {place}"))
-            fine = self.both(fine, self.op("icmp uge", written, lowest))
-        read, reader = self.load(2), self.load(3)
+        written, read, reader = self.load(0), self.load(2), self.load(3)
+        self.lowest = self.start
+        if not self.shared:
+            place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['lowest']}")
+            self.lowest = self.all(b.value(f"load i32, ptr {place}"))
         if self.action == "reads":
-            good = self.both(fine, self.inside)
-            self.note_read(read, reader, good)
-        else:
-            good = self.both(self.both(fine, self.read_is_past(read, reader)), self.inside)
-            if self.silent:
-                good = self.note_silent(written, good)
-            else:
-                good = self.note_write(good)
+            return self.look_at_read(written, read, reader)
+        self.who_am_i()
+        fine = self.write_is_past(written, self.load(1))
+        if self.action == "updates":
+            fine = self.both(fine, self.op("icmp uge", written, self.lowest))
+        good = self.both(self.both(fine, self.read_is_past(read, reader)), self.inside)
+        good = self.note_silent(written, good) if self.silent else self.note_write(good)
+        return self.left_over(good)
+
+    def look_at_read(self, written: str, read: str, reader: str) -> str:
+        """Most reads are of what others have read just now, and leave nothing to be noted."""
+        b = self.b
+        known = self.both(self.op("icmp uge", read, self.most()), self.has(reader, MANY))
+        if not self.shared:
+            known = self.either(known, self.has(reader, BLOCKS))
+        calm = self.op("icmp ult", written, self.least() if self.shared else self.window)
+        calm = self.both(calm, self.op("icmp uge", written, self.lowest))
+        others = self.both(self.inside, self.no(self.both(known, calm)))
+        if self.outside:
+            others = self.either(others, self.outside)
+        work, done = b.new_label("work"), b.new_label("done")
+        b.jump("begin")
+        b.open("begin")
+        flags = b.value(f"bitcast {self.flags} {others} to i{self.count}")
+        b.branch(b.value(f"icmp ne i{self.count} {flags}, 0"), work, done)
+        b.open(work)
+        self.who_am_i()
+        fine = self.write_is_past(written, self.load(1))
+        fine = self.both(fine, self.op("icmp uge", written, self.lowest))
+        good = self.both(fine, self.inside)
+        self.note_read(read, reader, good)
+        left = self.left_over(good)
+        end = b.label
+        b.jump(done)
+        b.open(done)
+        return b.phi("i32", ("0", "begin"), (left, end))
+
+    def left_over(self, good: str) -> str:
+        """The lanes that the host has to look at."""
         wrong = self.both(self.inside, self.no(good))
         if self.outside:
             wrong = self.either(wrong, self.outside)
         return self.as_bits(wrong)
+
+    def most(self) -> str:
+        return self.pick(self.op("icmp ugt", self.sync, self.others), self.sync, self.others)
 
     def write_is_past(self, time: str, who: str) -> str:
         """Whether the last write was before this launch, by the same thread, or is ordered before now."""
@@ -769,7 +824,9 @@ class _Shadows:
         for number in range(self.count):
             part = ((1 << self.width) - 1) << number * self.width
             on = b.value(f"extractelement {self.flags} {flags}, i64 {number}")
-            bits = b.value(f"or i32 {bits}, {b.value(f'select i1 {on}, i32 {part - (1 << 32) if part >> 31 else part}, i32 0')}")
+            bits = b.value(
+                f"or i32 {bits}, {b.value(f'select i1 {on}, i32 {part - (1 << 32) if part >> 31 else part}, i32 0')}"
+            )
         return b.value(f"and i32 {bits}, {self.mask}")
 
 

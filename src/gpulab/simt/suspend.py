@@ -293,6 +293,36 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
     _stop(low, pause, mask, access)
 
 
+def gather(low: Lowering, block: flow.Block) -> None:
+    """Before an instruction that waits for lanes of the warp: those that may still come are let run first."""
+    b = low.b
+    assert block.meeting is not None
+    wanted = wanted_lanes(low, block.meeting)
+    past = flow.gone_past(low.flow.blocks, block.number)
+    for number in sorted(low.analysis.frontier[block.number] - past - {block.number}):
+        waiting = b.value(f"load i32, ptr {low.waiting[number]}")
+        missing = b.value(f"and i32 {waiting}, {wanted}")
+        apart, together = b.new_label("apart"), b.new_label("together")
+        b.branch(b.value(f"icmp ne i32 {missing}, 0"), apart, together, likely=False)
+        with low.aside(apart):
+            b.line(f"store i32 {low.mask()}, ptr {low.waiting[block.number]}")
+            b.line(f"store i32 0, ptr {low.waiting[number]}")
+            b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
+            b.jump(f"block{number}")
+        b.open(together)
+
+
+def wanted_lanes(low: Values, item: Instruction) -> str:
+    """The lanes that the mask of an instruction names, for any of the active lanes."""
+    b = low.b
+    given = low.operand(item.operands[-1], "i32")
+    if given.kind == "uniform":
+        return given.ref
+    mask, full = low.mask_lanes(item.predicate), vector("i32")
+    kept = b.value(f"select {vector('i1')} {mask}, {full} {low.lanes(given)}, {full} zeroinitializer")
+    return b.call(f"llvm.vector.reduce.or.v{WARP}i32", "i32", (full, kept))
+
+
 def _operands(low: Values, item: Instruction) -> tuple[str, str]:
     """A barrier's number, and how many threads it waits for (0: all that have not left)."""
     operands = list(item.operands)

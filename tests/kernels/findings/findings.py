@@ -156,10 +156,10 @@ def _filled(
 def cases(folder: str = "") -> list[SanitizerCase]:
     """The corpus in the index's order; `folder` limits it, as in `cases("racecheck")`."""
     index = tomllib.loads((FOLDER / "index.toml").read_text(encoding="utf-8"))
-    rows = [
-        SanitizerCase(
-            **{key: tuple(value) if key in ("kinds", "lines", "also") else value for key, value in row.items()}
-        )
-        for row in index["case"]
-    ]
-    return [case for case in rows if case.file.startswith(folder)]
+    found = [_case(row) for row in index["case"]]
+    return [case for case in found if case.file.startswith(folder)]
+
+
+def _case(row: dict[str, Any]) -> SanitizerCase:
+    lists = {name: tuple(row.get(name, ())) for name in ("kinds", "lines", "also")}
+    return SanitizerCase(**{**row, **lists})

@@ -1,0 +1,429 @@
+"""`python -m benchmarks.compute_sanitizer`: what NVIDIA's compute-sanitizer says of the sanitizer's corpus.
+
+On a machine with a CUDA GPU and compute-sanitizer, in the repository root with PYTHONPATH=src:. ; every
+kernel under tests/kernels/findings runs once under each of the four tools. Writes compute_sanitizer.json
+into the folder OUT names, or to the file given. With --table FILE it runs nothing: it writes
+docs/sanitizer.md from that file and from what `gpulab.sanitize` says here.
+
+Each run is a process of its own, `sanitizer_launch.py`, with a time limit, since some of the wrong kernels
+never end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "sanitizer.md"
+LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("sanitizer_launch.py").resolve())]
+KEPT_OUTPUT = 5000  # characters of each run, so that the file can be read again by other rules
+
+_OURS = re.compile(r"cell\.cu:(\d+)")
+_ELSEWHERE = re.compile(r"\bin ([^\s:]+):(\d+)")
+_ERRORS = re.compile(r"ERROR SUMMARY: (\d+) error")
+_HAZARDS = re.compile(r"RACECHECK SUMMARY: (\d+) hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
+# What begins at the left margin and is no report.
+_FRAME = re.compile(
+    r"COMPUTE-SANITIZER|\w+ SUMMARY|Program hit|Target application|Process didn't|No attachable|\(Identical|$"
+)
+_PLACES = re.compile(r"0x[0-9a-f]+|\(\d+, ?\d+, ?\d+\)|\b(?:Thread|thread|block) (?=\()")
+
+
+def find_tool() -> str:
+    """compute-sanitizer's path; ends the program where there is none."""
+    names = [*Path("/usr/local").glob("cuda*/bin/compute-sanitizer")]
+    names += [*Path("/usr/local").glob("cuda*/compute-sanitizer/compute-sanitizer")]
+    found = shutil.which("compute-sanitizer") or next(
+        (str(name) for name in sorted(names, reverse=True)), None
+    )
+    if found is None:
+        sys.exit("compute-sanitizer was not found, neither on PATH nor under /usr/local/cuda*/")
+    return found
+
+
+def said(command: Sequence[str]) -> str:
+    """A command's output, errors included; its complaint where it does not run."""
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return result.stdout + result.stderr
+
+
+def options_of(text: str) -> dict[str, list[str]]:
+    """The options of each tool, as far as `--help`, which is `text`, knows them."""
+
+    def described(name: str) -> str:
+        found = re.search(rf"--{name}\b(.*?)(?=\n\s*(?:-\w \[ )?--|\Z)", text, re.DOTALL)
+        return found[0] if found else ""
+
+    common = ["--print-limit", "1000"] if described("print-limit") else []
+    # Frames on the device name the line in the kernel of what was inlined; the host's frames are ours.
+    if described("show-backtrace"):
+        common += ["--show-backtrace", "device" if "device" in described("show-backtrace") else "no"]
+    if described("report-api-errors"):
+        common += ["--report-api-errors", "no"]
+    own: dict[str, list[str]] = {tool: [] for tool in TOOLS}
+    if described("padding"):
+        own["memcheck"] = ["--padding", "1024"]
+    if described("racecheck-report"):
+        own["racecheck"] = ["--racecheck-report", "all"]
+    for name in sorted(set(re.findall(r"--([\w-]*initcheck[\w-]*)", text))):
+        # The choice that takes in shared memory, under whatever name this version has it.
+        if "shared" in described(name).lower():
+            choice = "all" if re.search(r"\ball\b", described(name)) else "yes"
+            own["initcheck"] += [f"--{name}", choice]
+    return {tool: ["--tool", tool, *common, *own[tool]] for tool in TOOLS}
+
+
+def prepare(case: Any, folder: Path) -> str | None:
+    """Machine code and arguments of one case as files in `folder`; why not, if it does not compile."""
+    from gpulab.compiler import compile_program
+    from gpulab.devices.launch import dim3
+    from gpulab.errors import GpulabError
+
+    try:
+        program = compile_program(case.source, arch=90)
+    except GpulabError as error:
+        return str(error)
+    name = program.pick(None)
+    arguments: list[dict[str, object]] = []
+    for number, (given, parameter) in enumerate(zip(case.arguments, program.signatures[name], strict=True)):
+        if given.shape is None:
+            value = given.host.tobytes()
+            if len(value) != parameter.size:
+                return f"argument {number} has {len(value)} bytes and the parameter {parameter.size}"
+            arguments.append({"value": value.hex()})
+        elif given.host is None:
+            arguments.append({"bytes": given.nbytes})
+        else:
+            (folder / f"{number}.bin").write_bytes(given.host.tobytes())
+            arguments.append({"bytes": given.nbytes, "file": f"{number}.bin"})
+    assert program.cubin is not None
+    (folder / "kernel.cubin").write_bytes(program.cubin)
+    job = {
+        "entry": program.entry(name),
+        "grid": dim3(case.grid, "grid"),
+        "block": dim3(case.block, "block"),
+        "shared_mem": case.shared_mem,
+        "arguments": arguments,
+    }
+    (folder / "launch.json").write_text(json.dumps(job), encoding="utf-8")
+    return None
+
+
+def run(command: Sequence[str], log: Path, limit: float) -> tuple[int | None, str]:
+    """Exit status (None when stopped) and output of a command that may not end by itself."""
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            command, stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        status: int | None = None
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            # The interrupt lets the tool write what it has; the kernel's process may be past hearing it.
+            for number, patience in ((signal.SIGINT, 2), (signal.SIGKILL, 10)):
+                with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, number)
+                    process.wait(patience)
+    return status, log.read_text(encoding="utf-8", errors="replace")
+
+
+def read(text: str) -> dict[str, Any]:
+    """Counts and reports in a tool's output; equal reports are counted, not repeated."""
+    reports: list[tuple[str, set[int], set[str]]] = []
+    for line in text.splitlines():
+        found = re.match(r"=========(?: (.*))?$", line)
+        if not found:
+            continue
+        words = found[1] or ""
+        if words and not words[0].isspace():
+            if _FRAME.match(words):
+                continue
+            if not words.startswith(("and ", "Current Value", "Incoming Value")) or not reports:
+                reports.append((_headline(words), set(), set()))
+        if reports:
+            reports[-1][1].update(int(number) for number in _OURS.findall(words))
+            reports[-1][2].update(
+                f"{Path(f).name}:{n}" for f, n in _ELSEWHERE.findall(words) if "cell.cu" not in f
+            )
+    counted = Counter((head, tuple(sorted(lines)), tuple(sorted(other))) for head, lines, other in reports)
+    errors, hazards = _ERRORS.search(text), _HAZARDS.search(text)
+    return {
+        "errors": int(errors[1]) if errors else int(hazards[1]) if hazards else None,
+        "hazards": [int(hazards[k]) for k in (1, 2, 3)] if hazards else None,
+        "reports": [
+            {"text": head, "lines": list(lines), "elsewhere": list(other), "count": count}
+            for (head, lines, other), count in counted.items()
+        ],
+    }
+
+
+def _headline(words: str) -> str:
+    """A report's first line without what differs from thread to thread."""
+    plain = re.sub(r"(?i)^(error|warning|info): ", "", words)
+    plain = _PLACES.sub("", re.split(r" at | in block", plain)[0])
+    return re.sub(r"\s+", " ", plain).strip(" :")
+
+
+def state_of(status: int | None, output: str) -> str:
+    """How the run ended, in a word or two."""
+    if status is None:
+        return "time limit"
+    if "launch: ended" in output:
+        return "ended"
+    refused = re.search(r"launch: (\w+) gives (\d+)", output)
+    return f"{refused[1]} gives {refused[2]}" if refused else f"exit status {status}"
+
+
+def measure(options: argparse.Namespace) -> None:
+    """All cases under all tools, into `options.out`."""
+    from tests.kernels.findings.findings import cases
+
+    start = time.perf_counter()
+    tool = find_tool()
+    flags = options_of(said([tool, "--help"]))
+    corpus = cases(options.only)
+    kernels: dict[str, dict[str, Any]] = {case.id: {} for case in corpus}
+    result: dict[str, Any] = {
+        "version": said([tool, "--version"]).strip(),
+        "gpu": said(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).strip(),
+        "options": flags,
+        "kernels": kernels,
+    }
+
+    def one(case_id: str, which: str, folder: Path) -> tuple[str, str, dict[str, Any]]:
+        left = options.budget - (time.perf_counter() - start)
+        if left < 5:
+            return case_id, which, {"state": "not run"}
+        began = time.perf_counter()
+        command = [tool, *flags[which], *LAUNCH, str(folder)]
+        status, output = run(command, folder / f"{which}.log", min(options.limit, left))
+        answer = {
+            "state": state_of(status, output),
+            "seconds": round(time.perf_counter() - began, 1),
+            **read(output),
+            "output": output[:KEPT_OUTPUT],
+        }
+        return case_id, which, answer
+
+    def save() -> None:
+        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        ready: dict[str, Path] = {}
+        for case in corpus:
+            folder = Path(scratch) / case.id
+            folder.mkdir(parents=True)
+            problem = prepare(case, folder)
+            if problem is None:
+                ready[case.id] = folder
+            else:
+                kernels[case.id] = {
+                    which: {"state": "does not compile", "output": problem} for which in TOOLS
+                }
+        print(
+            f"{len(ready)} of {len(corpus)} kernels compiled, {time.perf_counter() - start:.0f} s", flush=True
+        )
+        # A machine on which the tool does not work shows it on the first kernel that is right.
+        first = next((case.id for case in corpus if case.tool is None and case.id in ready), None)
+        if first is not None:
+            *_, answer = one(first, "memcheck", ready[first])
+            if answer["state"] != "ended":
+                sys.exit(f"{first} does not run under {tool}: {answer['state']}\n{answer.get('output', '')}")
+        # What may hang goes last: it must not take the time of the others.
+        order = sorted((case.hangs, case.tool == "synccheck", at) for at, case in enumerate(corpus))
+        with ThreadPoolExecutor(options.jobs) as pool:
+            pending = [
+                pool.submit(one, corpus[at].id, which, ready[corpus[at].id])
+                for *_, at in order
+                if corpus[at].id in ready
+                for which in TOOLS
+            ]
+            for done, future in enumerate(pending, start=1):
+                case_id, which, answer = future.result()
+                kernels[case_id][which] = answer
+                if done % 40 == 0 or done == len(pending):
+                    save()
+                    print(f"{done} of {len(pending)} runs, {time.perf_counter() - start:.0f} s", flush=True)
+    result["seconds"] = round(time.perf_counter() - start)
+    save()
+    states = Counter(answer["state"] for answers in kernels.values() for answer in answers.values())
+    print(", ".join(f"{state}: {count}" for state, count in states.most_common()))
+
+
+# The page
+
+
+def nvidia_says(answers: dict[str, Any]) -> dict[str, set[int]]:
+    """For each tool that reports something, the lines it names (0: none of the kernel's)."""
+    found: dict[str, set[int]] = {}
+    for which, answer in answers.items():
+        if not answer.get("errors"):
+            continue
+        lines = {line for report in answer["reports"] for line in report["lines"]}
+        found[which] = lines or {0}
+    return found
+
+
+def nvidia_cell(answers: dict[str, Any]) -> str:
+    parts = []
+    for which, lines in nvidia_says(answers).items():
+        texts = Counter(
+            {report["text"]: report["count"] for report in answers[which]["reports"] if report["text"]}
+        )
+        first = texts.most_common(1)[0][0] if texts else "errors"
+        parts.append(f"{which}: {first}{_lines(lines)}")
+    stopped = [which for which, answer in answers.items() if answer["state"] == "time limit"]
+    if stopped:
+        parts.append("no end" if len(stopped) == len(TOOLS) else f"no end under {', '.join(stopped)}")
+    missing = [
+        which for which, answer in answers.items() if answer["state"] in ("not run", "does not compile")
+    ]
+    if missing:
+        parts.append(f"not run: {', '.join(missing)}")
+    return "<br>".join(parts) or "nothing"
+
+
+def _lines(lines: set[int]) -> str:
+    known = sorted(lines - {0})
+    return f" in line{'s' if len(known) > 1 else ''} {', '.join(map(str, known))}" if known else ", no line"
+
+
+def ours_cell(findings: Sequence[Any]) -> str:
+    texts = [f"{f.tool}: {f.kind}{_lines({f.line})}" for f in findings]
+    return "<br>".join(dict.fromkeys(texts)) or "nothing"
+
+
+def write_table(file: Path) -> None:
+    """docs/sanitizer.md from a file of `measure` and from `gpulab.sanitize` here."""
+    import gpulab
+    from gpulab import sanitize
+    from tests.kernels.findings.findings import FOLDER, cases
+
+    measured = json.loads(file.read_text(encoding="utf-8"))
+    device = gpulab.device("sim")
+    rows: dict[str, list[str]] = {}
+    score: dict[str, Counter[tuple[str, str]]] = {"NVIDIA's": Counter(), "ours": Counter()}
+    for case in cases():
+        if case.id not in measured["kernels"]:
+            continue
+        answers = measured["kernels"][case.id]
+        kernel = device.compile(case.source)
+        ours = sanitize(
+            kernel, case.grid, case.block, case.device_arguments(device), shared_mem=case.shared_mem
+        )
+        cause = {*case.lines, case.fault_line}
+        says = {
+            "NVIDIA's": {line for lines in nvidia_says(answers).values() for line in lines},
+            "ours": {finding.line for finding in ours},
+        }
+        group = case.tool or "right"
+        for who, lines in says.items():
+            score[who][group, "named" if lines & cause else "elsewhere" if lines else "silent"] += 1
+            score[who][group, "all"] += 1
+        link = (FOLDER / case.file).relative_to(ROOT).as_posix()
+        name = case.id.split("/")[1].replace("_", " ")
+        expected = f" Cause{_lines(set(case.lines))}." if case.lines else ""
+        rows.setdefault(group, []).append(
+            f"| [{name}](../{link}) | {case.what[0].upper()}{case.what[1:]}.{expected} "
+            f"| {nvidia_cell(answers)} | {ours_cell(ours)} |"
+        )
+    PAGE.write_text(_page(measured, rows, score), encoding="utf-8")
+    print(f"{sum(map(len, rows.values()))} cases in {PAGE.relative_to(ROOT)}")
+
+
+def _page(
+    measured: dict[str, Any], rows: dict[str, list[str]], score: dict[str, Counter[tuple[str, str]]]
+) -> str:
+    groups = [group for group in (*TOOLS, "right") if group in rows]
+    found = re.search(r"Version ([\d.]+)", measured["version"], re.IGNORECASE)
+    version = found[1] if found else measured["version"]
+    gpu = measured["gpu"].splitlines()[0]
+    flags = {which: _options(words[2:]) for which, words in measured["options"].items()}
+    everywhere = [option for option in flags[TOOLS[0]] if all(option in own for own in flags.values())]
+    options = ", ".join(
+        [f"`{option}`" for option in everywhere]
+        + [f"`{option}` ({which})" for which in TOOLS for option in flags[which] if option not in everywhere]
+    )
+    lines = [
+        "# The sanitizer beside NVIDIA's",
+        "",
+        "`gpulab.sanitize` and compute-sanitizer over the kernels of `tests/kernels/findings`: right ones",
+        "that tempt to a false alarm, and wrong ones with one planted cause each. Written by",
+        "`python -m benchmarks.compute_sanitizer --table FILE`.",
+        "",
+        f"compute-sanitizer {version} on {gpu},",
+        f"one launch of each kernel under each tool, with {options}.",
+        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. NVIDIA's tool",
+        "watches the machine code, ours the PTX.",
+        "",
+        "## Summary",
+        "",
+        "Named: at least one report in a line of the cause. Elsewhere: reports, but none in such a line. For",
+        "right kernels every report is a false alarm.",
+        "",
+        "| | kernels | NVIDIA's: named | elsewhere | silent | ours: named | elsewhere | silent |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for group in groups:
+        counts = [
+            score[who][group, what]
+            for who in ("NVIDIA's", "ours")
+            for what in ("named", "elsewhere", "silent")
+        ]
+        lines.append(f"| {group} | {score['ours'][group, 'all']} | {' | '.join(map(str, counts))} |")
+    for group in groups:
+        title = "Right kernels" if group == "right" else f"Wrong kernels: {group}"
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| kernel | what | NVIDIA's tool says | ours says |",
+            "|---|---|---|---|",
+        ]
+        lines += rows[group]
+    return "\n".join(lines) + "\n"
+
+
+def _options(words: Sequence[str]) -> list[str]:
+    return [" ".join(pair) for pair in zip(words[::2], words[1::2], strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compute_sanitizer", description=__doc__)
+    out = Path(os.environ.get("OUT", ".")) / "compute_sanitizer.json"
+    parser.add_argument("out", nargs="?", type=Path, default=out, help=f"the file to write (default {out})")
+    parser.add_argument(
+        "--only", default="", metavar="PREFIX", help="kernels whose name begins so: racecheck/"
+    )
+    parser.add_argument("--jobs", type=int, default=12, help="processes at once (default 12)")
+    parser.add_argument("--limit", type=float, default=30, help="seconds a run may take (default 30)")
+    parser.add_argument("--budget", type=float, default=450, help="seconds for everything (default 450)")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="write docs/sanitizer.md from FILE")
+    options = parser.parse_args()
+    if options.table:
+        write_table(options.table)
+    else:
+        measure(options)
+
+
+if __name__ == "__main__":
+    main()

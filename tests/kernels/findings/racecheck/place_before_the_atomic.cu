@@ -1,0 +1,17 @@
+// %%cuda place_before_the_atomic
+// Fault, line 10: several threads see the same value; the atomic's own result is the place.
+extern "C" __global__ void collect(const int* x, int* out)
+{
+    __shared__ int count, found[64];
+    int t = threadIdx.x;
+    if (t == 0) count = 0;
+    __syncthreads();
+    if (x[t] > 30) {
+        found[count] = x[t];
+        atomicAdd(&count, 1);
+    }
+    __syncthreads();
+    if (t == 0) {
+        out[64] = count;
+    }
+}
