@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def read(text: str) -> dict[str, Any]:
 def _headline(words: str) -> str:
     """A report's first line without what differs from thread to thread."""
     plain = re.sub(r"(?i)^(error|warning|info): ", "", words)
-    plain = _PLACES.sub("", re.split(r" at | in block", plain)[0])
+    plain = _PLACES.sub("", re.split(r" at | in block \(", plain)[0])
     return re.sub(r"\s+", " ", plain).strip(" :")
 
 
@@ -242,12 +243,16 @@ def measure(options: argparse.Namespace) -> None:
         print(
             f"{len(ready)} of {len(corpus)} kernels compiled, {time.perf_counter() - start:.0f} s", flush=True
         )
-        # A machine on which the tool does not work shows it on the first kernel that is right.
-        first = next((case.id for case in corpus if case.tool is None and case.id in ready), None)
-        if first is not None:
-            *_, answer = one(first, "memcheck", ready[first])
+        # A tool that refuses an option, or does not work here at all, shows it on a kernel that is right.
+        right = [case.id for case in corpus if case.tool is None and case.id in ready][:1]
+        for case_id, which in product(right, TOOLS):
+            *_, answer = one(case_id, which, ready[case_id])
             if answer["state"] != "ended":
-                sys.exit(f"{first} does not run under {tool}: {answer['state']}\n{answer.get('output', '')}")
+                print(f"{which} does without its options: {answer.get('output', '')}", flush=True)
+                flags[which] = ["--tool", which]
+                *_, answer = one(case_id, which, ready[case_id])
+            if answer["state"] != "ended":
+                sys.exit(f"{which} does not run here: {answer['state']}\n{answer.get('output', '')}")
         # What may hang goes last: it must not take the time of the others.
         order = sorted((case.hangs, case.tool == "synccheck", at) for at, case in enumerate(corpus))
         with ThreadPoolExecutor(options.jobs) as pool:
@@ -290,6 +295,7 @@ def nvidia_cell(answers: dict[str, Any]) -> str:
             {report["text"]: report["count"] for report in answers[which]["reports"] if report["text"]}
         )
         first = texts.most_common(1)[0][0] if texts else "errors"
+        first = re.sub(r"^(\(.*\) )?Potential (\w+ hazard) detected", r"\1\2", first).rstrip(".")
         parts.append(f"{which}: {first}{_lines(lines)}")
     stopped = [which for which, answer in answers.items() if answer["state"] == "time limit"]
     if stopped:

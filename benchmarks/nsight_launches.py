@@ -194,6 +194,11 @@ def _shared_patterns() -> dict[str, Pattern]:
         "halves 32 apart": lane // 16 * 32,
     }
     found |= {"reversed": 31 - lane, "columns 16": lane % 16 * 16 + lane // 16}
+    # Neighbours at one, two, four, … lanes' distance that read the same: when is a wide load cheaper?
+    found |= {f"{x} apart the same": lane - (lane & x) for x in (2, 4, 8, 16)}
+    found["1 and 2 apart the same, apart"] = lane // 4 * 33
+    found["2 apart the same, one half"] = _only(lane - (lane & 2), lane < 16)
+    found["one pair differs"] = np.where(lane == 9, 40, lane // 2)
     found["columns 17"] = lane % 16 * 17 + lane // 16
     found["random 32"] = np.random.default_rng(2).permutation(32)
     found["random 1024"] = np.random.default_rng(3).integers(0, 1024, 32)

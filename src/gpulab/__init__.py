@@ -25,6 +25,7 @@ from gpulab.finding import Finding
 
 if TYPE_CHECKING:
     from gpulab.devices import open_device as device
+    from gpulab.evidence.counters import counters
     from gpulab.evidence.sanitize import sanitize
     from gpulab.notebook import speedup_figure, speedup_table
     from gpulab.registry import kernel
@@ -44,6 +45,7 @@ __all__ = [
     "UsageError",
     "WrongResult",
     "__version__",
+    "counters",
     "device",
     "kernel",
     "load_ipython_extension",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "counters": ("gpulab.evidence.counters", "counters"),
     "device": ("gpulab.devices", "open_device"),
     "kernel": ("gpulab.registry", "kernel"),
     "sanitize": ("gpulab.evidence.sanitize", "sanitize"),

@@ -60,10 +60,8 @@ class Statements:
             simple.append((1.5, self.store_out))
             if "vectors" in self.features:
                 simple.append((0.7, self.load_vector))
-            if "waiting" in self.features and not {"votes", "shuffles"} & self.features:
-                simple.append(
-                    (0.3, self.lock)
-                )  # the simulator does not yet bring lanes together again for a vote
+            if "waiting" in self.features:
+                simple.append((0.5, self.lock))
             if "atomics" in self.features:
                 simple.append((1, self.accumulate))
         if scope.breaks or scope.continues:

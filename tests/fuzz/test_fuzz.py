@@ -10,13 +10,13 @@ import pytest
 from tests.fuzz.worker import answer
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(260))
 def test_a_random_kernel_gives_what_the_interpreter_gives(seed: int) -> None:
     found = answer({"seed": seed, "faults": False})
     assert found["kind"] in {"same", "unspecified"}, found["detail"]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(50))
 def test_a_planted_fault_is_seen_by_both(seed: int) -> None:
     found = answer({"seed": seed, "faults": True})  # the fault need not lie on a way that is taken
     assert found["kind"] in {"same fault", "same", "unspecified"}, found["detail"]

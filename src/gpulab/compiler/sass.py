@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -125,14 +125,14 @@ def machine_code(program: Program, name: str) -> MachineCode | None:
         text = _disassemble(program.cubin)
         if text is None:
             return None
-        rows = {section: [_row(one) for one in found] for section, found in _read(text)}
+        rows = {section: [astuple(one) for one in found] for section, found in _read(text)}
         data = json.dumps(rows).encode()
         if store:
             store.put(key, data)
     found = json.loads(data).get(program.entry(name))
     if found is None:
         return None
-    return MachineCode(name, tuple(MachineInstruction(*row[:-1], targets=tuple(row[-1])) for row in found))
+    return MachineCode(name, tuple(_from_row(*row) for row in found))
 
 
 @cache
@@ -169,8 +169,10 @@ def _disassemble(cubin: bytes) -> str | None:
     return answer.stdout if answer.returncode == 0 else None
 
 
-def _row(one: MachineInstruction) -> list[object]:
-    return [one.offset, one.opcode, one.predicate, one.operands, one.line, one.ptx_line, list(one.targets)]
+def _from_row(
+    offset: int, opcode: str, predicate: str, operands: str, line: int, ptx_line: int, targets: Sequence[int]
+) -> MachineInstruction:
+    return MachineInstruction(offset, opcode, predicate, operands, line, ptx_line, tuple(targets))
 
 
 def _read(text: str) -> Iterator[tuple[str, list[MachineInstruction]]]:
@@ -202,7 +204,7 @@ def _read_section(lines: Sequence[str]) -> list[MachineInstruction]:
         elif match := _LABEL.match(text):
             waiting.append(match[1])
     found = []
-    for offset, match, line, ptx_line in drafts:  # noqa: PLW2901
+    for offset, match, line, ptx_line in drafts:
         operands = match[4]
         names = [name.strip() for table in _TABLE.findall(operands) for name in table.split(",")]
         names += _TARGET.findall(operands)

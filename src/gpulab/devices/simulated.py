@@ -139,7 +139,8 @@ class SimulatedKernel(Kernel):
         if self._static_shared is None:
             self._static_shared = static_shared(self.module, self.entry)
         tier = recording.tier if recording else "values"
-        key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads, tier)
+        forms = recording.forms if recording else ()
+        key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads, tier, forms)
         native = self._native.get(key)
         if native is None:
             native = self._native[key] = compile_kernel(self.module, self.entry, key)

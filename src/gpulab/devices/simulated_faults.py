@@ -48,6 +48,11 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
     elif fault.kind == "barrier_deadlock":
         tool, kind = "synccheck", "barrier_deadlock"
         text = f"{who} waits at this barrier for ever: the threads it waits for do not come to it."
+    elif fault.kind in _SYNC:
+        tool, kind = "synccheck", fault.kind
+        if kind == "mask_without_caller":
+            kind = "missing_lanes"
+        text = f"{who} {_SYNC[fault.kind].format(fault.address)}"
     elif fault.kind == "assert":
         kind = "assert"
         text = f"{who}: the assertion `{memory.text_at(fault.address)}` does not hold."
@@ -57,6 +62,20 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
     finding = Finding(tool, kind, fault.access.line, fault.block, fault.thread, text)
     error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
+
+
+_SYNC = {
+    "missing_lanes": (
+        "is named by the mask of this instruction, but does not come to it with the same mask; name only the "
+        "lanes that come, as __activemask() before a branch or __ballot_sync() of its condition tells."
+    ),
+    "mask_without_caller": "executes this instruction with a mask that does not name itself; every lane must.",
+    "barrier_count": "waits at a barrier for {} threads; the count must be a multiple of 32, the warp's size.",
+    "exited_threads": (
+        "has left the kernel, and others of its block wait at this __syncthreads(), which every thread has to "
+        "come to: let it skip the work, not the barrier."
+    ),
+}
 
 
 def _index(index: tuple[int, int, int]) -> str:

@@ -5,9 +5,12 @@ took part. A GPU executes what the assembler made of it. Both are tied together 
 that names, for every machine instruction, the line of PTX it was made from (`gpulab.compiler.sass`); how
 often each block of machine code ran follows from there (`gpulab.evidence.machine_flow`).
 
+Checked against Nsight Compute 2025.3 on an H200, for 108 launches of the labs' kernels and 103 of small ones
+(`benchmarks.nsight`): warp and thread instructions, FFMA, FADD and FMUL, loads and stores agreed exactly in
+all of them.
+
 Whoever counts fills in one `PtxBlock` per basic block of the kernel, `blocks[0]` being its entry.
-`PtxInstruction.row` is the line of `Program.ptx`, from 1. `unrolled_rows` names, before the launch, the
-loops of which more must be counted.
+`PtxInstruction.row` is the line of `Program.ptx`, from 1.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class PtxBlock:
 
     targets: numbers of the blocks that can follow; of a branch, the one it is taken to first.
     warps: executions by a warp, with whichever lanes. threads: the sum of their active lanes.
-    parted: executions by a warp after which its lanes went two ways.
+    parted: executions by a warp after which its lanes went two ways; None when that was not counted.
     rounds: of the first block of an innermost loop, by k = 2 and 4: its rounds by groups of k.
     """
 
@@ -59,7 +62,7 @@ class PtxBlock:
     targets: tuple[int, ...]
     warps: int
     threads: int
-    parted: int = 0
+    parted: int | None = None
     rounds: Mapping[int, Rounds] = field(default_factory=dict)
 
 
@@ -79,10 +82,16 @@ class Executed:
 
 @dataclass(frozen=True)
 class MachineCounts:
-    """All instructions of a kernel with their counts; `doubts` says in words what is not exact, and why."""
+    """All instructions of a kernel with their counts.
+
+    doubts: in words, what is not exact, and why; empty when all counts follow from what was counted.
+    plain_numbers: the code has a slow case for a division or a square root (of denormal numbers and the
+    like), and all counts hold as long as no thread needed it.
+    """
 
     executed: tuple[Executed, ...]
     doubts: tuple[str, ...] = ()
+    plain_numbers: bool = False
 
     @property
     def warps(self) -> int:
@@ -116,11 +125,24 @@ class MachineCounts:
 
 
 def machine_counts(code: MachineCode, blocks: Sequence[PtxBlock]) -> MachineCounts:
-    """What the machine executed when the simulator counted `blocks`."""
-    from gpulab.evidence.machine_flow import MachineFlow
+    """What the machine executed when the simulator counted `blocks`; about 10 ms.
 
-    flow = MachineFlow(code, blocks)
+    Counts of a sample of blocks must come here as they are, and be scaled afterwards.
+    """
+    from gpulab.evidence.machine_flow import MachineFlow
+    from gpulab.evidence.machine_match import Match
+
+    match = Match(code, blocks)
+    flow = MachineFlow(match)
     executed = tuple(
         Executed(one, *flow.executed(block, one)) for block in code.blocks for one in block.instructions
     )
-    return MachineCounts(executed, tuple(flow.doubts))
+    doubts = []
+    if flow.doubtful:
+        lines = ", ".join(str(line) for line in sorted(flow.doubtful))
+        doubts.append(
+            f"how often the machine code of line {lines} ran is not determined: these are estimates"
+        )
+    if match.uncounted_loops:
+        doubts.append("the assembler unrolled a loop, and its rounds were not counted one by one")
+    return MachineCounts(executed, tuple(doubts), flow.has_slow_cases)

@@ -62,7 +62,7 @@ def shared_forms(code: MachineCode, ptx: str) -> Mapping[int, tuple[SharedForm, 
         alone = {one.offset for one in near if one.row not in made}
         found[row] = tuple(
             SharedForm(row, width, _start(access, width, {one.offset for one in near}, alone) - access.offset)
-            for width in sorted(made[row] if row in made else ())
+            for width in sorted(made.get(row, ()))
         )
     return found
 

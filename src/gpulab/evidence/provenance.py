@@ -1,4 +1,4 @@
-"""Where a number comes from: measured, modelled, published, or the simulator's own wall time."""
+"""Where a number comes from: measured, counted, modelled, published, or the simulator's own wall time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from gpulab.devices.base import Device
 
 __all__ = ["Kind", "Provenance", "timing_provenance"]
 
-Kind = Literal["measured", "modelled", "published", "simulator wall time"]
+Kind = Literal["measured", "counted", "modelled", "published", "simulator wall time"]
 
 
 @dataclass(frozen=True)
 class Provenance:
     """What stands beside every number that is shown, stored or graded.
 
-    kind: `measured` (on a GPU), `modelled` (of a GPU), `published` (in a paper or a manual) or
-    `simulator wall time` (how long the simulator took, which tells nothing about a GPU).
+    kind: `measured` (on a GPU), `counted` (by the simulator, while it executed the kernel), `modelled` (of
+    a GPU), `published` (in a paper or a manual) or `simulator wall time` (how long the simulator took, which
+    tells nothing about a GPU).
     device: the GPU, or the simulator and the GPU it stands for.
     detail: driver and clock, parameters of the model, or the place in the source.
     """

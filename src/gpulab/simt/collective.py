@@ -17,6 +17,7 @@ EVERYONE = Value("i32", "uniform", ("-1",))
 @handles("shfl.sync.up|down|bfly|idx .b32", "shfl.up|down|bfly|idx .b32")
 def shuffle(low: Values, item: Instruction) -> None:
     """Read another lane's register; where there is no such lane, one's own."""
+    low.observer.warp_sync(low, item)
     b = low.b
     mode = next(p for p in item.parts if p in ("up", "down", "bfly", "idx"))
     targets = parts_of(item.operands[0])
@@ -98,6 +99,7 @@ def members(low: Values, item: Instruction, place: int) -> Value:
 @handles("vote.sync.all|any|uni .pred", "vote.sync.ballot .b32", "vote.all|any|uni .pred", "vote.ballot .b32")
 def vote(low: Values, item: Instruction) -> None:
     """all, any, uniform or ballot over the active lanes of the mask."""
+    low.observer.warp_sync(low, item)
     b = low.b
     mode = next(p for p in item.parts if p in ("all", "any", "uni", "ballot"))
     flags = low.bits_of(low.lanes(low.operand(item.operands[1], "i1")))
@@ -125,6 +127,7 @@ def active_mask(low: Values, item: Instruction) -> None:
 @handles("elect.sync")
 def elect(low: Values, item: Instruction) -> None:
     """The lowest lane of the mask is the leader: its number, and a predicate that only it has."""
+    low.observer.warp_sync(low, item)
     b = low.b
     among = low.lanes(members(low, item, 1))
     leader = b.call(f"llvm.cttz.{suffix(I32)}", I32, (I32, among), ("i1", "false"))
@@ -134,7 +137,13 @@ def elect(low: Values, item: Instruction) -> None:
         low.assign(target, value, item.predicate)
 
 
-def group_by_group(low: Values, left: str, ty: str, each: Callable[[str, str], tuple[str, str]]) -> str:
+def group_by_group(
+    low: Values,
+    left: str,
+    ty: str,
+    each: Callable[[str, str], tuple[str, str]],
+    none: str = "zeroinitializer",
+) -> str:
     """A vector found group after group: `each(first lane left, result)` gives (its group, new result)."""
     b = low.b
     before, loop, done = b.new_label("groups"), b.new_label("group"), b.new_label("done")
@@ -152,16 +161,17 @@ def group_by_group(low: Values, left: str, ty: str, each: Callable[[str, str], t
         b.branch(b.value(f"icmp ne i32 {following}, 0"), loop, done)
         b.lines[place:place] = [
             f"  {now} = phi i32 [ {left}, %{before} ], [ {following}, %{b.label} ]",
-            f"  {result} = phi {ty} [ zeroinitializer, %{before} ], [ {found}, %{b.label} ]",
+            f"  {result} = phi {ty} [ {none}, %{before} ], [ {found}, %{b.label} ]",
         ]
         last = b.label
     b.open(done)
-    return b.phi(ty, ("zeroinitializer", before), (found, last))
+    return b.phi(ty, (none, before), (found, last))
 
 
 @handles("match.any|all.sync .b32|b64")
 def match(low: Values, item: Instruction) -> None:
     """The lanes of the mask that hold the same value; for `all`, the mask where every one does."""
+    low.observer.warp_sync(low, item)
     b, ty = low.b, f"i{item.parts[-1][1:]}"
     values = low.lanes(low.operand(item.operands[1], ty))
     among = low.lanes(members(low, item, 2))
@@ -201,6 +211,7 @@ NEUTRAL = {
 @handles("redux.sync.add|min|max .u32|s32", "redux.sync.and|or|xor .b32")
 def reduce(low: Values, item: Instruction) -> None:
     """One value from all lanes of the mask."""
+    low.observer.warp_sync(low, item)
     b, name = low.b, item.parts[2]
     if name in ("min", "max"):
         name = ("s" if signed(item.parts[-1]) else "u") + name

@@ -264,10 +264,35 @@ done:
   ret void
 }
 
+; Whether each lane's neighbour, one or two lanes further, is off or asks for the same element. Elements of
+; 8 and 16 bytes are then served to twice as many lanes at once.
+define internal i1 @sim_pairs(ptr %numbers, i32 %mask) noinline #1 {
+  %all = load <32 x i64>, ptr %numbers, align 64
+  %one = shufflevector <32 x i64> %all, <32 x i64> poison, <32 x i32> <$SWAPPED_1>
+  %two = shufflevector <32 x i64> %all, <32 x i64> poison, <32 x i32> <$SWAPPED_2>
+  %other.1 = icmp ne <32 x i64> %all, %one
+  %other.2 = icmp ne <32 x i64> %all, %two
+  %bits.1 = bitcast <32 x i1> %other.1 to i32
+  %bits.2 = bitcast <32 x i1> %other.2 to i32
+  %odd.1 = lshr i32 %mask, 1
+  %odd.2 = lshr i32 %mask, 2
+  %both.1 = and i32 %mask, %odd.1
+  %both.2 = and i32 %mask, %odd.2
+  %pairs.1 = and i32 %both.1, 1431655765
+  %pairs.2 = and i32 %both.2, 858993459
+  %apart.1 = and i32 %pairs.1, %bits.1
+  %apart.2 = and i32 %pairs.2, %bits.2
+  %none.1 = icmp eq i32 %apart.1, 0
+  %none.2 = icmp eq i32 %apart.2, 0
+  %any = or i1 %none.1, %none.2
+  ret i1 %any
+}
+
 ; A request to shared memory of any lanes, at least one: its wavefronts. Elements of 8 and 16 bytes (shift 3
-; and 4) are served to two halves and four quarters of the warp by themselves. counters and memo are those
-; of the space shared, which lie apart from the site's first ones where the access is generic.
-define internal void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %mask, i64 %shift) noinline #1 {
+; and 4) are served to two halves and four quarters of the warp by themselves; joins: to twice as many where
+; lanes come in equal pairs. counters and memo are those of the space shared, which lie apart from the site's
+; first ones where the access is generic.
+define internal void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %mask, i64 %shift, i1 %joins) noinline #1 {
 entry:
   %counts = alloca [32 x i32], align 64
   %total.p = getelementptr i8, ptr %memo, i64 8
@@ -278,15 +303,25 @@ search:
   %lanes.p = getelementptr i8, ptr %memo, i64 $MEMO_LANES
   %wide = sub i64 %shift, 2
   %wide32 = trunc i64 %wide to i32
-  %group.lanes = lshr i32 32, %wide32
-  %banks = sub i32 %group.lanes, 1
+  %banks.1 = lshr i32 32, %wide32
+  %banks = sub i32 %banks.1, 1
+  %is.wide = icmp ne i64 %wide, 0
+  %may.join = and i1 %joins, %is.wide
+  br i1 %may.join, label %ask, label %sizes
+ask:
+  %paired = call i1 @sim_pairs(ptr %lanes.p, i32 %mask)
+  br label %sizes
+sizes:
+  %twice = phi i1 [ false, %search ], [ %paired, %ask ]
+  %twice32 = zext i1 %twice to i32
+  %group.lanes = shl i32 %banks.1, %twice32
   %less.lanes = sub i32 32, %group.lanes
   %group.mask = lshr i32 -1, %less.lanes
   br label %group
 group:
-  %first = phi i32 [ 0, %search ], [ %first.next, %group.next ]
-  %total = phi i32 [ 0, %search ], [ %total.next, %group.next ]
-  %ideal = phi i32 [ 0, %search ], [ %ideal.next, %group.next ]
+  %first = phi i32 [ 0, %sizes ], [ %first.next, %group.next ]
+  %total = phi i32 [ 0, %sizes ], [ %total.next, %group.next ]
+  %ideal = phi i32 [ 0, %sizes ], [ %ideal.next, %group.next ]
   %moved = shl i32 %group.mask, %first
   %part = and i32 %mask, %moved
   %empty = icmp eq i32 %part, 0
@@ -369,10 +404,11 @@ define internal void @sim_generic(ptr %ctx, i32 %warp, ptr %site, ptr %addresses
   %some.shared = icmp ne i32 %shared, 0
   br i1 %some.shared, label %to.shared, label %ask.local
 to.shared:
+  %reads = icmp eq i32 %marks, 1
   %counters = getelementptr i8, ptr %site, i64 $SHARED
   %memo = getelementptr i8, ptr %site, i64 $SHARED_MEMO
   call void @sim_executed(ptr %counters, i32 %shared)
-  call void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %shared, i64 %shift)
+  call void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %shared, i64 %shift, i1 %reads)
   br label %ask.local
 ask.local:
   %some.local = icmp ne i32 %local, 0

@@ -6,7 +6,8 @@ each warp with at least one active lane):
     global    32-byte sectors: the different ones among a request's active lanes
     shared    wavefronts: of 4-byte elements and smaller ones, the largest number of different 4-byte words
               in one of the 32 banks; elements of 8 and 16 bytes are served to halves and quarters of the
-              warp by themselves, whose wavefronts add up
+              warp by themselves, whose wavefronts add up (loads to twice as many lanes where they come in
+              pairs that ask for the same element); so measured on an H200 with Nsight Compute
     both      the 32 addresses of the first request, and of one that took the most sectors or wavefronts
 
 and, over the launch, the sectors of global memory that were read or written at all: what a cache that
@@ -36,9 +37,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt import layout
-from gpulab.simt.access import address
+from gpulab.simt.access import address, shifted
 from gpulab.simt.llvm import Value
-from gpulab.simt.observe import OBSERVERS, Observer, Recording, Touch
+from gpulab.simt.observe import OBSERVERS, Forms, Observer, Recording, Touch
 from gpulab.simt.ptx import Mem
 from gpulab.simt.shapes import WARP
 
@@ -55,6 +56,9 @@ SECTOR_BYTES = 32
 BANKS = 32
 
 HEAD = 64  # bytes before the counters: how far this worker's maps lie from those in the launch's table
+
+# A block's: executions by warps, their active threads, executions after which the lanes went two ways.
+BLOCK_BYTES = 24
 
 # A site's record: words of 64 bits, at these bytes.
 EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
@@ -78,6 +82,7 @@ def _runtime() -> str:
         "EXCESS": EXCESS, "IDEAL": IDEAL, "WORST": WORST, "SHARED": SHARED, "LOCAL": LOCAL, "MEMO": MEMO,
         "FIRST_PICTURE": FIRST_PICTURE, "WORST_PICTURE": WORST_PICTURE, "MEMO_LANES": MEMO_LANES,
         "SHARED_MEMO": SHARED_MEMO, "MAP_PADDING": MAP_PADDING,
+        **{f"SWAPPED_{n}": ", ".join(f"i32 {lane ^ n}" for lane in range(WARP)) for n in (1, 2)},
     }  # fmt: skip
     text = resources.files("gpulab.simt").joinpath("counted.ll").read_text()
     return Template(text).safe_substitute({name: str(value) for name, value in names.items()})
@@ -100,7 +105,13 @@ class CountingObserver(Observer):
     def block(self, low: Values, block: Block) -> None:
         threads = str(WARP) if low.full else _population(low, low.mask())
         for offset, by in ((0, "1"), (8, threads)):
-            _add(low, self.place(low, HEAD + 16 * block.number + offset), by)
+            _add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + offset), by)
+
+    def branch(self, low: Values, block: Block, here: str, there: str) -> None:
+        b = low.b
+        both = [b.value(f"icmp ne i32 {mask}, 0") for mask in (here, there)]
+        parts = b.value(f"zext i1 {b.value(f'and i1 {both[0]}, {both[1]}')} to i64")
+        _add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + 16), parts)
 
     def access(self, low: Values, touch: Touch) -> None:
         item = touch.item
@@ -117,10 +128,16 @@ class CountingObserver(Observer):
             where = address(low, memory, touch.space)
             touch = replace(touch, where=Value("i64", "lanes", (low.lanes(where),)))
             lanes = (1 << 8 * count) - 1
+        if touch.space == "shared" and item.row in self.forms and touch.action != "updates":
+            size, shift = self.forms[item.row]
+            if not size:
+                return
+            touch = replace(touch, where=shifted(low, touch.where, shift), size=size)
         apart = item.predicate is not None or touch.space == "generic"
         low.accesses[touch.site] = replace(
-            low.accesses[touch.site], opcode=item.text, block=low.here, index=low.index, part=part, apart=apart
-        )
+            low.accesses[touch.site], opcode=item.text, block=low.here, index=low.index, part=part, apart=apart,
+            width=touch.size,
+        )  # fmt: skip
         record = self.place(low, self.head + RECORD_BYTES * touch.site)
         _Site(low, touch, self.observed, record, apart, lanes).count()
 
@@ -132,8 +149,8 @@ OBSERVERS["counted"] = CountingObserver
 
 
 def head_bytes(blocks: int) -> int:
-    """Where the sites' records begin, behind two words for each block: executions, active threads."""
-    return HEAD - (-16 * blocks // 64) * 64
+    """Where the sites' records begin, behind the blocks'."""
+    return HEAD - (-BLOCK_BYTES * blocks // 64) * 64
 
 
 def _population(low: Values, mask: str) -> str:
@@ -412,28 +429,31 @@ class _Site:
         other = b.new_label("other")
         if plain is None:
             b.jump(other)
-        elif self.size <= 4:
-            usual = b.value(f"icmp ne i64 {worst}, 0")
-            if plain != "true":
-                usual = b.value(f"and i1 {usual}, {plain}")
-            b.branch(usual, self.done, other, likely=True)
         else:
-            fast = b.new_label("fast")
             parts = self.parts()
             usual = b.value(f"icmp ule i64 {parts}, {worst}")
+            if plain != "true":
+                usual = b.value(f"and i1 {usual}, {plain}")
+            fast = b.new_label("fast")
             b.branch(usual, fast, other, likely=True)
             with low.aside(fast):
-                more = b.value(f"sub i64 {parts}, 1")
-                _add(low, self.at(EXCESS), more)
-                _add(low, self.at(IDEAL), more)
+                if parts != "1":
+                    more = b.value(f"sub i64 {parts}, 1")
+                    _add(low, self.at(EXCESS), more)
+                    _add(low, self.at(IDEAL), more)
                 b.jump(self.done)
         with low.aside(other):
-            memo = self.at(MEMO)
             self.look(
                 "sim_banks",
                 ("i64", str(max(self.shift, 2))),
-                counters=(("ptr", self.record), ("ptr", memo)),
+                ("i1", str(self.joins).lower()),
+                counters=(("ptr", self.record), ("ptr", self.at(MEMO))),
             )
+
+    @property
+    def joins(self) -> bool:
+        """Whether lanes that ask for the same element may be served together (see `sim_pairs`)."""
+        return self.marks == READS and self.touch.item.op not in MATRICES
 
     def without_conflicts(self) -> str | None:
         """An i1: whether no two lanes that are served together want different words of one bank.
@@ -443,11 +463,15 @@ class _Site:
         b = self.b
         if not self.rows:
             return None
-        steps = abs(self.stride)
+        steps, alone = abs(self.stride), len(set(self.rows)) == 1
         if self.size > 4:
-            together = 4 * WARP // self.size
-            return "true" if steps in (0, self.size) and self.width >= together else None
-        if len(self.rows) == 1 or len(set(self.rows)) == 1:
+            if steps == 0:
+                return "true" if alone else None
+            if steps != self.size or self.width < 4 * WARP // self.size:
+                return None
+            whole = not self.joins or self.whole
+            return "true" if whole else b.value(f"icmp eq i32 {self.mask}, -1")
+        if alone:
             odd = steps % 4 == 0 and gcd(steps // 4, BANKS) == 1
             return "true" if odd or steps in (0, 1, 2) else None
         if len(self.rows) > 2 or steps not in (0, 4):
@@ -460,11 +484,15 @@ class _Site:
         return b.value(f"or i1 {same}, {b.value(apart)}")
 
     def parts(self) -> str:
-        """How many of the warp's halves (of 8-byte elements) or quarters (16) have an active lane."""
+        """How many groups of lanes that are served together have an active lane."""
         b = self.b
-        count = self.size // 4
-        if self.whole:
+        count = max(self.size // 4, 1)
+        if self.stride == 0 and self.joins:
+            count = max(count // 2, 1)
+        elif self.joins or self.whole:
             return str(count)
+        if count == 1:
+            return "1"
         width = WARP // count
         vectors = b.value(f"bitcast i32 {self.mask} to <{count} x i{width}>")
         some = b.value(f"icmp ne <{count} x i{width}> {vectors}, zeroinitializer")
@@ -523,9 +551,15 @@ class SiteCount:
 
 
 class Counting(Recording):
-    """Counts one launch. Each worker has counters and maps of its own; they are added up when they are asked for."""
+    """Counts one launch. Each worker has counters and maps of its own; they are added up when they are asked for.
+
+    forms: see `Observer.forms`; without any, accesses to shared memory are counted as PTX has them.
+    """
 
     tier = "counted"
+
+    def __init__(self, forms: Forms = ()) -> None:
+        self.forms = forms
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:  # noqa: ARG002
         self.native = native
@@ -562,10 +596,12 @@ class Counting(Recording):
         worker["observed"] = fresh.ctypes.data
 
     def blocks(self) -> npt.NDArray[np.int64]:
-        """(executions by warps, active threads in them) for each block of PTX, by its number."""
+        """For each block of PTX, by its number: how often it was executed by a warp; the active threads of
+        those; how often the lanes went two ways afterwards.
+        """
         count = self.native.facts["blocks"]
-        words = [w.memory["observed"][HEAD : HEAD + 16 * count].view(np.int64) for w in self.workers]
-        return np.sum(words, axis=0, dtype=np.int64).reshape(count, 2)
+        words = [w.memory["observed"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
+        return np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
 
     def touched(self) -> dict[int, tuple[int, int]]:
         """By an allocation's address: how many of its sectors were read, and written, at all."""

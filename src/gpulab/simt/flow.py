@@ -29,7 +29,8 @@ class Block:
 
     end: `jump` (targets: next), `branch` (taken, not taken; `condition` decides), `barrier`
     (targets: where the warp goes on; `barrier` is the instruction), `exit` or `trap`.
-    meeting: the first instruction, where it waits for lanes of the warp.
+    meeting: the first instruction, where it waits for lanes of the warp. last: the one that ends the block,
+    where there is one.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Block:
     barrier: Instruction | None = None
     meeting: Instruction | None = None
     line: int = 0
+    last: Instruction | None = None
 
 
 @dataclass
@@ -146,6 +148,7 @@ class _Builder:
                 block, open_block = self.start(), True
             block.line = item.line or block.line
             if item.op == "bra":
+                block.last = item
                 target = item.operands[0]
                 assert isinstance(target, Sym)
                 self.pending.append((block, target.name))
@@ -160,7 +163,7 @@ class _Builder:
                 block, open_block = self.switch(block, item), False
             elif item.op in ("ret", "exit", "trap"):
                 block = self.guarded(block, item)
-                block.end = "trap" if item.op == "trap" else "exit"
+                block.end, block.last = "trap" if item.op == "trap" else "exit", item
                 open_block = False
                 if item.predicate is not None:
                     block, open_block = self.blocks[block.number + 1], True
@@ -199,6 +202,7 @@ class _Builder:
             block, after = following, self.start()
         block.line = item.line
         block.end, block.barrier, block.targets = "barrier", item, (after.number,)
+        block.last = item
         return after
 
     def switch(self, block: Block, item: Instruction) -> Block:

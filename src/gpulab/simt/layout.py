@@ -73,6 +73,10 @@ FAULTS = {
     "stopped": 8,
     "barrier_deadlock": 9,
     "different_barriers": 10,
+    "missing_lanes": 11,
+    "mask_without_caller": 12,
+    "barrier_count": 13,
+    "exited_threads": 14,
 }
 
 

@@ -173,6 +173,7 @@ class Lowering(Values):
         mask = self.mask()
         here = b.value(f"and i32 {mask}, {taken}")
         there = b.value(f"and i32 {mask}, {b.value(f'xor i32 {taken}, -1')}")
+        self.observer.branch(self, block, here, there)
         self.dispatch(block, {yes: here, no: there})
 
     def dispatch(self, block: flow.Block, sent: dict[int, str]) -> None:

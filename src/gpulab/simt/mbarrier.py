@@ -63,6 +63,7 @@ def arrive(low: Values, item: Instruction) -> None:
 @handles(f"cp.async.mbarrier.arrive{{.noinc}}{SHARED}")
 def arrive_after_copies(low: Values, item: Instruction) -> None:
     """An arrival as soon as the thread's copies are complete: they are."""
+    low.observer.copies(low, item)
     place = _place(low, item, 0)
     if "noinc" in item.parts:
         _arrivals(low, item, place, ONE, drop=False)

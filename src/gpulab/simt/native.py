@@ -41,16 +41,16 @@ from gpulab.simt import (  # noqa: F401
     spaces,
     video,
 )
-from gpulab.simt.flow import build, waits_for_lanes
+from gpulab.simt.flow import Flow, build, waits_for_lanes
 from gpulab.simt.frontier import spinning
 from gpulab.simt.inline import FlatFunction, flatten
 from gpulab.simt.lower import MALFORMED, Lowering
-from gpulab.simt.observe import observer
+from gpulab.simt.observe import Forms, observer
 from gpulab.simt.ptx import Module
-from gpulab.simt.shapes import analyse
+from gpulab.simt.shapes import WARP, analyse
 from gpulab.simt.values import Access
 
-__all__ = ["NativeKernel", "Specialisation", "compile_kernel"]
+__all__ = ["NativeKernel", "Specialisation", "compile_kernel", "flow_of"]
 
 _PLAIN_LOCK = threading.Lock()
 ATTRIBUTES = """
@@ -63,13 +63,14 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 class Specialisation:
     """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
 
-    tier: what is recorded while it runs (`observe.TIERS`).
+    tier: what is recorded while it runs (`observe.TIERS`). forms: what `Observer.forms` says.
     """
 
     block: tuple[int, int, int]
     shared_bytes: int
     independent: bool = True
     tier: str = "values"
+    forms: Forms = ()
 
 
 @dataclass
@@ -133,6 +134,14 @@ def shared_layout(module: Module, flat: FlatFunction) -> tuple[dict[str, int], i
     return offsets, end
 
 
+def flow_of(flat: FlatFunction) -> Flow:
+    """The kernel's blocks, by whose numbers code and counts go."""
+    blocks = build(flat)
+    if spinning(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
+        return build(flat, meetings=True)  # lanes do not always come together by themselves
+    return blocks
+
+
 def lower(
     module: Module,
     name: str,
@@ -145,9 +154,7 @@ def lower(
     plain: keep every register in lanes. accesses: those that are numbered already.
     """
     flat = flatten(module, name)
-    blocks = build(flat)
-    if spinning(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
-        blocks = build(flat, meetings=True)  # lanes do not always come together by themselves
+    blocks = flow_of(flat)
     shared, shared_end = shared_layout(module, flat)
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
@@ -172,7 +179,7 @@ def lower(
         plain,
         special.independent,
         accesses or [],
-        observer(special.tier),
+        observer(special.tier, special.forms),
     )
     return lowering, lowering.function()
 
@@ -192,6 +199,7 @@ def module_text(lowering: Lowering, function: str) -> str:
     runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)
     constants = {
         "warp_count": f"i32 {lowering.warps}",
+        "last_lanes": f"i32 {(1 << lowering.threads % WARP) - 1 if lowering.threads % WARP else -1}",
         "shared_bytes": f"i64 {lowering.shared_bytes}",
         "local_bytes": f"i64 {lowering.local_bytes}",
         "local_end": f"i64 {lowering.local_end}",

@@ -6,7 +6,7 @@ what it emits there is part of the kernel's code, so that a tier costs nothing w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from gpulab.simt.native import NativeKernel
     from gpulab.simt.values import Values
 
-__all__ = ["OBSERVERS", "TIERS", "Observer", "Recording", "Touch", "observer"]
+__all__ = ["OBSERVERS", "TIERS", "Forms", "Observer", "Recording", "Touch", "observer"]
+
+
+Forms = tuple[tuple[int, int, int], ...]  # see `Observer.forms`: (row, bytes a lane, shift)
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,13 @@ class Observer:
 
     runtime: LLVM IR that stands beside runtime.ll; every tier defines @sim_block_begins(ptr context),
     @sim_met(ptr context, i32 warps, i32 barrier), called when a barrier is lifted (-1: all that are
-    left waited at the same `__syncthreads()`).
+    left waited at the same `__syncthreads()`). forms: accesses to shared memory that a machine makes in another
+    form than PTX, by their row in the PTX text: (bytes a lane, where it begins, in bytes from the address
+    that PTX names); 0 bytes for one that is part of another's.
     """
 
     tier = "values"
+    forms: Mapping[int, tuple[int, int]] = {}
     runtime = """
 define internal void @sim_block_begins(ptr %ctx) alwaysinline {
   ret void
@@ -68,14 +74,23 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
     def block(self, low: Values, block: Block) -> None:
         """At the head of a block of code."""
 
+    def branch(self, low: Values, block: Block, here: str, there: str) -> None:
+        """At a branch at which lanes can part: the masks of those that go each way."""
+
     def access(self, low: Values, touch: Touch) -> None:
         """Before an access, which may still turn out to be out of bounds."""
 
     def warp_sync(self, low: Values, item: Instruction) -> None:
-        """At a `.sync` instruction of a warp: its lanes have come together."""
+        """At a `.sync` instruction of a warp, whose last operand is the mask of the lanes it waits for."""
+
+    def barrier(self, low: Values, item: Instruction, expected: str) -> None:
+        """At a barrier of the block. expected: how many threads it waits for (an i32; 0: all of them)."""
 
     def arrive(self, low: Values, barrier: str) -> None:
         """At a `bar.arrive`, with the number of the barrier."""
+
+    def copies(self, low: Values, item: Instruction) -> None:
+        """Where asynchronous copies are put in a group, or waited for."""
 
     def fence(self, low: Values, item: Instruction) -> None:
         """At a fence of memory."""
@@ -84,10 +99,11 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
 class Recording:
     """The host's side of an observer, for one launch: it owns the memory that the code records into.
 
-    cores: how many of the host's cores may share the launch; None: all of them.
+    cores: how many of the host's cores may share the launch; None: all of them. forms: for the observer.
     """
 
     tier = "values"
+    forms: Forms = ()
     cores: int | None = None
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
@@ -105,5 +121,7 @@ OBSERVERS: dict[str, Callable[[], Observer]] = {"values": Observer}
 TIERS = ("values", "counted", "sanitized")
 
 
-def observer(tier: str) -> Observer:
-    return OBSERVERS[tier]()
+def observer(tier: str, forms: Forms = ()) -> Observer:
+    found = OBSERVERS[tier]()
+    found.forms = {row: (size, shift) for row, size, shift in forms}
+    return found

@@ -63,7 +63,7 @@ class Instructions(Tokens):
         return scope[name]
 
     def instructions(self) -> list[Instruction]:
-        predicate = None
+        predicate, row = None, self.row()
         if self.accept("@"):
             negated = self.accept("!")
             name = self.named(self.next())
@@ -87,7 +87,7 @@ class Instructions(Tokens):
         if parts[0] in ("addc", "subc", "madc"):
             operands.append(self.carry())
         before, self.sums = self.sums, []
-        return [*before, Instruction(parts, tuple(operands), predicate, self.line)]
+        return [*before, Instruction(parts, tuple(operands), predicate, self.line, row=row)]
 
     def carry(self) -> Reg:
         self.function_here.registers[CARRY] = "pred"

@@ -72,13 +72,17 @@ Operand = Reg | Imm | Sym | Mem | Vec
 
 @dataclass
 class Instruction:
-    """`@pred op.mod.mod a, b, c;` with `parts` = ("op", "mod", "mod")."""
+    """`@pred op.mod.mod a, b, c;` with `parts` = ("op", "mod", "mod").
+
+    line: of the source. row: of the PTX text, from 1; 0 for an instruction that does not stand there.
+    """
 
     parts: tuple[str, ...]
     operands: tuple[Operand, ...]
     predicate: Reg | None
     line: int
     call: Call | None = None
+    row: int = 0
 
     @property
     def op(self) -> str:

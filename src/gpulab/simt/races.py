@@ -30,13 +30,17 @@ from gpulab.simt.native import NativeKernel
 from gpulab.simt.observe import Recording
 from gpulab.simt.sanitized import (
     ACTIONS,
+    AFTER,
     BLOCKS,
+    HISTORY,
     MANY,
+    PENDING,
     SHADOW,
     SITE_SHIFT,
     SITES,
     STATE,
     STRONG,
+    SILENT,
     SWAP,
     THREADS,
     WINDOW,
@@ -129,6 +133,9 @@ class Sanitizing(Recording):
             self._pointer(name, table)
         self._word("now")[0] = WINDOW
         self.callback = _SUSPECT(self._asked)
+        self.lanes = np.zeros((WARP, WARP, WARP), np.uint32)  # when lanes of a warp met, pair by pair
+        # Asynchronous copies on their way, of each (block, warp): groups of cells, the last one still open.
+        self.copies: dict[tuple[int, int], list[list[int]]] = {}
         self.error: BaseException | None = None
         self.shared: _Shadow | None = None
 
@@ -187,6 +194,12 @@ class Sanitizing(Recording):
                 self.look(warp, addresses, mask, a, b, values)
             elif what == 1:
                 self.met(warp, a)
+            elif what == 4:
+                self.copy_begins(warp, addresses, mask, b)
+            elif what == 5:
+                self.copies_end(warp, a, bool(b))
+            elif what == 3:
+                self.lanes_met(warp, addresses, mask)
             else:
                 self.arrive(warp, a)
         except BaseException as error:  # nothing may go through the generated code
@@ -247,6 +260,46 @@ class Sanitizing(Recording):
             self._word("others", WARP)[w] = min(others, default=now)
         meeting[:] = 0
 
+    def lanes_met(self, warp: int, masks: int, here: int) -> None:
+        """Some lanes of a warp came together: each with those that its mask names."""
+        now = int(self._word("now")[0])
+        named = (ctypes.c_uint64 * WARP).from_address(masks)
+        for lane in range(WARP):
+            if here >> lane & 1:
+                for other in range(WARP):
+                    if named[lane] & here & 1 << other:
+                        self.lanes[warp, lane, other] = now
+
+    def copy_begins(self, warp: int, addresses: int, mask: int, size: int) -> None:
+        """Cells of shared memory that a copy is yet to write."""
+        shared = self.shared
+        assert shared is not None
+        places = (ctypes.c_uint64 * WARP).from_address(addresses)
+        group = self.copies.setdefault((self.worker["block"], warp), [[]])[-1]
+        for lane in range(WARP):
+            if mask >> lane & 1 and places[lane] < shared.size:
+                first = places[lane] // shared.granule
+                for cell in range(first, first + max(size // shared.granule, 1)):
+                    shared.times[cell] = PENDING
+                    group.append(cell)
+
+    def copies_end(self, warp: int, left: int, everything: bool) -> None:
+        """A group ends (left -1), or all groups but the last `left` are complete; `everything`: the open one too."""
+        groups = self.copies.setdefault((self.worker["block"], warp), [[]])
+        if left < 0:
+            groups.append([])
+            return
+        shared, now = self.shared, int(self._word("now")[0])
+        assert shared is not None
+        count = len(groups) if everything else max(len(groups) - 1 - left, 0)
+        for group in groups[:count]:
+            for cell in group:
+                if shared.times[cell] == PENDING:
+                    shared.times[cell] = now
+        del groups[:count]
+        if not groups:
+            groups.append([])
+
     def arrive(self, warp: int, barrier: int) -> None:
         """A warp tells a barrier what it knows, and goes on."""
         now = self._word("now")
@@ -255,6 +308,11 @@ class Sanitizing(Recording):
         meeting = self._word("meeting", 16 * WARP).reshape(16, WARP)[barrier]
         np.maximum(meeting, clocks[warp], out=meeting)
         meeting[warp] = now[0]
+
+    def is_copying(self, cell: int) -> bool:
+        """Whether a copy of this block is on its way to a cell of shared memory."""
+        block = self.worker["block"]
+        return any(cell in g for (b, _), groups in self.copies.items() if b == block for g in groups)
 
     def block_at(self, time: int) -> int:
         """The block that ran at a time of the worker's clock."""
@@ -311,8 +369,10 @@ class _Access:
         self.start = int(owner._word("start")[0])
         self.sync = int(owner._word("warp_sync", WARP)[warp])
         self.clocks = owner._word("clocks", WARP * WARP)[warp * WARP :][:WARP]
-        each = [owner._word(name, 1024).reshape(-1, WARP) for name in ("fenced", "announced", "acquired")]
-        self.fenced, self.announced, self.acquired = (part.max(axis=1) for part in each)  # of a warp
+        self.acquired = owner._word("acquired", 1024).reshape(-1, WARP).max(axis=1)  # of a warp
+        self.fenced, self.announced = (
+            owner._word(name, HISTORY * 1024).reshape(HISTORY, -1, WARP) for name in ("fenced", "announced")
+        )
         self.block = owner.worker["block"]
         self.touched: dict[tuple[int, int], int] = {}  # cells that lanes of this access have written
 
@@ -321,6 +381,8 @@ class _Access:
         shared = shadow is owner.shared
         window = self.start if shared else WINDOW
         time, writer = shadow.times[cell], shadow.writers[cell]
+        if time == PENDING and not owner.is_copying(cell):
+            time = 0  # of a block that has ended
         mine = thread | min(self.site, SITES) << SITE_SHIFT | STRONG * self.strong | SWAP * self.swap
         place = (id(shadow), cell)
         me = Party(self.site, self.block, thread)
@@ -361,12 +423,16 @@ class _Access:
             hazard("write_after_read", read, reader)
         self.touched[place] = lane
         if silent:
-            shadow.times[cell] = max(time, WINDOW - 1)
+            if time < WINDOW:
+                shadow.times[cell], shadow.writers[cell] = self.now, mine | SILENT
             return
-        shadow.times[cell], shadow.writers[cell] = self.now, mine
+        if self.strong and not shared and time >= WINDOW and (not writer & STRONG or writer & AFTER):
+            mine |= AFTER
+        shadow.times[cell], shadow.writers[cell], shadow.reads[cell] = self.now, mine, 0
 
     def is_ordered(self, time: int, who: int, thread: int) -> bool:
-        if (self.strong and who & STRONG) or (self.action == "reads" and who & SWAP):
+        meets = self.strong and who & STRONG and not (who & AFTER and time < self.start)
+        if meets or (self.action == "reads" and who & (SWAP | SILENT)):
             return True
         return self.synchronised(time, who, thread, self.fenced, self.owner.fenced)
 
@@ -377,21 +443,26 @@ class _Access:
             return bool(time < blocks_told[owner.block_at(time)] <= owner.acquired[self.block])
         other = who & THREADS
         if other == thread:
-            return True
+            return time != PENDING
         if time < (self.sync if other >> 5 == self.warp else self.clocks[other >> 5]):
             return True
-        return bool(time < told[other >> 5] <= self.acquired[self.warp])
+        if other >> 5 == self.warp and time < owner.lanes[self.warp, thread % WARP, other % WARP]:
+            return True
+        acquired = self.acquired[self.warp]
+        times = told[:, other >> 5]
+        # Of more than are remembered, one lay in between.
+        return bool(((times > time) & (times <= acquired)).any() or (time < acquired and times[-1].min() > acquired))
 
     def reads_ordered(self, time: int, who: int, thread: int) -> bool:
         if (self.strong and who & STRONG) or self.swap:
             return True
-        told = np.maximum(self.fenced, self.announced)
+        told = np.concatenate([self.fenced, self.announced])
         blocks_told = np.maximum(self.owner.fenced, self.owner.announced)
         if who & BLOCKS and time >= self.start:
             return False
         if not who & MANY or time < self.start:
             return self.synchronised(time, who, thread, told, blocks_told)
-        if min(told[: self.owner.native.warps]) > time and self.acquired[self.warp] > time:
+        if told.max(axis=(0, 2))[: self.owner.native.warps].min() > time and self.acquired[self.warp] > time:
             return True
         return time < min(self.sync, int(self.clocks[: self.owner.native.warps].min()))
 

@@ -5,6 +5,7 @@
 @shared_bytes = external constant i64
 @local_bytes = external constant i64
 @local_end = external constant i64
+@last_lanes = external constant i32
 
 declare i32 @warp(ptr, i32, i32)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)

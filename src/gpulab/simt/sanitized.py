@@ -17,30 +17,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulab.simt import layout
+from gpulab.simt.collective import group_by_group
 from gpulab.simt.llvm import BITS, Builder, Value, suffix, vector
 from gpulab.simt.observe import OBSERVERS, Observer, Touch
-from gpulab.simt.ptx import Instruction, type_size
+from gpulab.simt.ptx import Imm, Instruction, type_size
 from gpulab.simt.shapes import WARP
 
 if TYPE_CHECKING:
     from gpulab.simt.values import Values
 
 __all__ = [
-    "ACTIONS", "BLOCKS", "MANY", "SHADOW", "SITES", "SITE_SHIFT", "STATE", "STRONG", "SWAP", "THREADS", "WINDOW",
+    "ACTIONS", "AFTER", "BLOCKS", "HISTORY", "MANY", "PENDING", "SHADOW", "SITES", "SILENT", "SITE_SHIFT", "STATE", "STRONG", "SWAP", "THREADS", "WINDOW",
 ]  # fmt: skip
 
 # A cell's `who`: the thread in its block, the place in the code, and three flags.
 THREADS = 1023
 SITE_SHIFT = 10
-SITES = (1 << 17) - 1
-STRONG = 1 << 27  # an atomic access, or one of another kind that may meet others
-MANY = 1 << 28  # of a read: other threads of the block read it too, with nothing between
-BLOCKS = 1 << 29  # of a read: threads of other blocks read it too
-SWAP = 1 << 30  # a compare-and-swap, which makes up for what a plain read before it saw
+SITES = (1 << 16) - 1
+STRONG = 1 << 26  # an atomic access, or one of another kind that may meet others
+MANY = 1 << 27  # of a read: other threads of the block read it too, with nothing between
+BLOCKS = 1 << 28  # of a read: threads of other blocks read it too
+SWAP = 1 << 29  # a compare-and-swap, which makes up for what a plain read before it saw
+AFTER = 1 << 31  # an atomic after a plain write of the same block, which other blocks have not met
+SILENT = 1 << 30  # a write of what was there already, which does no harm to a plain read
 WINDOW = 2  # times from here on belong to this launch; 1: before it; 0: the host, or nobody
 
 ACTIONS = ("reads", "writes", "updates")
-WHAT = {"access": 0, "met": 1, "arrive": 2}
+WHAT = {"access": 0, "met": 1, "arrive": 2, "lanes": 3, "copies": 4, "grouped": 5}
+PENDING = (1 << 32) - 1  # the time of a write that an asynchronous copy has yet to make
+HISTORY = 4  # fences of a thread that are remembered
 
 # Byte offsets of a worker's state.
 STATE: dict[str, int] = {}
@@ -52,8 +57,8 @@ for _name, _size in (
     ("others", 4 * 32),  # … and the time before which it knows what every other warp did
     ("clocks", 4 * 32 * 32),  # … and the same for every other warp by itself
     ("meeting", 4 * 16 * 32),  # of each barrier: what those who came to it know
-    # Of each thread: its last fence, its last strong write, its last atomic access or strong read.
-    ("fenced", 4 * 1024), ("announced", 4 * 1024), ("acquired", 4 * 1024),
+    # Of each thread: its last fences, its last strong writes, its last atomic access or strong read.
+    ("fenced", HISTORY * 4 * 1024), ("announced", HISTORY * 4 * 1024), ("acquired", 4 * 1024),
     ("block_times", 8), ("block_fenced", 8), ("block_announced", 8), ("block_acquired", 8),  # addresses: of each block of the grid
     ("shared_shadow", 8), ("muted", 8),  # addresses: of shared memory's shadow, of a byte for each place
 ):  # fmt: skip
@@ -113,9 +118,63 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) {
   br i1 %all, label %simple, label %some
 simple:
   call void @san_all_met(ptr %ctx, i32 %now)
+  call void @san_all_came(ptr %ctx, i32 %warps)
   ret void
 some:
   call void @san_ask(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
+  ret void
+}
+; Threads that have left the kernel do not come to the barrier.
+define internal void @san_all_came(ptr %ctx, i32 %warps) {
+entry:
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %last = sub i32 %warps, 1
+  %last.lanes = load i32, ptr @last_lanes
+  br label %warp
+warp:
+  %w = phi i32 [ 0, %entry ], [ %w.next, %fine ]
+  %access.before = phi i32 [ 0, %entry ], [ %access, %fine ]
+  %off = mul i32 %w, 32
+  %state = getelementptr i8, ptr %states, i32 %off
+  %resume = load i32, ptr %state
+  %mask.p = getelementptr i8, ptr %state, i64 12
+  %mask = load i32, ptr %mask.p
+  %access.p = getelementptr i8, ptr %state, i64 28
+  %access.here = load i32, ptr %access.p
+  %gone = icmp eq i32 %resume, -1
+  %here = select i1 %gone, i32 0, i32 %mask
+  %access = select i1 %gone, i32 %access.before, i32 %access.here
+  %is.last = icmp eq i32 %w, %last
+  %everyone = select i1 %is.last, i32 %last.lanes, i32 -1
+  %not.here = xor i32 %here, -1
+  %missing = and i32 %everyone, %not.here
+  %all = icmp eq i32 %missing, 0
+  br i1 %all, label %fine, label %left
+fine:
+  %w.next = add i32 %w, 1
+  %more = icmp ult i32 %w.next, %warps
+  br i1 %more, label %warp, label %done
+done:
+  ret void
+left:
+  ; The line is that of the barrier where some other warp waits.
+  br label %search
+search:
+  %v = phi i32 [ 0, %left ], [ %v.next, %search.next ]
+  %v.off = mul i32 %v, 32
+  %v.state = getelementptr i8, ptr %states, i32 %v.off
+  %v.resume = load i32, ptr %v.state
+  %v.gone = icmp eq i32 %v.resume, -1
+  br i1 %v.gone, label %search.next, label %found
+search.next:
+  %v.next = add i32 %v, 1
+  br label %search
+found:
+  %v.access.p = getelementptr i8, ptr %v.state, i64 28
+  %v.access = load i32, ptr %v.access.p
+  %access64 = zext i32 %v.access to i64
+  call void @sim_fault(ptr %ctx, i32 %w, i64 ${EXITED_THREADS}, i64 %access64, i32 %missing, i64 0)
   ret void
 }
 define internal void @san_ask(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
@@ -138,7 +197,14 @@ ask:
 out:
   ret void
 }
-define internal void @san_warp_sync(ptr %ctx, i32 %warp) noinline {
+define internal void @san_warp_sync(ptr %ctx, i32 %warp, i32 %here, ptr %masks) noinline {
+  %missing = icmp ne ptr %masks, null
+  br i1 %missing, label %part, label %all
+part:
+  %time = call i32 @san_tick(ptr %ctx)
+  call void @san_ask(ptr %ctx, i32 3, i32 %warp, ptr %masks, i32 %here, i32 0, i32 0, ptr null)
+  ret void
+all:
   %now = call i32 @san_tick(ptr %ctx)
   %syncs = call ptr @san_at(ptr %ctx, i64 WARP_SYNC)
   %sync = getelementptr i32, ptr %syncs, i32 %warp
@@ -146,13 +212,21 @@ define internal void @san_warp_sync(ptr %ctx, i32 %warp) noinline {
   ret void
 }
 ; The threads of `mask` have made what they did visible (`fenced`), or may see what others made so (`acquired`).
-define internal void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 %threads, i64 %blocks, i32 %now) noinline {
+define internal void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 %threads, i64 %blocks, i32 %now, i64 %history) noinline {
   %each.p = call ptr @san_at(ptr %ctx, i64 %threads)
   %first = shl i32 %warp, 5
   %each = getelementptr i32, ptr %each.p, i32 %first
   %one = insertelement <32 x i32> poison, i32 %now, i64 0
   %times = shufflevector <32 x i32> %one, <32 x i32> poison, <32 x i32> zeroinitializer
   %lanes = bitcast i32 %mask to <32 x i1>
+  %keeps = icmp ne i64 %history, 0
+  br i1 %keeps, label %keep, label %last
+keep:
+  call void @san_shift(ptr %each, i64 8192, i64 12288, <32 x i1> %lanes)
+  call void @san_shift(ptr %each, i64 4096, i64 8192, <32 x i1> %lanes)
+  call void @san_shift(ptr %each, i64 0, i64 4096, <32 x i1> %lanes)
+  br label %last
+last:
   call void @llvm.masked.store.v32i32.p0(<32 x i32> %times, ptr align 4 %each, <32 x i1> %lanes)
   %table.p = call ptr @san_at(ptr %ctx, i64 %blocks)
   %table = load ptr, ptr %table.p
@@ -161,13 +235,20 @@ define internal void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 %threads, i64
   store i32 %now, ptr %entry
   ret void
 }
+define internal void @san_shift(ptr %each, i64 %from, i64 %to, <32 x i1> %lanes) alwaysinline {
+  %from.p = getelementptr i8, ptr %each, i64 %from
+  %to.p = getelementptr i8, ptr %each, i64 %to
+  %times = load <32 x i32>, ptr %from.p, align 4
+  call void @llvm.masked.store.v32i32.p0(<32 x i32> %times, ptr align 4 %to.p, <32 x i1> %lanes)
+  ret void
+}
 declare void @llvm.masked.store.v32i32.p0(<32 x i32>, ptr, <32 x i1>)
 define internal void @san_fence(ptr %ctx, i32 %warp, i32 %mask) noinline {
   %none = icmp eq i32 %mask, 0
   br i1 %none, label %out, label %on
 on:
   %now = call i32 @san_tick(ptr %ctx)
-  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 FENCED, i64 BLOCK_FENCED, i32 %now)
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 FENCED, i64 BLOCK_FENCED, i32 %now, i64 1)
   br label %out
 out:
   ret void
@@ -177,7 +258,7 @@ define internal void @san_announce(ptr %ctx, i32 %warp, i32 %mask) noinline {
   br i1 %none, label %out, label %on
 on:
   %now = call i32 @san_tick(ptr %ctx)
-  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ANNOUNCED, i64 BLOCK_ANNOUNCED, i32 %now)
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ANNOUNCED, i64 BLOCK_ANNOUNCED, i32 %now, i64 1)
   br label %out
 out:
   ret void
@@ -188,7 +269,7 @@ define internal void @san_acquire(ptr %ctx, i32 %warp, i32 %mask) noinline {
 on:
   %p = call ptr @san_at(ptr %ctx, i64 NOW)
   %now = load i32, ptr %p
-  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ACQUIRED, i64 BLOCK_ACQUIRED, i32 %now)
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ACQUIRED, i64 BLOCK_ACQUIRED, i32 %now, i64 0)
   br label %out
 out:
   ret void
@@ -223,11 +304,94 @@ class Sanitized(Observer):
     # -- what synchronises ----------------------------------------------------------------------
 
     def warp_sync(self, low: Values, item: Instruction) -> None:
-        low.b.line("call void @san_warp_sync(ptr %ctx, i32 %warp)")
+        if "sync" not in item.parts:
+            return  # a form from before Volta, which waits for nobody
+        b = low.b
+        mask = low.operand(item.operands[-1], "i32")
+        self.check_lanes(low, item, mask)
+        here = low.mask_bits_of(item.predicate)
+        absent = b.value(f"xor i32 {_reduced(low, 'and', mask)}, -1")
+        everyone = b.value(f"icmp eq i32 {b.value(f'and i32 {absent}, {here}')}, 0")
+        # Where not all lanes meet all others, the host notes which ones do; a shuffle does not order memory.
+        if item.op == "bar":
+            wide = b.value(f"zext {I32} {low.lanes(mask)} to {I64}")
+            b.line(f"store {I64} {wide}, ptr {self.addresses_at}, align 64")
+            masks = b.value(f"select i1 {everyone}, ptr null, ptr {self.addresses_at}")
+            b.line(f"call void @san_warp_sync(ptr %ctx, i32 %warp, i32 {here}, ptr {masks})")
+            return
+        full, on = b.new_label("full"), b.new_label("on")
+        b.branch(everyone, full, on)
+        b.open(full)
+        b.line(f"call void @san_warp_sync(ptr %ctx, i32 %warp, i32 {here}, ptr null)")
+        b.jump(on)
+        b.open(on)
+
+    def check_lanes(self, low: Values, item: Instruction, mask: Value) -> None:
+        """Every lane that a mask names has to come with the same mask, the lane itself among them."""
+        b = low.b
+        here = low.mask_bits_of(item.predicate)
+        others = "0"
+        for number in sorted(low.analysis.frontier[low.here]):
+            if item.op == "bar" and number in _ways_to_sync(low):
+                continue  # they may come to a __syncwarp() of their own, which is as good
+            others = b.value(f"or i32 {others}, {b.value(f'load i32, ptr {low.waiting[number]}')}")
+        named = _reduced(low, "or", mask)
+        missing = b.value(f"and i32 {named}, {others}")
+        own = b.value(f"shl {I32} splat (i32 1), {low.lane_vector}")
+        without = b.value(f"and {I32} {low.lanes(mask)}, {own}")
+        without = low.bits_of(b.value(f"icmp eq {I32} {without}, zeroinitializer"))
+        without = b.value(f"and i32 {without}, {here}")
+        if mask.kind != "uniform":
+            missing = b.value(f"or i32 {missing}, {self.unlike(low, mask, here)}")
+        access = low.access("names lanes", "warp", 0)
+        for kind, lanes in (("mask_without_caller", without), ("missing_lanes", missing)):
+            wrong, on = b.new_label("wrong"), b.new_label("on")
+            b.branch(b.value(f"icmp ne i32 {lanes}, 0"), wrong, on, likely=False)
+            with low.aside(wrong):
+                low.fault(kind, access, lanes)
+            b.open(on)
+
+    def unlike(self, low: Values, mask: Value, here: str) -> str:
+        """The lanes here that another lane's mask names, and that came with another mask than that one."""
+        b = low.b
+        masks = low.lanes(mask)
+
+        def each(lane: str, result: str) -> tuple[str, str]:
+            one = b.value(f"extractelement {I32} {masks}, i32 {lane}")
+            same = b.value(f"icmp eq {I32} {masks}, {b.splat('i32', one)}")
+            group = b.value(f"and i32 {low.bits_of(same)}, {here}")
+            unlike = b.value(f"and i32 {here}, {b.value(f'xor i32 {group}, -1')}")
+            strange = b.value(f"and i32 {one}, {unlike}")
+            return group, b.value(f"or i32 {result}, {strange}")
+
+        return group_by_group(low, here, "i32", each, "0")
+
+    def barrier(self, low: Values, item: Instruction, expected: str) -> None:
+        """PTX counts threads at a barrier by whole warps."""
+        b = low.b
+        if expected == "0":
+            return
+        odd = b.value(f"icmp ne i32 {b.value(f'and i32 {expected}, {WARP - 1}')}, 0")
+        wrong, on = b.new_label("wrong"), b.new_label("on")
+        b.branch(odd, wrong, on, likely=False)
+        with low.aside(wrong):
+            low.fault("barrier_count", low.access("waits at", "barrier", 0), low.mask(), b.value(f"zext i32 {expected} to i64"))
+        b.open(on)
 
     def fence(self, low: Values, item: Instruction) -> None:
         mask = low.mask_bits_of(item.predicate)
         low.b.line(f"call void @san_fence(ptr %ctx, i32 %warp, i32 {mask})")
+
+    def copies(self, low: Values, item: Instruction) -> None:
+        """The groups that may still be on their way afterwards; -1: a group ends here."""
+        left = 0
+        if "commit_group" in item.parts:
+            left = -1
+        elif "wait_group" in item.parts and isinstance(item.operands[0], Imm):
+            left = int(item.operands[0].value)
+        everything = int("wait_group" not in item.parts)
+        what = f"i32 {WHAT['grouped']}, i32 %warp, ptr null, i32 {low.mask()}, i32 {left}, i32 {everything}, ptr null"
+        low.b.line(f"call void @san_ask(ptr %ctx, {what})")
 
     def arrive(self, low: Values, barrier: str) -> None:
         what = f"i32 {WHAT['arrive']}, i32 %warp, ptr null, i32 0, i32 {barrier}, i32 0, ptr null"
@@ -245,6 +409,11 @@ class Sanitized(Observer):
         granule = min(granule, touch.size)
         for part in range(touch.size // granule):
             _Look(self, low, touch, part * granule, granule, strong).emit()
+        if touch.item.op == "cp" and touch.action == "writes":
+            low.b.line(f"store {I64} {low.lanes(touch.where)}, ptr {self.addresses_at}, align 64")
+            mask, how = low.mask_bits_of(touch.item.predicate), f"i32 {touch.site}, i32 {touch.size}"
+            what = f"i32 {WHAT['copies']}, i32 %warp, ptr {self.addresses_at}, i32 {mask}, {how}, ptr null"
+            low.b.line(f"call void @san_ask(ptr %ctx, {what})")
         for what, when in (("announce", touch.action != "reads"), ("acquire", touch.action != "writes")):
             if strong and when:
                 mask = low.mask_bits_of(touch.item.predicate)
@@ -262,6 +431,32 @@ class Sanitized(Observer):
         if touch.item.op == "mbarrier":
             return True
         return "volatile" in parts and (touch.space != "shared" or self.flags)
+
+
+def _signed(word: int) -> int:
+    """32 bits as LLVM writes them."""
+    return word - (1 << 32) if word >> 31 else word
+
+
+def _reduced(low: Values, how: str, mask: Value) -> str:
+    """The masks of all active lanes taken together, with `and` or `or`."""
+    if mask.kind == "uniform":
+        return mask.ref
+    b, neutral = low.b, "splat (i32 -1)" if how == "and" else "zeroinitializer"
+    kept = b.value(f"select {I1} {low.mask_lanes()}, {I32} {low.lanes(mask)}, {I32} {neutral}")
+    return b.call(f"llvm.vector.reduce.{how}.{suffix(I32)}", "i32", (I32, kept))
+
+
+def _ways_to_sync(low: Values) -> set[int]:
+    """The blocks of code from which there is a way to a `__syncwarp()`."""
+    blocks = low.flow.blocks
+    found = {b.number for b in blocks if any(i.op == "bar" and "warp" in i.parts for i in b.code)}
+    grows = True
+    while grows:
+        before = len(found)
+        found |= {b.number for b in blocks if found & set(b.targets)}
+        grows = len(found) > before
+    return found
 
 
 def _touched(item: Instruction) -> list[tuple[str, int]]:
@@ -533,7 +728,7 @@ class _Shadows:
         return self.b.splat("i32", ref, self.count)
 
     def has(self, who: str, flag: int) -> str:
-        return self.op("icmp ne", self.op("and", who, f"splat (i32 {flag})"), "zeroinitializer")
+        return self.op("icmp ne", self.op("and", who, f"splat (i32 {_signed(flag)})"), "zeroinitializer")
 
     def of_state(self, name: str, index: str = "") -> str:
         b = self.b
@@ -726,11 +921,20 @@ class _Shadows:
         """Whether the last write was before this launch, by the same thread, or is ordered before now."""
         old = self.op("icmp ult", time, self.window)
         ours = self.op("icmp uge", time, self.start)
-        fine = self.either(self.same(who), self.before(time, who))
+        here = self.both(self.same(who), self.op("icmp ule", time, self.now))  # and not still on its way
+        fine = self.either(here, self.before(time, who))
         fine = self.either(old, self.both(ours, fine))
         if self.action == "reads":
-            fine = self.either(fine, self.has(who, SWAP))
-        return self.either(fine, self.has(who, STRONG)) if self.strong else fine
+            fine = self.either(fine, self.has(who, SWAP | SILENT))
+        if not self.strong:
+            return fine
+        meets = self.has(who, STRONG)
+        if not self.shared:
+            meets = self.both(meets, self.either(ours, self.no(self.has(who, AFTER))))
+            plain = self.both(self.no(old), self.either(self.no(self.has(who, STRONG)), self.has(who, AFTER)))
+            after = self.pick(plain, f"splat (i32 {_signed(AFTER)})", "zeroinitializer")
+            self.mine = self.op("or", self.mine, after)
+        return self.either(fine, meets)
 
     def same(self, who: str) -> str:
         thread = self.op("and", who, f"splat (i32 {THREADS})")
@@ -797,6 +1001,7 @@ class _Shadows:
             good = self.both(good, self.no(self.crowd))
         self.store(0, self.now, good)
         self.store(1, self.mine, good)
+        self.store(2, "zeroinitializer", good)  # whoever comes after this write comes after those reads
         if self.may_meet and not self.calm:
             clash = self.both(good, self.op("icmp ne", self.load(1), self.mine))
             good = self.both(good, self.no(clash))
@@ -811,8 +1016,9 @@ class _Shadows:
         else:
             quiet = b.value(f"bitcast i32 {self.silent} to {I1}")
         quiet = self.both(quiet, self.inside)
-        later = self.op("icmp ugt", time, f"splat (i32 {WINDOW - 1})")
-        self.store(0, self.pick(later, time, f"splat (i32 {WINDOW - 1})"), quiet)
+        first = self.both(quiet, self.op("icmp ult", time, f"splat (i32 {WINDOW})"))
+        self.store(0, self.now, first)
+        self.store(1, self.op("or", self.mine, f"splat (i32 {SILENT})"), first)
         loud = self.note_write(self.both(good, self.no(quiet)))
         return self.either(loud, quiet)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import struct
 from collections.abc import Iterator
@@ -30,25 +31,37 @@ class Tokens:
     """The words of a text, one after the other. Raises `UsageError` where it cannot be PTX."""
 
     def __init__(self, text: str) -> None:
-        text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " ", text)
+        text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " " + "\n" * m[0].count("\n"), text)
         # A directive that ends with its line gets a semicolon, so that everything is a statement.
         text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-        self.tokens = list(self._scan(text))
+        self.ends = [match.start() for match in re.finditer("\n", text)]  # of the lines
+        self.tokens: list[str] = []
+        self.starts: list[int] = []
+        for token, start in self._scan(text):
+            self.tokens.append(token)
+            self.starts.append(start)
         self.at = 0
 
     @staticmethod
-    def _scan(text: str) -> Iterator[str]:
+    def _scan(text: str) -> Iterator[tuple[str, int]]:
+        """Each word, and where it begins."""
         at, end = 0, len(text.rstrip())
         while at < end:
             match = _TOKEN.match(text, at)
             if match is None:
                 raise UsageError(f"this is not PTX: cannot read `{text[at : at + 30].strip()}`.")
             token = match[match.lastgroup]  # type: ignore[index]
+            start = match.start(match.lastgroup)  # type: ignore[arg-type]
             if token[0] == "." and token.count(".") > 1:  # `.reg.u64`
-                yield from ("." + word for word in token[1:].split("."))
+                yield from (("." + word, start) for word in token[1:].split("."))
             else:
-                yield token
+                yield token, start
             at = match.end()
+
+    def row(self) -> int:
+        """The line of the text, from 1, that the next word stands in."""
+        start = self.starts[self.at] if self.at < len(self.starts) else 0
+        return bisect.bisect_left(self.ends, start) + 1
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""

@@ -40,7 +40,8 @@ class Access:
     """One place in the kernel that touches memory, or that can fail: its line and what it does.
 
     The counted tier adds its PTX instruction, the block of code and the index in it where that stands,
-    which of the instruction's accesses it is, and whether its executions are counted apart from the block's.
+    which of the instruction's accesses it is, whether its executions are counted apart from the block's, and
+    the bytes a lane that it is counted with.
     """
 
     line: int
@@ -52,6 +53,7 @@ class Access:
     index: int = -1
     part: int = 0
     apart: bool = False
+    width: int = 0
 
 
 @dataclass

@@ -1,9 +1,8 @@
 // %%cuda index_beyond_31_bits
-// Fault, line 5: 11 * 200000000 is more than an int holds.
-extern "C" __global__ void sample(const float* x, float* out, int stride)
+// Fault, line 6: 11 * 200000000 is more than an int holds.
+extern "C" __global__ void sample(const float* x, float* out, int numerator, int denominator)
 {
-    int row = threadIdx.x, far = row * stride;
-    out[row] = far < 0 ?
-               x[far] :
-               x[row];
+    int i = threadIdx.x;
+    int place = i * numerator / denominator;
+    out[i] = x[place];
 }

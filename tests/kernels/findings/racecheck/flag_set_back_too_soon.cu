@@ -3,15 +3,15 @@
 extern "C" __global__ void longest(const int* x, int* rounds)
 {
     __shared__ bool more;
-    int v = x[threadIdx.x], count = -1;
-    do {
+    int v = x[threadIdx.x], count = 0;
+    for (int round = 1; round <= 8; ++round) {
         if (threadIdx.x == 0)
             more = false;
         __syncthreads();
         if (v > 0) more = true;
         v /= 2;
-        ++count;
         __syncthreads();
-    } while (more);
+        if (more) count = round;
+    }
     if (threadIdx.x == 0) *rounds = count;
 }

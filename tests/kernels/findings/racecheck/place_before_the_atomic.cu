@@ -1,9 +1,10 @@
 // %%cuda place_before_the_atomic
-// Fault, line 10: several threads see the same value; the atomic's own result is the place.
+// Fault, line 11: several threads see the same value; the atomic's own result is the place.
 extern "C" __global__ void collect(const int* x, int* out)
 {
     __shared__ int count, found[64];
     int t = threadIdx.x;
+    found[t] = 0;
     if (t == 0) count = 0;
     __syncthreads();
     if (x[t] > 30) {
@@ -11,7 +12,5 @@ extern "C" __global__ void collect(const int* x, int* out)
         atomicAdd(&count, 1);
     }
     __syncthreads();
-    if (t == 0) {
-        out[64] = count;
-    }
+    out[t] = found[t];
 }
