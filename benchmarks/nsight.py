@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +30,22 @@ from benchmarks.nsight_launches import Launch, launches
 GROUPS = ("micro", "stencil", "matmul")
 SECONDS_A_GROUP = 170
 
+_SPACES = (
+    "global_ld", "global_st", "global_red", "global_atom", "shared_ld", "shared_st", "shared_atom",
+    "local_ld", "local_st", "shared", "global", "ldsm", "ldgsts", "branch",
+)  # fmt: skip
+_OPERATIONS = (
+    "ffma", "fadd", "fmul", "dfma", "dadd", "dmul", "fp32", "fp64", "integer", "conversion", "bit",
+    "control", "memory", "misc", "inter_thread_communication", "uniform",
+)  # fmt: skip
+_GLOBAL = ("global_op_ld", "global_op_st", "global_op_red", "global_op_atom", "local_op_ld", "local_op_st")
+
 METRICS = tuple(
-    [f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum" for what in ("requests", "sectors") for op in ("ld", "st")]
-    + [f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum" for what in ("requests", "sectors") for op in ("red", "atom")]
-    + [f"l1tex__t_{what}_pipe_lsu_mem_local_op_{op}.sum" for what in ("requests", "sectors") for op in ("ld", "st")]
-    + [f"l1tex__data_pipe_lsu_wavefronts_mem_shared{op}.sum" for op in ("", "_op_ld", "_op_st", "_op_atom", "_op_red")]
-    + [f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared{op}.sum" for op in ("", "_op_ld", "_op_st", "_op_atom")]
-    + [
-        f"smsp__{how}_executed_op_{op}.sum"
-        for how in ("inst", "sass_inst")
-        for op in (
-            "global_ld", "global_st", "global_red", "global_atom", "shared_ld", "shared_st", "shared_atom",
-            "local_ld", "local_st", "shared", "global", "ldsm", "ldgsts", "branch",
-        )
-    ]
-    + [f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in (
-        "ffma", "fadd", "fmul", "dffma", "dfma", "dadd", "dmul", "fp32", "fp64", "integer", "conversion", "bit",
-        "control", "memory", "misc", "inter_thread_communication", "uniform",
-    )]
+    [f"l1tex__t_{what}_pipe_lsu_mem_{op}.sum" for what in ("requests", "sectors") for op in _GLOBAL]
+    + [f"l1tex__data_pipe_lsu_wavefronts_mem_shared{op}.sum" for op in ("", "_op_ld", "_op_st", "_op_atom")]
+    + [f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared{op}.sum" for op in ("", "_op_ld", "_op_st")]
+    + [f"smsp__{how}_executed_op_{op}.sum" for how in ("inst", "sass_inst") for op in _SPACES]
+    + [f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in _OPERATIONS]
     + [
         "smsp__inst_executed.sum",
         "smsp__inst_issued.sum",
@@ -82,7 +81,7 @@ def find_ncu() -> str:
     places = [*Path("/usr/local").glob("cuda*/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
     if not places:
         raise SystemExit("there is no ncu here: it comes with the CUDA Toolkit.")
-    return str(sorted(places)[-1])
+    return str(max(places))
 
 
 def known_metrics(ncu: str) -> set[str] | None:
@@ -99,8 +98,8 @@ def known_metrics(ncu: str) -> set[str] | None:
 # -- the process under ncu -------------------------------------------------------------------------
 
 
-def make_launches(group: str, first: int, device_name: str, log: Path) -> None:
-    """Make the launches of a group from number `first` on, and write down each, before and after."""
+def make_launches(some: Sequence[Launch], first: int, device_name: str, log: Path) -> None:
+    """Make launches from number `first` on, and write down each, before and after."""
     import gpulab
 
     device = gpulab.device(device_name)
@@ -111,7 +110,7 @@ def make_launches(group: str, first: int, device_name: str, log: Path) -> None:
             file.write(json.dumps(entry) + "\n")
             file.flush()
 
-        for number, launch in enumerate(group_of(group)[first:], first):
+        for number, launch in enumerate(some[first:], first):
             say(number=number, state="begins")
             try:
                 key = launch.source.name, launch.kernel
@@ -137,18 +136,33 @@ def make_launches(group: str, first: int, device_name: str, log: Path) -> None:
                 say(number=number, state="failed", error=str(error)[:300])
 
 
-def group_of(group: str) -> list[Launch]:
-    return [launch for launch in launches() if launch.group == group]
+def group_of(group: str, known: Path | None = None) -> list[Launch]:
+    """The launches of a group, without those that an earlier result has metrics of."""
+    names = set()
+    if known is not None:
+        earlier = json.loads(known.read_text(encoding="utf-8"))
+        names = {one["name"] for one in earlier["launches"] if one["metrics"]}
+    return [launch for launch in launches() if launch.group == group and launch.name not in names]
+
+
+def kept(metrics: Mapping[str, object]) -> dict[str, object]:
+    """What a result holds of a launch: sums, and what has no sum; nothing of the GPU itself."""
+    leave_out = (".avg", ".max", ".min")
+    return {
+        name: value
+        for name, value in metrics.items()
+        if name in METRICS or not (name.endswith(leave_out) or name.startswith(("device__", "smsp__pcsamp")))
+    }
 
 
 # -- the process that calls ncu --------------------------------------------------------------------
 
 
 def profile(
-    ncu: str, group: str, metrics: list[str], sections: bool, out: Path, keep: Path
+    ncu: str, group: str, known: Path | None, metrics: Sequence[str], out: Path, keep: Path
 ) -> dict[str, Any]:
     """Profile a group: rows by launch number, programs, errors; the source page goes to `keep` as it is."""
-    count = len(group_of(group))
+    count, sections = len(group_of(group, known)), True
     state: dict[str, Any] = {"rows": {}, "programs": {}, "errors": {}, "messages": []}
     first, attempt, ends = 0, 0, time.monotonic() + SECONDS_A_GROUP
     while first < count and attempt < 6 and time.monotonic() < ends:
@@ -159,8 +173,10 @@ def profile(
             ncu, "--target-processes", "all", "--cache-control", "all", "--clock-control", "none",
             "--metrics", ",".join(metrics), *(["--section", "SourceCounters"] if sections else []),
             "--force-overwrite", "--export", str(report),
-            sys.executable, "-m", "benchmarks.nsight", "--launch", group, "--first", str(first), "--log", str(log),
+            sys.executable, "-m", "benchmarks.nsight", "--launch", group, "--first", str(first),
+            "--log", str(log), *(["--without", str(known)] if known else []),
         ]  # fmt: skip
+        in_time = True
         try:
             answer = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=max(ends - time.monotonic(), 20)
@@ -168,6 +184,7 @@ def profile(
             state["messages"].append((answer.stdout + answer.stderr)[-1500:])
         except subprocess.TimeoutExpired:
             state["messages"].append("out of time")
+            in_time = False
         entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         state["programs"] |= {e["program"]: e for e in entries if "program" in e}
         state["errors"] |= {e["number"]: e["error"] for e in entries if e.get("state") == "failed"}
@@ -193,7 +210,7 @@ def profile(
         if not rows and sections:
             sections = False
             continue
-        for number in set(begun) - done:
+        for number in set(begun) - done if in_time else ():
             state["errors"][number] = "the process died in this launch"
         first = max(begun) + 1
     return state
@@ -252,13 +269,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nsight", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--groups", nargs="*", default=GROUPS, choices=GROUPS)
+    parser.add_argument("--without", type=Path, metavar="FILE", help="leave out what an earlier result has")
     parser.add_argument("--launch", choices=GROUPS, help="make a group's launches, in this process")
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cuda:0", help="with --launch")
     options = parser.parse_args(arguments)
     if options.launch:
-        make_launches(options.launch, options.first, options.device, options.log or Path(os.devnull))
+        some = group_of(options.launch, options.without)
+        make_launches(some, options.first, options.device, options.log or Path(os.devnull))
         return 0
 
     ncu = find_ncu()
@@ -276,10 +295,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for group in options.groups:
             began = time.monotonic()
-            state = profile(ncu, group, wanted, True, folder, options.out)
+            some = group_of(group, options.without)
+            state = profile(ncu, group, options.without, wanted, folder, options.out)
             result["programs"] |= state["programs"]
             result[f"messages {group}"] = state["messages"]
-            for index, launch in enumerate(group_of(group)):
+            for index, launch in enumerate(some):
                 row = state["rows"].get(index, {})
                 result["launches"].append(
                     {
@@ -290,13 +310,13 @@ def main(arguments: list[str] | None = None) -> int:
                         "grid": launch.grid,
                         "block": launch.block,
                         "patterns": launch.patterns,
-                        "metrics": row.get("metrics", {}),
+                        "metrics": kept(row.get("metrics", {})),
                         "error": state["errors"].get(index),
                     }
                 )
             (options.out / "nsight.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
             measured = sum(bool(one["metrics"]) for one in result["launches"] if one["group"] == group)
-            print(f"{group}: {measured} of {len(group_of(group))} launches, {time.monotonic() - began:.0f} s")
+            print(f"{group}: {measured} of {len(some)} launches, {time.monotonic() - began:.0f} s")
             for message in state["messages"]:
                 print(message)
     finally:

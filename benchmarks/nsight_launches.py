@@ -25,11 +25,11 @@ __all__ = ["Launch", "Source", "launches"]
 ROOT = Path(__file__).parent.parent
 KERNELS = Path(__file__).parent / "nsight_kernels"
 SEED = 1
-PATTERNS_A_LAUNCH = 4
+PATTERNS_A_LAUNCH = 3
 ROUNDS = 64  # a pattern runs 64 times as often as the one before: sums of counts below 64 can be read apart
 
 Dim3 = tuple[int, int, int]
-Pattern = npt.NDArray[np.int32]  # of 32 lanes: the element each one touches, -1 where it is off
+Pattern = npt.NDArray[np.int64]  # of 32 lanes: the element each one touches, -1 where it is off
 
 
 @dataclass(frozen=True)
@@ -164,14 +164,14 @@ def _pattern_launches(
         some = names[first : first + PATTERNS_A_LAUNCH]
         at = np.concatenate([patterns[name] for name in some]).astype(np.int32)
 
-        def arguments(at: Pattern = at) -> list[Any]:
+        def arguments(at: npt.NDArray[np.int32] = at) -> list[Any]:
             made: list[Any] = [] if data is None else [np.zeros(1 << 19, data)]
             made += [at, np.int32(len(at) // 32), np.int32(0)]
             return made if kernel == "global_store" else [*made, np.zeros(32, np.uint32)]
 
         yield Launch(
             "micro",
-            f"{kernel} {label} {first // PATTERNS_A_LAUNCH}",
+            f"{kernel} {label}: {', '.join(some)}",
             source,
             kernel,
             (1, 1, 1),
@@ -182,7 +182,7 @@ def _pattern_launches(
 
 
 def _shared_patterns() -> dict[str, Pattern]:
-    lane = np.arange(32)
+    lane: Pattern = np.arange(32, dtype=np.int64)
     found = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 5, 8, 16, 17, 32, 33)}
     found["broadcast"] = lane * 0
     found |= {f"half rows {pitch}": lane // 16 * pitch + lane % 16 for pitch in (17, 20, 24, 32)}
@@ -213,7 +213,7 @@ def _shared_patterns() -> dict[str, Pattern]:
 
 
 def _global_patterns() -> dict[str, Pattern]:
-    lane = np.arange(32)
+    lane: Pattern = np.arange(32, dtype=np.int64)
     found = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 8, 9, 32)}
     found |= {f"start {s}": lane + s for s in (1, 2, 4, 7, 8, 16, 31)}
     found |= {"broadcast": lane * 0, "halves": lane // 16, "reversed": 31 - lane}
@@ -237,12 +237,12 @@ def _few_patterns() -> dict[str, Pattern]:
 
 
 def _constant_patterns() -> dict[str, Pattern]:
-    lane = np.arange(32)
+    lane: Pattern = np.arange(32, dtype=np.int64)
     return {"broadcast": lane * 0, "stride 1": lane, "halves": lane // 16, "no lane": lane * 0 - 1}
 
 
-def _only(values: npt.NDArray[Any], lanes: npt.NDArray[np.bool_]) -> Pattern:
-    return np.where(lanes, values, -1)
+def _only(values: Pattern, lanes: npt.NDArray[np.bool_]) -> Pattern:
+    return np.where(lanes, values, np.int64(-1))
 
 
 def _arithmetic() -> Iterator[Launch]:

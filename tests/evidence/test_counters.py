@@ -124,7 +124,8 @@ def test_ptx_alone_counts_ptx(device: SimulatedDevice) -> None:
 
 def test_atomics_whose_result_nobody_uses_are_reductions(device: SimulatedDevice) -> None:
     kernel = device.compile(
-        'extern "C" __global__ void k(int* a) { atomicAdd(a, 1);\n if (atomicAdd(a + 1 + threadIdx.x, 1) > 5) a[200] = 1; }'
+        'extern "C" __global__ void k(int* a) { atomicAdd(a, 1);\n'
+        " if (atomicAdd(a + 1 + threadIdx.x, 1) > 5) a[200] = 1; }"
     )
     counts = gpulab.counters(kernel, 3, 64, (device.zeros(256, np.int32),))
     assert counts["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"] == 6

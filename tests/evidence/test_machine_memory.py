@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.compiler.sass import MachineCode, MachineInstruction
-from gpulab.evidence.machine_memory import SharedForm, shared_forms
+from gpulab.evidence.machine_memory import SharedForm, shared_forms, unmade_loads
 
 
 def code(*made: tuple[str, int]) -> MachineCode:
@@ -60,3 +60,12 @@ def test_a_variable_is_an_address() -> None:
 
 def test_global_memory_is_not_looked_at() -> None:
     assert shared_forms(code(("LDG.E", 1)), "ld.global.f32 %f1, [%rd1];") == {}
+
+
+def test_a_load_that_the_assembler_dropped() -> None:
+    text = "ld.global.nc.f32 %f1, [%rd1];\nld.global.nc.f32 %f2, [%rd2];"
+    assert unmade_loads(code(("LDG.E.CONSTANT", 1)), text) == {2}
+
+
+def test_a_store_is_never_dropped() -> None:
+    assert not unmade_loads(code(), "st.global.f32 [%rd1], %f1;")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
-from gpulab.simt.counted import Count, Counting, SiteCount
+from gpulab.simt.counting import Count, Counting, SiteCount
 from tests.simt.programs import simulator
 
 Dim = tuple[int, int, int]
@@ -58,13 +58,11 @@ def kernel(places: tuple[Place, ...], size: int) -> SimulatedKernel:
         "add": "atomicAdd((int*)&{a}[{i}], 1);",
         "add and see": "acc += atomicAdd((int*)&{a}[{i}], 1);",
     }
-    lines = [
-        f"if ({p.when}) {{ {forms[p.how].format(a=p.array, i=p.index)} }}" for p in places
-    ]
+    lines = [f"if ({p.when}) {{ {forms[p.how].format(a=p.array, i=p.index)} }}" for p in places]
     shared = min(WORDS, 49152 // size - 64)
     head = (
-        f'typedef {TYPES[size]} T; extern "C" __global__ void k(T* g, float* out, int off, int pitch, int last) {{ '
-        f"__shared__ T s[{shared}]; const int tx = threadIdx.x, ty = threadIdx.y, bx = blockIdx.x; "
+        f'typedef {TYPES[size]} T; extern "C" __global__ void k(T* g, float* out, int off, int pitch, int last) '
+        f"{{ __shared__ T s[{shared}]; const int tx = threadIdx.x, ty = threadIdx.y, bx = blockIdx.x; "
         f"float acc = 0; s[last] = {one}; __syncthreads();"
     )
     return device().compile("\n".join([head, *lines, "", "out[tx + 64 * ty] = acc; }"]))
@@ -75,9 +73,7 @@ def run(places: Sequence[Place], launch: Launch, order: Any = None) -> tuple[Cou
     array = device().zeros(WORDS * launch.size // 4, np.float32)
     out = device().zeros(2048, np.float32)
     recording = Counting()
-    made.record(
-        recording, launch.grid, launch.block, (array, out, launch.off, launch.pitch, 0), order=order
-    )
+    made.record(recording, launch.grid, launch.block, (array, out, launch.off, launch.pitch, 0), order=order)
     return recording, array
 
 
@@ -88,7 +84,9 @@ def by_line(recording: Counting) -> dict[int, SiteCount]:
 # -- the plain count --------------------------------------------------------------------------------
 
 
-def requests(place: Place, launch: Launch, base: int) -> list[tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]]:
+def requests(
+    place: Place, launch: Launch, base: int
+) -> list[tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]]:
     """(active lanes, addresses) of each warp with an active lane, block after block."""
     threads = launch.block[0] * launch.block[1]
     number = np.arange(-(-threads // 32) * 32)
@@ -159,9 +157,10 @@ def check(places: Sequence[Place], launch: Launch) -> None:
 
 BLOCKS = [(32, 1, 1), (128, 1, 1), (16, 16, 1), (8, 8, 1), (33, 3, 1), (5, 1, 1), (64, 2, 1)]
 INDICES = [
-    "tx", "tx + off", "off", "ty * pitch + tx + off", "ty * 16 + tx", "ty * pitch + off", "ty", "off + 200 - tx",
-    "tx * 2 + off", "tx * 3", "(tx + 5 * ty) * 7 % 61", "(tx >> 1) + ty", "(tx * 4 + ty) % 32", "tx * pitch + ty",
-    "tx * 9 + ty * pitch", "tx ^ 5", "tx * 32 + ty", "ty * 8 + tx * 17", "tx * 33",
+    "tx", "tx + off", "off", "ty * pitch + tx + off", "ty * 16 + tx", "ty * pitch + off", "ty",
+    "off + 200 - tx", "tx * 2 + off", "tx * 3", "(tx + 5 * ty) * 7 % 61", "(tx >> 1) + ty",
+    "(tx * 4 + ty) % 32", "tx * pitch + ty", "tx * 9 + ty * pitch", "tx ^ 5", "tx * 32 + ty",
+    "ty * 8 + tx * 17", "tx * 33",
 ]  # fmt: skip
 WHEN = ["1", "tx % 3 != 1", "tx + ty * 5 > 7", "tx == 3", "tx < 0", "(tx * 7 + ty) % 5 < 2", "tx < 20"]
 SMALL = {8: 4000, 16: 2000}  # indices that fit into shared memory
@@ -191,7 +190,9 @@ def test_every_stride_and_every_alignment(block: Dim) -> None:
 @pytest.mark.parametrize("block", [(32, 2, 1), (16, 8, 1), (9, 9, 1)], ids=str)
 @pytest.mark.parametrize("size", [4, 8])
 def test_any_mask(size: int, block: Dim) -> None:
-    indices = [f"{i} + {n} + off" for n in range(len(WHEN)) for i in ("tx", "ty * pitch + tx", "ty", "tx * 2")]
+    indices = [
+        f"{i} + {n} + off" for n in range(len(WHEN)) for i in ("tx", "ty * pitch + tx", "ty", "tx * 2")
+    ]
     places = [Place(i, array, w) for array in "gs" for i, w in zip(indices, 4 * WHEN, strict=True)]
     for pitch in (16, 18, 40):
         check(places, Launch(size, block, off=1, pitch=pitch))
@@ -199,10 +200,22 @@ def test_any_mask(size: int, block: Dim) -> None:
 
 @pytest.mark.parametrize("size", [8, 16])
 def test_wide_elements_of_lanes_in_pairs(size: int) -> None:
-    indices = ["(tx >> 1)", "tx % 2 + (tx >> 2) * 2", "(tx >> 1) * 5 + off", "(tx >> 2)", "tx", "tx * 2", "off", "ty"]
+    indices = [
+        "(tx >> 1)",
+        "tx % 2 + (tx >> 2) * 2",
+        "(tx >> 1) * 5 + off",
+        "(tx >> 2)",
+        "tx",
+        "tx * 2",
+        "off",
+        "ty",
+    ]
     when = ["1", "tx % 2 == 0", "tx % 4 < 2", "tx % 4 == 1", "tx > 20"]
     places = [
-        Place(f"{i} + {n}", "s", w, how) for how in ("read", "write") for n, w in enumerate(when) for i in indices
+        Place(f"{i} + {n}", "s", w, how)
+        for how in ("read", "write")
+        for n, w in enumerate(when)
+        for i in indices
     ]
     for block in ((32, 1, 1), (16, 2, 1)):
         check(places, Launch(size, block, off=1))

@@ -249,7 +249,7 @@ class MachineFlow:
         warps, threads = self.warps[block.number], self.threads[block.number]
         if any(other.op == "BSYNC" and one.offset <= other.offset for other in block.instructions):
             warps = self._arrivals(block)
-        return warps, threads, self._threads_on(block, one, threads)
+        return warps, threads, min(max(self._threads_on(block, one, threads), 0), threads)
 
     def _threads_on(self, block: MachineBlock, one: MachineInstruction, threads: int) -> int:
         if one.predicate in ("", "@PT", "@UPT"):
@@ -268,7 +268,7 @@ class MachineFlow:
         if home.number not in self.match.unrolled_members:
             copies = list(dict.fromkeys(copies))
         everywhere = sum(self.threads[number] for number in copies)
-        return min(threads, round(home.threads * threads / max(everywhere, 1)))
+        return round(home.threads * threads / max(everywhere, 1))
 
 
 def _waits(block: MachineBlock) -> bool:

@@ -1,4 +1,4 @@
-"""How the machine makes the shared-memory accesses of a kernel's PTX: which it merges into wider ones.
+"""How the machine makes the memory accesses of a kernel's PTX: which ones it merges, and which it drops.
 
 The assembler joins loads (and stores) of neighbouring words into one of 8 or 16 bytes; PTX names them one by
 one. The joined instruction carries the PTX line of one of them, and the lines of the others are nowhere in
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 from gpulab.compiler.sass import MachineCode
 
-__all__ = ["SharedForm", "shared_forms"]
+__all__ = ["SharedForm", "shared_forms", "unmade_loads"]
 
 _ACCESS = re.compile(
     r"\s*(?:@!?%\w+\s+)?(ld|st)\.(?:volatile\.|relaxed\.\w+\.|weak\.)?shared\.(?:v([24])\.)?[a-z]+(\d+)\s"
 )
+_GLOBAL_LOAD = re.compile(r"\s*(?:@!?%\w+\s+)?ld\.(?:volatile\.|relaxed\.\w+\.|weak\.)?global\.")
 _ADDRESS = re.compile(r"\[\s*([%$\w.]+)\s*(?:\+\s*(-?\d+))?\s*\]")
 
 
@@ -92,3 +93,14 @@ def _accesses(ptx: str) -> dict[int, _Access]:
             width = int(match[3]) // 8 * int(match[2] or 1)
             found[row] = _Access(row, (match[1], address[1]), int(address[2] or 0), width)
     return found
+
+
+def unmade_loads(code: MachineCode, ptx: str) -> frozenset[int]:
+    """Lines of PTX that load from global memory and have no machine instruction.
+
+    The assembler drops a load through the read-only path (`__ldg`) of a value that is in a register already.
+    """
+    made = {one.ptx_line for one in code.instructions}
+    return frozenset(
+        row for row, line in enumerate(ptx.split("\n"), 1) if row not in made and _GLOBAL_LOAD.match(line)
+    )

@@ -19,7 +19,6 @@ from gpulab.finding import Finding, Index3
 
 if TYPE_CHECKING:
     from gpulab.devices.simulated import SimulatedKernel
-    from gpulab.simt.native import NativeKernel
     from gpulab.simt.races import Hazard, Party, Sanitizing
 
 __all__ = ["sanitize"]
@@ -190,7 +189,7 @@ def variable_name(symbol: str) -> str:
     """A shared variable's own name: of `_ZZ6kernelE4tile` it is `tile`."""
     found = re.match(r"_ZZ.*?E(?:\d+_?)?(\d+)([A-Za-z_]\w*)$", symbol)
     if not found:
-        return re.sub(r"_\d+$", "", symbol.split("$")[-1])
+        return re.sub(r"_\d+$", "", symbol.rsplit("$", maxsplit=1)[-1])
     return found[2][: int(found[1])] if int(found[1]) <= len(found[2]) else found[2]
 
 

@@ -81,9 +81,7 @@ _MAKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 class Worker:
     """One core's context and the memory it points to."""
 
-    def __init__(
-        self, native: NativeKernel, shared_bytes: int, prints: bool, recording: Recording
-    ) -> None:
+    def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool, recording: Recording) -> None:
         threads = native.warps * WARP
         sizes = {
             "slots": 0,
@@ -113,7 +111,13 @@ class Worker:
     def fresh_slots(self) -> None:
         """An empty cache for every place that accesses memory."""
         slots = aligned(layout.SLOT_BYTES * max(len(self.native.accesses), 1))
-        slots.view(np.int64).reshape(-1, layout.SLOT_BYTES // 8)[:] = (1, 0, 0, 0, 0)  # an odd base and no room: nothing is inside
+        slots.view(np.int64).reshape(-1, layout.SLOT_BYTES // 8)[:] = (
+            1,
+            0,
+            0,
+            0,
+            0,
+        )  # an odd base and no room: nothing is inside
         self.memory["slots"] = slots
         self["slots"] = slots.ctypes.data
         self.recording.attach(self)

@@ -37,8 +37,6 @@ class Lowering(Values):
         """The text of `@warp`, with the declarations it needs."""
         b = self.b
         frontier = self.analysis.frontier
-        # A stack slot for the mask of lanes that wait, for each block where lanes can.
-        self.waiting: dict[int, str] = {}
         self.saved_at: dict[str, int] = {}
         self.saved_bytes = 0
         self.canonical_at: dict[str, int] = {}

@@ -52,9 +52,10 @@ class Observer:
 
     runtime: LLVM IR that stands beside runtime.ll; every tier defines @sim_block_begins(ptr context),
     @sim_met(ptr context, i32 warps, i32 barrier), called when a barrier is lifted (-1: all that are
-    left waited at the same `__syncthreads()`). forms: accesses to shared memory that a machine makes in another
-    form than PTX, by their row in the PTX text: (bytes a lane, where it begins, in bytes from the address
-    that PTX names); 0 bytes for one that is part of another's.
+    left waited at the same `__syncthreads()`).
+    forms: accesses to shared memory that a machine makes in another form than PTX, by their row in the PTX
+    text: (bytes a lane, where it begins, in bytes from the address that PTX names); 0 bytes for one that is
+    part of another's.
     """
 
     tier = "values"
@@ -83,7 +84,7 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
     def warp_sync(self, low: Values, item: Instruction) -> None:
         """At a `.sync` instruction of a warp, whose last operand is the mask of the lanes it waits for."""
 
-    def barrier(self, low: Values, item: Instruction, expected: str) -> None:
+    def barrier(self, low: Values, expected: str) -> None:
         """At a barrier of the block. expected: how many threads it waits for (an i32; 0: all of them)."""
 
     def arrive(self, low: Values, barrier: str) -> None:

@@ -28,7 +28,7 @@ from gpulab.simt.allocation import Memory
 from gpulab.simt.launch import Worker, aligned
 from gpulab.simt.native import NativeKernel
 from gpulab.simt.observe import Recording
-from gpulab.simt.sanitized import (
+from gpulab.simt.shadows import (
     ACTIONS,
     AFTER,
     BLOCKS,
@@ -36,11 +36,11 @@ from gpulab.simt.sanitized import (
     MANY,
     PENDING,
     SHADOW,
+    SILENT,
     SITE_SHIFT,
     SITES,
     STATE,
     STRONG,
-    SILENT,
     SWAP,
     THREADS,
     WINDOW,
@@ -90,7 +90,6 @@ class _Shadow:
         self.start, self.size, self.granule, self.host = start, size, granule, host
         self.count = -(-size // granule) + PADDING
         stride = 4 * (-(-self.count // 16) * 16)
-        self.raw = aligned(0)
         # Pages that nothing touches cost nothing.
         raw = np.zeros(SHADOW["cells"] + 4 * stride + 64, np.uint8)
         self.raw = raw[-raw.ctypes.data % 64 :][: SHADOW["cells"] + 4 * stride]
@@ -98,7 +97,8 @@ class _Shadow:
         self.raw[SHADOW["stride"] :][:8].view(np.uint64)[0] = stride
         cells = self.raw[SHADOW["cells"] :].view(np.uint32)
         self.arrays = [cells[n * stride // 4 :][: self.count] for n in range(4)]
-        self.times, self.writers, self.reads, self.readers = map(memoryview, self.arrays)
+        views: list[memoryview[int]] = [memoryview(array.data) for array in self.arrays]  # quicker
+        self.times, self.writers, self.reads, self.readers = views
 
     @property
     def address(self) -> int:
@@ -131,15 +131,16 @@ class Sanitizing(Recording):
             ("block_announced", self.announced), ("block_acquired", self.acquired),
         ):  # fmt: skip
             self._pointer(name, table)
-        self._word("now")[0] = WINDOW
+        self.word("now")[0] = WINDOW
         self.callback = _SUSPECT(self._asked)
         self.lanes = np.zeros((WARP, WARP, WARP), np.uint32)  # when lanes of a warp met, pair by pair
         # Asynchronous copies on their way, of each (block, warp): groups of cells, the last one still open.
         self.copies: dict[tuple[int, int], list[list[int]]] = {}
+        self.muted = np.zeros(0, np.uint8)
         self.error: BaseException | None = None
         self.shared: _Shadow | None = None
 
-    def _word(self, name: str, count: int = 1) -> npt.NDArray[np.uint32]:
+    def word(self, name: str, count: int = 1) -> npt.NDArray[np.uint32]:
         return self.state[STATE[name] :][: 4 * count].view(np.uint32)
 
     def _pointer(self, name: str, table: npt.NDArray[np.generic]) -> None:
@@ -163,10 +164,8 @@ class Sanitizing(Recording):
             mask = memory.unwritten(base)
             shadow = _Shadow(base, size, self.granule, host, 0 if mask is None else 1)
             if mask is not None:  # 1 where the host or an earlier launch has written
-                cells = ~mask
-                pad = -len(cells) % self.granule
-                cells = np.pad(cells, (0, pad)).reshape(-1, self.granule).all(axis=1)
-                shadow.arrays[0][: len(cells)] = cells
+                whole = np.pad(~mask, (0, -len(mask) % self.granule)).reshape(-1, self.granule)
+                shadow.arrays[0][: len(whole)] = whole.all(axis=1)
             self.shadows.append(shadow)
             row[3] = shadow.address
         return table
@@ -175,8 +174,7 @@ class Sanitizing(Recording):
         self.worker = worker
         self.sites = worker.native.accesses
         muted = np.zeros(max(len(self.sites), 1), np.uint8)
-        if hasattr(self, "muted"):
-            muted[: len(self.muted)] = self.muted
+        muted[: len(self.muted)] = self.muted[: len(muted)]
         self.muted = muted
         self._pointer("muted", muted)
         worker["observed"] = self.state.ctypes.data
@@ -202,7 +200,7 @@ class Sanitizing(Recording):
                 self.lanes_met(warp, addresses, mask)
             else:
                 self.arrive(warp, a)
-        except BaseException as error:  # nothing may go through the generated code
+        except BaseException as error:  # noqa: BLE001 - nothing may go through the generated code
             self.error = self.error or error
 
     def look(self, warp: int, addresses: int, mask: int, site: int, how: int, values: int) -> None:
@@ -247,22 +245,22 @@ class Sanitizing(Recording):
         """Some warps come away from a barrier: each knows what every one of them knew, and did."""
         states = self.worker.memory["warps"].view(np.int32).reshape(-1, 8)
         came = [w for w in range(warps) if states[w, 0] > 0 and states[w, 2] and states[w, 1] == barrier]
-        now = int(self._word("now")[0])
-        clocks = self._word("clocks", WARP * WARP).reshape(WARP, WARP)
-        meeting = self._word("meeting", 16 * WARP).reshape(16, WARP)[barrier]
+        now = int(self.word("now")[0])
+        clocks = self.word("clocks", WARP * WARP).reshape(WARP, WARP)
+        meeting = self.word("meeting", 16 * WARP).reshape(16, WARP)[barrier]
         for w in came:
             np.maximum(meeting, clocks[w], out=meeting)
             meeting[w] = now
         for w in came:
             np.maximum(clocks[w], meeting, out=clocks[w])
-            self._word("warp_sync", WARP)[w] = now
+            self.word("warp_sync", WARP)[w] = now
             others = [clocks[w, o] for o in range(warps) if o != w]
-            self._word("others", WARP)[w] = min(others, default=now)
+            self.word("others", WARP)[w] = min(others, default=now)
         meeting[:] = 0
 
     def lanes_met(self, warp: int, masks: int, here: int) -> None:
         """Some lanes of a warp came together: each with those that its mask names."""
-        now = int(self._word("now")[0])
+        now = int(self.word("now")[0])
         named = (ctypes.c_uint64 * WARP).from_address(masks)
         for lane in range(WARP):
             if here >> lane & 1:
@@ -284,12 +282,12 @@ class Sanitizing(Recording):
                     group.append(cell)
 
     def copies_end(self, warp: int, left: int, everything: bool) -> None:
-        """A group ends (left -1), or all groups but the last `left` are complete; `everything`: the open one too."""
+        """A group ends (left -1), or all but the last `left` are complete; everything: also the open one."""
         groups = self.copies.setdefault((self.worker["block"], warp), [[]])
         if left < 0:
             groups.append([])
             return
-        shared, now = self.shared, int(self._word("now")[0])
+        shared, now = self.shared, int(self.word("now")[0])
         assert shared is not None
         count = len(groups) if everything else max(len(groups) - 1 - left, 0)
         for group in groups[:count]:
@@ -302,10 +300,10 @@ class Sanitizing(Recording):
 
     def arrive(self, warp: int, barrier: int) -> None:
         """A warp tells a barrier what it knows, and goes on."""
-        now = self._word("now")
+        now = self.word("now")
         now[0] += 1
-        clocks = self._word("clocks", WARP * WARP).reshape(WARP, WARP)
-        meeting = self._word("meeting", 16 * WARP).reshape(16, WARP)[barrier]
+        clocks = self.word("clocks", WARP * WARP).reshape(WARP, WARP)
+        meeting = self.word("meeting", 16 * WARP).reshape(16, WARP)[barrier]
         np.maximum(meeting, clocks[warp], out=meeting)
         meeting[warp] = now[0]
 
@@ -365,13 +363,13 @@ class _Access:
         self.owner, self.warp, self.site, self.action = owner, warp, site, action
         self.strong, self.swap = strong, swap
         self.offset, self.granule, self.size, self.values, self.parts = offset, granule, size, values, parts
-        self.now = int(owner._word("now")[0])
-        self.start = int(owner._word("start")[0])
-        self.sync = int(owner._word("warp_sync", WARP)[warp])
-        self.clocks = owner._word("clocks", WARP * WARP)[warp * WARP :][:WARP]
-        self.acquired = owner._word("acquired", 1024).reshape(-1, WARP).max(axis=1)  # of a warp
+        self.now = int(owner.word("now")[0])
+        self.start = int(owner.word("start")[0])
+        self.sync = int(owner.word("warp_sync", WARP)[warp])
+        self.clocks = owner.word("clocks", WARP * WARP)[warp * WARP :][:WARP]
+        self.acquired = owner.word("acquired", 1024).reshape(-1, WARP).max(axis=1)  # of a warp
         self.fenced, self.announced = (
-            owner._word(name, HISTORY * 1024).reshape(HISTORY, -1, WARP) for name in ("fenced", "announced")
+            owner.word(name, HISTORY * 1024).reshape(HISTORY, -1, WARP) for name in ("fenced", "announced")
         )
         self.block = owner.worker["block"]
         self.touched: dict[tuple[int, int], int] = {}  # cells that lanes of this access have written
@@ -451,7 +449,9 @@ class _Access:
         acquired = self.acquired[self.warp]
         times = told[:, other >> 5]
         # Of more than are remembered, one lay in between.
-        return bool(((times > time) & (times <= acquired)).any() or (time < acquired and times[-1].min() > acquired))
+        return bool(
+            ((times > time) & (times <= acquired)).any() or (time < acquired and times[-1].min() > acquired)
+        )
 
     def reads_ordered(self, time: int, who: int, thread: int) -> bool:
         if (self.strong and who & STRONG) or self.swap:

@@ -285,7 +285,7 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
                 low.fail("divergent_barrier", "barrier", waiting)
         b.open(together)
     where, expected = _operands(low, item)
-    low.observer.barrier(low, item, expected)
+    low.observer.barrier(low, expected)
     access = low.access("waits at", "barrier", 0)
     if "red" in item.parts:
         _contribute(low, item, mask, where)

@@ -94,6 +94,7 @@ class Values:
         self.width = self.analysis.width or WARP
         self.rows = WARP // self.width
         self.specials: dict[str, Value] = {}
+        self.waiting: dict[int, str] = {}  # of each block where lanes can wait: the slot of their mask
         self.lane_vector = "<" + ", ".join(f"i32 {i}" for i in range(WARP)) + ">"
         self.mask_slot = self.b.alloca("i32", "mask", 4)
         self.scratch = self.b.alloca("[64 x i64]", "scratch")

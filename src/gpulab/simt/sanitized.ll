@@ -1,0 +1,204 @@
+; The sanitized tier's runtime: the time, who met whom, and the way to the host.
+; A name in braces after a dollar is the offset of a context field (layout.py) or of a state field (shadows.py).
+define internal ptr @san_at(ptr %ctx, i64 %offset) alwaysinline {
+  %state = call i64 @get(ptr %ctx, i64 ${observed})
+  %p = inttoptr i64 %state to ptr
+  %q = getelementptr i8, ptr %p, i64 %offset
+  ret ptr %q
+}
+define internal i32 @san_tick(ptr %ctx) alwaysinline {
+  %p = call ptr @san_at(ptr %ctx, i64 ${now})
+  %before = load i32, ptr %p
+  %now = add i32 %before, 1
+  store i32 %now, ptr %p
+  ret i32 %now
+}
+; Every warp of the block knows all that the others did.
+define internal void @san_all_met(ptr %ctx, i32 %now) {
+entry:
+  %sync = call ptr @san_at(ptr %ctx, i64 ${warp_sync})
+  br label %loop
+loop:
+  %n = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %p = getelementptr i32, ptr %sync, i64 %n
+  store i32 %now, ptr %p
+  %next = add i64 %n, 1
+  %more = icmp ult i64 %next, 1088
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define internal void @sim_block_begins(ptr %ctx) {
+  %now = call i32 @san_tick(ptr %ctx)
+  %start = call ptr @san_at(ptr %ctx, i64 ${start})
+  store i32 %now, ptr %start
+  call void @san_all_met(ptr %ctx, i32 %now)
+  %times.p = call ptr @san_at(ptr %ctx, i64 ${block_times})
+  %times = load ptr, ptr %times.p
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %time = getelementptr i32, ptr %times, i64 %block
+  store i32 %now, ptr %time
+  ret void
+}
+define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) {
+  %now = call i32 @san_tick(ptr %ctx)
+  %all = icmp eq i32 %barrier, -1
+  br i1 %all, label %simple, label %some
+simple:
+  call void @san_all_met(ptr %ctx, i32 %now)
+  call void @san_all_came(ptr %ctx, i32 %warps)
+  ret void
+some:
+  call void @san_ask(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
+  ret void
+}
+; Threads that have left the kernel do not come to the barrier.
+define internal void @san_all_came(ptr %ctx, i32 %warps) {
+entry:
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %last = sub i32 %warps, 1
+  %last.lanes = load i32, ptr @last_lanes
+  br label %warp
+warp:
+  %w = phi i32 [ 0, %entry ], [ %w.next, %fine ]
+  %access.before = phi i32 [ 0, %entry ], [ %access, %fine ]
+  %off = mul i32 %w, 32
+  %state = getelementptr i8, ptr %states, i32 %off
+  %resume = load i32, ptr %state
+  %mask.p = getelementptr i8, ptr %state, i64 12
+  %mask = load i32, ptr %mask.p
+  %access.p = getelementptr i8, ptr %state, i64 28
+  %access.here = load i32, ptr %access.p
+  %gone = icmp eq i32 %resume, -1
+  %here = select i1 %gone, i32 0, i32 %mask
+  %access = select i1 %gone, i32 %access.before, i32 %access.here
+  %is.last = icmp eq i32 %w, %last
+  %everyone = select i1 %is.last, i32 %last.lanes, i32 -1
+  %not.here = xor i32 %here, -1
+  %missing = and i32 %everyone, %not.here
+  %all = icmp eq i32 %missing, 0
+  br i1 %all, label %fine, label %left
+fine:
+  %w.next = add i32 %w, 1
+  %more = icmp ult i32 %w.next, %warps
+  br i1 %more, label %warp, label %done
+done:
+  ret void
+left:
+  ; The line is that of the barrier where some other warp waits.
+  br label %search
+search:
+  %v = phi i32 [ 0, %left ], [ %v.next, %search.next ]
+  %v.off = mul i32 %v, 32
+  %v.state = getelementptr i8, ptr %states, i32 %v.off
+  %v.resume = load i32, ptr %v.state
+  %v.gone = icmp eq i32 %v.resume, -1
+  br i1 %v.gone, label %search.next, label %found
+search.next:
+  %v.next = add i32 %v, 1
+  br label %search
+found:
+  %v.access.p = getelementptr i8, ptr %v.state, i64 28
+  %v.access = load i32, ptr %v.access.p
+  %access64 = zext i32 %v.access to i64
+  call void @sim_fault(ptr %ctx, i32 %w, i64 ${EXITED_THREADS}, i64 %access64, i32 %missing, i64 0)
+  ret void
+}
+define internal void @san_ask(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
+  %function.i = call i64 @get(ptr %ctx, i64 ${suspect})
+  %function = inttoptr i64 %function.i to ptr
+  call void %function(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values)
+  ret void
+}
+; Lanes that are not plainly right, unless there is nothing new to be said of this place.
+define internal void @san_suspect(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values) noinline cold {
+  %muted.p = call ptr @san_at(ptr %ctx, i64 ${muted})
+  %muted = load ptr, ptr %muted.p
+  %place = getelementptr i8, ptr %muted, i32 %site
+  %flag = load i8, ptr %place
+  %silent = icmp ne i8 %flag, 0
+  br i1 %silent, label %out, label %ask
+ask:
+  call void @san_ask(ptr %ctx, i32 0, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values)
+  br label %out
+out:
+  ret void
+}
+define internal void @san_warp_sync(ptr %ctx, i32 %warp, i32 %here, ptr %masks) noinline {
+  %missing = icmp ne ptr %masks, null
+  br i1 %missing, label %part, label %all
+part:
+  %time = call i32 @san_tick(ptr %ctx)
+  call void @san_ask(ptr %ctx, i32 3, i32 %warp, ptr %masks, i32 %here, i32 0, i32 0, ptr null)
+  ret void
+all:
+  %now = call i32 @san_tick(ptr %ctx)
+  %syncs = call ptr @san_at(ptr %ctx, i64 ${warp_sync})
+  %sync = getelementptr i32, ptr %syncs, i32 %warp
+  store i32 %now, ptr %sync
+  ret void
+}
+; The threads of `mask` have made what they did visible (`fenced`), or may see what others made so (`acquired`).
+define internal void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 %threads, i64 %blocks, i32 %now, i64 %history) noinline {
+  %each.p = call ptr @san_at(ptr %ctx, i64 %threads)
+  %first = shl i32 %warp, 5
+  %each = getelementptr i32, ptr %each.p, i32 %first
+  %one = insertelement <32 x i32> poison, i32 %now, i64 0
+  %times = shufflevector <32 x i32> %one, <32 x i32> poison, <32 x i32> zeroinitializer
+  %lanes = bitcast i32 %mask to <32 x i1>
+  %keeps = icmp ne i64 %history, 0
+  br i1 %keeps, label %keep, label %last
+keep:
+  call void @san_shift(ptr %each, i64 8192, i64 12288, <32 x i1> %lanes)
+  call void @san_shift(ptr %each, i64 4096, i64 8192, <32 x i1> %lanes)
+  call void @san_shift(ptr %each, i64 0, i64 4096, <32 x i1> %lanes)
+  br label %last
+last:
+  call void @llvm.masked.store.v32i32.p0(<32 x i32> %times, ptr align 4 %each, <32 x i1> %lanes)
+  %table.p = call ptr @san_at(ptr %ctx, i64 %blocks)
+  %table = load ptr, ptr %table.p
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %entry = getelementptr i32, ptr %table, i64 %block
+  store i32 %now, ptr %entry
+  ret void
+}
+define internal void @san_shift(ptr %each, i64 %from, i64 %to, <32 x i1> %lanes) alwaysinline {
+  %from.p = getelementptr i8, ptr %each, i64 %from
+  %to.p = getelementptr i8, ptr %each, i64 %to
+  %times = load <32 x i32>, ptr %from.p, align 4
+  call void @llvm.masked.store.v32i32.p0(<32 x i32> %times, ptr align 4 %to.p, <32 x i1> %lanes)
+  ret void
+}
+declare void @llvm.masked.store.v32i32.p0(<32 x i32>, ptr, <32 x i1>)
+define internal void @san_fence(ptr %ctx, i32 %warp, i32 %mask) noinline {
+  %none = icmp eq i32 %mask, 0
+  br i1 %none, label %out, label %on
+on:
+  %now = call i32 @san_tick(ptr %ctx)
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ${fenced}, i64 ${block_fenced}, i32 %now, i64 1)
+  br label %out
+out:
+  ret void
+}
+define internal void @san_announce(ptr %ctx, i32 %warp, i32 %mask) noinline {
+  %none = icmp eq i32 %mask, 0
+  br i1 %none, label %out, label %on
+on:
+  %now = call i32 @san_tick(ptr %ctx)
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ${announced}, i64 ${block_announced}, i32 %now, i64 1)
+  br label %out
+out:
+  ret void
+}
+define internal void @san_acquire(ptr %ctx, i32 %warp, i32 %mask) noinline {
+  %none = icmp eq i32 %mask, 0
+  br i1 %none, label %out, label %on
+on:
+  %p = call ptr @san_at(ptr %ctx, i64 ${now})
+  %now = load i32, ptr %p
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ${acquired}, i64 ${block_acquired}, i32 %now, i64 0)
+  br label %out
+out:
+  ret void
+}
