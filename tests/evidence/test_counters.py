@@ -12,6 +12,7 @@ from gpulab.devices.simulated import SimulatedDevice
 from gpulab.errors import MemoryFault
 from gpulab.evidence import counters as room
 from gpulab.evidence.counters import Counters
+from tests.python_device import PythonDevice
 
 LOAD = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
 STORE = "l1tex__t_{}_pipe_lsu_mem_global_op_st.sum"
@@ -171,3 +172,15 @@ def test_an_array_that_is_given_twice_is_copied_once(device: SimulatedDevice) ->
     first, number, second = room._copies(device, gpulab.device("sim:v100"), [array, 3, array])
     assert first is second
     assert number == 3
+
+
+def test_on_another_device_the_simulator_works_on_copies(device: SimulatedDevice) -> None:
+    """What a GPU's kernel would do: its arrays get what the simulator computed."""
+    kernel = PythonDevice({"scale": print}).compile("", "scale")
+    kernel.program = device.compile(SCALE).program
+    kernel.device = PythonDevice()  # type: ignore[attr-defined]
+    array = np.ones(64, np.float32)
+    counts = gpulab.counters(kernel, 1, 64, (array, 60, 2.0))
+    assert counts.global_load_requests == 2
+    assert kernel.launches == []
+    np.testing.assert_array_equal(array, np.where(np.arange(64) < 60, 3, 1))

@@ -61,7 +61,8 @@ def kernel(places: tuple[Place, ...], size: int) -> SimulatedKernel:
     lines = [f"if ({p.when}) {{ {forms[p.how].format(a=p.array, i=p.index)} }}" for p in places]
     shared = min(WORDS, 49152 // size - 64)
     head = (
-        f'typedef {TYPES[size]} T; extern "C" __global__ void k(T* g, float* out, int off, int pitch, int last) '
+        f"typedef {TYPES[size]} T; "
+        'extern "C" __global__ void k(T* g, float* out, int off, int pitch, int last) '
         f"{{ __shared__ T s[{shared}]; const int tx = threadIdx.x, ty = threadIdx.y, bx = blockIdx.x; "
         f"float acc = 0; s[last] = {one}; __syncthreads();"
     )

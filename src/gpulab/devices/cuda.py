@@ -38,6 +38,7 @@ class CudaKernel(Kernel):
     """One `__global__` function on a CUDA GPU."""
 
     printed = ""  # what device printf prints goes to the process's stdout, not here
+    device: CudaDevice  # that compiled it
 
     def __init__(self, context: CudaContext, spec: GpuSpec, program: Program, name: str) -> None:
         self.name = name
@@ -185,12 +186,17 @@ class CudaDevice(Device):
     ) -> CudaKernel:
         self._context.check_alive()
         program = compile_program(source, arch=self.spec.arch, defines=defines, options=options)
-        return CudaKernel(self._context, self.spec, program, program.pick(name))
+        return self._kernel(program, name)
+
+    def _kernel(self, program: Program, name: str | None) -> CudaKernel:
+        kernel = CudaKernel(self._context, self.spec, program, program.pick(name))
+        kernel.device = self
+        return kernel
 
     def load_ptx(self, text: str, name: str | None = None) -> CudaKernel:
         self._context.check_alive()
         program = ptx_program(text)
-        return CudaKernel(self._context, self.spec, program, program.pick(name))
+        return self._kernel(program, name)
 
     def time(self, launch: Callable[[], object]) -> float:
         """Milliseconds on the GPU's own clock, between two events around `launch()`.

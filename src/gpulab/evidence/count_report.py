@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.evidence.machine import PtxBlock, PtxInstruction, machine_counts
+from gpulab.evidence.machine import PtxBlock, PtxInstruction, Rounds, machine_counts
 from gpulab.evidence.provenance import Provenance
 from gpulab.evidence.tally import FLOPS, SECTOR_BYTES, AccessCounter, Counters, LineCounters
 
@@ -172,14 +172,20 @@ class Report:
         return lines, "SASS", tuple(doubts)
 
     def ptx_blocks(self, recording: Counting) -> list[PtxBlock]:
+        rounds = recording.rounds()
         return [
             PtxBlock(
                 block.number,
                 tuple(PtxInstruction(item.text, item.row, item.line) for item in _instructions(block)),
                 block.targets,
-                *counts,
+                warps,
+                threads,
+                parted,
+                {group: Rounds(*four) for group, four in rounds.get(block.number, {}).items()},
             )
-            for block, counts in zip(self.flow.blocks, recording.blocks().tolist(), strict=True)
+            for block, (warps, threads, parted) in zip(
+                self.flow.blocks, recording.blocks().tolist(), strict=True
+            )
         ]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["AccessCounter", "Counters", "LineCounters", "Tally", "counters"]
 
 COUNTED_THREADS = 1 << 20  # threads of the largest grid that is counted whole
-SAMPLED_THREADS = 1 << 18  # about as many threads of each kind of block are counted of a larger one
+SAMPLED_THREADS = 1 << 18  # about as many threads are counted of a larger one
 FEWEST_BLOCKS = 32  # of each kind of block, if there are as many
 
 
@@ -68,7 +68,8 @@ def _copies(device: Any, simulator: Any, args: Sequence[Any]) -> list[Any]:
     """The arguments with every array copied to the simulator, one that is given twice only once."""
     copies: dict[int, Any] = {}
     for value in args:
-        if getattr(value, "shape", ()) and id(value) not in copies:
+        is_array = hasattr(value, "shape") and not isinstance(value, np.generic)
+        if is_array and id(value) not in copies:
             copies[id(value)] = simulator.asarray(device.asnumpy(value))
     return [copies.get(id(value), value) for value in args]
 
@@ -118,7 +119,7 @@ def _forms(code: MachineCode, ptx: str) -> tuple[Forms, bool]:
 def _samples(grid: tuple[int, int, int], threads: int) -> Iterator[tuple[float, npt.NDArray[np.int64]]]:
     """Blocks to count of each kind, by their numbers in the grid, and how many blocks each stands for."""
     random = np.random.default_rng(0)
-    most = max(SAMPLED_THREADS // threads, FEWEST_BLOCKS)
+    share = SAMPLED_THREADS / threads / prod(grid)
     ends = [[(0, 1), (1, max(n - 2, 0)), (n - 1, 1 if n > 1 else 0)] for n in grid]  # (first, how many)
     for z in ends[2]:
         for y in ends[1]:
@@ -126,6 +127,7 @@ def _samples(grid: tuple[int, int, int], threads: int) -> Iterator[tuple[float, 
                 count = x[1] * y[1] * z[1]
                 if not count:
                     continue
+                most = max(round(share * count), FEWEST_BLOCKS)
                 chosen = np.arange(count) if count <= most else np.unique(random.integers(0, count, most))
                 places = np.unravel_index(chosen, (z[1], y[1], x[1]))
                 numbers = ((places[0] + z[0]) * grid[1] + places[1] + y[0]) * grid[0] + places[2] + x[0]

@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from gpulab.compiler.sass import MachineBlock, MachineInstruction
 from gpulab.evidence.flow_equations import END, Graph, Row, with_value
 from gpulab.evidence.machine_match import Match
@@ -77,7 +79,14 @@ class MachineFlow:
         for number in slow:
             graph.add(graph.out(number))
         graph.close(0)
-        for rows in (self._loops(graph), self._anchors(graph), self._branches(graph), self._others(graph)):
+        for row in self._loops(graph):
+            graph.add(row)
+        graph.close(0)
+        for row, line in self._anchors(graph):
+            if not graph.add(row):  # the machine does not do what is assumed of it here
+                self.doubtful.add(line)
+        graph.close(0)
+        for rows in (self._branches(graph), self._others(graph)):
             for row in rows:
                 graph.add(row)
             graph.close(0)
@@ -105,16 +114,16 @@ class MachineFlow:
                         if target in shares or set(self.blocks[target].targets) <= set(shares):
                             yield graph.edge(block.number, target)
 
-    def _anchors(self, graph: Graph) -> Iterator[Row]:
+    def _anchors(self, graph: Graph) -> Iterator[tuple[Row, int]]:
+        """With the line of the source."""
         for line, found in self.match.places.items():
             home = self.match.home[line]
             if home.number in self.match.unrolled_members:
                 continue  # of these, one wide load can stand for several
             if all(one.op in ANCHORS and not one.conditional for _, one in found):
-                row = graph.out(found[0][0])
-                for number, _ in found[1:]:
-                    row += graph.out(number)
-                yield with_value(row, home.threads)
+                blocks = {number for number, _ in found}  # in one block, several are parts of one access
+                row = np.sum([graph.out(number) for number in blocks], axis=0)
+                yield with_value(row, home.threads), found[0][1].line
 
     def _branches(self, graph: Graph) -> Iterator[Row]:
         for block, home, ways in self.match.branches:

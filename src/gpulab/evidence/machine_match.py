@@ -154,7 +154,7 @@ class Match:
         each, longer = divmod(home.threads, runs)
         threads = (runs - longer) * (each // size) + longer * ((each + 1) // size)
         first = (runs - longer) * (each >= size) + longer * (each + 1 >= size)
-        lanes = home.threads / home.warps
+        lanes = home.threads / max(home.warps, 1)
         return round(threads / lanes), threads, round(first / lanes), first
 
     def is_made_of(self, machine: int, head: int) -> bool:

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 
 from gpulab.simt import counted_record as record_of
 from gpulab.simt.access import address, shifted
-from gpulab.simt.counted_record import BLOCK_BYTES, HEAD, RECORD_BYTES, add, head_bytes, population
+from gpulab.simt.counted_loops import count_rounds, innermost_loops
+from gpulab.simt.counted_record import BLOCK_BYTES, HEAD, RECORD_BYTES, Record, add, population
 from gpulab.simt.counted_sectors import SectorSite
 from gpulab.simt.counted_site import GenericSite, Site
 from gpulab.simt.counted_wavefronts import MATRICES, WavefrontSite
@@ -66,13 +67,15 @@ class CountingObserver(Observer):
 
     def begin(self, low: Values) -> None:
         self.observed = low.context("observed", "ptr")
-        self.head = head_bytes(len(low.flow.blocks))
-        low.facts["blocks"] = len(low.flow.blocks)
+        loops = innermost_loops(low.flow.blocks)
+        self.record = Record(len(low.flow.blocks), loops, low.warps)
+        low.facts |= {"blocks": len(low.flow.blocks), "loops": list(loops)}
 
     def block(self, low: Values, block: Block) -> None:
         threads = str(WARP) if low.full else population(low, low.mask())
         for offset, by in ((0, "1"), (8, threads)):
             add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + offset), by)
+        count_rounds(low, self.observed, self.record, block)
 
     def branch(self, low: Values, block: Block, here: str, there: str) -> None:
         b = low.b
@@ -110,7 +113,7 @@ class CountingObserver(Observer):
             apart=apart,
             width=touch.size,
         )
-        record = self.place(low, self.head + RECORD_BYTES * touch.site)
+        record = self.place(low, self.record.sites_at + RECORD_BYTES * touch.site)
         kind = SITES.get(touch.space, Site)
         kind(low, touch, self.observed, record, apart, lanes).count()
 

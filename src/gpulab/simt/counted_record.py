@@ -1,10 +1,12 @@
-"""Where the counters of the counted tier lie: a head, the blocks of code, then a record for each site.
+"""Where the counters of the counted tier lie: a head, blocks of code, loops, then a record for each site.
 
 All of it is 64-bit words, one copy for each of the host's cores, named here by their offsets in bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.simt.shapes import WARP
@@ -18,6 +20,9 @@ HEAD = 64  # bytes before the counters: how far this worker's maps lie from thos
 
 # A block's: executions by warps, their active threads, executions after which the lanes went two ways.
 BLOCK_BYTES = 24
+# A loop's: for groups of 2 and of 4 rounds in a row, those that warps went, their active threads, and both
+# for the first group since the loop was entered.
+LOOP_BYTES = 64
 
 # A site's record: words of 64 bits, at these bytes.
 EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
@@ -32,9 +37,34 @@ RECORD_BYTES = SHARED_MEMO + MEMO_LANES + 8 * WARP
 MAP_PADDING = 16  # bytes behind a map of sectors, which is read in words
 
 
-def head_bytes(blocks: int) -> int:
-    """Where the sites' records begin, behind the blocks'."""
-    return HEAD - (-BLOCK_BYTES * blocks // 64) * 64
+@dataclass(frozen=True)
+class Record:
+    """Where everything of one kernel lies.
+
+    blocks: how many blocks of code. loops: the innermost ones whose rounds are counted, by their first
+    blocks, with the blocks that lead into them. warps: of a block of threads.
+    """
+
+    blocks: int
+    loops: Mapping[int, Collection[int]]
+    warps: int
+
+    @property
+    def loops_at(self) -> int:
+        return HEAD + _padded(BLOCK_BYTES * self.blocks)
+
+    @property
+    def rounds_at(self) -> int:
+        """For each warp, and each loop, the rounds since it was entered."""
+        return self.loops_at + LOOP_BYTES * len(self.loops)
+
+    @property
+    def sites_at(self) -> int:
+        return self.rounds_at + _padded(8 * len(self.loops) * self.warps)
+
+
+def _padded(size: int) -> int:
+    return -(-size // 64) * 64
 
 
 def population(low: Values, mask: str) -> str:

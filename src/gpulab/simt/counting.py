@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gpulab.simt.counted_loops import GROUPS
 from gpulab.simt.counted_record import (
     BLOCK_BYTES,
     EXCESS,
@@ -20,7 +21,7 @@ from gpulab.simt.counted_record import (
     SHARED,
     WORST,
     WORST_PICTURE,
-    head_bytes,
+    Record,
 )
 from gpulab.simt.observe import Forms, Recording
 from gpulab.simt.shapes import WARP
@@ -90,7 +91,8 @@ class Counting(Recording):
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:  # noqa: ARG002
         self.native = native
-        self.head = head_bytes(native.facts["blocks"])
+        facts = native.facts
+        self.record = Record(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)
         self.workers: list[Worker] = []
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
@@ -107,7 +109,7 @@ class Counting(Recording):
         return rows
 
     def attach(self, worker: Worker) -> None:
-        size = self.head + RECORD_BYTES * max(len(worker.native.accesses), 1)
+        size = self.record.sites_at + RECORD_BYTES * max(len(worker.native.accesses), 1)
         raw = np.zeros(size + 64, np.uint8)
         fresh = raw[-raw.ctypes.data % 64 :][:size]
         before = worker.memory.get("observed")
@@ -129,6 +131,20 @@ class Counting(Recording):
         count = self.native.facts["blocks"]
         words = [w.memory["observed"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
         return np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
+
+    def rounds(self) -> dict[int, dict[int, tuple[int, int, int, int]]]:
+        """By the first block of each innermost loop: how often warps went 2, and 4, rounds in a row, and with
+        how many active threads; the same for the first time since the loop was entered.
+        """
+        start, end = self.record.loops_at, self.record.rounds_at
+        words = [w.memory["observed"][start:end].view(np.int64) for w in self.workers]
+        counts = np.sum(words, axis=0, dtype=np.int64).reshape(-1, len(GROUPS), 4).tolist()
+        return {
+            head: {
+                group: (four[0], four[1], four[2], four[3]) for group, four in zip(GROUPS, both, strict=True)
+            }
+            for head, both in zip(self.record.loops, counts, strict=True)
+        }
 
     def touched(self) -> dict[int, tuple[int, int]]:
         """By an allocation's address: how many of its sectors were read, and written, at all."""
@@ -186,7 +202,7 @@ class Counting(Recording):
         return SiteCount(access, counts, first, worst)
 
     def _record(self, worker: Worker, number: int) -> npt.NDArray[np.int64]:
-        start = self.head + RECORD_BYTES * number
+        start = self.record.sites_at + RECORD_BYTES * number
         return worker.memory["observed"][start : start + RECORD_BYTES].view(np.int64)
 
 

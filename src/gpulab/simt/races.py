@@ -31,6 +31,7 @@ from gpulab.simt.observe import Recording
 from gpulab.simt.shadows import (
     ACTIONS,
     AFTER,
+    ARRAYS,
     BLOCKS,
     HISTORY,
     MANY,
@@ -44,6 +45,7 @@ from gpulab.simt.shadows import (
     SWAP,
     THREADS,
     WINDOW,
+    WRITTEN,
 )
 from gpulab.simt.shapes import WARP
 
@@ -91,14 +93,14 @@ class _Shadow:
         self.count = -(-size // granule) + PADDING
         stride = 4 * (-(-self.count // 16) * 16)
         # Pages that nothing touches cost nothing.
-        raw = np.zeros(SHADOW["cells"] + 4 * stride + 64, np.uint8)
-        self.raw = raw[-raw.ctypes.data % 64 :][: SHADOW["cells"] + 4 * stride]
+        raw = np.zeros(SHADOW["cells"] + ARRAYS * stride + 64, np.uint8)
+        self.raw = raw[-raw.ctypes.data % 64 :][: SHADOW["cells"] + ARRAYS * stride]
         self.raw[SHADOW["lowest"] :][:4].view(np.uint32)[0] = lowest
         self.raw[SHADOW["stride"] :][:8].view(np.uint64)[0] = stride
         cells = self.raw[SHADOW["cells"] :].view(np.uint32)
-        self.arrays = [cells[n * stride // 4 :][: self.count] for n in range(4)]
+        self.arrays = [cells[n * stride // 4 :][: self.count] for n in range(ARRAYS)]
         views: list[memoryview[int]] = [memoryview(array.data) for array in self.arrays]  # quicker
-        self.times, self.writers, self.reads, self.readers = views
+        self.calm, self.times, self.writers, self.reads, self.readers = views
 
     @property
     def address(self) -> int:
@@ -165,7 +167,7 @@ class Sanitizing(Recording):
             shadow = _Shadow(base, size, self.granule, host, 0 if mask is None else 1)
             if mask is not None:  # 1 where the host or an earlier launch has written
                 whole = np.pad(~mask, (0, -len(mask) % self.granule)).reshape(-1, self.granule)
-                shadow.arrays[0][: len(whole)] = whole.all(axis=1)
+                shadow.arrays[WRITTEN][: len(whole)] = whole.all(axis=1)
             self.shadows.append(shadow)
             row[3] = shadow.address
         return table
@@ -278,7 +280,7 @@ class Sanitizing(Recording):
             if mask >> lane & 1 and places[lane] < shared.size:
                 first = places[lane] // shared.granule
                 for cell in range(first, first + max(size // shared.granule, 1)):
-                    shared.times[cell] = PENDING
+                    shared.times[cell], shared.calm[cell] = PENDING, 0
                     group.append(cell)
 
     def copies_end(self, warp: int, left: int, everything: bool) -> None:
@@ -339,7 +341,7 @@ class Sanitizing(Recording):
         for shadow in self.shadows:
             mask = self.memory.unwritten(shadow.start)
             if mask is not None:
-                written = np.repeat(shadow.arrays[0] >= 1, shadow.granule)[: shadow.size]
+                written = np.repeat(shadow.arrays[WRITTEN] >= 1, shadow.granule)[: shadow.size]
                 self.memory.written(shadow.start, written)
 
 
@@ -378,6 +380,7 @@ class _Access:
         owner, thread = self.owner, self.warp * WARP + lane
         shared = shadow is owner.shared
         window = self.start if shared else WINDOW
+        shadow.calm[cell] = 0
         time, writer = shadow.times[cell], shadow.writers[cell]
         if time == PENDING and not owner.is_copying(cell):
             time = 0  # of a block that has ended

@@ -23,7 +23,19 @@ from gpulab.simt.collective import group_by_group
 from gpulab.simt.llvm import BITS, Builder, Value, suffix, vector
 from gpulab.simt.observe import OBSERVERS, Observer, Touch
 from gpulab.simt.ptx import Imm, Instruction, type_size
-from gpulab.simt.shadows import ACTIONS, SITE_SHIFT, SITES, STATE, STRONG, SWAP, WHAT, Shadows
+from gpulab.simt.shadows import (
+    ACTIONS,
+    ALWAYS,
+    SHADOW,
+    SITE_SHIFT,
+    SITES,
+    STATE,
+    STRONG,
+    SWAP,
+    WHAT,
+    Shadows,
+    signed,
+)
 from gpulab.simt.shapes import WARP
 
 if TYPE_CHECKING:
@@ -261,7 +273,7 @@ class _Look:
         b, low, touch = self.b, self.low, self.touch
         mask = low.mask_bits_of(touch.item.predicate)
         base, size, shadow = self.array()
-        where = touch.where
+        where, whole = touch.where, mask
         row = where.kind == "rows" and where.stride in (0, touch.size)
         if where.kind != "lanes" and (row or where.kind == "uniform"):
             quick, slow, join = b.new_label("row"), b.new_label("each"), b.new_label("looked")
@@ -270,15 +282,25 @@ class _Look:
             with low.aside(quick):
                 form = "row" if where.kind == "rows" and where.stride else "same"
                 silent = self.silent_rows(form, places) if self.may_be_silent else ""
+                if touch.action == "reads" and touch.size == self.granule:
+                    mask = self.not_calm(form, places, shadow, mask)
+                    work, near_start, after = b.new_label("work"), b.label, b.new_label("calm")
+                    b.branch(b.value(f"icmp ne i32 {mask}, 0"), work, after)
+                    b.open(work)
                 if form == "row" and touch.size != self.granule:
                     lanes = self.lanes_from(places)
                     near = self.call("lanes", mask, shadow, [(I64, lanes), ("i64", size)], silent)
                 else:
                     near = self.call(form, mask, shadow, [("i64", place) for place in places], silent)
+                if touch.action == "reads" and touch.size == self.granule:
+                    near_end = b.label
+                    b.jump(after)
+                    b.open(after)
+                    near = b.phi("i32", ("0", near_start), (near, near_end))
                 near_end = b.label
                 b.jump(join)
             with low.aside(slow):
-                far = self.each_lane(mask, base, size, shadow)
+                far = self.each_lane(whole, base, size, shadow)
                 far_end = b.label
                 b.jump(join)
             b.open(join)
@@ -291,6 +313,41 @@ class _Look:
             self.ask(suspicious)
             b.jump(on)
         b.open(on)
+
+    def not_calm(self, form: str, places: list[str], shadow: str, mask: str) -> str:
+        """The lanes whose read is to be noted; most read what others have read just now."""
+        b, low, state = self.b, self.low, self.observer.state
+        width = low.width if self.touch.where.kind == "rows" else WARP
+        times = []
+        for name in ("warp_sync", "others"):
+            place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE[name]}")
+            times.append(b.value(f"load i32, ptr {b.value(f'getelementptr i32, ptr {place}, i32 %warp')}"))
+        met = b.value(f"icmp eq i32 {times[0]}, {times[1]}")
+        key = b.value(f"select i1 {met}, i32 {times[1]}, i32 1")  # a time at which no barrier is
+        first = b.value(f"getelementptr i8, ptr {shadow}, i64 {SHADOW['cells']}")
+        shift = self.granule.bit_length() - 1
+        cells = [
+            b.value(f"getelementptr i32, ptr {first}, i64 {b.value(f'lshr i64 {p}, {shift}')}") for p in places
+        ]
+        always = signed(ALWAYS)
+        if form == "row":
+            parts = [b.value(f"load {vector('i32', width)}, ptr {cell}, align 4") for cell in cells]
+            calm = b.concat("i32", parts, width)
+            quiet = b.value(f"icmp eq {I32} {calm}, {b.splat('i32', key)}")
+            if self.touch.space != "shared":
+                forever = b.value(f"icmp eq {I32} {calm}, splat (i32 {always})")
+                quiet = b.value(f"or {I1} {quiet}, {forever}")
+            bits = low.bits_of(quiet)
+            return b.value(f"and i32 {mask}, {b.value(f'xor i32 {bits}, -1')}")
+        loud = "0"
+        for number, cell in enumerate(cells):
+            calm = b.value(f"load i32, ptr {cell}")
+            quiet = b.value(f"icmp eq i32 {calm}, {key}")
+            if self.touch.space != "shared":
+                quiet = b.value(f"or i1 {quiet}, {b.value(f'icmp eq i32 {calm}, {always}')}")
+            part = signed((1 << width) - 1 << number * width)
+            loud = b.value(f"or i32 {loud}, {b.value(f'select i1 {quiet}, i32 0, i32 {part}')}")
+        return b.value(f"and i32 {mask}, {loud}")
 
     def array(self) -> tuple[str, str, str]:
         """The array that is touched: its first address, its bytes, and its shadow."""

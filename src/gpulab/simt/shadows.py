@@ -13,11 +13,15 @@ from gpulab.simt.shapes import WARP
 __all__ = [
     "ACTIONS",
     "AFTER",
+    "ALWAYS",
     "ARRAYS",
     "BLOCKS",
+    "CALM",
     "HISTORY",
     "MANY",
     "PENDING",
+    "READ",
+    "READER",
     "SHADOW",
     "SILENT",
     "SITES",
@@ -28,9 +32,11 @@ __all__ = [
     "THREADS",
     "WHAT",
     "WINDOW",
+    "WRITER",
+    "WRITTEN",
     "Shadows",
     "signed",
-]  # fmt: skip
+]
 
 # A cell's `who`: the thread in its block, the place in the code, and three flags.
 THREADS = 1023
@@ -70,9 +76,12 @@ for _name, _size in (
     _END += _size
 STATE["end"] = _END
 
-# A shadow: its head, then four arrays of 32-bit words.
+# A shadow: its head, then arrays of 32-bit words. `calm` is the barrier's time in whose wake one more read
+# of the cell changes nothing (the last write is ordered for all, and several threads have read it), or ALWAYS.
 SHADOW = {"lowest": 0, "stride": 8, "cells": 64}
-ARRAYS = ("write_time", "writer", "read_time", "reader")
+CALM, WRITTEN, WRITER, READ, READER = range(5)
+ARRAYS = 5
+ALWAYS = (1 << 32) - 1
 
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
@@ -231,7 +240,14 @@ class Shadows:
             b.call(name, "void", (I32, value), (vector("ptr"), self.moved(self.each, array)), (I1, flags))
             return
         parts = [self.moved_one(row, array) for row in self.rows]
-        width = self.width if self.form == "row" else 1
+        if self.form == "same":  # a word that stays as it is costs less than a branch around it
+            for number, p in enumerate(parts):
+                one = b.value(f"extractelement {self.ty} {value}, i64 {number}")
+                on = b.value(f"extractelement {self.flags} {flags}, i64 {number}")
+                old = b.value(f"load i32, ptr {p}")
+                b.line(f"store i32 {b.value(f'select i1 {on}, i32 {one}, i32 {old}')}, ptr {p}")
+            return
+        width = self.width
         for number, p in enumerate(parts):
             full, some = vector("i32", width), vector("i1", width)
             chosen = list(range(number * width, (number + 1) * width))
@@ -264,7 +280,7 @@ class Shadows:
         self.sync = self.all(self.of_state("warp_sync", self.warp))
         self.others = self.all(self.of_state("others", self.warp))
         self.now = self.all(now)
-        written, read, reader = self.load(0), self.load(2), self.load(3)
+        written, read, reader = self.load(WRITTEN), self.load(READ), self.load(READER)
         self.lowest = self.start
         if not self.shared:
             place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['lowest']}")
@@ -272,7 +288,7 @@ class Shadows:
         if self.action == "reads":
             return self.look_at_read(written, read, reader)
         self.who_am_i()
-        fine = self.write_is_past(written, self.load(1))
+        fine = self.write_is_past(written, self.load(WRITER))
         if self.action == "updates":
             fine = self.both(fine, self.op("icmp uge", written, self.lowest))
         good = self.both(self.both(fine, self.read_is_past(read, reader)), self.inside)
@@ -280,32 +296,54 @@ class Shadows:
         return self.left_over(good)
 
     def look_at_read(self, written: str, read: str, reader: str) -> str:
-        """Most reads are of what others have read just now, and leave nothing to be noted."""
+        """Judge and note a read; in shared memory most are the first ones since the block's last barrier."""
         b = self.b
-        known = self.both(self.op("icmp uge", read, self.most()), self.has(reader, MANY))
-        if not self.shared:
-            known = self.either(known, self.has(reader, BLOCKS))
-        calm = self.op("icmp ult", written, self.least() if self.shared else self.window)
-        calm = self.both(calm, self.op("icmp uge", written, self.lowest))
-        others = self.both(self.inside, self.no(self.both(known, calm)))
-        if self.outside:
-            others = self.either(others, self.outside)
-        work, done = b.new_label("work"), b.new_label("done")
-        b.jump("begin")
-        b.open("begin")
-        flags = b.value(f"bitcast {self.flags} {others} to i{self.count}")
-        b.branch(b.value(f"icmp ne i{self.count} {flags}, 0"), work, done)
-        b.open(work)
         self.who_am_i()
-        fine = self.write_is_past(written, self.load(1))
-        fine = self.both(fine, self.op("icmp uge", written, self.lowest))
-        good = self.both(fine, self.inside)
-        self.note_read(read, reader, good)
-        left = self.left_over(good)
+        if not self.shared:
+            return self.read_with_care(written, read, reader)
+        least = self.least()
+        fresh = self.both(self.op("icmp ult", written, least), self.op("icmp uge", written, self.lowest))
+        fresh = self.both(fresh, self.op("icmp ult", read, least))
+        stale = self.both(self.inside, self.no(fresh))
+        if self.outside:
+            stale = self.either(stale, self.outside)
+        bits = b.value(f"bitcast {self.flags} {stale} to i{self.count}")
+        first, careful, done = b.new_label("first"), b.new_label("careful"), b.new_label("done")
+        b.branch(b.value(f"icmp eq i{self.count} {bits}, 0"), first, careful)
+        b.open(first)
+        made = self.mine
+        if self.crowd:
+            made = self.op("or", made, self.pick(self.crowd, f"splat (i32 {MANY})", "zeroinitializer"))
+        self.keep_read(made, self.has(made, MANY), self.inside)
+        b.jump(done)
+        b.open(careful)
+        left = self.read_with_care(written, read, reader)
         end = b.label
         b.jump(done)
         b.open(done)
-        return b.phi("i32", ("0", "begin"), (left, end))
+        return b.phi("i32", ("0", first), (left, end))
+
+    def read_with_care(self, written: str, read: str, reader: str) -> str:
+        fine = self.write_is_past(written, self.load(WRITER))
+        fine = self.both(fine, self.op("icmp uge", written, self.lowest))
+        good = self.both(fine, self.inside)
+        self.note_read(written, read, reader, good)
+        return self.left_over(good)
+
+    def keep_read(self, made: str, calm: str, good: str) -> None:
+        """Write down who has read. calm: where one more read since the same barrier changes nothing."""
+        self.store(READ, self.now, good)
+        self.store(READER, made, good)
+        met = self.op("icmp eq", self.sync, self.others)  # the last to synchronise was the whole block
+        since = self.pick(self.both(calm, met), self.others, "zeroinitializer")
+        if not self.shared:
+            always = f"splat (i32 {signed(ALWAYS)})"
+            since = self.pick(self.both(calm, self.has(made, BLOCKS)), always, since)
+        self.store(CALM, since, good)
+        if self.may_meet:  # lanes that read the same cell: the last one stands for all of them
+            kept_there = self.load(READER)
+            crowd = self.both(good, self.op("icmp ne", kept_there, made))
+            self.store(READER, self.op("or", kept_there, f"splat (i32 {MANY})"), crowd)
 
     def left_over(self, good: str) -> str:
         """The lanes that the host has to look at."""
@@ -313,9 +351,6 @@ class Shadows:
         if self.outside:
             wrong = self.either(wrong, self.outside)
         return self.as_bits(wrong)
-
-    def most(self) -> str:
-        return self.pick(self.op("icmp ugt", self.sync, self.others), self.sync, self.others)
 
     def write_is_past(self, time: str, who: str) -> str:
         """Whether the last write was before this launch, by the same thread, or is ordered before now."""
@@ -368,7 +403,7 @@ class Shadows:
         fine = self.either(old, fine)
         return self.either(fine, self.has(who, STRONG)) if self.strong else fine
 
-    def note_read(self, time: str, who: str, good: str) -> None:
+    def note_read(self, written: str, time: str, who: str, good: str) -> None:
         """The last reader is this one; others are remembered as flags while they matter."""
         recent = self.op("icmp uge", time, self.window)
         ours = self.op("icmp uge", time, self.start)
@@ -388,22 +423,20 @@ class Shadows:
             weak = self.both(kept, self.no(self.has(who, STRONG)))
             mine = self.pick(weak, self.op("and", mine, f"splat (i32 {~STRONG})"), mine)
         made = self.op("or", mine, flags)
-        self.store(2, self.now, good)
-        self.store(3, made, good)
-        if self.may_meet:  # lanes that read the same cell: the last one stands for all of them
-            kept_there = self.load(3)
-            crowd = self.both(good, self.op("icmp ne", kept_there, made))
-            self.store(3, self.op("or", kept_there, f"splat (i32 {MANY})"), crowd)
+        least = self.least() if self.shared else self.window
+        calm = self.both(self.op("icmp ult", written, least), self.has(made, MANY | (0 if self.shared else BLOCKS)))
+        self.keep_read(made, calm, good)
 
     def note_write(self, good: str) -> str:
         """The writer is this one; lanes that write the same cell are left to the host."""
         if self.crowd and not self.calm:
             good = self.both(good, self.no(self.crowd))
-        self.store(0, self.now, good)
-        self.store(1, self.mine, good)
-        self.store(2, "zeroinitializer", good)  # whoever comes after this write comes after those reads
+        self.store(WRITTEN, self.now, good)
+        self.store(WRITER, self.mine, good)
+        self.store(CALM, "zeroinitializer", good)
+        self.store(READ, "zeroinitializer", good)  # whoever comes after this write comes after those reads
         if self.may_meet and not self.calm:
-            clash = self.both(good, self.op("icmp ne", self.load(1), self.mine))
+            clash = self.both(good, self.op("icmp ne", self.load(WRITER), self.mine))
             good = self.both(good, self.no(clash))
         return good
 
@@ -417,8 +450,9 @@ class Shadows:
             quiet = b.value(f"bitcast i32 {self.silent} to {I1}")
         quiet = self.both(quiet, self.inside)
         first = self.both(quiet, self.op("icmp ult", time, f"splat (i32 {WINDOW})"))
-        self.store(0, self.now, first)
-        self.store(1, self.op("or", self.mine, f"splat (i32 {SILENT})"), first)
+        self.store(WRITTEN, self.now, first)
+        self.store(WRITER, self.op("or", self.mine, f"splat (i32 {SILENT})"), first)
+        self.store(CALM, "zeroinitializer", first)
         loud = self.note_write(self.both(good, self.no(quiet)))
         return self.either(loud, quiet)
 
