@@ -24,7 +24,10 @@ def compiled(kernel: CorpusKernel) -> object:
 
 
 def test_every_file_stands_in_the_index_once() -> None:
-    files = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.cu"))
+    paths = (path.relative_to(FOLDER) for path in FOLDER.rglob("*.cu"))
+    files = sorted(
+        path.as_posix() for path in paths if path.parts[0] != "findings"
+    )  # which has its own index
     assert sorted(kernel.file for kernel in KERNELS) == files
 
 

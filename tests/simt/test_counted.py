@@ -365,3 +365,24 @@ def test_matrices_are_loaded_by_rows_of_sixteen_bytes() -> None:
         made.record(recording, 1, 32, (device().zeros(32, np.int32), pitch))
         (site,) = [s for s in recording.sites() if s.access.opcode.startswith("ldmatrix")]
         assert site.counts["shared"] == Count(1, 32, 4 * wavefronts_each, 4)
+
+
+@pytest.mark.parametrize("waits", ["", "__syncthreads();"])
+def test_rounds_of_a_loop_in_groups(waits: str) -> None:
+    """Of n rounds in a row, every second and every fourth; also where the warp waits in the loop."""
+    rounds = "n" if waits else "n + threadIdx.x % 4"
+    made = device().compile(
+        'extern "C" __global__ void k(float* a, int n) { float x = 0;\n'
+        f"#pragma unroll 1\nfor (int i = 0; i < {rounds}; i++) {{ {waits} x += a[i * 7]; {waits} }}\n"
+        "a[threadIdx.x] = x; }"
+    )
+    for n in (1, 2, 3, 4, 7, 9):
+        recording = Counting()
+        made.record(recording, 3, 64, (device().zeros(512), n))
+        each = n + (0 if waits else 1) * np.arange(64) % 4
+        ((head, found),) = recording.rounds().items()
+        assert recording.blocks()[head, 1] == 3 * each.sum()
+        for group in (2, 4):
+            most = each.max() // group
+            first = (each >= group).sum()
+            assert found[group] == (6 * most, 3 * (each // group).sum(), 6 * (most > 0), 3 * first)

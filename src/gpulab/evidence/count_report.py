@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.evidence.machine import PtxBlock, PtxInstruction, Rounds, machine_counts
+from gpulab.evidence.machine import MachineCounts, PtxBlock, PtxInstruction, Rounds, machine_counts
 from gpulab.evidence.provenance import Provenance
 from gpulab.evidence.tally import FLOPS, SECTOR_BYTES, AccessCounter, Counters, LineCounters
 
@@ -55,6 +55,9 @@ class Report:
 
         self.kernel, self.samples, self.code = kernel, samples, code
         self.flow: Flow = flow_of(flatten(kernel.module, kernel.entry))
+        self.machine: list[tuple[float, MachineCounts]] = []
+        if code is not None:
+            self.machine = [(w, machine_counts(code, self.ptx_blocks(recording))) for w, recording in samples]
 
     def counters(self, blocks: int, sampled: int | None, doubts: tuple[str, ...]) -> Counters:
         accesses = self.accesses()
@@ -95,12 +98,15 @@ class Report:
     def accesses(self) -> tuple[AccessCounter, ...]:
         used = {name for block in self.flow.blocks for item in block.code for name in _read_by(item)}
         used |= {block.condition.name for block in self.flow.blocks if block.condition is not None}
+        sites = self.sites()
+        shares = self.loads_made(sites)
         found = []
-        for site in self.sites():
+        for site in sites:
             item = self.flow.blocks[site.access.block].code[site.access.index]
             kind = _kind(item, used)
             for space, numbers in site.counts.items():
-                requests, threads, units, ideal = (round(n) for n in numbers)
+                kept = shares.get(item.row, 1.0) if (space, kind) == ("global", "load") else 1.0
+                requests, threads, units, ideal = (round(kept * n) for n in numbers)
                 found.append(
                     AccessCounter(
                         line=site.access.line,
@@ -118,6 +124,26 @@ class Report:
                     )
                 )
         return tuple(found)
+
+    def loads_made(self, sites: list[_Site]) -> dict[int, float]:
+        """By row of PTX: the share of its global loads that the machine makes, where that is not all.
+
+        The assembler can keep in a register what was loaded before. None are known where the machine makes
+        a load more often than PTX, since its table of rows then says less than it should.
+        """
+        made: dict[int, float] = {}
+        for weight, counts in self.machine:
+            for one in counts.executed if not counts.doubts else ():
+                if one.instruction.op in ("LDG", "LD"):
+                    row = one.instruction.ptx_line
+                    made[row] = made.get(row, 0) + weight * one.warps
+        asked: dict[int, float] = {}
+        for site in sites:
+            row = self.flow.blocks[site.access.block].code[site.access.index].row
+            asked[row] = asked.get(row, 0) + float(site.counts.get("global", np.zeros(4))[0])
+        if not made or any(count > asked.get(row, 0) + 0.5 for row, count in made.items()):
+            return {}
+        return {row: made.get(row, 0) / count for row, count in asked.items() if count}
 
     def sites(self) -> list[_Site]:
         """In the order of the code, summed over the samples."""
@@ -162,8 +188,7 @@ class Report:
             why = "instructions are those of PTX: there is no machine code here, or nobody to read it"
             return lines, "PTX", (why,)
         doubts: dict[str, None] = {}
-        for weight, recording in self.samples:
-            found = machine_counts(self.code, self.ptx_blocks(recording))
+        for weight, found in self.machine:
             doubts |= dict.fromkeys(found.doubts)
             for one in found.executed:
                 op = one.instruction.op

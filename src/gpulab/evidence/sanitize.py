@@ -8,7 +8,7 @@ they are one finding, with a count.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,12 @@ from gpulab.finding import Finding, Index3
 
 if TYPE_CHECKING:
     from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.simt.allocation import Allocation, Memory
     from gpulab.simt.races import Hazard, Party, Sanitizing
 
-__all__ = ["sanitize"]
+OTHER_POISON = 0x3F  # a float of it is 0.747, an index of it far outside
+
+__all__ = ["can_watch", "sanitize"]
 
 
 def sanitize(
@@ -53,6 +56,13 @@ def sanitize(
     return found
 
 
+def can_watch(kernel: Kernel) -> bool:
+    """Whether a kernel runs on the simulator, where a launch can be watched without a second one."""
+    from gpulab.devices.simulated import SimulatedKernel
+
+    return isinstance(kernel, SimulatedKernel)
+
+
 def _watched(
     kernel: SimulatedKernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int
 ) -> list[Finding]:
@@ -60,6 +70,8 @@ def _watched(
 
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     watch = Sanitizing(kernel.device.memory, prod(grid3))
+    arrays = [a.allocation for a in args if hasattr(a, "allocation")]
+    before = _State(kernel.device.memory, arrays)
     faults: list[Finding] = []
     try:
         kernel.record(watch, grid, block, args, shared_mem)
@@ -71,9 +83,51 @@ def _watched(
     words = _Words(watch, dict(zip(names, args, strict=False)), grid3, block3)
     hazards = watch.found()
     watch.finish()
+    unwritten = [h for h in hazards if h.before is None]
+    if unwritten and not faults:
+        other = Sanitizing(kernel.device.memory, prod(grid3), OTHER_POISON)
+        if not before.differs(lambda: kernel.record(other, grid, block, args, shared_mem)):
+            hazards = [h for h in hazards if h.before is not None]
     if hazards:  # whoever reads a wrong value may leave too early: one cause is enough
         faults = [fault for fault in faults if fault.kind != "exited_threads"]
     return faults + [words.finding(group) for group in _causes(hazards, words)]
+
+
+class _State:
+    """What arrays hold before a launch, so that it can be made again with other values in what nothing wrote.
+
+    A value that nobody wrote may be read and thrown away, by threads outside the problem for instance.
+    It is a mistake where it changes what the kernel leaves behind.
+    """
+
+    def __init__(self, memory: Memory, arrays: Sequence[Allocation]) -> None:
+        self.memory = memory
+        self.held = {
+            a.address: (a.host, a.host.copy(), memory.unwritten(a.address))
+            for a in arrays
+            if a.host is not None
+        }
+
+    def differs(self, launch: Callable[[], object]) -> bool:
+        """Whether the launch, made again, leaves something else than what is there now, which stays."""
+        now = {address: host.copy() for address, (host, _, _) in self.held.items()}
+        for host, before, unwritten in self.held.values():
+            host[:] = before
+            if unwritten is not None:
+                host[unwritten] = OTHER_POISON
+        try:
+            launch()
+            for address, (host, _, _) in self.held.items():
+                still = self.memory.unwritten(address)
+                same = host == now[address]
+                if not (same if still is None else same | still).all():
+                    return True
+            return False
+        except LaunchError:
+            return True
+        finally:
+            for address, (host, _, _) in self.held.items():
+                host[:] = now[address]
 
 
 def _causes(hazards: Iterable[Hazard], words: _Words) -> list[list[Hazard]]:

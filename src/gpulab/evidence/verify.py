@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.errors import LaunchError, UsageError
 from gpulab.evidence.compare import POISON, compare
 from gpulab.evidence.geometry import Launch, launch_geometry
+from gpulab.evidence.sanitize import can_watch, sanitize
 from gpulab.evidence.verdict import Mismatch, Plane, ShapeResult, State, Verdict
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape
@@ -22,6 +24,8 @@ __all__ = ["Mismatch", "Plane", "ShapeResult", "State", "Verdict", "signature_re
 # Host memory per element of the largest array: float32 in, out and copies, float64 reference, tolerance,
 # error and what NumPy needs between them.
 BYTES_PER_ELEMENT = 64
+
+WATCHED_THREADS = 1 << 20  # of the largest launch that is watched for races and uninitialised reads
 
 Progress = Callable[[int, int, str], None]  # steps done, steps in all, what comes next
 
@@ -65,7 +69,9 @@ def verify(
             progress(number, len(shapes), problem.format_shape(shape))
         case = problem.make_case(shape, rng)
         try:
-            results.append(_run(kernel, problem, case, launch, device))
+            result, found = _run(kernel, problem, case, launch, device)
+            results.append(result)
+            findings += found
         except LaunchError as fault:
             findings += fault.findings
             results.append(_faulted(problem, case, fault))
@@ -75,12 +81,12 @@ def verify(
     if progress:
         progress(len(shapes), len(shapes), "")
     return Verdict(
-        correct=all(result.correct for result in results),
+        correct=all(result.correct for result in results) and not findings,
         problem=problem.name,
         variant=variant,
         results=tuple(results),
         findings=tuple(findings),
-        reasons=tuple(reason for result in results for reason in result.reasons),
+        reasons=(*_said(findings), *(reason for result in results for reason in result.reasons)),
         printed=printed,
         seed=seed,
     )
@@ -131,14 +137,36 @@ def _takes(kind: str, size: int, argument: Argument) -> bool:
     return kind == argument.kind and size == (8 if kind == "pointer" else 4)
 
 
-def _run(kernel: Kernel, problem: Problem, case: Case, launch: Launch, device: Device) -> ShapeResult:
-    """One launch on a poisoned output, and its comparison."""
+def _run(
+    kernel: Kernel, problem: Problem, case: Case, launch: Launch, device: Device
+) -> tuple[ShapeResult, list[Finding]]:
+    """One launch on a poisoned output, its comparison, and what was seen on the way.
+
+    On the simulator a launch that is not too big is watched. Raises `LaunchError` for a fault.
+    """
     on_device = [_to_device(device, argument) for argument in case.arguments]
-    kernel(launch.grid, launch.block, on_device)
+    watched = can_watch(kernel) and prod(launch.grid) * prod(launch.block) <= WATCHED_THREADS
+    findings: list[Finding] = []
+    if watched:
+        findings = sanitize(kernel, launch.grid, launch.block, on_device)
+        faults = [f for f in findings if f.tool in ("memcheck", "synccheck")]
+        if faults:
+            raise LaunchError(str(faults[0]), findings)
+    else:
+        kernel(launch.grid, launch.block, on_device)
     device.synchronize()
     output = next(x for x, a in zip(on_device, case.arguments, strict=True) if a.role == "output")
     changed = tuple(_changed_inputs(device, case.arguments, on_device))
-    return compare(problem, case, launch, np.asarray(device.asnumpy(output)), changed)
+    return compare(problem, case, launch, np.asarray(device.asnumpy(output)), changed), findings
+
+
+def _said(findings: Sequence[Finding]) -> list[str]:
+    """What racecheck and initcheck found, each cause once; a fault is told with its shape."""
+    told: dict[tuple[str, str, int], str] = {}
+    for finding in findings:
+        if finding.tool in ("racecheck", "initcheck"):
+            told.setdefault((finding.tool, finding.kind, finding.line), str(finding))
+    return list(told.values())
 
 
 def _to_device(device: Device, argument: Argument) -> Any:

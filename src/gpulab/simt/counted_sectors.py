@@ -182,6 +182,7 @@ class SectorSite(Site):
         before = b.value(f"load i64, ptr {last}")
         b.line(f"store i64 {offsets[0]}, ptr {last}")
         step = b.value(f"sub i64 {offsets[0]}, {before}")
+        step = b.value(f"shl i64 {step}, 2")
         host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 16')}")
         b.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         for offset in offsets:

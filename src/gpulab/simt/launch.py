@@ -101,6 +101,7 @@ class Worker:
         self.words[:] = 0
         for name, buffer in self.memory.items():
             self[name] = buffer.ctypes.data
+        self["poison"] = recording.poison
         self["printed_limit"] = sizes["printed"]
         self["plain"] = native.plain
         self.native, self.recording = native, recording

@@ -29,6 +29,7 @@ FIELDS = (
     "ctaid_x", "ctaid_y", "ctaid_z",
     "block",  # linear number of the block that runs
     "shared",  # address of the block's shared memory
+    "poison",  # the byte that shared memory is filled with before a block begins
     "local",  # address of the block's local memory, thread after thread
     "allocations",  # address of the table (base, bytes, host address, shadow), sorted by base
     "allocation_count",

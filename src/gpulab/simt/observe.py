@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gpulab.simt.allocation import POISON
 from gpulab.simt.llvm import Value
 from gpulab.simt.ptx import Instruction
 
@@ -106,6 +107,7 @@ class Recording:
     tier = "values"
     forms: Forms = ()
     cores: int | None = None
+    poison = POISON
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
         """Before a launch of this code with so much shared memory for a block."""

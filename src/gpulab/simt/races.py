@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt import layout
-from gpulab.simt.allocation import Memory
+from gpulab.simt.allocation import POISON, Memory
 from gpulab.simt.launch import Worker, aligned
 from gpulab.simt.native import NativeKernel
 from gpulab.simt.observe import Recording
@@ -116,8 +116,8 @@ class Sanitizing(Recording):
     tier = "sanitized"
     cores = 1
 
-    def __init__(self, memory: Memory, blocks: int) -> None:
-        self.memory, self.blocks = memory, blocks
+    def __init__(self, memory: Memory, blocks: int, poison: int = POISON) -> None:
+        self.memory, self.blocks, self.poison = memory, blocks, poison
         self.hazards: dict[tuple[str, int, int], Hazard] = {}
         self.unwritten: dict[tuple[int, int, int], Hazard] = {}  # uninitialised reads that may be races
         self.looks: dict[int, int] = {}

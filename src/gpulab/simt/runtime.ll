@@ -388,7 +388,9 @@ placed:
   call void @put(ptr %ctx, i64 ${ctaid_z}, i64 %z)
   call void @put(ptr %ctx, i64 ${block}, i64 %b)
   ; What nothing wrote is NaN, or -1.
-  call void @llvm.memset.p0.i64(ptr %shared, i8 -1, i64 %shared.size, i1 false)
+  %poison.64 = call i64 @get(ptr %ctx, i64 ${poison})
+  %poison = trunc i64 %poison.64 to i8
+  call void @llvm.memset.p0.i64(ptr %shared, i8 %poison, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
   call void @sim_block_begins(ptr %ctx)
