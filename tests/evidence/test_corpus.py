@@ -17,9 +17,7 @@ RIGHT = [kernel for kernel in KERNELS if kernel.verdict == "right"]
 WRONG = [kernel for kernel in KERNELS if kernel.verdict == "wrong"]
 REFUSED = [kernel for kernel in KERNELS if kernel.verdict == "compile_error"]
 
-# `told_by` of the index: what a plain check on the simulator can tell. The rest needs tools that come later.
-TOLD_BY_A_FAULT = {"memcheck", "synccheck"}
-TOLD_BY_A_CHECK = {"values", "budget"} | TOLD_BY_A_FAULT
+TOLD_BY_A_FAULT = {"memcheck", "synccheck"}  # of `told_by` in the index
 
 
 @cache
@@ -40,8 +38,6 @@ def test_a_right_kernel_passes(kernel: CorpusKernel) -> None:
 
 @pytest.mark.parametrize("kernel", WRONG, ids=named)
 def test_a_wrong_kernel_does_not_pass(kernel: CorpusKernel) -> None:
-    if kernel.told_by not in TOLD_BY_A_CHECK:
-        pytest.skip(f"its fault is told by {kernel.told_by}, not by a plain check")
     result = check_cell(kernel.cell, simulator())
     assert not result.correct
     assert result.reasons
@@ -54,12 +50,23 @@ def test_a_fault_is_found_in_its_line(kernel: CorpusKernel) -> None:
     assert found.line in kernel.lines
 
 
+@pytest.mark.parametrize("kernel", [k for k in WRONG if k.told_by == "racecheck"], ids=named)
+def test_a_race_is_found_in_its_lines(kernel: CorpusKernel) -> None:
+    found = check_cell(kernel.cell, simulator()).findings
+    assert found
+    assert {f.tool for f in found} == {"racecheck"}
+    assert all(f.line in kernel.lines for f in found), [str(f) for f in found]
+
+
 @pytest.mark.parametrize("kernel", [k for k in WRONG if k.told_by == "technique"], ids=named)
-def test_a_kernel_without_its_technique_still_has_right_values(kernel: CorpusKernel) -> None:
-    # So that the test of the technique, when there is one, tests that and nothing else.
-    verdict = check_cell(kernel.cell, simulator()).verdict
-    assert verdict is not None
-    assert verdict.correct
+def test_a_kernel_without_its_technique_has_right_values_and_is_told_so(kernel: CorpusKernel) -> None:
+    result = check_cell(kernel.cell, simulator())
+    assert result.verdict is not None
+    assert result.verdict.correct
+    assert result.technique is not None
+    assert not result.technique.met
+    assert result.reasons == result.technique.reasons
+    assert not result.correct
 
 
 @pytest.mark.parametrize("kernel", REFUSED, ids=named)

@@ -66,14 +66,14 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
 
 _SYNC = {
     "missing_lanes": (
-        "is named by the mask of this instruction, but does not come to it with the same mask; name only the "
-        "lanes that come, as __activemask() before a branch or __ballot_sync() of its condition tells."
+        "is named by the mask of this instruction, but does not come to it with the same mask; name only "
+        "the lanes that come, as a __ballot_sync() of the condition before the branch tells."
     ),
     "mask_without_caller": "executes this instruction with a mask that does not name itself; every lane must.",
     "barrier_count": "waits at a barrier for {} threads; the count must be a multiple of 32, the warp's size.",
     "exited_threads": (
-        "has left the kernel, and others of its block wait at this __syncthreads(), which every thread has to "
-        "come to: let it skip the work, not the barrier."
+        "has left the kernel, and others of its block wait at this __syncthreads(), which every thread has "
+        "to come to: let it skip the work, not the barrier."
     ),
 }
 

@@ -13,6 +13,7 @@ from gpulab.compiler.program import Resources
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import CompileError, UnsupportedInstruction, UsageError
 from gpulab.evidence.geometry import check_block, defines, launch_geometry
+from gpulab.evidence.technique import Technique, technique_of
 from gpulab.evidence.verify import Progress, Verdict, signature_reason, verify
 from gpulab.finding import Finding
 from gpulab.problems import Problem, Shape, problem
@@ -27,9 +28,10 @@ TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the 
 class CheckResult:
     """What is known of a cell after it was compiled and run.
 
-    correct: whether the values are right; True for a cell of no problem, where there is nothing to
-    compare (`verdict` is None then).
-    technique: whether the kernel makes the change its step asks for; None, since nothing measures it yet.
+    correct: whether the values are right, nothing was found, and the step's technique is there; True for a
+    cell of no problem, where there is nothing to compare (`verdict` is None then).
+    technique: whether the kernel makes the change its step asks for; None where the step asks for none, or
+    where the values are wrong already.
     reasons: sentences for the person who wrote the kernel; empty when it is correct.
     kernel: to run it again; None where it was checked in another process.
     """
@@ -37,7 +39,7 @@ class CheckResult:
     correct: bool
     verdict: Verdict | None
     resources: Resources
-    technique: dict[str, Any] | None
+    technique: Technique | None
     reasons: tuple[str, ...]
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...] = ()
@@ -53,7 +55,7 @@ class CheckResult:
         return {
             "correct": self.correct,
             "findings": [finding.as_dict() for finding in self.findings],
-            "technique": self.technique,
+            "technique": self.technique.as_dict() if self.technique else None,
             "reasons": list(self.reasons),
             "resources": {name: getattr(self.resources, name) for name in Resources.__dataclass_fields__},
             "shapes": [result.as_dict() for result in self.verdict.results] if self.verdict else [],
@@ -122,6 +124,8 @@ def check_cell(
     warnings = kernel.program.warnings
     if known is None or header.variant is None or header.block is None or header.tile is None:
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
+    from gpulab.devices.simulated import SimulatedDevice, simulator_of
+
     reason = signature_reason(kernel, known, header.variant)
     if reason:
         verdict = Verdict(False, known.name, header.variant, reasons=(reason,))
@@ -137,12 +141,20 @@ def check_cell(
             seed=seed,
             progress=progress,
         )
+    technique = None
+    if verdict.correct:
+        simulator = device if isinstance(device, SimulatedDevice) else simulator_of(device.spec)
+        try:
+            technique = technique_of(kernel, known, header.variant, header.block, header.tile, simulator)
+        except UnsupportedInstruction:
+            technique = None  # a kernel that runs on a GPU only
+    met = technique is None or technique.met
     return CheckResult(
-        verdict.correct,
+        verdict.correct and met,
         verdict,
         kernel.resources,
-        None,
-        verdict.reasons,
+        technique,
+        verdict.reasons + (() if technique is None else technique.reasons),
         verdict.findings,
         warnings,
         kernel,

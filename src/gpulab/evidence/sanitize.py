@@ -232,7 +232,7 @@ class _Words:
         now_warp = (hazard.now.thread or 0) // 32
         if before.thread is not None and before.thread // 32 == now_warp:
             if before.site == hazard.now.site:
-                return "both write in the same instruction; whose value stays is not defined."
+                return "both write in one instruction, and whose value stays is not defined."
             return (
                 "lanes of a warp do not run in step; a __syncwarp() or __syncthreads() has to stand between."
             )

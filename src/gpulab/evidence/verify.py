@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -80,13 +81,15 @@ def verify(
             break
     if progress:
         progress(len(shapes), len(shapes), "")
+    causes = _each_once(findings)
+    said = [str(cause) for cause in causes if cause.tool in ("racecheck", "initcheck")]  # others have a fault
     return Verdict(
-        correct=all(result.correct for result in results) and not findings,
+        correct=all(result.correct for result in results) and not causes,
         problem=problem.name,
         variant=variant,
         results=tuple(results),
-        findings=tuple(findings),
-        reasons=(*_said(findings), *(reason for result in results for reason in result.reasons)),
+        findings=causes,
+        reasons=(*said, *(reason for result in results for reason in result.reasons)),
         printed=printed,
         seed=seed,
     )
@@ -160,13 +163,14 @@ def _run(
     return compare(problem, case, launch, np.asarray(device.asnumpy(output)), changed), findings
 
 
-def _said(findings: Sequence[Finding]) -> list[str]:
-    """What racecheck and initcheck found, each cause once; a fault is told with its shape."""
-    told: dict[tuple[str, str, int], str] = {}
+def _each_once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """What several sizes show is one finding, counted over all of them."""
+    causes: dict[tuple[str, str, int], Finding] = {}
     for finding in findings:
-        if finding.tool in ("racecheck", "initcheck"):
-            told.setdefault((finding.tool, finding.kind, finding.line), str(finding))
-    return list(told.values())
+        key = finding.tool, finding.kind, finding.line
+        first = causes.get(key)
+        causes[key] = replace(first, count=first.count + finding.count) if first else finding
+    return tuple(causes.values())
 
 
 def _to_device(device: Device, argument: Argument) -> Any:

@@ -26,6 +26,7 @@ def checked_view(cell: Cell, result: CheckResult, device: Device) -> View:
     if result.verdict is None:
         return shown
     of_sizes = {reason for each in result.verdict.results for reason in each.reasons}
+    of_sizes |= {str(finding) for finding in result.findings}  # which have boxes of their own
     others = [reason for reason in result.reasons if reason not in of_sizes]
     verdict = verdict_view(cell.header.name, result.verdict, cell.source, others)
     return stack(shown, verdict, printed_view(result.printed))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.errors import UsageError
+from gpulab.problems.promise import Promise
 
 __all__ = ["Argument", "Block", "Case", "Problem", "Shape", "Slip", "Variant", "gamma"]
 
@@ -30,6 +31,7 @@ class Variant:
     changes: str
     before: str | None = None  # the rung it is compared with; None for the first one
     block: Block | None = None  # its block when the header names none; None: the problem's
+    promises: tuple[Promise, ...] = ()  # what it changes, in figures that can be counted
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,19 @@ class Problem(ABC):
         """The size at which the speed-up table times this variant on this kind of device."""
         del variant, block, tile
         return self.timing_sizes.get(kind, self.timing_sizes["sim"])
+
+    @abstractmethod
+    def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
+        """The size on which a variant's promises are counted: whole blocks, and little at the edges."""
+
+    @abstractmethod
+    def work(self, shape: Shape) -> int:
+        """What promises are counted for: the problem's inner points, or its multiply-adds."""
+
+    def frames(self, shape: Shape) -> int:
+        """Units of work that a thread does one after the other for each of its outputs on the grid."""
+        del shape
+        return 1
 
     def slips(self, case: Case) -> Iterator[Slip]:
         """Outputs of common mistakes, for `verify` to recognise; each is worked out when asked for."""

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import lcm
+from collections.abc import Callable, Iterator
+from math import lcm, prod
 from types import MappingProxyType
 
 import numpy as np
 
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma
+from gpulab.problems.promise import Promise
 
 __all__ = ["Matmul"]
 
+
+def _between(axis: int) -> Callable[[Block, Block], float]:
+    """Halfway between one load for each multiply-add and one for all outputs of a thread on an axis."""
+    return lambda _block, tile: (1 + 1 / max(tile[axis], 2)) / 2
+
+
+def _load(operand: str, space: str = "global") -> str:
+    return f"loads of {operand} from {space} memory for each multiply-add"
+
+
+_COALESCED = Promise(
+    "sectors_per_request", "32-byte sectors for each request to load from global memory", lambda _b, _t: 8, 16.5
+)
+_STRIP_OF_C = Promise("global_loads", _load("c"), lambda _b, _t: 0.25, 1, "c")
+_TILE_OF_B = Promise("global_loads", _load("b"), lambda _b, _t: 0.25, 1, "b")
+_FEWER_OF_B = Promise("global_loads", _load("b"), _between(1), 1, "b")
+_FEWER_OF_C = Promise("shared_loads", _load("c", "shared"), _between(0), 1)
+_SEVERAL = Promise("outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True)
+
 _LADDER = (
     Variant("Ks", "the slow order: the threads of a warp run along j", block=(1, 32, 1)),
-    Variant("K1", "the threads of a warp run along i, so that b is read coalesced", "Ks"),
-    Variant("K2", "a strip of c waits in shared memory", "K1"),
-    Variant("K3", "every thread computes several values along i", "K2"),
-    Variant("K4", "every thread computes several values along j, from one load of b", "K2"),
-    Variant("K34", "several values along i and along j", "K4"),
-    Variant("K5", "16x16 tiles of b and c in shared memory", "K1", block=(16, 16, 1)),
-    Variant("K4g", "K4 for any size: guarded loads and stores", "K4"),
+    Variant(
+        "K1", "the threads of a warp run along i, so that b is read coalesced", "Ks", promises=(_COALESCED,)
+    ),
+    Variant("K2", "a strip of c waits in shared memory", "K1", promises=(_STRIP_OF_C,)),
+    Variant(
+        "K3",
+        "every thread computes several values along i",
+        "K2",
+        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C),
+    ),
+    Variant(
+        "K4",
+        "every thread computes several values along j, from one load of b",
+        "K2",
+        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
+    ),
+    Variant(
+        "K34",
+        "several values along i and along j",
+        "K4",
+        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _FEWER_OF_C),
+    ),
+    Variant(
+        "K5",
+        "16x16 tiles of b and c in shared memory",
+        "K1",
+        block=(16, 16, 1),
+        promises=(_TILE_OF_B, _STRIP_OF_C),
+    ),
+    Variant(
+        "K4g",
+        "K4 for any size: guarded loads and stores",
+        "K4",
+        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
+    ),
     Variant("K6", "open: any size, as fast as it goes", "K34"),
 )
 ANY_SIZE = frozenset({"K4g", "K6"})
@@ -97,6 +145,17 @@ class Matmul(Problem):
             return size
         units = self._units(block, tile)
         return tuple(-(-number // unit) * unit for number, unit in zip(size, units, strict=True))
+
+    def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
+        del variant
+        n, m, p = self._units(block, tile)
+        return n * -(-64 // n), m * -(-64 // m), p * -(-64 // p)
+
+    def work(self, shape: Shape) -> int:
+        return prod(shape)
+
+    def frames(self, shape: Shape) -> int:
+        return shape[2]  # a value of a takes p multiply-adds
 
     def arguments(self, shape: Shape, rng: np.random.Generator) -> tuple[Argument, ...]:
         n, m, p = self.checked_shape(shape)

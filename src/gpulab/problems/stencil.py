@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma
+from gpulab.problems.promise import Promise
 
 __all__ = ["Stencil"]
 
@@ -18,11 +19,56 @@ __all__ = ["Stencil"]
 # the exact one), a second division or the square of a reciprocal (4) and the product (1).
 ROUNDINGS = 16
 
+
+
+def _halo(block: Block, tile: Block) -> float:
+    """Points around a block's part of a frame, for each point of it."""
+    x, y = (threads * max(points, 1) for threads, points in zip(block[:2], tile[:2], strict=True))
+    return 2 * (x + y) / (x * y)
+
+
+def _once_in_a_plane(block: Block, tile: Block) -> float:
+    # Three frames of one load each and a halo around the middle one; the naive kernel makes 7.
+    return min(1.1 * (3 + 1.25 * _halo(block, tile)) + 0.3, 6.5)
+
+
+def _once(block: Block, tile: Block) -> float:
+    # One load and a halo, some in the first frames; a kernel that does not roll makes 3 and a halo.
+    return min(1.15 * (1 + 1.25 * _halo(block, tile)) + 0.5, 2.6 + _halo(block, tile))
+
+
+def _not_thrice(block: Block, tile: Block) -> float:
+    # The frames roll, whether or not a frame that is in a register is loaded once more into the tile.
+    return 2.6 + _halo(block, tile)
+
+
+_LOADS = "loads of A0 from global memory for each inner point"
+_TWO_POINTS = Promise(
+    "outputs_per_thread", "points that a thread computes in a frame", lambda _b, _t: 1.7, 1, at_least=True
+)
 _LADDER = (
     Variant("naive", "seven loads from global memory for every point"),
-    Variant("opt_1", "neighbours in the plane come from a tile in shared memory", "naive"),
-    Variant("opt_2", "frames roll through the block: each is loaded once", "opt_1"),
-    Variant("opt_3", "every thread computes two points of a frame", "opt_2"),
+    Variant(
+        "opt_1",
+        "neighbours in the plane come from a tile in shared memory",
+        "naive",
+        promises=(Promise("global_loads", _LOADS, _once_in_a_plane, 7, "A0"),),
+    ),
+    Variant(
+        "opt_2",
+        "frames roll through the block: each is loaded once",
+        "opt_1",
+        promises=(Promise("global_loads", _LOADS, _once, 3.3, "A0"),),
+    ),
+    Variant(
+        "opt_3",
+        "every thread computes two points of a frame",
+        "opt_2",
+        promises=(
+            _TWO_POINTS,
+            Promise("global_loads", _LOADS, _not_thrice, 3.3, "A0"),
+        ),
+    ),
     Variant("opt_4", "open: as fast as today's GPUs allow", "opt_3"),
 )
 
@@ -73,6 +119,18 @@ class Stencil(Problem):
             thin = (thin[0] + 2, thin[1], 3)
         small = (7, 5, 20)  # an even number of inner frames; the others have an odd one
         return several, thin, small
+
+    def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
+        del variant
+        x, y = (threads * max(points, 1) for threads, points in zip(block[:2], tile[:2], strict=True))
+        return -(-96 // x) * x, -(-64 // y) * y, 34
+
+    def work(self, shape: Shape) -> int:
+        nx, ny, nz = shape
+        return (nx - 2) * (ny - 2) * (nz - 2)
+
+    def frames(self, shape: Shape) -> int:
+        return shape[2] - 2
 
     def arguments(self, shape: Shape, rng: np.random.Generator) -> tuple[Argument, ...]:
         nx, ny, nz = self.checked_shape(shape)

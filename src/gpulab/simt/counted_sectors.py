@@ -172,7 +172,7 @@ class SectorSite(Site):
         b.jump(self.done)
 
     def fetch_next(self, slot: str, offsets: list[str]) -> None:
-        """Ask the host's memory for what comes next, if new sectors go on to come at the same distance.
+        """Ask the host's memory for what comes after the next, if new sectors go on to come at one distance.
 
         The instructions that count stand between one access and the next, so that the processor would
         look for the next one only when this one's data have come.
@@ -181,8 +181,7 @@ class SectorSite(Site):
         last = self.at(LAST)
         before = b.value(f"load i64, ptr {last}")
         b.line(f"store i64 {offsets[0]}, ptr {last}")
-        step = b.value(f"sub i64 {offsets[0]}, {before}")
-        step = b.value(f"shl i64 {step}, 2")
+        step = b.value(f"shl i64 {b.value(f'sub i64 {offsets[0]}, {before}')}, 1")
         host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 16')}")
         b.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         for offset in offsets:

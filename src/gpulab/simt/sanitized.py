@@ -326,9 +326,8 @@ class _Look:
         key = b.value(f"select i1 {met}, i32 {times[1]}, i32 1")  # a time at which no barrier is
         first = b.value(f"getelementptr i8, ptr {shadow}, i64 {SHADOW['cells']}")
         shift = self.granule.bit_length() - 1
-        cells = [
-            b.value(f"getelementptr i32, ptr {first}, i64 {b.value(f'lshr i64 {p}, {shift}')}") for p in places
-        ]
+        numbers = [b.value(f"lshr i64 {place}, {shift}") for place in places]
+        cells = [b.value(f"getelementptr i32, ptr {first}, i64 {number}") for number in numbers]
         always = signed(ALWAYS)
         if form == "row":
             parts = [b.value(f"load {vector('i32', width)}, ptr {cell}, align 4") for cell in cells]

@@ -76,8 +76,8 @@ for _name, _size in (
     _END += _size
 STATE["end"] = _END
 
-# A shadow: its head, then arrays of 32-bit words. `calm` is the barrier's time in whose wake one more read
-# of the cell changes nothing (the last write is ordered for all, and several threads have read it), or ALWAYS.
+# A shadow: its head, then arrays of 32-bit words. `calm` is the time of the barrier since which one more read
+# of the cell changes nothing (the last write is ordered for all, several threads have read it), or ALWAYS.
 SHADOW = {"lowest": 0, "stride": 8, "cells": 64}
 CALM, WRITTEN, WRITER, READ, READER = range(5)
 ARRAYS = 5
@@ -424,7 +424,8 @@ class Shadows:
             mine = self.pick(weak, self.op("and", mine, f"splat (i32 {~STRONG})"), mine)
         made = self.op("or", mine, flags)
         least = self.least() if self.shared else self.window
-        calm = self.both(self.op("icmp ult", written, least), self.has(made, MANY | (0 if self.shared else BLOCKS)))
+        crowded = MANY if self.shared else MANY | BLOCKS
+        calm = self.both(self.op("icmp ult", written, least), self.has(made, crowded))
         self.keep_read(made, calm, good)
 
     def note_write(self, good: str) -> str:

@@ -1,0 +1,33 @@
+"""What a step of a lab promises: not another result, but other traffic than the step before it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Promise"]
+
+Block = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One figure that a step changes, counted on one launch.
+
+    measure: what is counted, see `gpulab.evidence.technique.MEASURES`; `array` names the argument, where it
+    is about one. per: what it is divided by, in the student's words ("inner point", "multiply-add").
+    limit: of the launch's block and tile, the most that is accepted (the least, where `at_least`); between
+    what the step itself needs and what the step before it does, so that there is room for other ways.
+    before: the same figure of the step before, for the message.
+    """
+
+    measure: str
+    what: str
+    limit: Callable[[Block, Block], float]
+    before: float
+    array: str = ""
+    at_least: bool = False
+
+    def is_kept(self, figure: float, block: Block, tile: Block) -> bool:
+        limit = self.limit(block, tile)
+        return figure >= limit if self.at_least else figure <= limit
