@@ -20,6 +20,7 @@ from benchmarks.costs import compile_cost, import_cost, lab_kernels
 from benchmarks.engines import Engine, NumbaSimulator, Simulator
 from benchmarks.pocl import Pocl
 from benchmarks.scaling import measure_scaling
+from benchmarks.tiers import SIZES, Tiers, measure_tiers
 from benchmarks.workloads import WORKLOADS
 
 
@@ -69,12 +70,20 @@ def run_comparisons(console: Console, rounds: int) -> tuple[list[Comparison], di
     return comparisons, versions
 
 
+def run_tiers(console: Console, rounds: int, *, peers: bool) -> tuple[list[Tiers], str]:
+    """The simulator's tiers, and Oclgrind beside the sanitized one."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("the simulator's tiers", total=rounds * len(SIZES))
+        return measure_tiers(rounds, peers=peers, step=lambda: progress.advance(task))
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (default 7)")
     parser.add_argument("--repeats", type=int, default=3, help="fresh processes a cost (default 3)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
     parser.add_argument("--skip-peers", action="store_true", help="measure only what gpulab itself costs")
+    parser.add_argument("--only-tiers", action="store_true", help="measure only counting and sanitizing")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.repeats < 1:
         parser.error("--rounds and --repeats must be at least 1")
@@ -82,6 +91,10 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     here = machine()
     console.print(report.machine_line(here))
+    tiers, remark = run_tiers(console, options.rounds, peers=not options.skip_peers)
+    console.print(report.tiers_table(tiers, remark))
+    if options.only_tiers:
+        return 0
     comparisons: list[Comparison] = []
     versions: dict[str, str] = {}
     if not options.skip_peers:
@@ -100,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
         ]
     console.print(report.compile_table(compiles))
     if options.json:
-        data = report.as_data(here, versions, comparisons, imports, scaling, compiles)
+        data = report.as_data(here, versions, comparisons, imports, scaling, compiles, tiers)
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         console.print(f"every sample is in {options.json}")
     return 0

@@ -10,8 +10,17 @@ from rich.table import Table
 from benchmarks.compare import Comparison, Samples
 from benchmarks.costs import CompileCost
 from benchmarks.scaling import Scaling
+from benchmarks.tiers import BARS, WITH_OCLGRIND, Tiers
 
-__all__ = ["as_data", "comparison_table", "compile_table", "import_line", "machine_line", "scaling_table"]
+__all__ = [
+    "as_data",
+    "comparison_table",
+    "compile_table",
+    "import_line",
+    "machine_line",
+    "scaling_table",
+    "tiers_table",
+]
 
 GPULAB = "gpulab"
 
@@ -118,6 +127,35 @@ def scaling_table(scaling: list[Scaling]) -> Table:
     return table
 
 
+def tiers_table(tiers: list[Tiers], remark: str) -> Table:
+    """A few rows a workload, one a tier: its time and rate, and the ratios that have a bar."""
+    rounds = len(tiers[0].seconds["values"].values)
+    table = Table(
+        title="what counting and sanitizing cost",
+        caption=f"Median of {rounds} interleaved rounds; ratios of rates, taken within a round, and their quartiles.\n"
+        "The sanitized tier runs on one core, so that what it finds is always the same.\n"
+        f"{remark}.",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("", no_wrap=True)
+    for title in ("ms", "rate", "ratio", "at least"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for t in tiers:
+        table.add_row(f"[bold]{t.workload.title}, {t.workload.size}")
+        for name, seconds in t.seconds.items():
+            table.add_row(f"  {name}", _spread(seconds), _rate(t.rate(name), t.workload.unit))
+        for name, ratio in t.ratios.items():
+            low, high = ratio.quartiles
+            shown = f"[bold]{ratio.median:.3g}[/] [dim]({low:.3g}-{high:.3g})[/]"
+            bar = BARS.get(name)
+            reached = "" if bar is None else f"[{'green' if ratio.median >= bar else 'red'}]{bar:g}[/]"
+            table.add_row(f"  {name}", "", "", shown, reached)
+        if remark and "Oclgrind" not in t.seconds and t.workload.kernel == WITH_OCLGRIND:
+            table.add_row("  sanitized / Oclgrind", "", "", "not measured", f"{BARS['sanitized / Oclgrind']:g}")
+    return table
+
+
 def as_data(
     machine: dict[str, Any],
     versions: dict[str, str],
@@ -125,6 +163,7 @@ def as_data(
     imports: Samples,
     scaling: list[Scaling],
     compiles: list[CompileCost],
+    tiers: list[Tiers],
 ) -> dict[str, Any]:
     """Everything, sample by sample, in seconds and plain numbers."""
     return {
@@ -140,6 +179,17 @@ def as_data(
                 "gpulab_over": {name: s.as_dict() for name, s in c.ratios.items()},
             }
             for c in comparisons
+        ],
+        "tiers": [
+            {
+                "kernel": t.workload.kernel,
+                "size": t.workload.size,
+                "unit": t.workload.unit,
+                "work": t.work,
+                "seconds": {name: s.as_dict() for name, s in t.seconds.items()},
+                "ratios": {name: s.as_dict() for name, s in t.ratios.items()},
+            }
+            for t in tiers
         ],
         "import_seconds": imports.as_dict(),
         "compile_seconds": [

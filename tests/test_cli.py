@@ -285,3 +285,48 @@ def test_python_dash_m_gpulab_is_the_command() -> None:
         [sys.executable, "-m", "gpulab", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("gpulab ")
+
+
+KERNELS = Path(__file__).parent / "kernels"
+FAR_APART = str(KERNELS / "matmul" / "right" / "Ks_rows_across_threads.cu")
+
+
+def test_counters_prints_each_line_with_its_figures(capsys: Any) -> None:
+    assert main(["counters", FAR_APART, "--device", "sim"]) == 0
+    out = capsys.readouterr().out
+    assert "counted by the simulator" in out.lower()
+    (line,) = [line for line in out.splitlines() if "a[i + n * j] = sum" in line]
+    assert line.split()[:2] == ["10", "32.0"]
+
+
+def test_counters_draws_the_accesses_of_a_line(capsys: Any) -> None:
+    assert main(["counters", FAR_APART, "--device", "sim", "--line", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "store to a, 4 bytes a lane: 32 sectors a request" in out
+    assert out.count("|#.......|") == 32
+
+
+def test_counters_gives_json(capsys: Any) -> None:
+    assert main(["counters", FAR_APART, "--device", "sim", "--size", "32x64x32", "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert cell["size"] == "32x64x32"
+    assert cell["exact"] is True
+    assert cell["provenance"]["kind"] == "counted"
+    assert cell["metrics"]["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] == 32 * 64
+    assert {line["line"] for line in cell["lines"]} >= {9, 10}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [(["--line", "1"], "lines that do: 9, 10"), (["--size", "3x4"], "matmul size")]
+)
+def test_what_counters_cannot_do_is_one_line_and_exit_2(capsys: Any, options: list[str], said: str) -> None:
+    assert main(["counters", FAR_APART, "--device", "sim", *options]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_counters_needs_a_problem(on: Any, cu: Any, capsys: Any) -> None:
+    on(right)
+    assert main(["counters", cu("// %%cuda mine\n")]) == 2
+    assert "belongs to a problem" in capsys.readouterr().err

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Bar", "say"]
+__all__ = ["Bar", "say", "say_heat"]
 
+# From nothing to gain to four steps hotter; they differ in weight and ground too, not in hue alone.
+HEAT = ("", "yellow", "bold yellow", "black on yellow", "bold white on red")
 PATIENCE_S = 1.0  # work that ends sooner shows no bar
 
 
@@ -27,6 +30,20 @@ def say(text: str, style: str = "", *, error: bool = False) -> None:
     from rich.text import Text
 
     Console(file=stream, highlight=False, soft_wrap=True).print(Text(text, style=style))
+
+
+def say_heat(lines: Iterable[Iterable[tuple[str, int]]]) -> None:
+    """Print lines of (piece of text, step on the heat scale), in colours where stdout is a terminal."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            print("".join(piece for piece, _ in line).rstrip())
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text.assemble(*((piece, HEAT[heat]) for piece, heat in line)))
 
 
 class Bar:

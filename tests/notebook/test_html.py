@@ -77,6 +77,8 @@ def test_the_pieces_a_report_is_made_of_need_no_ipython():
         "resources",
         "speedup_view",
         "cell_view",
+        "counts_view",
+        "warp_view",
     )
     code = "import sys\n" + "".join(f"import gpulab.notebook.{name}\n" for name in modules)
     code += "assert not {'IPython', 'plotly', 'ipywidgets'} & set(sys.modules), sorted(sys.modules)"

@@ -12,6 +12,7 @@ from gpulab.errors import CompileError, WrongResult
 from gpulab.notebook import session
 from tests.notebook.conftest import CellRun
 
+SOURCE = '<div class="gp-source">'
 KERNELS = Path(__file__).parents[1] / "kernels" / "stencil"
 
 
@@ -75,3 +76,27 @@ def test_a_plain_kernel_is_launched_from_the_python_cell_below(shell):
     )
     assert run.error is None
     assert run.result.result == 32
+
+
+def test_findings_come_first_then_the_source_then_the_resources(shell):
+    run = CellRun(shell, cell_of(KERNELS / "right" / "naive_guard_as_if.cu"))
+    places = [run.html.index(word) for word in ('"gp-note gp-good"', SOURCE, "registers a thread")]
+    assert places == sorted(places)
+    assert "Counted by the simulator" in run.text
+
+
+def test_a_kernel_that_is_wrong_but_runs_is_counted_too(shell):
+    run = CellRun(shell, cell_of(KERNELS / "wrong" / "divides_by_fac.cu"))
+    assert isinstance(run.error, WrongResult)
+    assert SOURCE in run.html
+
+
+def test_a_kernel_that_faults_is_not_counted(shell):
+    assert SOURCE not in CellRun(shell, cell_of(KERNELS / "wrong" / "reads_past_the_array.cu")).html
+
+
+def test_counting_can_be_switched_off(shell, monkeypatch):
+    monkeypatch.setenv("GPULAB_COUNTERS", "off")
+    run = CellRun(shell, cell_of(KERNELS / "right" / "naive_guard_as_if.cu"))
+    assert run.error is None
+    assert SOURCE not in run.html

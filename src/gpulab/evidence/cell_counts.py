@@ -14,14 +14,12 @@ from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.line_counts import SourceLine, Traffic, source_lines, traffic_of
 from gpulab.evidence.tally import Counters
 from gpulab.evidence.warp_access import Places
-from gpulab.problems import Problem, Shape, problem
+from gpulab.problems import Shape, problem
 
 if TYPE_CHECKING:
     from gpulab.devices.simulated import SimulatedKernel
 
-__all__ = ["CellCounts", "count_cell", "counting_shape"]
-
-ROW = 32  # elements along x: rows of this many begin at a sector, as in most arrays that are not tests
+__all__ = ["CellCounts", "count_cell"]
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class CellCounts:
 def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None = None) -> CellCounts | None:
     """Launch a cell's kernel once on the simulator, on fresh inputs, and count.
 
-    shape: the size; `counting_shape` when left out. None for a cell of no problem, which nobody knows how
-    to launch, and for a kernel that has no PTX.
+    shape: the size; the problem's `counted_shape` when left out. None comes back for a cell of no problem,
+    which nobody knows how to launch, and for a kernel that has no PTX.
 
     Raises what the launch raises: `LaunchError`, `MemoryFault`; `UsageError` for a shape that cannot be; and
     `UnsupportedInstruction` for what the simulator cannot execute.
@@ -95,7 +93,7 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
         return None
     known = problem(header.problem)
     if shape is None:
-        shape = counting_shape(known, header.variant, header.block, header.tile)
+        shape = known.counted_shape(header.variant, header.block, header.tile)
     launch = launch_geometry(known, shape, header.block, header.tile, device.spec)
     same = _simulated(kernel, device)
     simulator = same.device
@@ -110,16 +108,6 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
     counts = counters(same, launch.grid, launch.block, list(given.values()))
     places = Places.of(same, given, launch.grid)
     return CellCounts(known.format_shape(shape), counts, source_lines(counts, cell.source, places))
-
-
-def counting_shape(known: Problem, variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]) -> Shape:
-    """A small size whose rows begin at a sector: the first that a check runs, with x made a multiple of 32.
-
-    On rows of an odd length every access crosses a sector's edge here and there, which is true of that
-    length and hides what the kernel does.
-    """
-    first = known.check_shapes(variant, block, tile)[0]
-    return (max(first[0] // ROW, 1) * ROW, *first[1:])
 
 
 def _simulated(kernel: Kernel, device: Device) -> SimulatedKernel:

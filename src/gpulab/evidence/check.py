@@ -142,7 +142,7 @@ def check_cell(
             progress=progress,
         )
     technique = None
-    if verdict.correct:
+    if verdict.correct and kernel.program.ptx:
         simulator = device if isinstance(device, SimulatedDevice) else simulator_of(device.spec)
         try:
             technique = technique_of(kernel, known, header.variant, header.block, header.tile, simulator)
@@ -177,7 +177,7 @@ def rehearsed(kernel: Kernel, known: Problem, header: Header, device: Device) ->
         verdict = verify(same, known, header.block, header.tile, device=simulator, variant=header.variant)
     except UnsupportedInstruction:
         return None
-    if verdict.correct:
+    if verdict.correct and kernel.program.ptx:
         return None
     where = f"(found by the simulator, before the {device.name} ran it)"
     return replace(verdict, reasons=tuple(f"{reason} {where}" for reason in verdict.reasons))

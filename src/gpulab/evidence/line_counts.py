@@ -38,9 +38,7 @@ class Traffic:
         return self.units / self.fewest if self.fewest else 1.0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(
-            self.requests + other.requests, self.units + other.units, self.fewest + other.fewest
-        )
+        return Traffic(self.requests + other.requests, self.units + other.units, self.fewest + other.fewest)
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,11 @@ class _State:
 
 
 def _causes(hazards: Iterable[Hazard], words: _Words) -> list[list[Hazard]]:
-    """Hazards of one array that share a line belong together."""
+    """Hazards of one array that share a line belong together.
+
+    Where threads race for a cell, the one that comes too early reads what nobody has written yet: that is
+    told as the race that it is.
+    """
     groups: list[tuple[str, str, set[int], list[Hazard]]] = []
     for hazard in hazards:
         tool = "initcheck" if hazard.before is None else "racecheck"
@@ -142,7 +146,12 @@ def _causes(hazards: Iterable[Hazard], words: _Words) -> list[list[Hazard]]:
             merged = (tool, array, merged[2] | group[2], group[3] + merged[3])
             groups.remove(group)
         groups.append(merged)
-    return [group[3] for group in groups]
+    races = [(array, lines) for tool, array, lines, _ in groups if tool == "racecheck"]
+    return [
+        found
+        for tool, array, lines, found in groups
+        if tool == "racecheck" or not any(array == a and lines & those for a, those in races)
+    ]
 
 
 class _Words:

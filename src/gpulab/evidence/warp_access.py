@@ -92,9 +92,7 @@ class Places:
         self.shared = tuple(sorted(shared, key=lambda one: one[1]))
 
     @classmethod
-    def of(
-        cls, kernel: SimulatedKernel, arguments: Mapping[str, Any], grid: tuple[int, int, int]
-    ) -> Places:
+    def of(cls, kernel: SimulatedKernel, arguments: Mapping[str, Any], grid: tuple[int, int, int]) -> Places:
         """Those of a launch: its arguments by their names, and the kernel's own shared variables."""
         from gpulab.simt.inline import flatten
         from gpulab.simt.native import shared_layout

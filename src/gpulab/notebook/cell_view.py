@@ -17,19 +17,23 @@ if TYPE_CHECKING:
     from gpulab.devices.base import Device
     from gpulab.evidence.check import CheckResult
 
-__all__ = ["checked_view", "kernel_view", "launch_error_view"]
+__all__ = ["checked_view", "judged_view", "kernel_view", "launch_error_view"]
 
 
 def checked_view(cell: Cell, result: CheckResult, device: Device) -> View:
-    """A cell that compiled and ran: resources, warnings, verdict, and what it printed."""
-    shown = kernel_view(cell, result, device)
+    """A cell that compiled and ran: verdict, what it printed, resources, warnings."""
+    return stack(judged_view(cell, result), kernel_view(cell, result, device))
+
+
+def judged_view(cell: Cell, result: CheckResult) -> View:
+    """The verdict with its findings, and what the kernel printed; nothing for a cell of no problem."""
     if result.verdict is None:
-        return shown
+        return View()
     of_sizes = {reason for each in result.verdict.results for reason in each.reasons}
     of_sizes |= {str(finding) for finding in result.findings}  # which have boxes of their own
     others = [reason for reason in result.reasons if reason not in of_sizes]
     verdict = verdict_view(cell.header.name, result.verdict, cell.source, others)
-    return stack(shown, verdict, printed_view(result.printed))
+    return stack(verdict, printed_view(result.printed))
 
 
 def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:

@@ -1,7 +1,8 @@
-"""`%%cuda`: compile a kernel cell, show what it takes, check its values, time it."""
+"""`%%cuda`: compile a kernel cell, check its values, count and show what it takes, time it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from gpulab.cell import Cell, parse_cell
 from gpulab.errors import CompileError, GpulabError, LaunchError, MemoryFault, UsageError, WrongResult
 from gpulab.notebook import session
-from gpulab.notebook.cell_view import checked_view, launch_error_view
+from gpulab.notebook.cell_view import judged_view, kernel_view, launch_error_view
 from gpulab.notebook.compile_view import compile_error_view
 from gpulab.notebook.compile_view import summary as compile_summary
+from gpulab.notebook.counts_view import counts_view
 from gpulab.notebook.failure import mark_shown
 from gpulab.notebook.html import paragraph
 from gpulab.notebook.progress import Progress
@@ -38,7 +40,7 @@ class CudaMagics(Magics):
     @no_var_expand  # a grader reads the header as text, so Python's variables have no place in it
     @cell_magic
     def cuda(self, line: str, cell: str) -> None:
-        """A cell of CUDA C: compile it, show its resources, check its values, time it.
+        """A cell of CUDA C: compile it, check its values, show what it takes, time it.
 
             %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]]
             %%cuda NAME
@@ -51,6 +53,9 @@ class CudaMagics(Magics):
 
         The grid is ceil(extent / (block * tile)) on each axis. In the text, BLOCK_X, BLOCK_Y,
         BLOCK_Z, TILE_X, TILE_Y and TILE_Z stand for these numbers.
+
+        Below the verdict stands the source with what each line asks of memory, counted by the
+        simulator; the environment variable GPULAB_COUNTERS=off leaves that out.
 
         A kernel that does not compile, faults or is wrong makes the cell fail, and the output
         says where.
@@ -84,12 +89,36 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         screen.add(launch_error_view(error, cell.source))
         mark_shown(error, str(error))
         raise
-    screen.add(checked_view(cell, result, device))
+    screen.add(judged_view(cell, result))
+    _count(cell, result, device, screen)
+    screen.add(kernel_view(cell, result, device))
     if not result.correct:
         raise _failure(cell, result)
     if result.verdict is not None:
         _time(cell, result, device, screen)
     return result
+
+
+def _count(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
+    """Show what the kernel asks of memory, line by line, when it runs without a fault.
+
+    The environment variable GPULAB_COUNTERS=off leaves it out.
+    """
+    from gpulab.evidence.cell_counts import count_cell
+
+    verdict, kernel = result.verdict, result.kernel
+    if os.environ.get("GPULAB_COUNTERS", "").lower() == "off" or kernel is None or verdict is None:
+        return
+    if not verdict.results or any(each.fault for each in verdict.results):
+        return
+    try:
+        with Progress(screen, "counting"):
+            counts = count_cell(cell, kernel, device)
+    except GpulabError as error:  # right on the sizes of the check; this one does not suit it
+        screen.add(paragraph(f"Not counted: {error}", dim=True))
+        return
+    if counts is not None:
+        screen.add(counts_view(counts))
 
 
 def _failure(cell: Cell, result: CheckResult) -> GpulabError:

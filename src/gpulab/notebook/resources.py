@@ -8,7 +8,7 @@ from gpulab.compiler.program import Resources
 from gpulab.notebook.html import View, note, paragraph, stack
 
 if TYPE_CHECKING:
-    from gpulab.evidence.occupancy import Occupancy
+    from gpulab.evidence.occupancy import NextStep, Occupancy
 
 __all__ = ["resource_view"]
 
@@ -27,14 +27,7 @@ def resource_view(
     if resources.local_bytes:
         parts.append(f"{resources.local_bytes} bytes of local memory a thread")
     line = paragraph(f"{name}: " + ", ".join(parts))
-    room = None
-    if occupancy is not None:
-        room = paragraph(
-            f"On one SM of the {gpu}: {_number(occupancy.blocks_per_sm, 'block')} of {threads} threads, "
-            f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps ({occupancy.fraction:.0%}); "
-            f"limited by {occupancy.limited_by}. (Computed from the GPU's data sheet.)",
-            dim=True,
-        )
+    room = None if occupancy is None else _room(gpu, threads, occupancy)
     spill = None
     if resources.spill_bytes:
         spill = note(
@@ -43,6 +36,29 @@ def resource_view(
             "which lies in DRAM: fewer live values, or a smaller block, would keep them in.",
         )
     return stack(line, room, spill)
+
+
+def _room(gpu: str, threads: int, occupancy: Occupancy) -> View:
+    """How full an SM gets, what stops one more block, and what it would take to let it in."""
+    allowed = ", ".join(f"{resource} {count}" for resource, count in occupancy.limits.items())
+    words = (
+        f"Theoretical occupancy on the {gpu}: {occupancy.fraction:.0%}, "
+        f"{_number(occupancy.blocks_per_sm, 'block')} of {threads} threads an SM, "
+        f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps; limited by "
+        f"{' and '.join(occupancy.limiters)} (blocks that each would allow: {allowed})."
+    )
+    steps = " and ".join(_step(step) for step in occupancy.needed_for_next_step)
+    more = ""
+    if steps and occupancy.fraction < 1:
+        blocks = occupancy.needed_for_next_step[0].blocks_per_sm
+        more = f" {_number(blocks, 'block')} would fit with {steps}."
+    return paragraph(f"{words}{more} (Computed from the GPU's data sheet.)", dim=True)
+
+
+def _step(step: NextStep) -> str:
+    """`at most 40 registers a thread (now 48)`."""
+    unit = {"shared memory": "bytes of shared memory a block", "threads": "threads a block"}
+    return f"at most {step.needed:,} {unit.get(step.resource, 'registers a thread')} (now {step.now:,})"
 
 
 def _number(count: int, what: str) -> str:

@@ -31,6 +31,22 @@ _SIGNS = {
     "edge": ("#57606a", "#aeb8c4"),
     "mark": ("#ffffff", "#111418"),
 }
+# The heat scale, for backgrounds with an ink of their own: one hue from light to dark (in the dark set from
+# dark to light), so that steps differ in lightness and can be told apart without seeing colours.
+_HEAT = {
+    "heat-1": ("#fdebc8", "#3b2c14"),
+    "heat-2": ("#fdc36b", "#644410"),
+    "heat-3": ("#f08c24", "#8f5a0c"),
+    "heat-4": ("#a63c00", "#ffb347"),
+    "heat-1-ink": ("#1f2328", "#e6edf3"),
+    "heat-2-ink": ("#1f2328", "#e6edf3"),
+    "heat-3-ink": ("#1f2328", "#ffffff"),
+    "heat-4-ink": ("#ffffff", "#111418"),
+    # The drawing of a warp's access: lanes, and the bytes that they ask for; a share of the instructions.
+    "asked": ("#9cc7f5", "#2b5d96"),
+    "share": ("#d3e5fa", "#1d3f66"),
+}
+_COLOURS = _INK | _SIGNS | _HEAT
 # In JupyterLab ink and paper are the theme's own, so that custom themes fit too.
 _JUPYTER = {
     "ink": "--jp-content-font-color1",
@@ -40,12 +56,12 @@ _JUPYTER = {
     "line": "--jp-border-color2",
 }
 
-LIGHT = {name: pair[0] for name, pair in (_INK | _SIGNS).items()}
+LIGHT = {name: pair[0] for name, pair in _COLOURS.items()}
 """The light set by name: for SVG attributes, which hold where a style sheet was taken away."""
 
 
 def _variables(which: int, jupyter: bool) -> str:
-    values = {name: pair[which] for name, pair in (_INK | _SIGNS).items()}
+    values = {name: pair[which] for name, pair in _COLOURS.items()}
     if jupyter:
         values |= {name: f"var({theirs},{values[name]})" for name, theirs in _JUPYTER.items()}
     return "".join(f"--gp-{name}:{value};" for name, value in values.items())
@@ -93,6 +109,50 @@ _RULES = {
     f".gpulab .gp-{state}-fill": f"fill:var(--gp-{state})"
     for state in ("right", "wrong", "unwritten", "stray", "outside")
 }
+
+# The source with its figures, which stay in sight when a long line is scrolled, and the drawings below it.
+_SOURCE_RULES = {
+    ".gp-source": "overflow-x:auto;container-type:inline-size;border:1px solid var(--gp-line);margin:6px 0;"
+    f"font-family:{_MONO};font-size:12.5px;line-height:1.5",
+    ".gp-rows": "width:max-content;min-width:100%",
+    ".gp-row": "display:flex;list-style:none;color:var(--gp-ink);cursor:default",
+    "summary.gp-row": "cursor:pointer;color:var(--gp-ink)",
+    "summary.gp-row::-webkit-details-marker": "display:none",
+    "summary.gp-row:hover .gp-code": "background:var(--gp-band)",
+    ".gp-figs": "display:flex;flex:none;position:sticky;left:0;background:var(--gp-paper);"
+    "border-right:1px solid var(--gp-line)",
+    ".gp-no": "width:56px;padding-right:8px;text-align:right;flex:none;color:var(--gp-dim);"
+    "box-sizing:border-box",
+    "summary.gp-row .gp-no::before": 'content:"▸";float:left;padding-left:.5em;color:var(--gp-plain)',
+    "details[open]>summary.gp-row .gp-no::before": 'content:"▾"',
+    ".gp-fig": "width:70px;padding:0 8px;text-align:right;flex:none;box-sizing:border-box;"
+    "border-left:1px solid var(--gp-paper);font-variant-numeric:tabular-nums",
+    ".gp-share": "background:linear-gradient(90deg,var(--gp-share) var(--gp-part),#0000 var(--gp-part))",
+    ".gp-code": "white-space:pre;tab-size:4;padding:0 1em 0 .8em;flex:1 0 auto",
+    ".gp-quiet": "color:var(--gp-dim)",
+    ".gp-head": f"font-family:{_SANS};font-size:11.5px;line-height:1.25;color:var(--gp-dim);"
+    "border-bottom:1px solid var(--gp-line)",
+    ".gp-head>*,.gpulab .gp-head .gp-figs>*": "padding-top:4px;padding-bottom:4px;white-space:nowrap;"
+    "align-self:end",
+    ".gp-drawings": "position:sticky;left:0;max-width:100cqw;box-sizing:border-box;padding:4px 12px 8px;"
+    f"font-family:{_SANS};font-size:13px;background:var(--gp-band);border:solid var(--gp-line);"
+    "border-width:1px 0",
+    ".gp-drawings summary": "color:var(--gp-ink);padding:2px 0",
+    "svg.gp-warp": "display:block;max-width:100%;height:auto;margin:6px 0 2px",
+    "svg.gp-warp text": f"fill:var(--gp-ink);font-family:{_SANS}",
+    ".gp-cells": "fill:var(--gp-outside);stroke:var(--gp-edge)",
+    ".gp-used": "fill:var(--gp-plain)",
+    ".gp-asked,.gpulab .gp-lanes": "fill:var(--gp-asked);stroke:var(--gp-edge)",
+    ".gp-again": "fill:var(--gp-heat-3);stroke:var(--gp-edge)",
+    ".gp-idle": "fill:var(--gp-outside);stroke:var(--gp-edge)",
+    ".gp-lanes g:hover": "fill:var(--gp-paper);stroke:var(--gp-wrong);stroke-width:2.5",
+    ".gp-swatch": "display:inline-block;padding:0 8px;border:1px solid var(--gp-line);font-size:12px",
+    ".gp-opens::before": 'content:"▸ ";color:var(--gp-plain)',
+} | {
+    f".gp-heat-{step}": f"background:var(--gp-heat-{step});color:var(--gp-heat-{step}-ink)"
+    for step in range(1, 5)
+}
+_RULES |= {f".gpulab {selector}": body for selector, body in _SOURCE_RULES.items()}
 
 STYLE = "\n".join(f"{selector}{{{body}}}" for selector, body in _RULES.items())
 """The style sheet of everything in class `gpulab`: once in a page, or along with each `View`."""

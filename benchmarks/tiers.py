@@ -1,0 +1,209 @@
+"""What counting and sanitizing cost: the simulator's tiers beside its values tier, and beside Oclgrind.
+
+Oclgrind is an OpenCL simulator that looks for data races too (Price and McIntosh-Smith, "Oclgrind: An
+Extensible OpenCL Device Simulator", IWOCL 2015). It runs at the same size, so its launch takes half a minute
+and comes in the first rounds only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.compare import Samples
+from benchmarks.costs import ROOT
+from benchmarks.workloads import WORKLOADS, Launch, Workload
+
+__all__ = ["BARS", "SIZES", "WITH_OCLGRIND", "Tiers", "measure_tiers"]
+
+TIERS = ("values", "values, one core", "counted", "sanitized")
+SIZES = {"sgemm_tiled": 256, "sgemm_k1": 256, "stencil_naive": 128}
+WITH_OCLGRIND = "sgemm_tiled"
+OCLGRIND_ROUNDS = 3
+# What each ratio of rates is to be at least.
+BARS = {"counted / values": 0.3, "sanitized / values": 0.08, "sanitized / Oclgrind": 100.0}
+RATIOS = (*BARS, "sanitized / values, one core")
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """One workload: seconds a launch by tier (and Oclgrind), and ratios of rates, taken within a round."""
+
+    workload: Workload
+    work: int
+    seconds: dict[str, Samples]
+    ratios: dict[str, Samples]
+
+    def rate(self, tier: str) -> float:
+        """Points or FMAs a second."""
+        return self.work / self.seconds[tier].median
+
+
+class _Simulator:
+    """One kernel, uploaded once, that any tier can launch."""
+
+    def __init__(self, workload: Workload) -> None:
+        from gpulab.compiler.sass import machine_code
+        from gpulab.devices import open_device
+        from gpulab.devices.simulated import SimulatedDevice
+        from gpulab.evidence.machine_memory import shared_forms
+
+        device = open_device("sim")
+        assert isinstance(device, SimulatedDevice)
+        self.launch: Launch = workload.launch
+        self.device = device
+        self.kernel = device.compile(workload.file(".cu").read_text(encoding="utf-8"))
+        self.arguments = [
+            device.asarray(a) if isinstance(a, np.ndarray) else a for a in self.launch.arguments
+        ]
+        program = self.kernel.program
+        code = machine_code(program, self.kernel.name) if program.cubin is not None else None
+        forms = shared_forms(code, program.ptx) if code is not None else {}
+        # As `gpulab.counters` gives them to the counted tier.
+        self.forms = tuple(
+            (row, some[0].width, some[0].shift) if some else (row, 0, 0)
+            for row, some in forms.items()
+            if len(some) < 2
+        )
+        for tier in TIERS:
+            self.run(tier)  # makes the code
+            got = device.asnumpy(self.arguments[self.launch.output])
+            self.launch.check(got, f"gpulab, {tier}")
+
+    def run(self, tier: str) -> float:
+        """Seconds from the call until the values, and what the tier found, are there."""
+        from gpulab.simt.counting import Counting
+        from gpulab.simt.observe import Recording
+        from gpulab.simt.races import Sanitizing
+
+        start = perf_counter()
+        recording: Recording | None = None
+        if tier == "values, one core":
+            recording = Recording()
+            recording.cores = 1
+        elif tier == "counted":
+            recording = Counting(self.forms)
+        elif tier == "sanitized":
+            recording = Sanitizing(self.device.memory, prod(self.launch.grid))
+        self.kernel.record(recording, self.launch.grid, self.launch.block, self.arguments)
+        if isinstance(recording, Counting):
+            recording.sites()
+            recording.touched()
+        elif isinstance(recording, Sanitizing):
+            found = recording.found()
+            recording.finish()
+            assert not found, "the kernels are right"
+        return perf_counter() - start
+
+    def typical(self, tier: str) -> float:
+        """The median of a few launches: single ones of a few milliseconds scatter."""
+        seconds: list[float] = []
+        while len(seconds) < 3 or (sum(seconds) < 0.1 and len(seconds) < 20):
+            seconds.append(self.run(tier))
+        return median(seconds)
+
+
+class Oclgrind:
+    """Oclgrind with `--data-races`, in a process of its own, on one workload."""
+
+    def __init__(self, workload: Workload) -> None:
+        program = shutil.which("oclgrind")
+        if program is None:
+            raise RuntimeError("Oclgrind is not here (Debian: apt install oclgrind)")
+        self._process = subprocess.Popen(
+            [program, "--data-races", sys.executable, "-m", "benchmarks.oclgrind_side"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            self.version: str = self._answer()["version"]
+            self._ask({"prepare": workload.kernel, "size": workload.size})
+        except BaseException:
+            self.close()
+            raise
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "its process ended"}
+        if "error" in answer:
+            raise RuntimeError(f"Oclgrind does not run here: {answer['error']}")
+        return answer
+
+    def run(self) -> float:
+        return float(self._ask({"run": True})["seconds"])
+
+    def close(self) -> None:
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+
+def open_oclgrind(workload: Workload) -> tuple[Oclgrind | None, str]:
+    """The peer, or None, and a line about it."""
+    try:
+        peer = Oclgrind(workload)
+    except (OSError, RuntimeError) as error:
+        return None, str(error)
+    return peer, f"Oclgrind --data-races: {peer.version}, launched in at most {OCLGRIND_ROUNDS} rounds"
+
+
+def measure_tiers(
+    rounds: int, *, peers: bool = True, step: Callable[[], None] = lambda: None
+) -> tuple[list[Tiers], str]:
+    """Every workload of `SIZES`, in interleaved rounds, and a line about Oclgrind.
+
+    peers: False leaves Oclgrind out. step is called after every round of a workload, for a progress bar.
+    """
+    found, remark = [], "Oclgrind: left out"
+    for work in sorted((w for w in WORKLOADS if w.kernel in SIZES), key=lambda w: list(SIZES).index(w.kernel)):
+        workload = replace(work, size=SIZES[work.kernel])
+        simulator = _Simulator(workload)
+        samples: dict[str, list[float]] = {tier: [] for tier in TIERS}
+        peer = None
+        if peers and work.kernel == WITH_OCLGRIND:
+            peer, remark = open_oclgrind(workload)
+        try:
+            for number in range(rounds):
+                for tier in TIERS:
+                    samples[tier].append(simulator.typical(tier))
+                if peer is not None and number < OCLGRIND_ROUNDS:
+                    samples.setdefault("Oclgrind", []).append(peer.run())
+                step()
+        finally:
+            if peer is not None:
+                peer.close()
+        seconds = {name: Samples(tuple(values)) for name, values in samples.items()}
+        found.append(Tiers(workload, simulator.launch.work, seconds, _ratios(samples)))
+    return found, remark
+
+
+def _ratios(samples: dict[str, list[float]]) -> dict[str, Samples]:
+    """Rates over rates: seconds of the second over seconds of the first, round by round."""
+    found = {}
+    for ratio in RATIOS:
+        ours, theirs = ratio.split(" / ")
+        pairs = zip(samples[ours], samples.get(theirs, ()), strict=False)
+        values = tuple(b / a for a, b in pairs)
+        if values:
+            found[ratio] = Samples(values)
+    return found
