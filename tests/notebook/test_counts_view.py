@@ -106,7 +106,7 @@ def test_every_figure_says_where_it_comes_from(html):
 
 def test_a_lane_says_what_it_accesses(html):
     assert "<title>lane 31: a[1984]</title>" in html
-    assert "<title>bank 0: word 992 of tile, asked for by lane 31</title>" in html
+    assert "<title>word 992 of tile: lane 31</title>" in html
 
 
 def test_the_text_has_the_same_figures(counts):

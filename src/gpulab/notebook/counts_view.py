@@ -16,6 +16,7 @@ __all__ = ["Segment", "counts_view", "drawings_view", "heat_text", "totals_view"
 
 Segment = tuple[str, int]  # a piece of a line of text, and its step on the heat scale
 
+_DRAWN = 8  # accesses of a line that are drawn, the ones with the most to gain
 _SEVERAL = {"copy": "copies"}
 _HEADS = (("sectors", "a request"), ("conflicts", "a request"), ("instruc-", "tions, %"), ("active", "lanes"))
 _HEADS_SAY = (
@@ -65,12 +66,12 @@ def totals_view(counts: CellCounts) -> View:
         for space, kind, traffic in counts.totals
     ]
     every = counts.counters
-    code = "the machine code (SASS)" if every.instruction_set == "SASS" else every.instruction_set
+    code = "machine code, SASS" if every.instruction_set == "SASS" else every.instruction_set
     words = (
-        f"{every.warp_instructions:,} instructions of {code} by warps, with "
-        f"{amount(every.active_threads_per_warp)} active lanes of 32; {every.flops:,} floating point "
-        f"operations; {every.compulsory_bytes_read:,} bytes read and {every.compulsory_bytes_written:,} "
-        "written at the least, each sector once."
+        f"{every.warp_instructions:,} warp instructions ({code}), "
+        f"{amount(every.active_threads_per_warp)} of 32 lanes active; {every.flops:,} floating point "
+        f"operations; at least {every.compulsory_bytes_read:,} bytes read and "
+        f"{every.compulsory_bytes_written:,} written (every sector once)."
     )
     return stack(
         paragraph(f"{counts.origin[0].upper()}{counts.origin[1:]}."),
@@ -111,7 +112,9 @@ def _row(line: SourceLine, counts: CellCounts, *, is_open: bool) -> str:
     inner = f'<span class="gp-figs">{figures}</span><span class="gp-code{quiet}">{escape(line.text)}</span>'
     if not line.accesses:
         return f'<div class="gp-row">{inner}</div>'
-    drawings = [disclosure(access_title(group), access_view(group)).html for group in line.accesses]
+    drawings = [disclosure(access_title(g), access_view(g)).html for g in line.accesses[:_DRAWN]]
+    if len(line.accesses) > _DRAWN:
+        drawings.append(paragraph(f"and {len(line.accesses) - _DRAWN} more that take less", dim=True).html)
     drawings[0] = drawings[0].replace("<details>", "<details open>", 1)
     return (
         f'<details class="gp-line-of"{" open" if is_open else ""}><summary class="gp-row">{inner}</summary>'

@@ -145,7 +145,7 @@ _SOURCE_RULES = {
     ".gp-asked,.gpulab .gp-lanes": "fill:var(--gp-asked);stroke:var(--gp-edge)",
     ".gp-again": "fill:var(--gp-heat-3);stroke:var(--gp-edge)",
     ".gp-idle": "fill:var(--gp-outside);stroke:var(--gp-edge)",
-    ".gp-lanes g:hover": "fill:var(--gp-paper);stroke:var(--gp-wrong);stroke-width:2.5",
+    ".gp-lanes path:hover": "fill:var(--gp-paper);stroke:var(--gp-wrong);stroke-width:2.5",
     ".gp-swatch": "display:inline-block;padding:0 8px;border:1px solid var(--gp-line);font-size:12px",
     ".gp-opens::before": 'content:"▸ ";color:var(--gp-plain)',
 } | {

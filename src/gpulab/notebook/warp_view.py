@@ -160,7 +160,8 @@ def _memory(access: WarpAccess, boxes: list[Box]) -> Iterator[str]:
 def _cells(access: WarpAccess, boxes: list[Box], rows: range) -> str:
     """The boxes of what is touched in these rows; each says what it is."""
     return "".join(
-        f'<path d="M{x:.1f} {y:g}h{w:.1f}v{h:g}h-{w:.1f}z"><title>{escape(_told(one, access))}</title></path>'
+        f'<path d="M{_short(x)} {_short(y)}h{_short(w)}v{_short(h)}h-{_short(w)}z">'
+        f"<title>{escape(one.name)}: {_lanes(one.lanes)}</title></path>"
         for one, (x, y, w, h) in zip(access.touched, boxes, strict=True)
         if one.row in rows
     )
@@ -188,9 +189,9 @@ def _lane(number: int, lane: TouchingLane | None, access: WarpAccess, boxes: lis
             for index in (lane.touched if access.space == "global" else lane.touched[:1])
         ]
         start = f"M{x + _PITCH // 2} {_TOP + _BOX}L"
-        line = f'<path d="{"".join(f"{start}{to_x:.1f} {to_y:g}" for to_x, to_y in ends)}"/>'
-    box = f'<rect x="{x + 1}" y="{_TOP}" width="{_PITCH - 2}" height="{_BOX}"/>'
-    return f"<g><title>{escape(told)}</title>{line}{box}</g>"
+        line = "".join(f"{start}{_short(to_x)} {to_y:g}" for to_x, to_y in ends)
+    box = f"M{x + 1} {_TOP}h{_PITCH - 2}v{_BOX}h-{_PITCH - 2}z"
+    return f'<path d="{box}{line}"><title>{escape(told)}</title></path>'
 
 
 def _aim(one: Touched, box: Box, lane: TouchingLane, access: WarpAccess) -> tuple[float, float]:
@@ -232,13 +233,13 @@ def _elements(used: int, width: int) -> Iterator[tuple[int, int]]:
 def _element(x: float, y: float, w: float, h: float) -> str:
     """An element in its sector; with some air around it where there is room."""
     air = 1.0 if w >= 5 else 0.0
-    wide = max(w - 2 * air, 2.0)
-    return f"M{x + air:.1f} {y + 2:g}h{wide:.1f}v{h - 4:g}h-{wide:.1f}z"
+    wide = max(w - 2 * air, 3.0)
+    return f"M{_short(x + air)} {y + 2:g}h{_short(wide)}v{h - 4:g}h-{_short(wide)}z"
 
 
-def _told(one: Touched, access: WarpAccess) -> str:
-    bank = f"bank {one.column}: " if access.space == "shared" else ""
-    return f"{bank}{one.name}, asked for by {_lanes(one.lanes)}"
+def _short(number: float) -> str:
+    """A length in pixels to a tenth, without a zero behind the point."""
+    return f"{round(number, 1):g}"
 
 
 def _lanes(numbers: tuple[int, ...]) -> str:

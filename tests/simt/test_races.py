@@ -1,0 +1,124 @@
+"""Races in random programs: the sanitizer finds one where, and only where, the definition says that there is one.
+
+A program is a row of accesses to one shared array, by all threads or some, with `__syncthreads()` and
+`__syncwarp()` between some of them. Two accesses of a cell by two threads race when one of them is a write
+and nothing orders them: no barrier of the block, and for lanes of one warp no barrier of the warp.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab.devices.base import Device
+
+CELLS = 160
+
+
+@cache
+def simulator() -> Device:
+    return gpulab.device("sim")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What all threads from `low` to below `high` do: `read`, `write`, `block` or `warp` (barriers).
+
+    cell: of a thread, as C and for Python. form: a row of neighbours, one cell, or any cells.
+    """
+
+    action: str
+    form: str = ""
+    offset: int = 0
+    low: int = 0
+    high: int = 0
+
+    def cell(self, thread: int, table: np.ndarray) -> int:
+        if self.form == "row":
+            return thread + self.offset
+        return self.offset if self.form == "one" else int(table[thread + self.offset])
+
+    def text(self, number: int) -> str:
+        if self.action in ("block", "warp"):
+            return {"block": "__syncthreads();", "warp": "__syncwarp();"}[self.action]
+        place = {"row": f"t + {self.offset}", "one": f"{self.offset}", "any": f"table[t + {self.offset}]"}
+        cell = f"s[{place[self.form]}]"
+        act = f"sum += {cell};" if self.action == "read" else f"{cell} = 1000 * t + {number};"
+        return f"if (t >= {self.low} && t < {self.high}) {act}"
+
+
+def program(rng: np.random.Generator, threads: int) -> list[Step]:
+    steps = []
+    for _ in range(int(rng.integers(2, 9))):
+        action = str(rng.choice(["read", "write", "block", "warp"], p=[0.34, 0.26, 0.26, 0.14]))
+        if action in ("block", "warp"):
+            steps.append(Step(action))
+            continue
+        form = str(rng.choice(["row", "one", "any"], p=[0.45, 0.2, 0.35]))
+        low, high = (0, threads)
+        if rng.random() < 0.4:
+            low, high = sorted(int(x) for x in rng.integers(0, threads + 1, 2))
+        if form == "one" and action == "write" and rng.random() < 0.7:
+            high = min(low + 1, threads)
+        steps.append(Step(action, form, int(rng.integers(0, 24)) * int(rng.random() < 0.5), low, high))
+    return steps
+
+
+def races(steps: list[Step], threads: int, table: np.ndarray) -> bool:
+    """The definition, pair by pair."""
+    touched: dict[int, list[tuple[int, bool, int, int]]] = {}
+    of_block = of_warp = 0
+    for step in steps:
+        of_block += step.action == "block"
+        of_warp += step.action in ("block", "warp")
+        for thread in range(step.low, step.high):
+            access = (thread, step.action == "write", of_block, of_warp)
+            touched.setdefault(step.cell(thread, table), []).append(access)
+    return any(
+        a != b and (wa or wb) and (ba == bb if a // 32 != b // 32 else la == lb)
+        for accesses in touched.values()
+        for (a, wa, ba, la), (b, wb, bb, lb) in itertools.combinations(accesses, 2)
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_race_is_found_where_there_is_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    block = [(96, 1), (64, 1), (16, 6), (8, 8), (32, 3)][seed % 5]
+    threads = block[0] * block[1]
+    table = (rng.permutation(CELLS) if rng.random() < 0.7 else rng.integers(0, CELLS, CELLS)).astype(np.int32)
+    steps = program(rng, threads)
+    lines = "\n    ".join(step.text(number) for number, step in enumerate(steps))
+    source = f"""extern "C" __global__ void k(const int* table, int* out) {{
+    __shared__ int s[{CELLS}];
+    int t = threadIdx.y * blockDim.x + threadIdx.x, sum = 0;
+    for (int i = t; i < {CELLS}; i += {threads}) s[i] = i;
+    __syncthreads();
+    {lines}
+    __syncthreads();  // and everything is read, so that the compiler keeps every write
+    for (int i = t; i < {CELLS}; i += {threads}) sum += s[i];
+    out[t] = sum;
+}}"""
+    device = simulator()
+    found = gpulab.sanitize(
+        device.compile(source), 1, block, (device.asarray(table), device.empty(threads, np.int32))
+    )
+    assert {f.tool for f in found} <= {"racecheck"}
+    assert bool(found) == races(steps, threads, table), f"{source}\n{[str(f) for f in found]}"
+
+
+def test_the_programs_are_of_both_kinds() -> None:
+    kinds = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        block = [(96, 1), (64, 1), (16, 6), (8, 8), (32, 3)][seed % 5]
+        permuted = rng.random()
+        table = np.arange(CELLS) if permuted < 0.7 else rng.integers(0, CELLS, CELLS)
+        threads = block[0] * block[1]
+        kinds.append(races(program(rng, threads), threads, table))
+    assert 15 < sum(kinds) < 45
