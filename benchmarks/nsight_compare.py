@@ -1,15 +1,13 @@
-"""`python -m benchmarks.nsight_compare FILE`: gpulab.counters beside what Nsight Compute counted.
+"""`python -m benchmarks.nsight_compare`: gpulab.counters beside what Nsight Compute counted on an H200.
 
-FILE is a result of `python -m benchmarks.nsight`. The simulator is given the very programs that the GPU ran
-(PTX and machine code are in the file) and the same arguments; no GPU is needed.
+The simulator is given the very programs that the GPU ran and the same arguments; no GPU is needed. With
+--page it writes docs/counters.md. With --pack FILE ... it first makes the figures under benchmarks/figures
+from results of `python -m benchmarks.nsight`; --on says what they were measured on.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
-import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,38 +17,38 @@ from rich.console import Console
 from rich.table import Table
 
 import gpulab
+from benchmarks.nsight_figures import COMPARED, Figures, pack
 from benchmarks.nsight_launches import Launch, launches
 from gpulab.compiler import compile_program
 from gpulab.compiler.program import Resources
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 
-_GLOBAL = ("ld", "st", "red", "atom")
+__all__ = ["FEWEST_REGISTERS", "Compared", "Difference", "compare", "counted", "kernel_of", "summary"]
 
-METRICS = (
-    *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in _GLOBAL),
-    *(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in _GLOBAL),
-    *(f"smsp__inst_executed_op_shared_{op}.sum" for op in ("ld", "st")),
-    *(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum" for op in ("ld", "st")),
-    *(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st")),
-    "smsp__inst_executed.sum",
-    "smsp__thread_inst_executed.sum",
-    *(f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("ffma", "fadd", "fmul")),
-    "launch__registers_per_thread",
-)
+FEWEST_REGISTERS = 16  # ncu reports, and the GPU allocates, at least as many
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of one launch."""
+    """One figure of one launch: ours and ncu's."""
 
     launch: str
-    metric: str
-    counted: float
-    measured: float
+    name: str
+    ours: int
+    measured: int
 
     @property
     def relative(self) -> float:
-        return abs(self.counted - self.measured) / max(self.measured, 1)
+        return (self.ours - self.measured) / max(self.measured, 1)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One launch. figures: by short name. doubts: what gpulab says itself to be an estimate."""
+
+    launch: Launch
+    figures: Mapping[str, Difference]
+    doubts: tuple[str, ...]
 
 
 def kernel_of(device: SimulatedDevice, launch: Launch, program: Mapping[str, Any]) -> SimulatedKernel:
@@ -59,52 +57,90 @@ def kernel_of(device: SimulatedDevice, launch: Launch, program: Mapping[str, Any
     there = replace(
         here,
         ptx=program["ptx"],
-        cubin=base64.b64decode(program["cubin"]),
+        cubin=program["cubin"],
         entries=program["entries"],
         resources={name: Resources(**found) for name, found in program["resources"].items()},
     )
     return SimulatedKernel(device, there, launch.kernel, independent_threads=True)
 
 
-def differences(result: Mapping[str, Any], group: str | None) -> Iterator[Difference]:
-    """Every metric that both know, launch by launch."""
+def counted(counts: gpulab.Counters) -> dict[str, int]:
+    """Our side, by the short names of `COMPARED`."""
+    found = {
+        name: round(counts[metric])
+        for name, metric in COMPARED.items()
+        if metric in counts and name != "registers"
+    }
+    found["registers"] = max(FEWEST_REGISTERS, counts.registers_per_thread)
+    for kind in ("load", "store"):
+        found[f"shared {kind} requests"] = counts.total("requests", "shared", kind)
+    found["bank conflicts"] = sum(counts.total("bank_conflicts", "shared", k) for k in ("load", "store"))
+    return found
+
+
+def compare(figures: Figures, wanted: tuple[Launch, ...]) -> Iterator[Compared]:
+    """Launch after launch, those of which there are figures."""
     device = gpulab.device("sim")
     assert isinstance(device, SimulatedDevice)
-    measured = {one["name"]: one["metrics"] for one in result["launches"] if one["metrics"]}
     kernels: dict[tuple[str, str], SimulatedKernel] = {}
-    for launch in launches():
-        if launch.name not in measured or group not in (None, launch.group):
+    for launch in wanted:
+        measured = figures.measured.get(launch.name)
+        if measured is None:
             continue
         key = launch.source.name, launch.kernel
         if key not in kernels:
-            kernels[key] = kernel_of(device, launch, result["programs"][launch.source.name])
+            kernels[key] = kernel_of(device, launch, figures.programs[launch.source.name])
         arguments = [
             device.asarray(value) if getattr(value, "ndim", 0) else value for value in launch.arguments()
         ]
         counts = gpulab.counters(kernels[key], launch.grid, launch.block, arguments)
-        for metric in METRICS:
-            if metric in counts and metric in measured[launch.name]:
-                yield Difference(launch.name, metric, counts[metric], measured[launch.name][metric])
+        ours = counted(counts)
+        both = {
+            name: Difference(launch.name, name, ours[name], measured[name])
+            for name in COMPARED
+            if name in ours and name in measured
+        }
+        yield Compared(launch, both, counts.doubts)
+
+
+def summary(some: list[Compared]) -> dict[str, tuple[int, int, Difference | None]]:
+    """By short name: launches that agree exactly, launches in all, the worst difference if there is one."""
+    found = {}
+    for name in COMPARED:
+        of = [one.figures[name] for one in some if name in one.figures]
+        off = [one for one in of if one.ours != one.measured]
+        worst = max(off, key=lambda one: abs(one.relative), default=None)
+        found[name] = len(of) - len(off), len(of), worst
+    return found
+
+
+def print_summary(console: Console, some: list[Compared]) -> None:
+    table = Table("figure", "exact", "of", "worst", "ours", "ncu's", "launch")
+    for name, (exact, of, worst) in summary(some).items():
+        row = [name, str(exact), str(of)]
+        if worst is not None:
+            row += [f"{worst.relative:+.2%}", f"{worst.ours:,}", f"{worst.measured:,}", worst.launch]
+        table.add_row(*row)
+    console.print(table)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nsight_compare", description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--group", help="only the launches of this group: micro, stencil or matmul")
+    parser.add_argument("--group", choices=("micro", "stencil", "matmul"), help="only these launches")
+    parser.add_argument("--page", action="store_true", help="write docs/counters.md")
+    parser.add_argument("--pack", type=Path, nargs="+", metavar="FILE", help="make the figures from these")
+    parser.add_argument("--on", nargs="+", default=[], help="with --pack: device, driver, CUDA, a line each")
     options = parser.parse_args(arguments)
-    result = json.loads(options.file.read_text(encoding="utf-8"))
-    found = defaultdict(list)
-    for one in differences(result, options.group):
-        found[one.metric].append(one)
-    table = Table("metric", "exact", "of", "worst", "launch", "counted", "measured")
-    for metric, some in found.items():
-        worst = max(some, key=lambda one: one.relative)
-        exact = sum(one.counted == one.measured for one in some)
-        row = [metric, str(exact), str(len(some))]
-        if exact < len(some):
-            row += [f"{worst.relative:.2%}", worst.launch, f"{worst.counted:g}", f"{worst.measured:g}"]
-        table.add_row(*row)
-    Console(width=200).print(table)
+    if options.pack:
+        pack(options.pack, options.on)
+    figures = Figures.read()
+    wanted = tuple(launch for launch in launches() if options.group in (None, launch.group))
+    some = list(compare(figures, wanted))
+    print_summary(Console(), some)
+    if options.page:
+        from benchmarks.nsight_page import PAGE, page
+
+        PAGE.write_text(page(figures, some), encoding="utf-8")
     return 0
 
 

@@ -86,7 +86,7 @@ def races(steps: list[Step], threads: int, table: np.ndarray) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(60), 1353])
 def test_a_race_is_found_where_there_is_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     block = [(96, 1), (64, 1), (16, 6), (8, 8), (32, 3)][seed % 5]

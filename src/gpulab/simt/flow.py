@@ -280,7 +280,8 @@ def gone_past(blocks: list[Block], barrier: int) -> frozenset[int]:
     """Blocks where lanes can only be when they have not come, and will not come, to the barrier of a block.
 
     They lie behind it (on a way on which numbers grow), and there is a way from them to the end without
-    it. Lanes that wait elsewhere may still come to it, or leave the kernel.
+    it. Lanes that wait elsewhere may still come to it, or leave the kernel; and so may lanes that have been
+    there and wait inside a loop for their next round, while others are a round ahead of them.
     """
     behind = {barrier}
     for block in blocks[barrier:]:  # numbers grow on the way, so one pass will do
@@ -290,14 +291,22 @@ def gone_past(blocks: list[Block], barrier: int) -> frozenset[int]:
     for block in blocks:
         for target in block.targets:
             before.setdefault(target, []).append(block.number)
-    work = [b.number for b in blocks if b.end == "exit"]
-    ends = set(work)
+    ends = _reached([b.number for b in blocks if b.end == "exit"], before, barrier)
+    around = _reached([0], {b.number: list(b.targets) for b in blocks}, barrier)  # without having been there
+    again = _reached(before.get(barrier, []), before, barrier)
+    return frozenset((behind & ends) - (again - around) - {barrier})
+
+
+def _reached(start: list[int], steps: dict[int, list[int]], but: int) -> set[int]:
+    """Where steps from `start` lead that do not go through the block `but`."""
+    found = set(start) - {but}
+    work = list(found)
     while work:
-        for number in before.get(work.pop(), ()):
-            if number != barrier and number not in ends:
-                ends.add(number)
+        for number in steps.get(work.pop(), ()):
+            if number != but and number not in found:
+                found.add(number)
                 work.append(number)
-    return frozenset((behind & ends) - {barrier})
+    return found
 
 
 def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[list[int]]:

@@ -8,12 +8,12 @@ divergence is one 32-bit mask for each such block, and a branch that all lanes t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from heapq import heappop, heappush
 
 from gpulab.simt.flow import Block, gone_past, reads, writes
 
-__all__ = ["candidates", "frontiers", "leaves", "spinning", "ways_out"]
+__all__ = ["candidates", "frontiers", "held_back", "leaves", "spinning", "stops", "ways_out"]
 
 
 def leaves(blocks: list[Block]) -> frozenset[int]:
@@ -21,19 +21,38 @@ def leaves(blocks: list[Block]) -> frozenset[int]:
     return frozenset(b.number for b in blocks if b.end == "exit" and not b.code)
 
 
+def stops(blocks: list[Block]) -> dict[int, frozenset[int]]:
+    """Blocks where lanes wait for others of their warp, and for each where lanes will not come from."""
+    return {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.meeting}
+
+
+def held_back(frontier: Iterable[int], real: Set[int], past: dict[int, frozenset[int]]) -> frozenset[int]:
+    """Stops where lanes go on waiting when others are sent to `real`: those may still come.
+
+    Lanes can wait there that are a round of a loop ahead. They must not take the turn from those they wait
+    for after each block: a lock that these wait for, and the loop that does, would never have a turn.
+    """
+    return frozenset(n for n in frontier if n in past and n not in real and not past[n] & real)
+
+
 def candidates(
-    frontier: frozenset[int], targets: tuple[int, ...], exits: frozenset[int]
+    frontier: frozenset[int],
+    targets: tuple[int, ...],
+    exits: frozenset[int],
+    past: dict[int, frozenset[int]],
 ) -> tuple[list[int], list[int]]:
     """Where a warp may go on when lanes are sent to `targets`: (in order of trial, all occupied).
 
-    The lowest occupied block runs next. Where nobody can have left, one of `targets` is occupied, and
-    the trial ends at the highest of them.
+    The lowest occupied block runs next; stops that are held back (see there) come last. Where nobody can
+    have left, one of `targets` is occupied, and the trial ends at the highest of them.
     """
     real = set(targets) - exits
     occupied = sorted(frontier | real)
+    held = held_back(frontier, real, past)
+    order = [n for n in occupied if n not in held]
     if not targets or exits & set(targets):
-        return occupied, occupied
-    return [n for n in occupied if n <= max(real)], occupied
+        return order + sorted(held), occupied
+    return [n for n in order if n <= max(real)], occupied
 
 
 def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
@@ -42,7 +61,9 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
     spins: heads of loops where lanes may give way to others that wait (see `spinning`).
     """
     exits = leaves(blocks)
-    past = {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.meeting}
+    past = stops(blocks)
+    past_bits = {number: sum(1 << n for n in behind) for number, behind in past.items()}
+    stop_bits = sum(1 << n for n in past)
     found = [0] * len(blocks)  # sets of blocks, as bits: a kernel of 500 blocks has many thousand steps
     work, queued, seen = [0], {0}, {0}
 
@@ -73,10 +94,12 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
                 continue
             real = sum(1 << target for target in targets if target not in exits)
             tried = occupied = here | real
+            may = here & stop_bits & ~real
+            held = sum(1 << n for n in _members(may) if not past_bits[n] & real)  # as in `held_back`
             if targets and not exits & set(targets):  # as in `candidates`
-                tried &= (1 << real.bit_length()) - 1
+                tried &= ~held & (1 << real.bit_length()) - 1
             for target in _members(tried):
-                step(target, occupied >> target + 1 << target + 1)
+                step(target, (occupied >> target + 1 << target + 1 | held) & ~(1 << target))
         if number in spins:
             for target in _members(here):
                 step(target, here & ~(1 << target) | 1 << number)

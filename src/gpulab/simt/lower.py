@@ -12,7 +12,7 @@ from __future__ import annotations
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import flow, special, suspend
 from gpulab.simt.codegen import IN_MEMORY
-from gpulab.simt.frontier import candidates, ways_out
+from gpulab.simt.frontier import candidates, held_back, stops, ways_out
 from gpulab.simt.layout import PATIENCE, SLICE
 from gpulab.simt.llvm import vector
 from gpulab.simt.shapes import WARP
@@ -41,7 +41,9 @@ class Lowering(Values):
         self.saved_bytes = 0
         self.canonical_at: dict[str, int] = {}
         self.canonical_bytes = 0
+        self.past = stops(self.flow.blocks)
         self.picks = self.trials() > TRIALS
+        self.pickers: dict[frozenset[int], str] = {}  # by the stops that they try last: labels
         if self.picks:
             self.place_board()
         else:
@@ -53,11 +55,11 @@ class Lowering(Values):
         self.prologue()
         for block in self.flow.blocks:
             self.block(block)
-        if self.picks:
+        if self.pickers:
             self.pick()
         b.open("fault")
         b.line(f"ret i32 {FAULT}")
-        # Every value that is alive anywhere would meet itself at `pick`, from every block.
+        # Every value that is alive anywhere would meet itself behind `pick`, from every block.
         in_memory = self.picks and len(self.flow.blocks) * len(self.slots) > MERGED
         registers = f' "{IN_MEMORY}"' if in_memory else ""
         head = [
@@ -179,7 +181,7 @@ class Lowering(Values):
         b = self.b
         frontier = self.analysis.frontier[block.number]
         exits = self.analysis.exits
-        order, occupied = candidates(frontier, tuple(sent), exits)
+        order, occupied = candidates(frontier, tuple(sent), exits, self.past)
         stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
         picks = self.picks and len(order) > LONG
         lanes: dict[int, str] = {}
@@ -193,9 +195,10 @@ class Lowering(Values):
         if picks:
             for number in stays:
                 b.line(f"store i32 {lanes[number]}, ptr {self.waiting[number]}")
-            b.jump("pick")
+            held = held_back(frontier, set(stays), self.past)
+            b.jump(self.pickers.setdefault(held, f"pick{len(self.pickers)}"))
             return
-        for number in order:
+        for place, number in enumerate(order):
             # The lanes of this block are not none, and nobody has left.
             surely = number in sent and len(stays) == len(sent) and (len(sent) == 1 or number == order[-1])
             go, skip = b.new_label("go"), b.new_label("skip")
@@ -204,8 +207,8 @@ class Lowering(Values):
             else:
                 b.branch(b.value(f"icmp ne i32 {lanes[number]}, 0"), go, skip)
             b.open(go)
-            for other in occupied:
-                if other > number and other in sent:
+            for other in stays:
+                if other not in order[: place + 1]:
                     b.line(f"store i32 {lanes[other]}, ptr {self.waiting[other]}")
             if number in frontier:
                 b.line(f"store i32 0, ptr {self.waiting[number]}")
@@ -223,7 +226,7 @@ class Lowering(Values):
     def trials(self) -> int:
         """How many blocks `dispatch` would try, over the whole kernel, where it would try many."""
         tried = [
-            len(candidates(self.analysis.frontier[block.number], targets, self.analysis.exits)[0])
+            len(candidates(self.analysis.frontier[block.number], targets, self.analysis.exits, self.past)[0])
             for block in self.flow.blocks
             for targets in ways_out(block, self.analysis.divergent)
         ]
@@ -247,21 +250,22 @@ class Lowering(Values):
         """
         b = self.b
         self.forget()
-        b.open("pick")
         found: list[tuple[str, str]] = []
-        for first in range(0, self.board_slots, WARP):
-            place = b.value(f"getelementptr i32, ptr {self.board}, i64 {first}")
-            # volatile: so that the array stays in memory, and is not taken apart into registers
-            masks = b.value(f"load volatile {vector('i32')}, ptr {place}, align 4")
-            held = self.bits_of(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
-            some, none = b.new_label("some"), b.new_label("none")
-            b.branch(b.value(f"icmp ne i32 {held}, 0"), some, none)
-            b.open(some)
-            lowest = b.call("llvm.cttz.i32", "i32", ("i32", held), ("i1", "true"))
-            found.append((b.value(f"add i32 {lowest}, {first}"), some))
-            b.jump("picked")
-            b.open(none)
-        b.line(f"ret i32 {DONE}")
+        for held, label in self.pickers.items():
+            b.open(label)
+            for first in range(0, self.board_slots, WARP):
+                place = b.value(f"getelementptr i32, ptr {self.board}, i64 {first}")
+                # volatile: so that the array stays in memory, and is not taken apart into registers
+                masks = b.value(f"load volatile {vector('i32')}, ptr {place}, align 4")
+                some = self.bits_of(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
+                last = sum(1 << n - first for n in held if first <= n < first + WARP)
+                if last:
+                    some = b.value(f"and i32 {some}, {~last & 0xFFFFFFFF}")
+                lowest = b.call("llvm.cttz.i32", "i32", ("i32", some), ("i1", "false"))
+                self.picked(found, some, b.value(f"add i32 {lowest}, {first}"))
+            for number in sorted(held):
+                self.picked(found, b.value(f"load i32, ptr {self.waiting[number]}"), str(number))
+            b.line(f"ret i32 {DONE}")
         b.open("picked")
         number = b.phi("i32", *found)
         place = b.value(f"getelementptr i32, ptr {self.board}, i32 {number}")
@@ -277,6 +281,15 @@ class Lowering(Values):
                 self.line = self.flow.blocks[last].line
                 self.spend(target, last)
             b.jump(f"block{target}")
+
+    def picked(self, found: list[tuple[str, str]], lanes: str, number: str) -> None:
+        """Where there are any of `lanes`, go on with the block `number`."""
+        some, none = self.b.new_label("some"), self.b.new_label("none")
+        self.b.branch(self.b.value(f"icmp ne i32 {lanes}, 0"), some, none)
+        self.b.open(some)
+        self.b.jump("picked")
+        found.append((number, some))
+        self.b.open(none)
 
     def spend(self, first: int, last: int) -> None:
         """Going back costs the instructions of the loop; without any left, ask for more."""

@@ -44,6 +44,7 @@ from gpulab.simt.shadows import (
     STRONG,
     SWAP,
     THREADS,
+    WARPS,
     WINDOW,
     WRITTEN,
 )
@@ -394,7 +395,7 @@ class _Access:
             block = owner.block_at(time) if not shared else self.block
             other: int | None = who & THREADS
             if block == self.block and other == thread:
-                other = None
+                other = None  # which one of the others it was is not remembered
             before = Party(site, block, other)
             owner.note(Hazard(kind, shared, address, me, before), site)
 
@@ -414,7 +415,9 @@ class _Access:
                 if read < self.start:
                     flags = BLOCKS
                 elif not self.reads_ordered(read, reader, thread):
-                    flags = MANY if reader & THREADS != thread else reader & MANY
+                    flags = reader & (MANY | WARPS)
+                    flags |= MANY if reader & THREADS != thread else 0
+                    flags |= WARPS if (reader & THREADS) >> 5 != self.warp else 0
                 flags |= reader & BLOCKS
             shadow.reads[cell], shadow.readers[cell] = self.now, mine | flags
             return
@@ -435,7 +438,7 @@ class _Access:
         meets = self.strong and who & STRONG and not (who & AFTER and time < self.start)
         if meets or (self.action == "reads" and who & (SWAP | SILENT)):
             return True
-        return self.synchronised(time, who, thread, self.fenced, self.owner.fenced)
+        return self.synchronised(time, who & ~MANY, thread, self.fenced, self.owner.fenced)
 
     def synchronised(self, time: int, who: int, thread: int, told: Times, blocks_told: Times) -> bool:
         """Whether the two threads met since that time, or the other one told and this one looked."""
@@ -443,7 +446,7 @@ class _Access:
         if time < self.start:
             return bool(time < blocks_told[owner.block_at(time)] <= owner.acquired[self.block])
         other = who & THREADS
-        if other == thread:
+        if other == thread and not who & MANY:
             return time != PENDING
         if time < (self.sync if other >> 5 == self.warp else self.clocks[other >> 5]):
             return True
@@ -463,7 +466,7 @@ class _Access:
         blocks_told = np.maximum(self.owner.fenced, self.owner.announced)
         if who & BLOCKS and time >= self.start:
             return False
-        if not who & MANY or time < self.start:
+        if not who & WARPS or time < self.start:  # all readers are of the last one's warp
             return self.synchronised(time, who, thread, told, blocks_told)
         if told.max(axis=(0, 2))[: self.owner.native.warps].min() > time and self.acquired[self.warp] > time:
             return True

@@ -30,6 +30,7 @@ __all__ = [
     "STRONG",
     "SWAP",
     "THREADS",
+    "WARPS",
     "WHAT",
     "WINDOW",
     "WRITER",
@@ -43,11 +44,12 @@ THREADS = 1023
 SITE_SHIFT = 10
 SITES = (1 << 16) - 1
 STRONG = 1 << 26  # an atomic access, or one of another kind that may meet others
-MANY = 1 << 27  # of a read: other threads of the block read it too, with nothing between
+MANY = 1 << 27  # of a read: other threads of the warp read it too, with nothing between …
 BLOCKS = 1 << 28  # of a read: threads of other blocks read it too
 SWAP = 1 << 29  # a compare-and-swap, which makes up for what a plain read before it saw
 AFTER = 1 << 31  # an atomic after a plain write of the same block, which other blocks have not met
 SILENT = 1 << 30  # a write of what was there already, which does no harm to a plain read
+WARPS = SILENT  # … of a read: those of other warps too
 WINDOW = 2  # times from here on belong to this launch; 1: before it; 0: the host, or nobody
 
 ACTIONS = ("reads", "writes", "updates")
@@ -314,7 +316,7 @@ class Shadows:
         made = self.mine
         if self.crowd:
             made = self.op("or", made, self.pick(self.crowd, f"splat (i32 {MANY})", "zeroinitializer"))
-        self.keep_read(made, self.has(made, MANY), self.inside)
+        self.keep_read(made, "", self.inside)
         b.jump(done)
         b.open(careful)
         left = self.read_with_care(written, read, reader)
@@ -331,15 +333,16 @@ class Shadows:
         return self.left_over(good)
 
     def keep_read(self, made: str, calm: str, good: str) -> None:
-        """Write down who has read. calm: where one more read since the same barrier changes nothing."""
+        """Write down who has read. calm: where one more read since the same barrier changes nothing, if any."""
         self.store(READ, self.now, good)
         self.store(READER, made, good)
-        met = self.op("icmp eq", self.sync, self.others)  # the last to synchronise was the whole block
-        since = self.pick(self.both(calm, met), self.others, "zeroinitializer")
-        if not self.shared:
-            always = f"splat (i32 {signed(ALWAYS)})"
-            since = self.pick(self.both(calm, self.has(made, BLOCKS)), always, since)
-        self.store(CALM, since, good)
+        if calm:
+            met = self.op("icmp eq", self.sync, self.others)  # the last to synchronise was the whole block
+            since = self.pick(self.both(calm, met), self.others, "zeroinitializer")
+            if not self.shared:
+                always = f"splat (i32 {signed(ALWAYS)})"
+                since = self.pick(self.both(calm, self.has(made, BLOCKS)), always, since)
+            self.store(CALM, since, good)
         if self.may_meet:  # lanes that read the same cell: the last one stands for all of them
             kept_there = self.load(READER)
             crowd = self.both(good, self.op("icmp ne", kept_there, made))
@@ -385,7 +388,7 @@ class Shadows:
     def reads_before(self, time: str, who: str) -> str:
         """The same for a read, which may stand for others too."""
         all_of_them = self.op("icmp ult", time, self.least())
-        alone = self.no(self.has(who, MANY))
+        alone = self.no(self.has(who, WARPS))
         return self.either(all_of_them, self.both(alone, self.before(time, who)))
 
     def least(self) -> str:
@@ -397,7 +400,7 @@ class Shadows:
             return "splat (i1 true)"
         old = self.op("icmp ult", time, self.window)
         ours = self.op("icmp uge", time, self.start)
-        alone = self.both(self.same(who), self.no(self.has(who, MANY)))
+        alone = self.both(self.same(who), self.no(self.has(who, MANY | WARPS)))
         fine = self.both(ours, self.either(alone, self.reads_before(time, who)))
         fine = self.both(fine, self.no(self.has(who, BLOCKS)))
         fine = self.either(old, fine)
@@ -418,13 +421,17 @@ class Shadows:
         if self.crowd:
             others = self.either(others, self.crowd)
         flags = self.op("or", flags, self.pick(others, f"splat (i32 {MANY})", "zeroinitializer"))
+        warp = self.op("lshr", self.op("and", who, f"splat (i32 {THREADS})"), "splat (i32 5)")
+        far = self.either(self.has(who, WARPS), self.op("icmp ne", warp, self.all(self.warp)))
+        far = self.both(pending, far)
+        flags = self.op("or", flags, self.pick(far, f"splat (i32 {WARPS})", "zeroinitializer"))
         mine = self.mine
         if self.strong:
             weak = self.both(kept, self.no(self.has(who, STRONG)))
             mine = self.pick(weak, self.op("and", mine, f"splat (i32 {~STRONG})"), mine)
         made = self.op("or", mine, flags)
         least = self.least() if self.shared else self.window
-        crowded = MANY if self.shared else MANY | BLOCKS
+        crowded = WARPS if self.shared else WARPS | BLOCKS
         calm = self.both(self.op("icmp ult", written, least), self.has(made, crowded))
         self.keep_read(made, calm, good)
 

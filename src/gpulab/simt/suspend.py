@@ -270,7 +270,7 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
     check(item)
     mask = low.mask()
     frontier = low.analysis.frontier[block.number]
-    past = flow.gone_past(low.flow.blocks, block.number)
+    past = low.past[block.number]
     for number in sorted(frontier):
         waiting = b.value(f"load i32, ptr {low.waiting[number]}")
         apart, together = b.new_label("apart"), b.new_label("together")
@@ -299,7 +299,7 @@ def gather(low: Lowering, block: flow.Block) -> None:
     b = low.b
     assert block.meeting is not None
     wanted = wanted_lanes(low, block.meeting)
-    past = flow.gone_past(low.flow.blocks, block.number)
+    past = low.past[block.number]
     for number in sorted(low.analysis.frontier[block.number] - past - {block.number}):
         waiting = b.value(f"load i32, ptr {low.waiting[number]}")
         missing = b.value(f"and i32 {waiting}, {wanted}")

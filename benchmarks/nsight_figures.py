@@ -1,0 +1,105 @@
+"""What Nsight Compute counted on an H200, as it is kept in `figures/`.
+
+`nsight-h200.csv` has one row a launch; lines that begin with `#` say on what it was measured.
+`nsight-h200-programs.json.xz` has the programs that the GPU ran, PTX and machine code, since another version
+of the compiler makes other ones.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import lzma
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["COMPARED", "Figures", "pack"]
+
+FIGURES = Path(__file__).parent / "figures"
+ROWS = FIGURES / "nsight-h200.csv"
+PROGRAMS = FIGURES / "nsight-h200-programs.json.xz"
+FIRST = ("launch", "program", "kernel", "grid", "block")
+
+# Short names of what is compared, and Nsight Compute's.
+COMPARED = {
+    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global load sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global store requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global store sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "global reduction sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",
+    "global atomic sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum",
+    "shared load requests": "sass__inst_executed_shared_loads",
+    "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared store requests": "sass__inst_executed_shared_stores",
+    "shared store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "bank conflicts": "derived__memory_l1_wavefronts_shared_excessive",
+    "warp instructions": "smsp__inst_executed.sum",
+    "thread instructions": "smsp__thread_inst_executed.sum",
+    "FFMA": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "FADD": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
+    "FMUL": "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
+    "registers": "launch__registers_per_thread",
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """measured_on: one line a fact. measured: by launch and short name. programs: by source name."""
+
+    measured_on: tuple[str, ...]
+    measured: Mapping[str, Mapping[str, int]]
+    programs: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def read(cls) -> Figures:
+        lines = ROWS.read_text(encoding="utf-8").splitlines()
+        table = csv.DictReader(line for line in lines if not line.startswith("#"))
+        measured = {row["launch"]: {name: int(row[name]) for name in COMPARED if row[name]} for row in table}
+        programs = json.loads(lzma.decompress(PROGRAMS.read_bytes()))
+        for program in programs.values():
+            program["cubin"] = bytes.fromhex(program["cubin"])
+        return cls(tuple(line[2:] for line in lines if line.startswith("#")), measured, programs)
+
+
+def pack(files: Sequence[Path], measured_on: Sequence[str]) -> None:
+    """Keep what is compared of results of `benchmarks.nsight`; a later file goes before an earlier one.
+
+    Only launches that `benchmarks.nsight_launches` still makes, by name, are kept.
+    """
+    from benchmarks.nsight_launches import launches
+
+    found: dict[str, dict[str, Any]] = {}
+    programs: dict[str, Any] = {}
+    versions = []
+    for file in files:
+        result = json.loads(file.read_text(encoding="utf-8"))
+        found |= {one["name"]: one for one in result["launches"] if one["metrics"]}
+        programs |= result["programs"]
+        versions += result["ncu"]
+    kept = [(launch, found[launch.name]) for launch in launches() if launch.name in found]
+    text = io.StringIO()
+    text.writelines(f"# {line}\n" for line in (*measured_on, *(f"ncu {v}" for v in dict.fromkeys(versions))))
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([*FIRST, *COMPARED])
+    for launch, one in kept:
+        sizes = ("x".join(map(str, size)) for size in (launch.grid, launch.block))
+        figures = [one["metrics"].get(metric, "") for metric in COMPARED.values()]
+        table.writerow([launch.name, launch.source.name, launch.kernel, *sizes, *figures])
+    FIGURES.mkdir(exist_ok=True)
+    ROWS.write_text(text.getvalue(), encoding="utf-8")
+    # In hexadecimal, in which equal parts of two programs look alike.
+    some = {
+        launch.source.name: {
+            "ptx": program["ptx"],
+            "cubin": base64.b64decode(program["cubin"]).hex(),
+            "entries": program["entries"],
+            "resources": program["resources"],
+        }
+        for launch, _ in kept
+        for program in [programs[launch.source.name]]
+    }
+    PROGRAMS.write_bytes(lzma.compress(json.dumps(some).encode(), preset=9))

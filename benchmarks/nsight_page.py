@@ -1,0 +1,184 @@
+"""docs/counters.md: what each counter means, and our figures beside Nsight Compute's, launch by launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.nsight_compare import Compared, Difference, summary
+from benchmarks.nsight_figures import COMPARED, Figures
+
+__all__ = ["PAGE", "TABLES", "page", "row"]
+
+PAGE = Path(__file__).parent.parent / "docs" / "counters.md"
+
+MEANING = {
+    "global load requests": "loads of global memory by warps with at least one active lane",
+    "global load sectors": "32-byte sectors that these touch, each once a request",
+    "global store requests": "the same of stores",
+    "global store sectors": "the same of stores",
+    "global reduction sectors": "sectors of atomics whose result is not used",
+    "global atomic sectors": "sectors of atomics whose result is used",
+    "shared load requests": "loads of shared memory by warps with at least one active lane, as the machine joins them",
+    "shared load wavefronts": "passes through the 32 banks that these take, by the unit's own counter",
+    "shared store requests": "the same of stores",
+    "shared store wavefronts": "the same of stores",
+    "bank conflicts": "wavefronts beyond the fewest, summed over single instructions by the lanes' addresses",
+    "warp instructions": "machine instructions executed by warps",
+    "thread instructions": "the same by active lanes",
+    "FFMA": "fused multiply-adds by active lanes, in single precision",
+    "FADD": "additions and subtractions, the same",
+    "FMUL": "multiplications, the same",
+    "registers": "of a thread; ncu, as the GPU, knows no fewer than 16",
+}
+
+SHORT = {
+    "global load requests": "load requests", "global load sectors": "load sectors",
+    "global store requests": "store requests", "global store sectors": "store sectors",
+    "shared load requests": "load requests", "shared load wavefronts": "load wavefronts",
+    "shared store requests": "store requests", "shared store wavefronts": "store wavefronts",
+}  # fmt: skip
+
+TABLES = {
+    "Global memory": (
+        "global load requests", "global load sectors", "global store requests", "global store sectors",
+    ),
+    "Shared memory": (
+        "shared load requests", "shared load wavefronts", "shared store requests", "shared store wavefronts",
+        "bank conflicts",
+    ),
+    "Instructions and registers": (
+        "warp instructions", "thread instructions", "FFMA", "FADD", "FMUL", "registers",
+    ),
+}  # fmt: skip
+
+HEAD = """# The counters beside Nsight Compute's
+
+`gpulab.counters` and Nsight Compute (`ncu`) over the same launches: every right kernel of the labs in at least
+three sizes, odd ones among them, and small kernels that show one rule each (access patterns, atomics,
+branches, arithmetic). The simulator is given the programs that the GPU ran and the same arguments.
+"""
+
+DIFFERENT = """## What cannot agree, and what does not
+
+**Wavefronts of shared memory, by the unit's own counter.** It counts, now and then, a pass more than the
+addresses ask for, when a store meets data that comes back from a load. How often depends on timing: it is
+zero or nearly so where few warps run, and no rule of the addresses gives it. ncu itself has both figures.
+Its sum over single instructions (`derived__memory_l1_wavefronts_shared_excessive`, "bank conflicts" here) is
+made of the addresses, and there ours agrees with it in {conflicts} lab launches. Against the unit's
+counter {loads_off} lab launches differ in loads, {loads_far} of them by more than 2 %, and {stores_off} in
+stores, {stores_far} by more than 2 %. The same collisions are in
+`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`, which is why that counter is not compared.
+
+**Machine instructions.** Their number is found from the counts of PTX and the assembler's table of which
+instruction was made from which. A few that the machine adds, for lanes to meet again, run as often as the
+parts of a warp come there, which the simulator does not know in every case. Where the assembler peels a round
+off a loop or unrolls it by itself, the table does not say how often each copy ran: most of these cases are
+found from the loop's own counts, some are estimates and `Counters.doubts` says so, and some are wrong without
+a doubt being told, as in `if_else` and `unrolled_trip_counts` below. No kernel of the labs has one.
+
+**Instructions under a predicate.** Lanes that an instruction's own predicate switches off are not seen in
+PTX when the assembler made the predicate, as in `logf` and `break_out`: their FMUL and FADD are too many here.
+
+**Atomics.** Additions of `float` in shared memory are a loop of compare-and-swap on the machine and one
+instruction in PTX; its rounds and loads depend on how lanes collide, and are not counted here. In global
+memory ncu counts a sector more than the addresses touch for two of the eight patterns of atomics.
+
+**Wide elements and ncu's conflicts.** For elements of 8 and 16 bytes of which several lanes ask for the same,
+ncu's sum over single instructions and the unit's own counter differ from each other. Ours is the
+unit's: see the wavefronts in the same table.
+"""
+
+
+def cell(one: Difference) -> str:
+    """One number where both say it; otherwise ours, ncu's and the difference."""
+    if one.ours == one.measured:
+        return f"{one.ours:,}"
+    return f"**{one.ours:,}** / {one.measured:,} ({one.relative:+.2%})"
+
+
+def row(one: Compared, names: tuple[str, ...]) -> str:
+    return f"| {one.launch.name} | {' | '.join(cell(one.figures[name]) for name in names)} |"
+
+
+def _summary(some: list[Compared], *, names: tuple[str, ...] = tuple(COMPARED)) -> Iterator[str]:
+    yield "| figure | agree exactly | of | worst difference | in |"
+    yield "|---|---|---|---|---|"
+    for name, (exact, of, worst) in summary(some).items():
+        if name in names:
+            last = ("–", "") if worst is None else (_worst(worst), worst.launch)
+            yield f"| {name} | {exact} | {of} | {' | '.join(last)} |"
+
+
+def _worst(one: Difference) -> str:
+    if not one.measured or abs(one.relative) > 10:
+        return f"{one.ours:,} for {one.measured:,}"
+    return f"{one.relative:+.2%}"
+
+
+def page(figures: Figures, some: list[Compared]) -> str:
+    labs = [one for one in some if one.launch.group != "micro"]
+    micro = [one for one in some if one.launch.group == "micro"]
+    never = ("global reduction sectors", "global atomic sectors")
+    lines = [HEAD, f"Measured on: {'; '.join(figures.measured_on)}.", ""]
+    lines += [
+        "The raw figures are in [benchmarks/figures](../benchmarks/figures); `python -m",
+        "benchmarks.nsight_compare --page` writes this page, `python -m benchmarks.nsight` measures.",
+        "",
+        f"## The labs' kernels: {len(labs)} launches",
+        "",
+        *_summary(labs, names=tuple(name for name in COMPARED if name not in never)),
+        "",
+        f"## Kernels for single rules: {len(micro)} launches",
+        "",
+        *_summary(micro),
+        "",
+        "## What each counter means",
+        "",
+        "| figure | meaning | Nsight Compute's name |",
+        "|---|---|---|",
+        *(f"| {name} | {MEANING[name]} | `{metric}` |" for name, metric in COMPARED.items()),
+        "",
+    ]
+
+    def differing(name: str, least: float = 0.0) -> int:
+        found = (one.figures[name] for one in labs)
+        return sum(one.ours != one.measured and abs(one.relative) > least for one in found)
+
+    exact, of, _ = summary(labs)["bank conflicts"]
+    lines.append(
+        DIFFERENT.format(
+            conflicts=f"all {of}" if exact == of else f"{exact} of {of}",
+            loads_off=differing("shared load wavefronts"),
+            loads_far=differing("shared load wavefronts", 0.02),
+            stores_off=differing("shared store wavefronts"),
+            stores_far=differing("shared store wavefronts", 0.02),
+        )
+    )
+    lines += [
+        "## Launch by launch",
+        "",
+        "One number: both say it. Otherwise ours in bold, ncu's, and the difference.",
+    ]
+    for title, names in TABLES.items():
+        shown = labs
+        if title == "Shared memory":
+            shown = [one for one in labs if any(one.figures[n].measured or one.figures[n].ours for n in names)]
+        lines += ["", f"### {title}", ""]
+        if len(shown) < len(labs):
+            lines += ["Only kernels that use it.", ""]
+        lines.append(f"| launch | {' | '.join(SHORT.get(name, name) for name in names)} |")
+        lines.append("|---" * (len(names) + 1) + "|")
+        lines += [row(one, names) for one in shown]
+    lines += [
+        "",
+        "### Kernels for single rules, where a figure differs",
+        "",
+        "| launch | figure | ours | ncu's |",
+        "|---|---|---|---|",
+    ]
+    for one in micro:
+        for name, found in one.figures.items():
+            if found.ours != found.measured:
+                lines.append(f"| {one.launch.name} | {name} | {found.ours:,} | {found.measured:,} |")
+    return "\n".join(lines) + "\n"
