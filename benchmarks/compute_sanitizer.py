@@ -2,8 +2,9 @@
 
 On a machine with a CUDA GPU and compute-sanitizer, in the repository root with PYTHONPATH=src:. ; every
 kernel under tests/kernels/findings runs once under each of the four tools. Writes compute_sanitizer.json
-into the folder OUT names, or to the file given. With --table FILE it runs nothing: it writes
-docs/sanitizer.md from that file and from what `gpulab.sanitize` says here.
+into the folder OUT names, or to the file given. With --table it runs nothing: it writes docs/sanitizer.md from
+benchmarks/figures/compute-sanitizer-h200.json and from what `gpulab.sanitize` says here; --table FILE makes the
+figures from such a result first.
 
 Each run is a process of its own, `sanitizer_launch.py`, with a time limit, since some of the wrong kernels
 never end.
@@ -25,6 +26,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,18 @@ from typing import Any
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "sanitizer.md"
+FIGURES = ROOT / "benchmarks" / "figures" / "compute-sanitizer-h200.json"
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("sanitizer_launch.py").resolve())]
+_WHO = ("nvidia", "ours")
+# Why NVIDIA's tools are silent where ours is not ("Compute Sanitizer User Manual", each tool's chapter).
+_WHY = {
+    "memcheck": "Constant memory is not checked by memcheck, and shared memory not in front of its first byte.",
+    "racecheck": "racecheck looks at shared memory, and at what one block does in it; most of these are in global "
+    "memory.",
+    "initcheck": "initcheck of this version looks at global memory; these are in shared memory.",
+    "synccheck": "Since Volta the hardware lets threads that have left pass for arrived, and a GPU whose lanes wait "
+    "for each other hangs, with nothing said; the table has `no end` there.",
+}
 KEPT_OUTPUT = 5000  # characters of each run, so that the file can be read again by other rules
 
 _OURS = re.compile(r"cell\.cu:(\d+)")
@@ -274,6 +287,27 @@ def measure(options: argparse.Namespace) -> None:
     print(", ".join(f"{state}: {count}" for state, count in states.most_common()))
 
 
+# The figures
+
+
+def keep(file: Path) -> None:
+    """Make `FIGURES` from a file of `measure`: everything but the tool's raw output, a kernel a line."""
+    measured = json.loads(file.read_text(encoding="utf-8"))
+    head = {name: value for name, value in measured.items() if name != "kernels"}
+    rows = []
+    for name, answers in measured["kernels"].items():
+        kept = {
+            which: {key: answer[key] for key in ("state", "errors", "hazards", "reports") if answer.get(key)}
+            for which, answer in answers.items()
+        }
+        rows.append(f"  {json.dumps(name)}: {json.dumps(kept)}")
+    text = (
+        json.dumps(head, indent=1).removesuffix("\n}") + ',\n "kernels": {\n' + ",\n".join(rows) + "\n }\n}\n"
+    )
+    FIGURES.parent.mkdir(exist_ok=True)
+    FIGURES.write_text(text, encoding="utf-8")
+
+
 # The page
 
 
@@ -318,84 +352,126 @@ def ours_cell(findings: Sequence[Any]) -> str:
     return "<br>".join(dict.fromkeys(texts)) or "nothing"
 
 
-def write_table(file: Path) -> None:
-    """docs/sanitizer.md from a file of `measure` and from `gpulab.sanitize` here."""
-    import gpulab
+@dataclass(frozen=True)
+class Row:
+    """One kernel on the page. nvidia, ours: "named", "elsewhere" or "silent"; the cells are Markdown."""
+
+    group: str
+    name: str
+    link: str
+    what: str
+    nvidia: str
+    ours: str
+    nvidia_cell: str
+    ours_cell: str
+
+    @property
+    def text(self) -> str:
+        return f"| {self.link} | {self.what} | {self.nvidia_cell} | {self.ours_cell} |"
+
+
+def row_of(case: Any, answers: dict[str, Any], device: Any) -> Row:
+    """A case of the corpus: what NVIDIA's tool said, and what ours says now."""
     from gpulab import sanitize
-    from tests.kernels.findings.findings import FOLDER, cases
+    from tests.kernels.findings.findings import FOLDER
 
-    measured = json.loads(file.read_text(encoding="utf-8"))
+    kernel = device.compile(case.source)
+    ours = sanitize(kernel, case.grid, case.block, case.device_arguments(device), shared_mem=case.shared_mem)
+    cause = {*case.lines, case.fault_line}
+
+    def says(lines: set[int]) -> str:
+        return "named" if lines & cause else "elsewhere" if lines else "silent"
+
+    place = (FOLDER / case.file).relative_to(ROOT).as_posix()
+    name = case.id.split("/")[1].replace("_", " ")
+    expected = f" Cause{_lines(set(case.lines))}." if case.lines else ""
+    return Row(
+        case.tool or "right",
+        name,
+        f"[{name}](../{place})",
+        f"{case.what[0].upper()}{case.what[1:]}.{expected}",
+        says({line for lines in nvidia_says(answers).values() for line in lines}),
+        says({finding.line for finding in ours}),
+        nvidia_cell(answers),
+        ours_cell(ours),
+    )
+
+
+def write_table() -> None:
+    """docs/sanitizer.md from `FIGURES` and from what `gpulab.sanitize` says here."""
+    import gpulab
+    from tests.kernels.findings.findings import cases
+
+    measured = json.loads(FIGURES.read_text(encoding="utf-8"))
     device = gpulab.device("sim")
-    rows: dict[str, list[str]] = {}
-    score: dict[str, Counter[tuple[str, str]]] = {"NVIDIA's": Counter(), "ours": Counter()}
-    for case in cases():
-        if case.id not in measured["kernels"]:
-            continue
-        answers = measured["kernels"][case.id]
-        kernel = device.compile(case.source)
-        ours = sanitize(
-            kernel, case.grid, case.block, case.device_arguments(device), shared_mem=case.shared_mem
-        )
-        cause = {*case.lines, case.fault_line}
-        says = {
-            "NVIDIA's": {line for lines in nvidia_says(answers).values() for line in lines},
-            "ours": {finding.line for finding in ours},
-        }
-        group = case.tool or "right"
-        for who, lines in says.items():
-            score[who][group, "named" if lines & cause else "elsewhere" if lines else "silent"] += 1
-            score[who][group, "all"] += 1
-        link = (FOLDER / case.file).relative_to(ROOT).as_posix()
-        name = case.id.split("/")[1].replace("_", " ")
-        expected = f" Cause{_lines(set(case.lines))}." if case.lines else ""
-        rows.setdefault(group, []).append(
-            f"| [{name}](../{link}) | {case.what[0].upper()}{case.what[1:]}.{expected} "
-            f"| {nvidia_cell(answers)} | {ours_cell(ours)} |"
-        )
-    PAGE.write_text(_page(measured, rows, score), encoding="utf-8")
-    print(f"{sum(map(len, rows.values()))} cases in {PAGE.relative_to(ROOT)}")
+    known = measured["kernels"]
+    rows = [row_of(case, known[case.id], device) for case in cases() if case.id in known]
+    PAGE.write_text(_page(measured, rows), encoding="utf-8")
+    print(f"{len(rows)} cases in {PAGE.relative_to(ROOT)}")
 
 
-def _page(
-    measured: dict[str, Any], rows: dict[str, list[str]], score: dict[str, Counter[tuple[str, str]]]
-) -> str:
-    groups = [group for group in (*TOOLS, "right") if group in rows]
+def _page(measured: dict[str, Any], rows: list[Row]) -> str:
+    groups = [group for group in (*TOOLS, "right") if any(row.group == group for row in rows)]
     found = re.search(r"Version ([\d.]+)", measured["version"], re.IGNORECASE)
     version = found[1] if found else measured["version"]
-    gpu = measured["gpu"].splitlines()[0]
-    flags = {which: _options(words[2:]) for which, words in measured["options"].items()}
-    everywhere = [option for option in flags[TOOLS[0]] if all(option in own for own in flags.values())]
-    options = ", ".join(
-        [f"`{option}`" for option in everywhere]
-        + [f"`{option}` ({which})" for which in TOOLS for option in flags[which] if option not in everywhere]
-    )
+    gpu, _, driver = measured["gpu"].splitlines()[0].partition(", ")
+    wrong = [row for row in rows if row.group != "right"]
+    alarms = {who: [r for r in rows if r.group == "right" and getattr(r, who) != "silent"] for who in _WHO}
     lines = [
         "# The sanitizer beside NVIDIA's",
         "",
-        "`gpulab.sanitize` and compute-sanitizer over the kernels of `tests/kernels/findings`: right ones",
-        "that tempt to a false alarm, and wrong ones with one planted cause each. Written by",
-        "`python -m benchmarks.compute_sanitizer --table FILE`.",
-        "",
-        f"compute-sanitizer {version} on {gpu},",
-        f"one launch of each kernel under each tool, with {options}.",
-        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. NVIDIA's tool",
-        "watches the machine code, ours the PTX.",
+        "`gpulab.sanitize` and compute-sanitizer over the kernels of `tests/kernels/findings`: "
+        f"{len(wrong)} wrong ones",
+        f"with one planted cause each, and {len(rows) - len(wrong)} right ones that tempt to a false alarm.",
         "",
         "## Summary",
         "",
-        "Named: at least one report in a line of the cause. Elsewhere: reports, but none in such a line. For",
-        "right kernels every report is a false alarm.",
-        "",
-        "| | kernels | NVIDIA's: named | elsewhere | silent | ours: named | elsewhere | silent |",
-        "|---|---|---|---|---|---|---|---|",
+        "| kernels with a planted cause for | how many | found by NVIDIA's | found by ours |",
+        "|---|---|---|---|",
     ]
     for group in groups:
-        counts = [
-            score[who][group, what]
-            for who in ("NVIDIA's", "ours")
-            for what in ("named", "elsewhere", "silent")
-        ]
-        lines.append(f"| {group} | {score['ours'][group, 'all']} | {' | '.join(map(str, counts))} |")
+        some = [row for row in rows if row.group == group]
+        if group != "right":
+            counts = [sum(getattr(row, who) == "named" for row in some) for who in _WHO]
+            lines.append(f"| {group} | {len(some)} | {counts[0]} | {counts[1]} |")
+    counts = [sum(getattr(row, who) == "named" for row in wrong) for who in _WHO]
+    lines += [
+        f"| **all** | **{len(wrong)}** | **{counts[0]}** | **{counts[1]}** |",
+        f"| right kernels with a false alarm | {len(rows) - len(wrong)} | {len(alarms['nvidia'])} "
+        f"| {len(alarms['ours'])} |",
+        "",
+        "Found: at least one report, of whichever of the four tools, in a line of the cause. What names only other",
+        "lines is not found.",
+        "",
+    ]
+    missed = [row for row in wrong if row.nvidia == "named" != row.ours]
+    lines += [_named("NVIDIA's tool finds, and ours does not", missed), ""]
+    for group in groups:
+        more = [row for row in wrong if row.group == group and row.ours == "named" != row.nvidia]
+        if more:
+            lines += [_named(f"Ours finds, and NVIDIA's does not ({group})", more), _WHY[group], ""]
+    lines += ["NVIDIA's false alarms:" if alarms["nvidia"] else "NVIDIA's false alarms: none.", ""]
+    lines += [f"- {row.link}: {row.what} {row.nvidia_cell}." for row in alarms["nvidia"]]
+    lines += ["", _named("Ours", alarms["ours"]), ""]
+    flags = {which: _options(words[2:]) for which, words in measured["options"].items()}
+    everywhere = [option for option in flags[TOOLS[0]] if all(option in own for own in flags.values())]
+    options = [f"- all tools: {', '.join(f'`{option}`' for option in everywhere)}"]
+    for which in TOOLS:
+        own = [f"`{option}`" for option in flags[which] if option not in everywhere]
+        options += [f"- {which}: {', '.join(own)}"] if own else []
+    lines += [
+        "## How it was measured",
+        "",
+        f"compute-sanitizer {version} on one {gpu}, driver {driver}; one launch of each kernel under each of its",
+        "four tools, each in a process of its own, stopped after 30 seconds. Options:",
+        "",
+        *options,
+        "",
+        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. NVIDIA's tool watches the",
+        "machine's code on a GPU, ours PTX on the simulator. The reports are in",
+        "[benchmarks/figures](../benchmarks/figures); `python -m benchmarks.compute_sanitizer` measures them, and",
+        "with `--table` it writes this page.",
+    ]
     for group in groups:
         title = "Right kernels" if group == "right" else f"Wrong kernels: {group}"
         lines += [
@@ -405,8 +481,12 @@ def _page(
             "| kernel | what | NVIDIA's tool says | ours says |",
             "|---|---|---|---|",
         ]
-        lines += rows[group]
+        lines += [row.text for row in rows if row.group == group]
     return "\n".join(lines) + "\n"
+
+
+def _named(title: str, rows: Sequence[Row]) -> str:
+    return f"{title}: {'; '.join(row.link for row in rows) if rows else 'none'}."
 
 
 def _options(words: Sequence[str]) -> list[str]:
@@ -423,10 +503,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=12, help="processes at once (default 12)")
     parser.add_argument("--limit", type=float, default=30, help="seconds a run may take (default 30)")
     parser.add_argument("--budget", type=float, default=450, help="seconds for everything (default 450)")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="write docs/sanitizer.md from FILE")
+    parser.add_argument(
+        "--table",
+        type=Path,
+        metavar="FILE",
+        nargs="?",
+        const=FIGURES,
+        help="write docs/sanitizer.md; from FILE: make the figures of it first",
+    )
     options = parser.parse_args()
     if options.table:
-        write_table(options.table)
+        if options.table != FIGURES:
+            keep(options.table)
+        write_table()
     else:
         measure(options)
 

@@ -19,11 +19,11 @@ MEANING = {
     "global store sectors": "the same of stores",
     "global reduction sectors": "sectors of atomics whose result is not used",
     "global atomic sectors": "sectors of atomics whose result is used",
-    "shared load requests": "loads of shared memory by warps with at least one active lane, as the machine joins them",
-    "shared load wavefronts": "passes through the 32 banks that these take, by the unit's own counter",
+    "shared load requests": "loads of shared memory by warps with at least one active lane",
+    "shared load wavefronts": "passes through the 32 banks, by the unit's own counter",
     "shared store requests": "the same of stores",
     "shared store wavefronts": "the same of stores",
-    "bank conflicts": "wavefronts beyond the fewest, summed over single instructions by the lanes' addresses",
+    "bank conflicts": "wavefronts beyond the fewest, by the addresses of each instruction",
     "warp instructions": "machine instructions executed by warps",
     "thread instructions": "the same by active lanes",
     "FFMA": "fused multiply-adds by active lanes, in single precision",
@@ -59,34 +59,35 @@ three sizes, odd ones among them, and small kernels that show one rule each (acc
 branches, arithmetic). The simulator is given the programs that the GPU ran and the same arguments.
 """
 
-DIFFERENT = """## What cannot agree, and what does not
+DIFFERENT = """## What cannot agree, and what does not yet
 
-**Wavefronts of shared memory, by the unit's own counter.** It counts, now and then, a pass more than the
-addresses ask for, when a store meets data that comes back from a load. How often depends on timing: it is
-zero or nearly so where few warps run, and no rule of the addresses gives it. ncu itself has both figures.
-Its sum over single instructions (`derived__memory_l1_wavefronts_shared_excessive`, "bank conflicts" here) is
-made of the addresses, and there ours agrees with it in {conflicts} lab launches. Against the unit's
-counter {loads_off} lab launches differ in loads, {loads_far} of them by more than 2 %, and {stores_off} in
-stores, {stores_far} by more than 2 %. The same collisions are in
-`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`, which is why that counter is not compared.
+**Wavefronts of shared memory.** The unit's own counter has, now and then, a pass more than the addresses ask
+for, when a store meets data that comes back from a load. How often depends on timing: never in the smallest
+size of a kernel, and no rule of the addresses gives it. ncu has a second figure, summed over single
+instructions from their addresses (`derived__memory_l1_wavefronts_shared_excessive`, here "bank conflicts"):
+ours agrees with it in {conflicts} launches of the labs. Against the unit's counter {loads_off} of these launches
+differ in loads, {loads_far} by more than 2 %, and {stores_off} in stores, {stores_far} by more than 2 %.
+The unit's bank conflicts (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`) contain the same passes, so they
+are not compared.
 
 **Machine instructions.** Their number is found from the counts of PTX and the assembler's table of which
-instruction was made from which. A few that the machine adds, for lanes to meet again, run as often as the
-parts of a warp come there, which the simulator does not know in every case. Where the assembler peels a round
-off a loop or unrolls it by itself, the table does not say how often each copy ran: most of these cases are
-found from the loop's own counts, some are estimates and `Counters.doubts` says so, and some are wrong without
-a doubt being told, as in `if_else` and `unrolled_trip_counts` below. No kernel of the labs has one.
+instruction was made from which. In the labs' kernels loads, stores and floating point instructions are exact;
+what the machine adds for lanes to meet again depends on the parts in which a warp comes there, and is not
+exact in every kernel. Where the assembler peels a round off a loop or unrolls it by itself, the table does not
+say how often each copy runs. Most such cases are found from the loop's own counts; some are estimates, and
+`Counters.doubts` says so; and a few are wrong without a doubt being told: `if_else`, `own_trip_counts` and
+`unrolled_trip_counts` below.
 
-**Instructions under a predicate.** Lanes that an instruction's own predicate switches off are not seen in
-PTX when the assembler made the predicate, as in `logf` and `break_out`: their FMUL and FADD are too many here.
+**Predicates that the assembler made.** PTX selects between two values where the machine switches lanes off
+(`logf`, `break_out`): their FMUL and FADD are counted for all lanes here.
 
-**Atomics.** Additions of `float` in shared memory are a loop of compare-and-swap on the machine and one
-instruction in PTX; its rounds and loads depend on how lanes collide, and are not counted here. In global
-memory ncu counts a sector more than the addresses touch for two of the eight patterns of atomics.
+**Atomics.** An addition of `float` in shared memory is one instruction of PTX and a loop of compare-and-swap on
+the machine. Its rounds depend on how lanes collide, and its loads and additions are not counted here. In global
+memory ncu counts a sector again for lanes of one element, or for lanes apart from each other that share a
+sector ("broadcast": 32 for one); here a request's sectors are counted once.
 
-**Wide elements and ncu's conflicts.** For elements of 8 and 16 bytes of which several lanes ask for the same,
-ncu's sum over single instructions and the unit's own counter differ from each other. Ours is the
-unit's: see the wavefronts in the same table.
+**Wide elements.** Where several lanes ask for the same element of 8 or 16 bytes, ncu's two figures for
+conflicts differ from each other; ours follow the unit's counter, as the wavefronts show.
 """
 
 
@@ -99,6 +100,10 @@ def cell(one: Difference) -> str:
 
 def row(one: Compared, names: tuple[str, ...]) -> str:
     return f"| {one.launch.name} | {' | '.join(cell(one.figures[name]) for name in names)} |"
+
+
+def _of(one: Compared, names: tuple[str, ...]) -> list[Difference]:
+    return [one.figures[name] for name in names]
 
 
 def _summary(some: list[Compared], *, names: tuple[str, ...] = tuple(COMPARED)) -> Iterator[str]:
@@ -120,10 +125,10 @@ def page(figures: Figures, some: list[Compared]) -> str:
     labs = [one for one in some if one.launch.group != "micro"]
     micro = [one for one in some if one.launch.group == "micro"]
     never = ("global reduction sectors", "global atomic sectors")
-    lines = [HEAD, f"Measured on: {'; '.join(figures.measured_on)}.", ""]
+    lines = [HEAD, "Measured on:", "", *(f"- {line}" for line in figures.measured_on), ""]
     lines += [
-        "The raw figures are in [benchmarks/figures](../benchmarks/figures); `python -m",
-        "benchmarks.nsight_compare --page` writes this page, `python -m benchmarks.nsight` measures.",
+        "The raw figures are in [benchmarks/figures](../benchmarks/figures). `python -m benchmarks.nsight` measures",
+        "them and `python -m benchmarks.nsight_compare --page` writes this page.",
         "",
         f"## The labs' kernels: {len(labs)} launches",
         "",
@@ -163,7 +168,7 @@ def page(figures: Figures, some: list[Compared]) -> str:
     for title, names in TABLES.items():
         shown = labs
         if title == "Shared memory":
-            shown = [one for one in labs if any(one.figures[n].measured or one.figures[n].ours for n in names)]
+            shown = [one for one in labs if any(f.measured or f.ours for f in _of(one, names))]
         lines += ["", f"### {title}", ""]
         if len(shown) < len(labs):
             lines += ["Only kernels that use it.", ""]
@@ -178,7 +183,9 @@ def page(figures: Figures, some: list[Compared]) -> str:
         "|---|---|---|---|",
     ]
     for one in micro:
-        for name, found in one.figures.items():
-            if found.ours != found.measured:
-                lines.append(f"| {one.launch.name} | {name} | {found.ours:,} | {found.measured:,} |")
+        lines += [
+            f"| {one.launch.name} | {name} | {found.ours:,} | {found.measured:,} |"
+            for name, found in one.figures.items()
+            if found.ours != found.measured
+        ]
     return "\n".join(lines) + "\n"

@@ -152,7 +152,9 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
             reached = "" if bar is None else f"[{'green' if ratio.median >= bar else 'red'}]{bar:g}[/]"
             table.add_row(f"  {name}", "", "", shown, reached)
         if remark and "Oclgrind" not in t.seconds and t.workload.kernel == WITH_OCLGRIND:
-            table.add_row("  sanitized / Oclgrind", "", "", "not measured", f"{BARS['sanitized / Oclgrind']:g}")
+            table.add_row(
+                "  sanitized / Oclgrind", "", "", "not measured", f"{BARS['sanitized / Oclgrind']:g}"
+            )
     return table
 
 

@@ -175,7 +175,9 @@ def measure_tiers(
     peers: False leaves Oclgrind out. step is called after every round of a workload, for a progress bar.
     """
     found, remark = [], "Oclgrind: left out"
-    for work in sorted((w for w in WORKLOADS if w.kernel in SIZES), key=lambda w: list(SIZES).index(w.kernel)):
+    for work in sorted(
+        (w for w in WORKLOADS if w.kernel in SIZES), key=lambda w: list(SIZES).index(w.kernel)
+    ):
         workload = replace(work, size=SIZES[work.kernel])
         simulator = _Simulator(workload)
         samples: dict[str, list[float]] = {tier: [] for tier in TIERS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,12 @@ def test_a_sample_says_so():
     assert counts.counters.sampled_blocks is not None
     assert "a sample of" in counts.origin
     assert counts.as_dict()["exact"] is False
+
+
+def test_what_is_not_certain_is_not_called_exact(tiles):
+    doubtful = replace(tiles, counters=replace(tiles.counters, doubts=("one line is an estimate",)))
+    assert doubtful.origin.endswith("exact, except as noted")
+    assert doubtful.as_dict()["exact"] is False
 
 
 def test_a_cell_of_no_problem_is_not_launched():

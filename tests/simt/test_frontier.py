@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.compiler import compile_program
-from gpulab.simt.flow import Block, gone_past
-from gpulab.simt.frontier import candidates, frontiers, leaves, ways_out
+from gpulab.simt.flow import Block
+from gpulab.simt.frontier import candidates, frontiers, held_back, leaves, stops, ways_out
 from gpulab.simt.native import Specialisation, lower
 from gpulab.simt.ptx import Instruction, Reg, parse
 from tests.simt.programs import simulator
@@ -17,7 +17,7 @@ from tests.simt.programs import simulator
 def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
     """The rule in its plainest form."""
     found: list[set[int]] = [set() for _ in blocks]
-    seen, changed = {0}, True
+    seen, changed, past, exits = {0}, True, stops(blocks), leaves(blocks)
     while changed:
         changed = False
         for number in sorted(seen):
@@ -26,11 +26,12 @@ def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> 
             for targets in ways_out(block, divergent):
                 if block.end == "barrier":
                     steps += [(t, frozenset()) for t in targets]
-                    gone = gone_past(blocks, number) | {number}
+                    gone = past[number] | {number}
                     steps += [(n, here - {n} | {number}) for n in here - gone]
                 else:
-                    order, occupied = candidates(here, targets, leaves(blocks))
-                    steps += [(c, frozenset(n for n in occupied if n > c)) for c in order]
+                    order, occupied = candidates(here, targets, exits, past)
+                    held = held_back(here, set(targets) - exits, past)
+                    steps += [(c, frozenset(n for n in occupied if n > c or n in held) - {c}) for c in order]
             if number in spins:
                 steps += [(c, here - {c} | {number}) for c in here]
             for target, waiting in steps:

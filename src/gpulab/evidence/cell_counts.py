@@ -46,7 +46,7 @@ class CellCounts:
     def origin(self) -> str:
         """Where every one of the numbers comes from, as a sentence without its full stop."""
         counts = self.counters
-        how = "exact"
+        how = "exact, except as noted" if counts.doubts else "exact"
         if counts.sampled_blocks is not None:
             how = f"a sample of {counts.sampled_blocks:,} of {counts.blocks:,} blocks, scaled"
         return f"counted by the {counts.provenance.device} on {self.size}: {how}"
@@ -57,7 +57,7 @@ class CellCounts:
         return {
             "size": self.size,
             "provenance": counts.provenance.as_dict(),
-            "exact": counts.sampled_blocks is None,
+            "exact": not counts.doubts,
             "doubts": list(counts.doubts),
             "instruction_set": counts.instruction_set,
             "metrics": dict(counts),

@@ -17,13 +17,17 @@ define internal i32 @san_tick(ptr %ctx) alwaysinline {
 define internal void @san_all_met(ptr %ctx, i32 %now) {
 entry:
   %sync = call ptr @san_at(ptr %ctx, i64 ${warp_sync})
+  %one = insertelement <32 x i32> poison, i32 %now, i64 0
+  %times = shufflevector <32 x i32> %one, <32 x i32> poison, <32 x i32> zeroinitializer
+  %warps = load i32, ptr @warp_count
+  %rows = add i32 %warps, 2 ; `warp_sync` and `others`, then a row of `clocks` for each warp
   br label %loop
 loop:
-  %n = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %p = getelementptr i32, ptr %sync, i64 %n
-  store i32 %now, ptr %p
-  %next = add i64 %n, 1
-  %more = icmp ult i64 %next, 1088
+  %n = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %p = getelementptr <32 x i32>, ptr %sync, i32 %n
+  store <32 x i32> %times, ptr %p, align 4
+  %next = add i32 %n, 1
+  %more = icmp ult i32 %next, %rows
   br i1 %more, label %loop, label %done
 done:
   ret void
