@@ -2,9 +2,9 @@
 
 On a machine with a CUDA GPU and compute-sanitizer, in the repository root with PYTHONPATH=src:. ; every
 kernel under tests/kernels/findings runs once under each of the four tools. Writes compute_sanitizer.json
-into the folder OUT names, or to the file given. With --table it runs nothing: it writes docs/sanitizer.md from
-benchmarks/figures/compute-sanitizer-h200.json and from what `gpulab.sanitize` says here; --table FILE makes the
-figures from such a result first.
+into the folder OUT names, or to the file given. With --table it runs nothing: it writes docs/sanitizer.md
+from benchmarks/figures/compute-sanitizer-h200.json and from what `gpulab.sanitize` says here; --table FILE
+makes the figures from such a result first.
 
 Each run is a process of its own, `sanitizer_launch.py`, with a time limit, since some of the wrong kernels
 never end.
@@ -37,14 +37,15 @@ PAGE = ROOT / "docs" / "sanitizer.md"
 FIGURES = ROOT / "benchmarks" / "figures" / "compute-sanitizer-h200.json"
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("sanitizer_launch.py").resolve())]
 _WHO = ("nvidia", "ours")
-# Why NVIDIA's tools are silent where ours is not ("Compute Sanitizer User Manual", each tool's chapter).
+# What the kernels have in common at which NVIDIA's tools are silent and ours is not.
 _WHY = {
-    "memcheck": "Constant memory is not checked by memcheck, and shared memory not in front of its first byte.",
-    "racecheck": "racecheck looks at shared memory, and at what one block does in it; most of these are in global "
-    "memory.",
-    "initcheck": "initcheck of this version looks at global memory; these are in shared memory.",
-    "synccheck": "Since Volta the hardware lets threads that have left pass for arrived, and a GPU whose lanes wait "
-    "for each other hangs, with nothing said; the table has `no end` there.",
+    "memcheck": "One reads constant memory, the other shared memory in front of its first byte.",
+    "racecheck": "racecheck looks at shared memory; all but a few of these are in global memory.",
+    "initcheck": "They are in shared memory, at which initcheck of this version does not look.",
+    "synccheck": (
+        "Nothing is said where threads have returned before a barrier. Where lanes or warps wait for each\n"
+        "other the GPU hangs, and nothing is said either; the table has `no end` there."
+    ),
 }
 KEPT_OUTPUT = 5000  # characters of each run, so that the file can be read again by other rules
 
@@ -420,9 +421,9 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
     lines = [
         "# The sanitizer beside NVIDIA's",
         "",
-        "`gpulab.sanitize` and compute-sanitizer over the kernels of `tests/kernels/findings`: "
-        f"{len(wrong)} wrong ones",
-        f"with one planted cause each, and {len(rows) - len(wrong)} right ones that tempt to a false alarm.",
+        "`gpulab.sanitize` and compute-sanitizer over the kernels of `tests/kernels/findings`:",
+        f"{len(wrong)} wrong ones with one planted cause each, and {len(rows) - len(wrong)} right ones that",
+        "tempt to a false alarm.",
         "",
         "## Summary",
         "",
@@ -437,11 +438,12 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
     counts = [sum(getattr(row, who) == "named" for row in wrong) for who in _WHO]
     lines += [
         f"| **all** | **{len(wrong)}** | **{counts[0]}** | **{counts[1]}** |",
-        f"| right kernels with a false alarm | {len(rows) - len(wrong)} | {len(alarms['nvidia'])} "
-        f"| {len(alarms['ours'])} |",
         "",
-        "Found: at least one report, of whichever of the four tools, in a line of the cause. What names only other",
-        "lines is not found.",
+        "Found: at least one report, of whichever of the four tools, in a line of the cause. What names only",
+        "other lines is not found.",
+        "",
+        f"Of the {len(rows) - len(wrong)} right kernels, {len(alarms['nvidia'])} have a finding of NVIDIA's tool",
+        f"and {len(alarms['ours'])} of ours.",
         "",
     ]
     missed = [row for row in wrong if row.nvidia == "named" != row.ours]
@@ -462,15 +464,15 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
     lines += [
         "## How it was measured",
         "",
-        f"compute-sanitizer {version} on one {gpu}, driver {driver}; one launch of each kernel under each of its",
-        "four tools, each in a process of its own, stopped after 30 seconds. Options:",
+        f"compute-sanitizer {version} on one {gpu}, driver {driver}; one launch of each kernel under each",
+        "of its four tools, each in a process of its own, stopped after 30 seconds. Options:",
         "",
         *options,
         "",
-        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. NVIDIA's tool watches the",
-        "machine's code on a GPU, ours PTX on the simulator. The reports are in",
-        "[benchmarks/figures](../benchmarks/figures); `python -m benchmarks.compute_sanitizer` measures them, and",
-        "with `--table` it writes this page.",
+        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. NVIDIA's tool watches",
+        "the machine's code on a GPU, ours PTX on the simulator. The reports are in",
+        "[benchmarks/figures](../benchmarks/figures); `python -m benchmarks.compute_sanitizer` measures them,",
+        "and with `--table` it writes this page.",
     ]
     for group in groups:
         title = "Right kernels" if group == "right" else f"Wrong kernels: {group}"

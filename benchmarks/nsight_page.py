@@ -54,37 +54,38 @@ TABLES = {
 
 HEAD = """# The counters beside Nsight Compute's
 
-`gpulab.counters` and Nsight Compute (`ncu`) over the same launches: every right kernel of the labs in at least
-three sizes, odd ones among them, and small kernels that show one rule each (access patterns, atomics,
-branches, arithmetic). The simulator is given the programs that the GPU ran and the same arguments.
+`gpulab.counters` and Nsight Compute (`ncu`) over the same launches: every right kernel of the labs in at
+least three sizes, odd ones among them, and small kernels that show one rule each (access patterns,
+atomics, branches, arithmetic). The simulator is given the programs that the GPU ran and the same
+arguments.
 """
 
 DIFFERENT = """## What cannot agree, and what does not yet
 
-**Wavefronts of shared memory.** The unit's own counter has, now and then, a pass more than the addresses ask
-for, when a store meets data that comes back from a load. How often depends on timing: never in the smallest
-size of a kernel, and no rule of the addresses gives it. ncu has a second figure, summed over single
-instructions from their addresses (`derived__memory_l1_wavefronts_shared_excessive`, here "bank conflicts"):
-ours agrees with it in {conflicts} launches of the labs. Against the unit's counter {loads_off} of these launches
-differ in loads, {loads_far} by more than 2 %, and {stores_off} in stores, {stores_far} by more than 2 %.
-The unit's bank conflicts (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`) contain the same passes, so they
-are not compared.
+**Wavefronts of shared memory.** The unit's own counter has, now and then, a pass more than the addresses
+ask for, when a store meets data that comes back from a load. How often depends on timing: never in the
+smallest size of a kernel, and no rule of the addresses gives it. ncu has a second figure, summed over
+single instructions from their addresses (`derived__memory_l1_wavefronts_shared_excessive`, here "bank
+conflicts"): ours agrees with it in {conflicts} launches of the labs. Against the unit's counter
+{loads_off} of these launches differ in loads, {loads_far} by more than 2 %, and {stores_off} in stores,
+{stores_far} by more than 2 %. The unit's bank conflicts
+(`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`) contain the same passes, so they are not compared.
 
 **Machine instructions.** Their number is found from the counts of PTX and the assembler's table of which
-instruction was made from which. In the labs' kernels loads, stores and floating point instructions are exact;
-what the machine adds for lanes to meet again depends on the parts in which a warp comes there, and is not
-exact in every kernel. Where the assembler peels a round off a loop or unrolls it by itself, the table does not
-say how often each copy runs. Most such cases are found from the loop's own counts; some are estimates, and
-`Counters.doubts` says so; and a few are wrong without a doubt being told: `if_else`, `own_trip_counts` and
-`unrolled_trip_counts` below.
+instruction was made from which. In the labs' kernels loads, stores and floating point instructions are
+exact; what the machine adds for lanes to meet again depends on the parts in which a warp comes there, and
+is not exact in every kernel. Where the assembler peels a round off a loop or unrolls it by itself, the
+table does not say how often each copy runs. Most such cases are found from the loop's own counts; some
+are estimates, and `Counters.doubts` says so; and a few are wrong without a doubt being told: `if_else`,
+`own_trip_counts` and `unrolled_trip_counts` below.
 
-**Predicates that the assembler made.** PTX selects between two values where the machine switches lanes off
-(`logf`, `break_out`): their FMUL and FADD are counted for all lanes here.
+**Predicates that the assembler made.** PTX selects between two values where the machine switches lanes
+off (`logf`, `break_out`): their FMUL and FADD are counted for all lanes here.
 
-**Atomics.** An addition of `float` in shared memory is one instruction of PTX and a loop of compare-and-swap on
-the machine. Its rounds depend on how lanes collide, and its loads and additions are not counted here. In global
-memory ncu counts a sector again for lanes of one element, or for lanes apart from each other that share a
-sector ("broadcast": 32 for one); here a request's sectors are counted once.
+**Atomics.** An addition of `float` in shared memory is one instruction of PTX and a loop of
+compare-and-swap on the machine. Its rounds depend on how lanes collide, and its loads and additions are
+not counted here. In global memory ncu counts a sector again for lanes of one element, or for lanes apart
+from each other that share a sector ("broadcast": 32 for one); here a request's sectors are counted once.
 
 **Wide elements.** Where several lanes ask for the same element of 8 or 16 bytes, ncu's two figures for
 conflicts differ from each other; ours follow the unit's counter, as the wavefronts show.
@@ -127,8 +128,8 @@ def page(figures: Figures, some: list[Compared]) -> str:
     never = ("global reduction sectors", "global atomic sectors")
     lines = [HEAD, "Measured on:", "", *(f"- {line}" for line in figures.measured_on), ""]
     lines += [
-        "The raw figures are in [benchmarks/figures](../benchmarks/figures). `python -m benchmarks.nsight` measures",
-        "them and `python -m benchmarks.nsight_compare --page` writes this page.",
+        "The raw figures are in [benchmarks/figures](../benchmarks/figures). `python -m benchmarks.nsight`",
+        "measures them and `python -m benchmarks.nsight_compare --page` writes this page.",
         "",
         f"## The labs' kernels: {len(labs)} launches",
         "",

@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks.compare import Comparison, Samples
 from benchmarks.costs import CompileCost
 from benchmarks.scaling import Scaling
-from benchmarks.tiers import BARS, WITH_OCLGRIND, Tiers
+from benchmarks.tiers import BARS, WITH_OCLGRIND, WITH_PEER, Tiers
 
 __all__ = [
     "as_data",
@@ -128,13 +128,17 @@ def scaling_table(scaling: list[Scaling]) -> Table:
 
 
 def tiers_table(tiers: list[Tiers], remark: str) -> Table:
-    """A few rows a workload, one a tier: its time and rate, and the ratios that have a bar."""
+    """A few rows a workload: time and rate of each tier, then ratios of rates, each with its bar."""
     rounds = len(tiers[0].seconds["values"].values)
+    caption = [
+        f"Median of {rounds} interleaved rounds; ± half the distance of the quartiles.",
+        "Ratios of rates are taken within a round; their quartiles in brackets.",
+        "The sanitized tier runs on one core, so that what it finds is always the same.",
+        f"{remark}.",
+    ]
     table = Table(
         title="what counting and sanitizing cost",
-        caption=f"Median of {rounds} interleaved rounds; ratios of rates, taken within a round, and their quartiles.\n"
-        "The sanitized tier runs on one core, so that what it finds is always the same.\n"
-        f"{remark}.",
+        caption="\n".join(caption),
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
@@ -146,16 +150,18 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
         for name, seconds in t.seconds.items():
             table.add_row(f"  {name}", _spread(seconds), _rate(t.rate(name), t.workload.unit))
         for name, ratio in t.ratios.items():
-            low, high = ratio.quartiles
-            shown = f"[bold]{ratio.median:.3g}[/] [dim]({low:.3g}-{high:.3g})[/]"
             bar = BARS.get(name)
             reached = "" if bar is None else f"[{'green' if ratio.median >= bar else 'red'}]{bar:g}[/]"
+            low, high = (_share(quartile) for quartile in ratio.quartiles)
+            shown = f"[bold]{_share(ratio.median)}[/] [dim]({low}-{high})[/]"
             table.add_row(f"  {name}", "", "", shown, reached)
-        if remark and "Oclgrind" not in t.seconds and t.workload.kernel == WITH_OCLGRIND:
-            table.add_row(
-                "  sanitized / Oclgrind", "", "", "not measured", f"{BARS['sanitized / Oclgrind']:g}"
-            )
+        if t.workload.kernel == WITH_OCLGRIND and WITH_PEER not in t.ratios:
+            table.add_row(f"  {WITH_PEER}", "", "", "not measured", f"{BARS[WITH_PEER]:g}")
     return table
+
+
+def _share(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3f}"
 
 
 def as_data(

@@ -252,9 +252,13 @@ class _Flattener:
         frame: dict[str, Reg] = {}
         if body == function.name:
             frame = self.open_frame(function, prefix)
+        names: dict[str, str] = {}
         for variable in function.variables:
-            if variable.space != "param" and prefix + variable.name not in frame:
-                self.flat.variables[prefix + variable.name] = replace(variable, name=prefix + variable.name)
+            # What a function has in shared memory is there once, however many copies there are of its text.
+            owner = f"{function.name}:" if variable.space == "shared" and not function.entry else prefix
+            names[variable.name] = name = owner + variable.name
+            if variable.space != "param" and name not in frame:
+                self.flat.variables[name] = replace(variable, name=name)
         self.flat.tables.update(
             {prefix + t: [prefix + label for label in targets] for t, targets in function.tables.items()}
         )
@@ -268,7 +272,8 @@ class _Flattener:
                 if prefix + operand.name in frame:
                     return frame[prefix + operand.name]
                 if operand.name in own:
-                    return operand if operand.name in entry_params else Sym(prefix + operand.name)
+                    placed = names.get(operand.name, prefix + operand.name)
+                    return operand if operand.name in entry_params else Sym(placed)
                 address = function_address(self.module, operand.name)
                 return operand if address is None else Imm(address)
             if isinstance(operand, Mem):
