@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks.compare import Comparison, Samples
 from benchmarks.costs import CompileCost
 from benchmarks.scaling import Scaling
-from benchmarks.tiers import BARS, WITH_OCLGRIND, WITH_PEER, Tiers
+from benchmarks.tiers import BARS, WITH_OCLGRIND, Tiers
 
 __all__ = [
     "as_data",
@@ -131,7 +131,7 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
     """A few rows a workload: time and rate of each tier, then ratios of rates, each with its bar."""
     rounds = len(tiers[0].seconds["values"].values)
     caption = [
-        f"Median of {rounds} interleaved rounds; ± half the distance of the quartiles.",
+        f"Wall time, median of {rounds} interleaved rounds.",
         "Ratios of rates are taken within a round; their quartiles in brackets.",
         "The sanitized tier runs on one core, so that what it finds is always the same.",
         f"{remark}.",
@@ -148,15 +148,17 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
     for t in tiers:
         table.add_row(f"[bold]{t.workload.title}, {t.workload.size}")
         for name, seconds in t.seconds.items():
-            table.add_row(f"  {name}", _spread(seconds), _rate(t.rate(name), t.workload.unit))
-        for name, ratio in t.ratios.items():
-            bar = BARS.get(name)
-            reached = "" if bar is None else f"[{'green' if ratio.median >= bar else 'red'}]{bar:g}[/]"
-            low, high = (_share(quartile) for quartile in ratio.quartiles)
-            shown = f"[bold]{_share(ratio.median)}[/] [dim]({low}-{high})[/]"
-            table.add_row(f"  {name}", "", "", shown, reached)
-        if t.workload.kernel == WITH_OCLGRIND and WITH_PEER not in t.ratios:
-            table.add_row(f"  {WITH_PEER}", "", "", "not measured", f"{BARS[WITH_PEER]:g}")
+            rate = _rate(t.rate(name), t.workload.unit)
+            table.add_row(f"  {name}", f"{seconds.median * 1e3:.1f}", rate)
+        for name, bar in BARS.items():
+            if name in t.ratios:
+                ratio = t.ratios[name]
+                low, high = (_share(quartile) for quartile in ratio.quartiles)
+                shown = f"[bold]{_share(ratio.median)}[/] [dim]({low}-{high})[/]"
+                colour = "green" if ratio.median >= bar else "red"
+                table.add_row(f"  {name}", "", "", shown, f"[{colour}]{bar:g}[/]")
+            elif t.workload.kernel == WITH_OCLGRIND:
+                table.add_row(f"  {name}", "", "", "not measured", f"{bar:g}")
     return table
 
 

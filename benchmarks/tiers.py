@@ -24,7 +24,7 @@ from benchmarks.compare import Samples
 from benchmarks.costs import ROOT
 from benchmarks.workloads import WORKLOADS, Launch, Workload
 
-__all__ = ["BARS", "SIZES", "WITH_OCLGRIND", "WITH_PEER", "Tiers", "measure_tiers"]
+__all__ = ["BARS", "SIZES", "WITH_OCLGRIND", "Tiers", "measure_tiers"]
 
 TIERS = ("values", "values, one core", "counted", "sanitized")
 SIZES = {"sgemm_tiled": 256, "sgemm_k1": 256, "stencil_naive": 128}

@@ -87,12 +87,9 @@ class _Launch:
         self.kernel, self.grid, self.block, self.shared_mem = kernel, grid, block, shared_mem
 
     def counters(self, args: Sequence[Any], whole: bool) -> Counters:
-        from gpulab.compiler.sass import machine_code
         from gpulab.simt.counting import Counting
 
-        program = self.kernel.program
-        code = machine_code(program, self.kernel.name) if program.cubin is not None else None
-        forms, several = _forms(code, program.ptx) if code is not None else ((), False)
+        code, forms, several = machine_forms(self.kernel)
         samples: list[tuple[float, Counting]] = []
         ran = 0
         for weight, order in [(1.0, None)] if whole else _samples(self.grid, prod(self.block)):
@@ -104,6 +101,15 @@ class _Launch:
         sampled = None if whole else ran
         doubts = ("the assembler made several forms of one access to shared memory",) if several else ()
         return Report(self.kernel, samples, code).counters(blocks, sampled, doubts)
+
+
+def machine_forms(kernel: Kernel) -> tuple[MachineCode | None, Forms, bool]:
+    """A kernel's machine code, how that accesses shared memory, and whether one access has several forms."""
+    from gpulab.compiler.sass import machine_code
+
+    program = kernel.program
+    code = machine_code(program, kernel.name) if program.cubin is not None else None
+    return (None, (), False) if code is None else (code, *_forms(code, program.ptx))
 
 
 def _forms(code: MachineCode, ptx: str) -> tuple[Forms, bool]:
