@@ -55,7 +55,9 @@ format: $(VENV)/.dev ## put the code into the one format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench ## measure the simulator beside PoCL and Numba's simulator
+bench: $(VENV)/.bench ## measure the simulator beside PoCL, Numba's simulator and Oclgrind
+	@command -v oclgrind >/dev/null 2>&1 || \
+		echo "make bench: no oclgrind on PATH, so its row stays empty (Debian: apt install oclgrind)"
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment, the demo and what tools leave (no gradebook, nothing of my-labs/)

@@ -85,6 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--skip-peers", action="store_true", help="measure only what gpulab itself costs")
     parser.add_argument("--only-tiers", action="store_true", help="measure only counting and sanitizing")
     options = parser.parse_args(arguments)
+    if options.only_tiers and options.json:
+        parser.error("--json holds everything that is measured; leave out --only-tiers")
     if options.rounds < 1 or options.repeats < 1:
         parser.error("--rounds and --repeats must be at least 1")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMPARED", "Figures", "pack"]
+__all__ = ["COMPARED", "CONFLICTS", "Figures", "pack"]
 
 FIGURES = Path(__file__).parent / "figures"
 ROWS = FIGURES / "nsight-h200.csv"
@@ -44,6 +44,13 @@ COMPARED = {
     "FMUL": "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
     "registers": "launch__registers_per_thread",
 }
+# Kept too: the unit's own counter of conflicts, in all and by kind. They are of two replays of a launch.
+CONFLICTS = {
+    "unit's conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "unit's conflicts, loads": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "unit's conflicts, stores": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+}
+KEPT = {**COMPARED, **CONFLICTS}
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Figures:
     def read(cls) -> Figures:
         lines = ROWS.read_text(encoding="utf-8").splitlines()
         table = csv.DictReader(line for line in lines if not line.startswith("#"))
-        measured = {row["launch"]: {name: int(row[name]) for name in COMPARED if row[name]} for row in table}
+        measured = {row["launch"]: {name: int(row[name]) for name in KEPT if row[name]} for row in table}
         programs = json.loads(lzma.decompress(PROGRAMS.read_bytes()))
         for program in programs.values():
             program["cubin"] = bytes.fromhex(program["cubin"])
@@ -84,10 +91,10 @@ def pack(files: Sequence[Path], measured_on: Sequence[str]) -> None:
     text = io.StringIO()
     text.writelines(f"# {line}\n" for line in (*measured_on, *(f"ncu {v}" for v in dict.fromkeys(versions))))
     table = csv.writer(text, lineterminator="\n")
-    table.writerow([*FIRST, *COMPARED])
+    table.writerow([*FIRST, *KEPT])
     for launch, one in kept:
         sizes = ("x".join(map(str, size)) for size in (launch.grid, launch.block))
-        figures = [one["metrics"].get(metric, "") for metric in COMPARED.values()]
+        figures = [one["metrics"].get(metric, "") for metric in KEPT.values()]
         table.writerow([launch.name, launch.source.name, launch.kernel, *sizes, *figures])
     FIGURES.mkdir(exist_ok=True)
     ROWS.write_text(text.getvalue(), encoding="utf-8")

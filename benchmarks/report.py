@@ -132,7 +132,7 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
     rounds = len(tiers[0].seconds["values"].values)
     caption = [
         f"Wall time, median of {rounds} interleaved rounds.",
-        "Ratios of rates are taken within a round; their quartiles in brackets.",
+        "Ratios of rates are taken within a round, quartiles in brackets; the bar is the least.",
         "The sanitized tier runs on one core, so that what it finds is always the same.",
         f"{remark}.",
     ]
@@ -143,7 +143,7 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
         box=SIMPLE_HEAD,
     )
     table.add_column("", no_wrap=True)
-    for title in ("ms", "rate", "ratio", "at least"):
+    for title in ("ms", "rate", "ratio", "bar"):
         table.add_column(title, justify="right", no_wrap=True)
     for t in tiers:
         table.add_row(f"[bold]{t.workload.title}, {t.workload.size}")

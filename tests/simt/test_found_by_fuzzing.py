@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import platform
+import re
+import threading
+
 import numpy as np
 import pytest
 
-from gpulab.simt import codegen
+from gpulab.compiler import compile_program
+from gpulab.errors import LaunchError
+from gpulab.simt import codegen, launch
+from gpulab.simt.native import Specialisation, lower, module_text
+from gpulab.simt.ptx import parse
 from tests.simt import ptx_harness
 from tests.simt.programs import simulator
 
@@ -287,3 +295,117 @@ def test_a_kernel_too_long_to_be_compiled_well(monkeypatch: pytest.MonkeyPatch) 
     x, t = np.arange(64, dtype=np.float32), np.arange(64)
     _, out = run(source, 1, 64, x, np.zeros(64, np.float32))
     np.testing.assert_array_equal(out, (x / 2 + t % 5 * (t % 5 - 1) // 2)[::-1])
+
+
+def long_kernel(loops: int) -> str:
+    """Loops one after the other, each with values that live in it."""
+    body = "".join(f"for (int j = in[{k}]; j < t; ++j) v ^= in[(v + j * {k}) & 63] + j;\n" for k in range(loops))
+    return f"""extern "C" __global__ void k(const int* in, int* out) {{
+        int t = threadIdx.x, v = t;
+        {body}
+        out[t] = v;
+    }}"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="looks for an instruction of x86")
+@pytest.mark.parametrize("large", [0, codegen.LARGE])
+def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    monkeypatch.setattr(codegen, "LARGE", large)
+    module = parse(compile_program(long_kernel(30)).ptx)
+    text = module_text(*lower(module, "k", Specialisation((64, 1, 1), 0), plain=True))
+    frames = re.findall(rb"\x48\x81\xec(....)", codegen.compile_text(text), re.DOTALL)  # sub rsp, ...
+    most = max(int.from_bytes(f, "little") for f in frames)
+    assert most < codegen.stack_bytes(text) / 16
+
+
+def wrapping(device: object) -> None:
+    """A launch that has to go on in the plain code: an index wraps around between lanes."""
+    device.compile("""__global__ void k(const double* in, double* out) {
+        out[threadIdx.x] = in[(threadIdx.x - 2u) & 127]; }""")(  # type: ignore[attr-defined]
+        1, 32, (device.asarray(np.arange(128.0)), device.zeros(32))  # type: ignore[attr-defined]
+    )
+
+
+def test_plain_code_that_needs_more_stack_than_there_is_ends_the_launch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = simulator()
+    wrapping(device)
+    given = iter([1, 1 << 60])  # for the code, for the plain code
+    monkeypatch.setenv("GPULAB_CACHE", "off")
+    monkeypatch.setattr(codegen, "stack_bytes", lambda text: next(given))
+    with pytest.raises(LaunchError, match="too long for the simulator"):
+        wrapping(device)
+
+
+def test_a_host_without_room_for_the_stack_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(size: int = 0) -> int:
+        if size:
+            raise ValueError("size not valid")
+        return 0
+
+    monkeypatch.setattr(threading, "stack_size", refuse)
+    with pytest.raises(LaunchError, match="stack on each core"):
+        launch._workers(1 << 21)
+
+
+def test_lanes_that_a_lock_holds_up_come_to_the_barrier_of_the_next_round() -> None:
+    source = """__global__ void k(unsigned* lock, int* out, int n) {
+        __shared__ int s[64];
+        int t = threadIdx.x, sum = 0;
+        for (int i = 0; i < n; ++i) {
+            s[t] = t + i;
+            __syncthreads();
+            sum += s[63 - t];
+            __syncthreads();
+            if (t < 40) {
+                while (atomicCAS(lock, 0u, 1u) != 0u) ;
+                lock[1] += 1; __threadfence(); atomicExch(lock, 0u);
+                if (sum == 12345) out[t] = 7;
+            }
+        }
+        out[t] = sum;
+    }"""
+    device = simulator()
+    lock, out = device.zeros(2, np.uint32), device.zeros(64, np.int32)
+    device.compile(source)(1, 64, (lock, out, 3))
+    assert device.asnumpy(lock).tolist() == [0, 120]
+    np.testing.assert_array_equal(device.asnumpy(out), 3 * (63 - np.arange(64)) + 3)
+
+
+def test_a_function_has_its_shared_memory_once_however_often_it_is_called() -> None:
+    source = """
+    __device__ __noinline__ int swapped(int t, int v, bool put) {
+        __shared__ int s[32];
+        if (put) s[t] = v;
+        __syncthreads();
+        int found = s[31 - t];
+        __syncthreads();
+        return found;
+    }
+    __global__ void k(const int* in, int* out) {
+        int t = threadIdx.x, a = swapped(t, in[t], true);
+        out[t] = swapped(t, a * 3, t % 2) + a;
+    }"""
+    x = np.random.default_rng(3).integers(0, 99, 32, np.int32)
+    t = np.arange(32)
+    second = np.where(t % 2, x[::-1] * 3, x)
+    _, out = run(source, 1, 32, x, np.zeros(32, np.int32))
+    np.testing.assert_array_equal(out, second[::-1] + x[::-1])
+
+
+def test_the_halves_of_a_constant() -> None:
+    text = ptx_harness.entry(
+        1,
+        """
+        mov.u64 %rd7, 1234567890122;
+        mov.b64 {%r3, %r4}, %rd7;
+        mov.b32 {%h1, %h2}, %r3;
+        cvt.u32.u16 %r5, %h2;
+        add.s32 %r4, %r4, %r5;
+        mul.wide.s32 %rd5, %r0, 4;
+        add.s64 %rd6, %rd0, %rd5;
+        st.global.s32 [%rd6], %r4;""",
+    )
+    (out,) = ptx_harness.launch(text, 1, 32, np.zeros(32, np.int32))
+    np.testing.assert_array_equal(out, (1234567890122 >> 32) + (1234567890122 >> 16 & 0xFFFF))

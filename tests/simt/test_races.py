@@ -122,3 +122,10 @@ def test_the_programs_are_of_both_kinds() -> None:
         threads = block[0] * block[1]
         kinds.append(races(program(rng, threads), threads, table))
     assert 15 < sum(kinds) < 45
+
+
+def test_arrays_that_are_too_large_to_be_watched_are_said_so() -> None:
+    device = simulator()
+    kernel = device.compile('extern "C" __global__ void k(char* x) { x[threadIdx.x] = 1; }')
+    with pytest.raises(gpulab.LaunchError, match="sanitize a smaller size"):
+        gpulab.sanitize(kernel, 1, 32, (device.empty(1 << 29, np.int8),))

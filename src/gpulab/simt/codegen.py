@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load"]
+__all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load", "stack_bytes"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are to stay what they are
 
@@ -50,16 +50,23 @@ def compile_text(text: str) -> bytes:
     with _LOCK:
         module = llvm.parse_assembly(text)
         module.verify()  # raises; a broken module would end the process later on
-        machine = _machine(0 if text.count("\n") > LARGE else 2)
+        large = text.count("\n") > LARGE
+        machine = _machine(0 if large else 2)
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-        # Stack slots become values; longer pipelines cost more time than they save.
+        # Stack slots become values; longer pipelines cost more time than they save. Compiled plainly, every
+        # value would get a slot of its own again: megabytes of stack in place of some hundred kilobytes.
         passes = llvm.create_new_function_pass_manager()
         passes.add_sroa_pass()
-        for function in module.functions:
+        for function in module.functions if not large else ():
             if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
                 passes.run(function, builder)
         code: bytes = machine.emit_object(module)
         return code
+
+
+def stack_bytes(text: str) -> int:
+    """More than the code of a text can take of the stack: a line makes one vector, of 256 bytes at most."""
+    return 256 * text.count("\n")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +27,7 @@ PRINT_BYTES = 1 << 20  # per core, as CUDA's own printf buffer has
 MEMORY_LIMIT = 1 << 30  # bytes of the host that all cores together may use for local memory
 THREAD_LIMIT = 1 << 29  # threads of one launch
 _STATE_BYTES = 32
+_STARTING = threading.Lock()  # the size of new threads' stacks is one for the process
 
 
 def cores() -> int:
@@ -34,9 +36,30 @@ def cores() -> int:
 
 
 @cache
-def _workers() -> ThreadPoolExecutor:
-    """One thread for each core, kept from launch to launch."""
-    return ThreadPoolExecutor(cores(), thread_name_prefix="gpulab")
+def _workers(stack: int) -> ThreadPoolExecutor:
+    """One thread for each core, kept from launch to launch, for kernels that take so much stack.
+
+    The system's own size is 8 MiB, or less; of a larger one only what is used is taken. All threads start
+    here: one that cannot later would leave its work behind. Raises `LaunchError` where they cannot.
+    """
+    count = cores()
+    pool = ThreadPoolExecutor(count, thread_name_prefix="gpulab")
+    started = threading.Barrier(count)  # none of them is free for a second of these calls
+    with _STARTING:
+        before = threading.stack_size()
+        try:
+            threading.stack_size(stack)
+            wait([pool.submit(started.wait) for _ in range(count)])
+        except (RuntimeError, ValueError) as error:
+            started.abort()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise LaunchError(
+                f"this kernel's code needs {stack >> 20} MiB of stack on each core, which the host does not "
+                f"give ({error}): use a smaller kernel."
+            ) from error
+        finally:
+            threading.stack_size(before)
+    return pool
 
 
 if hasattr(os, "register_at_fork"):
@@ -201,7 +224,7 @@ def launch(
 
 
 def _run(native: NativeKernel, workers: list[Worker], shared_words: npt.NDArray[np.int64]) -> None:
-    pool = _workers()
+    pool = _workers(1 << (native.stack_bytes - 1).bit_length())
     futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
     try:
         pending = set(futures)

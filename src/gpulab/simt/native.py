@@ -56,6 +56,7 @@ _PLAIN_LOCK = threading.Lock()
 ATTRIBUTES = """
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
 attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
+STACK_BYTES = 1 << 24
 WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
 
 
@@ -84,6 +85,7 @@ class NativeKernel:
     saved_bytes: int  # a warp's save area
     canonical_bytes: int  # the same in the plain code
     local_bytes: int  # a thread's local memory
+    stack_bytes: int  # of the host's stack, for the code and for the plain code
     facts: dict[str, Any]  # what the tier's observer says of the code
     lower_plain: Callable[[list[Access]], tuple[Lowering, str]]
     code: list[codegen.Loaded]  # keeps it alive
@@ -94,7 +96,10 @@ class NativeKernel:
         with _PLAIN_LOCK:
             if not self.plain:
                 lowering, function = self.lower_plain(list(self.accesses))
-                loaded = codegen.load(codegen.compile_text(module_text(lowering, function)))
+                text = module_text(lowering, function)
+                if codegen.stack_bytes(text) > self.stack_bytes:
+                    return 0  # the launch ends; past the end of the stack the process would
+                loaded = codegen.load(codegen.compile_text(text))
                 self.code.append(loaded)
                 self.accesses = lowering.accesses
                 self.plain = loaded.address("warp")
@@ -234,6 +239,7 @@ def compile_kernel(module: Module, name: str, special: Specialisation) -> Native
         saved_bytes=facts["saved_bytes"],
         canonical_bytes=facts["canonical_bytes"],
         local_bytes=facts["local_bytes"],
+        stack_bytes=facts["stack_bytes"],
         facts=facts["observed"],
         lower_plain=lambda accesses: lower(module, name, special, True, accesses),
         code=[loaded],
@@ -263,6 +269,8 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
         "saved_bytes": lowering.saved_bytes,
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
+        # The plain code is up to six times as long where the code has rows.
+        "stack_bytes": max(STACK_BYTES, 16 * codegen.stack_bytes(text)),
         "observed": lowering.facts,
     }
     if store:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpulab.errors import LaunchError
 from gpulab.simt import layout
 from gpulab.simt.allocation import POISON, Memory
 from gpulab.simt.launch import Worker, aligned
@@ -55,7 +56,7 @@ __all__ = ["Hazard", "Party", "Sanitizing"]
 Times = npt.NDArray[np.uint32]
 PADDING = 64  # cells behind an array, so that a row may be read past its end
 MUTE_AFTER = 2000  # times that a place may be looked at here before it is left alone
-SHADOW_LIMIT = 4 << 30  # bytes of the host that shadows may take
+SHADOW_LIMIT = 8 << 30  # bytes of the host that shadows may take
 _SUSPECT = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32,
     ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p,
@@ -162,6 +163,12 @@ class Sanitizing(Recording):
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         table = memory.table().copy()
+        need = 4 * ARRAYS * int(table[:, 1].sum()) // self.granule
+        if need > SHADOW_LIMIT:
+            raise LaunchError(
+                f"watching every access to these arrays takes {need / 1e9:.0f} GB of the host's memory; "
+                f"{SHADOW_LIMIT / 1e9:.0f} is the most: sanitize a smaller size."
+            )
         for row in table:
             base, size, host = (int(x) for x in row[:3])
             mask = memory.unwritten(base)

@@ -236,8 +236,9 @@ class _Solver:
         if op in ("vote", "redux"):  # one answer for all lanes of one mask
             return UNIFORM if given[-1].kind == "uniform" else LANES
         if op in ("mov", "cvta"):
-            split = isinstance(item.operands[0], Vec) and given[0].kind == "rows"
-            return LANES if split else given[0]
+            if isinstance(item.operands[0], Vec):  # a part of a row is no row, and of a constant another one
+                return UNIFORM if given[0].kind == "uniform" else LANES
+            return given[0]
         if op == "selp" and given[2].kind == "uniform" and given[0].kind == given[1].kind == "rows":
             return _join(given[0], given[1])
         integer = parts[-1][0] in "sub" and parts[-1][1:].isdigit()
