@@ -63,22 +63,24 @@ arguments.
 DIFFERENT = """## What cannot agree, and what does not yet
 
 **Wavefronts of shared memory.** The unit's own counter has, now and then, a few passes more than the
-addresses ask for, probably when a store meets data that comes back from a load. How many depends on
-timing, so no rule can give them: ncu counts all conflicts in one replay of a launch and those of loads
-and of stores in others, and of the {extra} launches of the labs in which there are such passes, the two
-replays have different numbers in {unlike}. There are none in the smallest size of any kernel. Against
-that counter, {loads_off} of the {of} launches differ in loads, {loads_far} of them by more than 2 %, and
-{stores_off} in stores, {stores_far} by more than 2 %. ncu has a second figure, summed over single
-instructions from their addresses (`derived__memory_l1_wavefronts_shared_excessive`, here "bank
-conflicts"): ours is the same in {conflicts} launches.
+addresses ask for, probably when a store meets data that comes back from a load. Their number seems to be
+a matter of timing, which no rule of the addresses gives: ncu counts all conflicts in one pass over a
+launch and those of loads and of stores in others, and of the {extra} launches of the labs with any such
+passes, {unlike} have another number in all than in parts, now more and now less. The smallest problem of
+a kernel never has any. Against that counter, {loads_off} of the {of} launches differ in loads,
+{loads_far} of them by more than 2 %, and {stores_off} in stores, {stores_far} by more than 2 %. ncu has a
+second figure, summed over single instructions from their addresses
+(`derived__memory_l1_wavefronts_shared_excessive`, here "bank conflicts"): ours is the same in {conflicts}
+launches.
 
 **Machine instructions.** Their number is found from the counts of PTX and the assembler's table of which
 instruction was made from which. In the labs' kernels loads, stores and floating point instructions are
 exact; what the machine adds for lanes to meet again depends on the parts in which a warp comes there, and
 is not exact in every kernel. Where the assembler peels a round off a loop or unrolls it by itself, the
-table does not say how often each copy runs. Most such cases are found from the loop's own counts; some
-are estimates, and `Counters.doubts` says so; and a few are wrong without a doubt being told: `if_else`,
-`own_trip_counts` and `unrolled_trip_counts` below.
+table does not say how often each copy runs. Most such cases are found from the loop's own counts. Some
+are estimates, which may be far off (`unrolled_trip_counts` below); `Counters.doubts` says so. A few are
+wrong and nothing is said: in `if_else` the peeled round is counted twice, and in `own_trip_counts` lanes
+meet more often than is counted.
 
 **Predicates that the assembler made.** PTX selects between two values where the machine switches lanes
 off (`logf`, `break_out`): their FMUL and FADD are counted for all lanes here.

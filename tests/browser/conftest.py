@@ -36,6 +36,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if item.config.pluginmanager.hasplugin("xdist"):  # one after the other: they wait for seconds
+                item.add_marker(pytest.mark.xdist_group("browser"))
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="no chromium on PATH (Debian: apt install chromium)"))
 

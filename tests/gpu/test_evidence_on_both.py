@@ -1,4 +1,4 @@
-"""`sanitize` and `counters` take kernels of a GPU: the simulator finds and counts, the arrays hold the result."""
+"""`sanitize` and `counters` of a GPU's kernel: the simulator finds and counts, its arrays get the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Races in random programs: the sanitizer finds one where, and only where, the definition says that there is one.
+"""Races in random programs: the sanitizer finds one where, and only where, by the definition there is one.
 
 A program is a row of accesses to one shared array, by all threads or some, with `__syncthreads()` and
 `__syncwarp()` between some of them. Two accesses of a cell by two threads race when one of them is a write

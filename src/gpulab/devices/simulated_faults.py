@@ -71,8 +71,8 @@ _SYNC = {
         "is named by the mask of this instruction, but does not come to it with the same mask; name only "
         "the lanes that come, as a __ballot_sync() of the condition before the branch tells."
     ),
-    "mask_without_caller": "executes this instruction with a mask that does not name itself; every lane must.",
-    "barrier_count": "waits at a barrier for {} threads; the count must be a multiple of 32, the warp's size.",
+    "mask_without_caller": "executes this instruction with a mask that does not name the lane itself.",
+    "barrier_count": "waits at a barrier for {} threads; it must be a multiple of 32, the size of a warp.",
     "exited_threads": (
         "has left the kernel, and others of its block wait at this __syncthreads(), which every thread has "
         "to come to: let it skip the work, not the barrier."

@@ -125,7 +125,8 @@ def _sectors_per_request(launch: _Launch, array: str) -> tuple[float, Mapping[in
         count = site.counts.get("global")
         if count is not None and site.access.opcode.startswith("ld") and array in ("", name):
             requests, sectors = requests + count.executions, sectors + count.units
-            found[site.access.line] = max(found.get(site.access.line, 0.0), count.units / max(count.executions, 1))
+            line, each = site.access.line, count.units / max(count.executions, 1)
+            found[line] = max(found.get(line, 0.0), each)
     return sectors / max(requests, 1), found
 
 

@@ -24,13 +24,18 @@ def _load(operand: str, space: str = "global") -> str:
 
 
 _COALESCED = Promise(
-    "sectors_per_request", "32-byte sectors for each request to load from global memory", lambda _b, _t: 8, 16.5
+    "sectors_per_request",
+    "32-byte sectors for each request to load from global memory",
+    lambda _b, _t: 8,
+    16.5,
 )
 _STRIP_OF_C = Promise("global_loads", _load("c"), lambda _b, _t: 0.25, 1, "c")
 _TILE_OF_B = Promise("global_loads", _load("b"), lambda _b, _t: 0.25, 1, "b")
 _FEWER_OF_B = Promise("global_loads", _load("b"), _between(1), 1, "b")
 _FEWER_OF_C = Promise("shared_loads", _load("c", "shared"), _between(0), 1)
-_SEVERAL = Promise("outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True)
+_SEVERAL = Promise(
+    "outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True
+)
 
 _LADDER = (
     Variant("Ks", "the slow order: the threads of a warp run along j", block=(1, 32, 1)),

@@ -20,7 +20,6 @@ __all__ = ["Stencil"]
 ROUNDINGS = 16
 
 
-
 def _halo(block: Block, tile: Block) -> float:
     """Points around a block's part of a frame, for each point of it."""
     x, y = (threads * max(points, 1) for threads, points in zip(block[:2], tile[:2], strict=True))

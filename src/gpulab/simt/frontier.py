@@ -8,7 +8,8 @@ divergence is one 32-bit mask for each such block, and a branch that all lanes t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
 from gpulab.simt.flow import Block, gone_past, reads, writes
@@ -26,7 +27,9 @@ def stops(blocks: list[Block]) -> dict[int, frozenset[int]]:
     return {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.meeting}
 
 
-def held_back(frontier: Iterable[int], real: Set[int], past: dict[int, frozenset[int]]) -> frozenset[int]:
+def held_back(
+    frontier: Iterable[int], real: AbstractSet[int], past: dict[int, frozenset[int]]
+) -> frozenset[int]:
     """Stops where lanes go on waiting when others are sent to `real`: those may still come.
 
     Lanes can wait there that are a round of a loop ahead. They must not take the turn from those they wait

@@ -333,7 +333,7 @@ class Shadows:
         return self.left_over(good)
 
     def keep_read(self, made: str, calm: str, good: str) -> None:
-        """Write down who has read. calm: where one more read since the same barrier changes nothing, if any."""
+        """Write down who has read. calm: where one more read since that barrier changes nothing, if any."""
         self.store(READ, self.now, good)
         self.store(READER, made, good)
         if calm:
