@@ -89,7 +89,7 @@ class _Launch:
     def counters(self, args: Sequence[Any], whole: bool) -> Counters:
         from gpulab.simt.counting import Counting
 
-        code, forms, several = machine_forms(self.kernel)
+        code, forms, several = _machine_forms(self.kernel)
         samples: list[tuple[float, Counting]] = []
         ran = 0
         for weight, order in [(1.0, None)] if whole else _samples(self.grid, prod(self.block)):
@@ -103,7 +103,7 @@ class _Launch:
         return Report(self.kernel, samples, code).counters(blocks, sampled, doubts)
 
 
-def machine_forms(kernel: Kernel) -> tuple[MachineCode | None, Forms, bool]:
+def _machine_forms(kernel: Kernel) -> tuple[MachineCode | None, Forms, bool]:
     """A kernel's machine code, how that accesses shared memory, and whether one access has several forms."""
     from gpulab.compiler.sass import machine_code
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpulab.devices.base import Kernel
-from gpulab.evidence.counters import machine_forms
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.problems import Problem
 from gpulab.problems.base import Block
@@ -155,7 +154,7 @@ def technique_of(
     case = problem.arguments(shape, np.random.default_rng(0))
     arrays = {a.name: simulator.asarray(a.value) for a in case if a.role != "scalar"}
     same = simulator.kernel_of(kernel.program, kernel.name)
-    counting = Counting(machine_forms(kernel)[1])  # as `counters` makes it, so that the code is made once
+    counting = Counting()  # of PTX: the disassembler takes a second, and a class has many kernels
     same.record(counting, launch.grid, launch.block, [arrays.get(a.name, a.value) for a in case])
     owners = {name: array.allocation for name, array in arrays.items()}
 
