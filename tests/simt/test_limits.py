@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from gpulab.errors import LaunchError
@@ -73,3 +75,18 @@ def test_ctrl_c_stops_a_kernel_and_leaves_the_device_usable(body: str, grid: int
         process.send_signal(signal.SIGINT)
         assert process.stdout.read().split() == ["stopped", "usable"]
     assert process.returncode == 0
+
+
+def test_arrays_that_the_collector_frees_in_the_middle_of_a_launch_do_no_harm() -> None:
+    # The collector may run while the device's table of arrays is being read, in the thread that reads it.
+    device = simulator()
+    kernel = device.compile('extern "C" __global__ void k(int* x) { x[threadIdx.x] = 1; }')
+    before = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        for _ in range(100):
+            ring: list[object] = [device.zeros(32, np.int32)]
+            ring.append(ring)  # which only the collector takes apart
+            kernel(1, 32, (ring[0],))
+    finally:
+        gc.set_threshold(*before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,11 +49,16 @@ class Memory:
         self._freed: OrderedDict[int, int] = OrderedDict()
         self._table: npt.NDArray[np.uint64] | None = None
         self._lock = threading.Lock()
+        # Addresses of arrays that have been collected. The collector runs at any time, also while the lock is
+        # held by the very thread that it runs in, so all that it does is to leave a note here.
+        self._collected: deque[int] = deque()
         # Arrays with bytes that nobody has written: which ones (True: not written).
         self._unwritten: dict[int, npt.NDArray[np.bool_] | None] = {}
 
     def allocate(self, size: int) -> Allocation:
         """`size` bytes, filled with the poison pattern. Raises `LaunchError` when there is no room."""
+        with self._lock:
+            self._settle()
         if self.used + size > self.limit:
             raise LaunchError(
                 f"the simulated device is out of memory: {size} bytes were asked for, "
@@ -76,12 +81,14 @@ class Memory:
             self._table = None
         return found
 
-    def free(self, address: int) -> None:
-        with self._lock:
+    def _settle(self) -> None:
+        """Take note of arrays that were collected since; the lock is held."""
+        while self._collected:
+            address = self._collected.popleft()
             found = self._live.pop(address, None)
             self._unwritten.pop(address, None)
             if found is None:
-                return
+                continue
             self.used -= found.size
             self._table = None
             self._freed[address] = found.size
@@ -91,6 +98,7 @@ class Memory:
     def written(self, address: int | None = None, bytes_written: npt.NDArray[np.bool_] | None = None) -> None:
         """All of an array has been written, or these bytes of it; without an address: all of every array."""
         with self._lock:
+            self._settle()
             if address is None:
                 self._unwritten.clear()
             elif bytes_written is None or bytes_written.all():
@@ -102,6 +110,7 @@ class Memory:
     def unwritten(self, address: int) -> npt.NDArray[np.bool_] | None:
         """Which bytes of an array nobody has written; None where there are none."""
         with self._lock:
+            self._settle()
             if address not in self._unwritten:
                 return None
             mask = self._unwritten[address]
@@ -109,11 +118,12 @@ class Memory:
 
     def release_with(self, owner: object, address: int) -> None:
         """Free an allocation when its owner is collected."""
-        weakref.finalize(owner, self.free, address)
+        weakref.finalize(owner, self._collected.append, address)
 
     def table(self) -> npt.NDArray[np.uint64]:
         """(base, bytes, host address, 0) of every allocation, sorted by base."""
         with self._lock:
+            self._settle()
             if self._table is None:
                 rows = [
                     (a.address, a.size, a.host.ctypes.data, 0)
@@ -126,6 +136,7 @@ class Memory:
     def nearest(self, address: int) -> Allocation | None:
         """The live allocation that an address lies in or closest to."""
         with self._lock:
+            self._settle()
             return min(
                 self._live.values(),
                 key=lambda a: max(a.address - address, address - (a.address + a.size), 0),
@@ -134,6 +145,7 @@ class Memory:
 
     def was_freed(self, address: int) -> bool:
         with self._lock:
+            self._settle()
             return any(base <= address < base + max(size, 1) for base, size in self._freed.items())
 
     def text_at(self, address: int, most: int = 4096) -> str:
