@@ -55,7 +55,8 @@ __all__ = ["Hazard", "Party", "Sanitizing"]
 
 Times = npt.NDArray[np.uint32]
 PADDING = 64  # cells behind an array, so that a row may be read past its end
-MUTE_AFTER = 2000  # times that a place may be looked at here before it is left alone
+MUTE_AFTER = 2000  # times that a place may be looked at here before it is left alone …
+HAZARDS_OF_A_LINE = 50  # … and times that the places of one line may show a hazard
 SHADOW_LIMIT = 8 << 30  # bytes of the host that shadows may take
 _SUSPECT = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32,
@@ -122,7 +123,9 @@ class Sanitizing(Recording):
         self.memory, self.blocks, self.poison = memory, blocks, poison
         self.hazards: dict[tuple[str, int, int], Hazard] = {}
         self.unwritten: dict[tuple[int, int, int], Hazard] = {}  # uninitialised reads that may be races
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = {}  # by place
+        self.hits: dict[int, int] = {}  # by line
+        self.noted = 0
         self.shadows: list[_Shadow] = []
         self.state = aligned(STATE["end"])
         self.state.fill(0)
@@ -220,7 +223,7 @@ class Sanitizing(Recording):
             self.muted[site] = 1
         action, strong, swap = ACTIONS[how & 3], bool(how & 4), bool(how & 8)
         offset, granule, parts = how >> 8 & 255, how >> 16 & 255, how >> 24
-        access = self.sites[site]
+        access, noted = self.sites[site], self.noted
         is_shared = access.space == "shared"
         places = (ctypes.c_uint64 * WARP).from_address(addresses)
         access_of = _Access(
@@ -238,6 +241,11 @@ class Sanitizing(Recording):
             )
             for at in range(start, start + granule, shadow.granule):
                 access_of.judge(shadow, at // shadow.granule, at, lane)
+
+        if self.noted > noted:
+            self.hits[access.line] = self.hits.get(access.line, 0) + 1
+            if self.hits[access.line] == HAZARDS_OF_A_LINE:
+                self.muted[[n for n, other in enumerate(self.sites) if other.line == access.line]] = 1
 
     def shadow_of(self, address: int, is_shared: bool) -> _Shadow | None:
         shared = self.shared
@@ -330,6 +338,7 @@ class Sanitizing(Recording):
         return int(ran[order[np.searchsorted(starts[order], time, side="right") - 1]])
 
     def note(self, hazard: Hazard, other: int) -> None:
+        self.noted += 1
         key = (hazard.kind, hazard.now.site, other)
         self.hazards.setdefault(key, hazard).count += 1
 
