@@ -5,9 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Finding"]
+__all__ = ["Finding", "Index3", "index_text", "unravel"]
 
 Index3 = tuple[int, int, int]
+
+
+def index_text(index: Index3) -> str:
+    """`(3,1)` of (3, 1, 0): z is said where it is not 0."""
+    x, y, z = index
+    return f"({x},{y},{z})" if z else f"({x},{y})"
+
+
+def unravel(number: int, dims: Index3) -> Index3:
+    """The index of a thread in its block, or a block in its grid, from its linear number; x runs fastest."""
+    return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])
 
 
 @dataclass(frozen=True)

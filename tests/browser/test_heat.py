@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_kernel_cell import CELL_S, CONNECTED, RIGHT, readable, run_cell, show
+from tests.browser.test_kernel_cell import CELL_S, RIGHT, open_page, readable, run_cell, show
 
 # Right, and slow: neighbouring threads read floats that are p apart, and write floats that are n apart.
 # The comment is longer than the page is wide.
@@ -51,10 +51,7 @@ def screenshots(tmp_path_factory):
 def opened(lab, browser_window, write_notebook, screenshots):
     """A notebook with kernels that are right and differ in what they ask of memory."""
     name = write_notebook("heat.ipynb", "%load_ext gpulab", FAR_APART, TILES, RIGHT)
-    page = browser_window.new_page(viewport={"width": 1280, "height": 2200})
-    page.goto(lab.url(name))
-    page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=CELL_S)
-    page.wait_for_function(CONNECTED, timeout=CELL_S)
+    page = open_page(lab, browser_window, name, 2200)
     yield page
     page.screenshot(path=screenshots / "page.png")
     page.close()

@@ -60,6 +60,16 @@ CONNECTED = """() => {
 }"""
 
 
+def open_page(lab, browser_window, name, height):
+    """A page of this height with a notebook whose kernel is ready."""
+    page = browser_window.new_page(viewport={"width": 1280, "height": height})
+    page.goto(lab.url(name))
+    page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=CELL_S)
+    # What the page shows as idle may be a kernel that is not connected yet; a cell run then is lost.
+    page.wait_for_function(CONNECTED, timeout=CELL_S)
+    return page
+
+
 @pytest.fixture(scope="module")
 def screenshots(tmp_path_factory):
     return tmp_path_factory.mktemp("screenshots")
@@ -69,11 +79,7 @@ def screenshots(tmp_path_factory):
 def opened(lab, browser_window, write_notebook, screenshots):
     """The notebook with its three kernel cells, open in JupyterLab with a kernel that is ready."""
     name = write_notebook("lab.ipynb", "%load_ext gpulab", WRONG, RIGHT, BROKEN)
-    page = browser_window.new_page(viewport={"width": 1280, "height": 1600})
-    page.goto(lab.url(name))
-    page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=CELL_S)
-    # What the page shows as idle may be a kernel that is not connected yet; a cell run then is lost.
-    page.wait_for_function(CONNECTED, timeout=CELL_S)
+    page = open_page(lab, browser_window, name, 1600)
     yield page
     page.screenshot(path=screenshots / "page.png")
     page.close()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpulab.errors import LaunchError, MemoryFault
-from gpulab.finding import Finding
+from gpulab.finding import Finding, index_text
 from gpulab.simt import layout
 from gpulab.simt.allocation import Memory
 from gpulab.simt.launch import Fault
@@ -16,7 +16,7 @@ __all__ = ["explain"]
 
 def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: int) -> LaunchError:
     """The error to raise for a fault: `MemoryFault` for accesses, `LaunchError` for the rest."""
-    who = f"thread {_index(fault.thread)} of block {_index(fault.block)}"
+    who = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
     tool, kind, text = "memcheck", fault.kind, ""
     if fault.kind in ("out_of_bounds", "misaligned"):
         kind = _access_kind(fault)
@@ -78,11 +78,6 @@ _SYNC = {
         "to come to: let it skip the work, not the barrier."
     ),
 }
-
-
-def _index(index: tuple[int, int, int]) -> str:
-    x, y, z = index
-    return f"({x},{y},{z})" if z else f"({x},{y})"
 
 
 def _access_kind(fault: Fault) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from gpulab.evidence.counters import counters
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.line_counts import SourceLine, Traffic, source_lines, traffic_of
 from gpulab.evidence.tally import Counters
+from gpulab.evidence.twin import twin_of
 from gpulab.evidence.warp_access import Places
 from gpulab.problems import Shape, problem
-
-if TYPE_CHECKING:
-    from gpulab.devices.simulated import SimulatedKernel
 
 __all__ = ["CellCounts", "count_cell"]
 
@@ -95,7 +93,7 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
     if shape is None:
         shape = known.counted_shape(header.variant, header.block, header.tile)
     launch = launch_geometry(known, shape, header.block, header.tile, device.spec)
-    same = _simulated(kernel, device)
+    same = twin_of(kernel, device)
     simulator = same.device
     given = {
         argument.name: simulator.zeros(argument.value.shape, argument.value.dtype)
@@ -108,11 +106,3 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
     counts = counters(same, launch.grid, launch.block, list(given.values()))
     places = Places.of(same, given, launch.grid)
     return CellCounts(known.format_shape(shape), counts, source_lines(counts, cell.source, places))
-
-
-def _simulated(kernel: Kernel, device: Device) -> SimulatedKernel:
-    from gpulab.devices.simulated import SimulatedKernel, simulator_of
-
-    if isinstance(kernel, SimulatedKernel):
-        return kernel
-    return simulator_of(device.spec).kernel_of(kernel.program, kernel.name)

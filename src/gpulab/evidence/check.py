@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.errors import CompileError, UnsupportedInstruction, UsageError
 from gpulab.evidence.geometry import check_block, defines, launch_geometry
 from gpulab.evidence.technique import Technique, technique_of
+from gpulab.evidence.twin import twin_of
 from gpulab.evidence.verify import Progress, Verdict, signature_reason, verify
 from gpulab.finding import Finding
 from gpulab.problems import Problem, Shape, problem
@@ -65,14 +67,17 @@ class CheckResult:
         }
 
 
-def compile_cell(cell: Cell, device: Device) -> Kernel:
+def compile_cell(cell: Cell, device: Device, *, keep: bool = True) -> Kernel:
     """Compile a cell's kernel for a device, with its block and tile as macros, and keep it by its name.
+
+    keep: False for a text that is tried with another block or tile: the session's kernel stays what it is.
 
     Raises `CompileError`, or `UsageError` for a block or an amount of shared memory that no launch can
     have, and for a text without the kernel that the header names.
     """
     header = cell.header
-    registry.keep_cell(cell)  # first: what fails below must not leave an older text under this name
+    if keep:  # first: what fails below must not leave an older text under this name
+        registry.keep_cell(cell)
     macros = None
     if header.block is not None:
         check_block(header.block, device.spec)
@@ -94,7 +99,8 @@ def compile_cell(cell: Cell, device: Device) -> Kernel:
             f"the kernel declares {shared:,} bytes of shared memory; the most that can be declared is "
             f"{most:,} ({most // 1024} KB) per block of the {device.spec.name}."
         )
-    registry.keep(header.name, kernel)
+    if keep:
+        registry.keep(header.name, kernel)
     return kernel
 
 
@@ -124,8 +130,6 @@ def check_cell(
     warnings = kernel.program.warnings
     if known is None or header.variant is None or header.block is None or header.tile is None:
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
-    from gpulab.devices.simulated import SimulatedDevice, simulator_of
-
     reason = signature_reason(kernel, known, header.variant)
     if reason:
         verdict = Verdict(False, known.name, header.variant, reasons=(reason,))
@@ -143,11 +147,8 @@ def check_cell(
         )
     technique = None
     if verdict.correct and kernel.program.ptx:
-        simulator = device if isinstance(device, SimulatedDevice) else simulator_of(device.spec)
-        try:
-            technique = technique_of(kernel, known, header.variant, header.block, header.tile, simulator)
-        except UnsupportedInstruction:
-            technique = None  # a kernel that runs on a GPU only
+        with suppress(UnsupportedInstruction):  # a kernel that runs on a GPU only
+            technique = technique_of(kernel, known, header.variant, header.block, header.tile, device)
     met = technique is None or technique.met
     return CheckResult(
         verdict.correct and met,
@@ -169,15 +170,12 @@ def rehearsed(kernel: Kernel, known: Problem, header: Header, device: Device) ->
     """
     if device.kind != "cuda" or header.block is None or header.tile is None or header.variant is None:
         return None
-    from gpulab.devices.simulated import simulator_of
-
-    simulator = simulator_of(device.spec)
     try:
-        same = simulator.kernel_of(kernel.program, kernel.name)
-        verdict = verify(same, known, header.block, header.tile, device=simulator, variant=header.variant)
+        same = twin_of(kernel, device)
+        verdict = verify(same, known, header.block, header.tile, device=same.device, variant=header.variant)
     except UnsupportedInstruction:
         return None
-    if verdict.correct and kernel.program.ptx:
+    if verdict.correct:
         return None
     where = f"(found by the simulator, before the {device.name} ran it)"
     return replace(verdict, reasons=tuple(f"{reason} {where}" for reason in verdict.reasons))

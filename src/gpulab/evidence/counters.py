@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch import dim3
 from gpulab.evidence.count_report import Report
 from gpulab.evidence.machine_memory import shared_forms
 from gpulab.evidence.tally import AccessCounter, Counters, LineCounters, Tally
+from gpulab.evidence.twin import copied_back, copies, twin_of
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass import MachineCode
@@ -45,33 +46,15 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
     Raises what the launch raises: `LaunchError`, `MemoryFault`; and `UnsupportedInstruction` for what the
     simulator cannot execute.
     """
-    from gpulab.devices.simulated import SimulatedKernel, simulator_of
-
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     whole = prod(grid3) * prod(block3) <= COUNTED_THREADS
-    if isinstance(kernel, SimulatedKernel):
-        given = list(args) if whole else _copies(kernel.device, kernel.device, args)
-        return _Launch(kernel, grid3, block3, shared_mem).counters(given, whole)
-    device = kernel.device  # type: ignore[attr-defined]
-    simulator = simulator_of(device.spec)
-    twin = simulator.kernel_of(kernel.program, kernel.name)
-    given = _copies(device, simulator, args)
+    device: Device = kernel.device  # type: ignore[attr-defined]
+    twin = twin_of(kernel, device)
+    given = list(args) if twin is kernel and whole else copies(device, twin.device, args)
     found = _Launch(twin, grid3, block3, shared_mem).counters(given, whole)
     if whole:
-        for array, copy in zip(args, given, strict=True):
-            if copy is not array:
-                array[...] = device.asarray(simulator.asnumpy(copy))
+        copied_back(device, twin.device, args, given)
     return found
-
-
-def _copies(device: Any, simulator: Any, args: Sequence[Any]) -> list[Any]:
-    """The arguments with every array copied to the simulator, one that is given twice only once."""
-    copies: dict[int, Any] = {}
-    for value in args:
-        is_array = hasattr(value, "shape") and not isinstance(value, np.generic)
-        if is_array and id(value) not in copies:
-            copies[id(value)] = simulator.asarray(device.asnumpy(value))
-    return [copies.get(id(value), value) for value in args]
 
 
 class _Launch:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch import dim3
 from gpulab.errors import LaunchError
-from gpulab.finding import Finding, Index3
+from gpulab.evidence.twin import copied_back, copies, twin_of
+from gpulab.finding import Finding, Index3, index_text, unravel
 
 if TYPE_CHECKING:
     from gpulab.devices.simulated import SimulatedKernel
@@ -39,20 +40,11 @@ def sanitize(
     Raises `LaunchError` where the launch itself is impossible, and `UnsupportedInstruction` for what the
     simulator cannot execute.
     """
-    from gpulab.devices.simulated import SimulatedKernel
-
-    if isinstance(kernel, SimulatedKernel):
-        return _watched(kernel, grid, block, args, shared_mem)
-    from gpulab.devices.simulated import simulator_of
-
-    device = kernel.device  # type: ignore[attr-defined]
-    simulator = simulator_of(device.spec)
-    twin = simulator.kernel_of(kernel.program, kernel.name)
-    copies = [simulator.asarray(device.asnumpy(a)) if hasattr(a, "shape") and a.shape else a for a in args]
-    found = _watched(twin, grid, block, copies, shared_mem)
-    for array, copy in zip(args, copies, strict=True):
-        if copy is not array:
-            array[...] = device.asarray(simulator.asnumpy(copy))
+    device: Device = kernel.device  # type: ignore[attr-defined]
+    twin = twin_of(kernel, device)
+    given = args if twin is kernel else copies(device, twin.device, args)
+    found = _watched(twin, grid, block, given, shared_mem)
+    copied_back(device, twin.device, args, given)
     return found
 
 
@@ -195,8 +187,8 @@ class _Words:
     def who(self, party: Party) -> str:
         if party.thread is None or party.block is None:
             return "another thread"
-        thread, block = _unravel(party.thread, self.block), _unravel(party.block, self.grid)
-        return f"thread {_index(thread)} of block {_index(block)}"
+        thread, block = unravel(party.thread, self.block), unravel(party.block, self.grid)
+        return f"thread {index_text(thread)} of block {index_text(block)}"
 
     def finding(self, hazards: list[Hazard]) -> Finding:
         """One cause: told by what was seen first of it, with the other lines that show it."""
@@ -224,8 +216,8 @@ class _Words:
             tool,
             first.kind,
             now.line,
-            _unravel(block, self.grid),
-            _unravel(thread, self.block),
+            unravel(block, self.grid),
+            unravel(thread, self.block),
             text,
             sum(h.count for h in hazards),
         )
@@ -254,12 +246,3 @@ def variable_name(symbol: str) -> str:
     if not found:
         return re.sub(r"_\d+$", "", symbol.rsplit("$", maxsplit=1)[-1])
     return found[2][: int(found[1])] if int(found[1]) <= len(found[2]) else found[2]
-
-
-def _index(index: Index3) -> str:
-    x, y, z = index
-    return f"({x},{y},{z})" if z else f"({x},{y})"
-
-
-def _unravel(number: int, dims: Index3) -> Index3:
-    return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpulab.devices.base import Kernel
+from gpulab.devices.base import Device, Kernel
 from gpulab.evidence.geometry import launch_geometry
+from gpulab.evidence.twin import twin_of
 from gpulab.problems import Problem
 from gpulab.problems.base import Block
 from gpulab.problems.promise import Promise
 
 if TYPE_CHECKING:
-    from gpulab.devices.simulated import SimulatedDevice
     from gpulab.simt.counting import SiteCount
 
 __all__ = ["MEASURES", "Kept", "Technique", "technique_of"]
@@ -138,9 +138,9 @@ MEASURES: Mapping[str, Callable[[_Launch, str], tuple[float, Mapping[int, float]
 
 
 def technique_of(
-    kernel: Kernel, problem: Problem, variant: str, block: Block, tile: Block, simulator: SimulatedDevice
+    kernel: Kernel, problem: Problem, variant: str, block: Block, tile: Block, device: Device
 ) -> Technique | None:
-    """Count one launch of a kernel on the simulator; None where the step promises nothing.
+    """Count one launch on the simulator of a kernel of `device`; None where the step promises nothing.
 
     Raises `LaunchError` for a launch that fails, and `UnsupportedInstruction`.
     """
@@ -150,10 +150,11 @@ def technique_of(
     if not promises:
         return None
     shape = problem.counted_shape(variant, block, tile)
+    same = twin_of(kernel, device)
+    simulator = same.device
     launch = launch_geometry(problem, shape, block, tile, simulator.spec)
     case = problem.arguments(shape, np.random.default_rng(0))
     arrays = {a.name: simulator.asarray(a.value) for a in case if a.role != "scalar"}
-    same = simulator.kernel_of(kernel.program, kernel.name)
     counting = Counting()  # of PTX: the disassembler takes a second, and a class has many kernels
     same.record(counting, launch.grid, launch.block, [arrays.get(a.name, a.value) for a in case])
     owners = {name: array.allocation for name, array in arrays.items()}

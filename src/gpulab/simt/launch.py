@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.errors import LaunchError
+from gpulab.finding import unravel
 from gpulab.simt import layout
 from gpulab.simt.allocation import POISON, Memory
 from gpulab.simt.native import NativeKernel
@@ -251,8 +252,8 @@ def _outcome(
         outcome.fault = Fault(
             kind,
             native.accesses[first["fault_access"]],
-            _unravel(first["fault_block"], grid),
-            _unravel(thread, block),
+            unravel(first["fault_block"], grid),
+            unravel(thread, block),
             address & (1 << 64) - 1,
             native.accesses[address].line if kind == "different_barriers" else 0,
         )
@@ -273,7 +274,3 @@ def _records(data: bytes) -> list[PrintRecord]:
         found.append(PrintRecord(text, block, thread, data[at + 32 : at + 32 + size]))
         at += 32 + size
     return found
-
-
-def _unravel(number: int, dims: tuple[int, int, int]) -> tuple[int, int, int]:
-    return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])

@@ -64,7 +64,7 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 class Specialisation:
     """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
 
-    tier: what is recorded while it runs (`observe.TIERS`). forms: what `Observer.forms` says.
+    tier: what is recorded while it runs (`Observer.tier`). forms: what `Observer.forms` says.
     """
 
     block: tuple[int, int, int]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpulab.simt.native import NativeKernel
     from gpulab.simt.values import Values
 
-__all__ = ["OBSERVERS", "TIERS", "Forms", "Observer", "Recording", "Touch", "observer"]
+__all__ = ["OBSERVERS", "Forms", "Observer", "Recording", "Touch", "observer"]
 
 
 Forms = tuple[tuple[int, int, int], ...]  # see `Observer.forms`: (row, bytes a lane, shift)
@@ -121,7 +121,6 @@ class Recording:
 
 
 OBSERVERS: dict[str, Callable[[], Observer]] = {"values": Observer}
-TIERS = ("values", "counted", "sanitized")
 
 
 def observer(tier: str, forms: Forms = ()) -> Observer:

@@ -46,6 +46,7 @@ from gpulab.simt.shadows import (
     SWAP,
     THREADS,
     WARPS,
+    WHAT,
     WINDOW,
     WRITTEN,
 )
@@ -113,14 +114,14 @@ class _Shadow:
 class Sanitizing(Recording):
     """Finds the hazards of one launch. One core runs it, so that what it finds is always the same.
 
-    blocks: in the whole grid. threads: of a block.
+    blocks: in the whole grid. poison: see `Recording`.
     """
 
     tier = "sanitized"
     cores = 1
 
     def __init__(self, memory: Memory, blocks: int, poison: int = POISON) -> None:
-        self.memory, self.blocks, self.poison = memory, blocks, poison
+        self.memory, self.poison = memory, poison
         self.hazards: dict[tuple[str, int, int], Hazard] = {}
         self.unwritten: dict[tuple[int, int, int], Hazard] = {}  # uninitialised reads that may be races
         self.looks: dict[int, int] = {}  # by place
@@ -158,7 +159,6 @@ class Sanitizing(Recording):
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
         """Make shared memory's shadow; the code says how large a cell is."""
         granules = native.facts["granules"]
-        self.sites = native.accesses
         self.shared = _Shadow(0, shared_bytes, granules["shared"], 0, 0)
         self._pointer("shared_shadow", self.shared.raw)
         self.granule = granules["global"]
@@ -201,15 +201,15 @@ class Sanitizing(Recording):
         self, _context: int, what: int, warp: int, addresses: int, mask: int, a: int, b: int, values: int
     ) -> None:
         try:
-            if what == 0:
+            if what == WHAT["access"]:
                 self.look(warp, addresses, mask, a, b, values)
-            elif what == 1:
+            elif what == WHAT["met"]:
                 self.met(warp, a)
-            elif what == 4:
+            elif what == WHAT["copies"]:
                 self.copy_begins(warp, addresses, mask, b)
-            elif what == 5:
+            elif what == WHAT["grouped"]:
                 self.copies_end(warp, a, bool(b))
-            elif what == 3:
+            elif what == WHAT["lanes"]:
                 self.lanes_met(warp, addresses, mask)
             else:
                 self.arrive(warp, a)

@@ -80,7 +80,7 @@ class Sanitized(Observer):
         mask = low.operand(item.operands[-1], "i32")
         self.check_lanes(low, item, mask)
         here = low.mask_bits_of(item.predicate)
-        absent = b.value(f"xor i32 {_reduced(low, 'and', mask)}, -1")
+        absent = b.value(f"xor i32 {low.lanes_named('and', mask)}, -1")
         everyone = b.value(f"icmp eq i32 {b.value(f'and i32 {absent}, {here}')}, 0")
         # Where not all lanes meet all others, the host notes which ones do; a shuffle does not order memory.
         if item.op == "bar":
@@ -105,7 +105,7 @@ class Sanitized(Observer):
             if item.op == "bar" and number in _ways_to_sync(low):
                 continue  # they may come to a __syncwarp() of their own, which is as good
             others = b.value(f"or i32 {others}, {b.value(f'load i32, ptr {low.waiting[number]}')}")
-        named = _reduced(low, "or", mask)
+        named = low.lanes_named("or", mask)
         missing = b.value(f"and i32 {named}, {others}")
         own = b.value(f"shl {I32} splat (i32 1), {low.lane_vector}")
         without = b.value(f"and {I32} {low.lanes(mask)}, {own}")
@@ -207,15 +207,6 @@ class Sanitized(Observer):
         if touch.item.op == "mbarrier":
             return True
         return "volatile" in parts and (touch.space != "shared" or self.flags)
-
-
-def _reduced(low: Values, how: str, mask: Value) -> str:
-    """The masks of all active lanes taken together, with `and` or `or`."""
-    if mask.kind == "uniform":
-        return mask.ref
-    b, neutral = low.b, "splat (i32 -1)" if how == "and" else "zeroinitializer"
-    kept = b.value(f"select {I1} {low.mask_lanes()}, {I32} {low.lanes(mask)}, {I32} {neutral}")
-    return b.call(f"llvm.vector.reduce.{how}.{suffix(I32)}", "i32", (I32, kept))
 
 
 def _ways_to_sync(low: Values) -> set[int]:

@@ -238,11 +238,17 @@ def _let_others_run(low: Lowering, pause: Pause) -> None:
     for block, label in chosen.items():
         b.open(label)
         b.line(f"store i32 {block}, ptr {last}")
-        b.line(f"store i32 {low.mask_now()}, ptr {low.waiting[pause.target]}")
-        b.line(f"store i32 0, ptr {low.waiting[block]}")
-        b.line(f"store i32 {masks[block]}, ptr {low.mask_slot}")
-        b.jump(f"block{block}")
+        _hand_over(low, pause.target, low.mask_now(), block, masks[block])
     b.open(nobody)
+
+
+def _hand_over(low: Lowering, here: int, mask: str, there: int, waiting: str) -> None:
+    """The lanes that run wait at block `here` from now on, and those that wait at `there` run."""
+    b = low.b
+    b.line(f"store i32 {mask}, ptr {low.waiting[here]}")
+    b.line(f"store i32 0, ptr {low.waiting[there]}")
+    b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
+    b.jump(f"block{there}")
 
 
 def give_way(low: Lowering, pause: Pause) -> None:
@@ -277,10 +283,7 @@ def barrier(low: Lowering, block: flow.Block, pause: Pause) -> None:
         b.branch(b.value(f"icmp ne i32 {waiting}, 0"), apart, together, likely=False)
         with low.aside(apart):
             if number not in past:  # they may come here or leave: let them run
-                b.line(f"store i32 {mask}, ptr {low.waiting[block.number]}")
-                b.line(f"store i32 0, ptr {low.waiting[number]}")
-                b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
-                b.jump(f"block{number}")
+                _hand_over(low, block.number, mask, number, waiting)
             else:
                 low.fail("divergent_barrier", "barrier", waiting)
         b.open(together)
@@ -298,7 +301,7 @@ def gather(low: Lowering, block: flow.Block) -> None:
     """Before an instruction that waits for lanes of the warp: those that may still come are let run first."""
     b = low.b
     assert block.meeting is not None
-    wanted = wanted_lanes(low, block.meeting)
+    wanted = low.lanes_named("or", low.operand(block.meeting.operands[-1], "i32"))
     past = low.past[block.number]
     for number in sorted(low.analysis.frontier[block.number] - past - {block.number}):
         waiting = b.value(f"load i32, ptr {low.waiting[number]}")
@@ -306,22 +309,8 @@ def gather(low: Lowering, block: flow.Block) -> None:
         apart, together = b.new_label("apart"), b.new_label("together")
         b.branch(b.value(f"icmp ne i32 {missing}, 0"), apart, together, likely=False)
         with low.aside(apart):
-            b.line(f"store i32 {low.mask()}, ptr {low.waiting[block.number]}")
-            b.line(f"store i32 0, ptr {low.waiting[number]}")
-            b.line(f"store i32 {waiting}, ptr {low.mask_slot}")
-            b.jump(f"block{number}")
+            _hand_over(low, block.number, low.mask(), number, waiting)
         b.open(together)
-
-
-def wanted_lanes(low: Values, item: Instruction) -> str:
-    """The lanes that the mask of an instruction names, for any of the active lanes."""
-    b = low.b
-    given = low.operand(item.operands[-1], "i32")
-    if given.kind == "uniform":
-        return given.ref
-    mask, full = low.mask_lanes(item.predicate), vector("i32")
-    kept = b.value(f"select {vector('i1')} {mask}, {full} {low.lanes(given)}, {full} zeroinitializer")
-    return b.call(f"llvm.vector.reduce.or.v{WARP}i32", "i32", (full, kept))
 
 
 def _operands(low: Values, item: Instruction) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from gpulab.simt.flow import Block, Flow
 from gpulab.simt.forms import HANDLERS, handles
 from gpulab.simt.frontier import ways_out
 from gpulab.simt.inline import FlatFunction
-from gpulab.simt.llvm import BITS, Builder, Value, float_literal, vector
+from gpulab.simt.llvm import BITS, Builder, Value, float_literal, suffix, vector
 from gpulab.simt.observe import Observer
 from gpulab.simt.ptx import Imm, Operand, Reg, Sym, Vec
 from gpulab.simt.shapes import WARP, Analysis, Shape
@@ -178,6 +178,15 @@ class Values:
         if predicate is None:
             return base
         return b.value(f"and {vector('i1')} {base}, {self.lanes(self.predicate(predicate))}")
+
+    def lanes_named(self, how: str, mask: Value) -> str:
+        """The lanes that the masks of all active lanes name, taken together with `and` or `or`."""
+        if mask.kind == "uniform":
+            return mask.ref
+        b, integers, neutral = self.b, vector("i32"), "splat (i32 -1)" if how == "and" else "zeroinitializer"
+        active, named = self.mask_lanes(), self.lanes(mask)
+        kept = b.value(f"select {vector('i1')} {active}, {integers} {named}, {integers} {neutral}")
+        return b.call(f"llvm.vector.reduce.{how}.{suffix(integers)}", "i32", (integers, kept))
 
     def mask_bits_of(self, predicate: Reg | None) -> str:
         if predicate is None:
