@@ -64,11 +64,12 @@ clean: ## remove the environment, the demo and what tools leave (no gradebook, n
 	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp says which extras .venv has; it is older than pyproject.toml when they may have changed.
+# A stamp says which extras .venv has; it is older than pyproject.toml when they may have changed. An
+# editable install copies the labextension, so a new build of it is installed anew.
 $(VENV)/.lab: EXTRAS = lab
 $(VENV)/.dev: EXTRAS = dev
 $(VENV)/.bench: EXTRAS = bench
-$(VENV)/.lab $(VENV)/.dev $(VENV)/.bench: pyproject.toml | $(BIN)/python
+$(VENV)/.lab $(VENV)/.dev $(VENV)/.bench: pyproject.toml labextension/prebuilt.sha256 | $(BIN)/python
 	@echo "installing gpulab[$(EXTRAS)] into $(VENV) (the first time takes a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' || { \
 		echo "make: pip could not install gpulab[$(EXTRAS)]; its message is above." >&2; exit 1; }
