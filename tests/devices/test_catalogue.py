@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from gpulab.devices.catalogue import GpuSpec, by_cuda_name, gpu, limits_of, names
+from gpulab.devices.catalogue import GpuSpec, by_cuda_name, gpu, limits_of, names, pcie_gb_s
 from gpulab.errors import UsageError
 
 # Published peak of fp32 (GFLOPS) and of the memory (GB/s), as NVIDIA's sheets and whitepapers give them.
@@ -43,6 +43,19 @@ def test_the_bandwidth_is_the_published_one(name):
     assert gpu(name).dram_gb_s == pytest.approx(PUBLISHED[name][1], rel=0.025)
 
 
+@pytest.mark.parametrize(
+    ("bus", "gb_s"),
+    [("PCIe 2.0 x16", 8), ("PCIe 3.0 x16", 15.75), ("PCIe 4.0 x8", 15.75), ("PCIe 5.0 x16", 63)],
+)
+def test_the_bus_has_the_published_peak(bus, gb_s):
+    assert pcie_gb_s(bus) == pytest.approx(gb_s, rel=0.001)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_gpu_has_a_bus_that_is_slower_than_its_memory(name):
+    assert 0 < gpu(name).bus_gb_s < gpu(name).dram_gb_s
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_figure_names_its_source(name):
     spec = gpu(name)
@@ -68,8 +81,8 @@ def test_every_shorthand_source_is_used():
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_gpu_nobody_measured_is_not_calibrated(name):
-    assert gpu(name).calibrated is False
+def test_only_a_gpu_that_was_measured_here_is_calibrated(name):
+    assert gpu(name).calibrated is (name == "h200")
 
 
 @pytest.mark.parametrize("written", ["gtx280", "GTX 280", "gtx-280", "Gtx280", "GeForce GTX 280"])

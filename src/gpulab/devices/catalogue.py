@@ -20,6 +20,8 @@ __all__ = [
     "gpu",
     "limits_of",
     "names",
+    "pcie_formula",
+    "pcie_gb_s",
     "peak_fp32_gflops",
 ]
 
@@ -44,6 +46,37 @@ def dram_gb_s(memory_clock_mhz: float, memory_bus_bits: int) -> float:
     return 2 * memory_clock_mhz * memory_bus_bits / 8 / 1e3
 
 
+# Gigatransfers a second of a lane, and how many of how many bits are data.
+# PCI-SIG, PCI Express Base Specification, revisions 2.0 to 5.0, chapter Physical Layer.
+_PCIE = {
+    "2.0": (5.0, (8, 10)),
+    "3.0": (8.0, (128, 130)),
+    "4.0": (16.0, (128, 130)),
+    "5.0": (32.0, (128, 130)),
+}
+
+
+def pcie_gb_s(bus: str) -> float:
+    """Peak of a PCI Express bus ("PCIe 3.0 x16") in GB/s (1e9 bytes) in each direction, after encoding.
+
+    lanes * transfers a second * encoding / 8. Packet headers take more off it, which this leaves out.
+    """
+    lanes, transfers, (data, bits) = _pcie(bus)
+    return lanes * transfers * data / bits / 8
+
+
+def pcie_formula(bus: str) -> str:
+    """The same with its numbers: "16 lanes * 8 GT/s * 128/130 / 8"."""
+    lanes, transfers, (data, bits) = _pcie(bus)
+    return f"{lanes} lanes * {transfers:g} GT/s * {data}/{bits} / 8"
+
+
+def _pcie(bus: str) -> tuple[int, float, tuple[int, int]]:
+    """Lanes, gigatransfers a second of a lane, and how many of how many bits are data."""
+    _, version, lanes = bus.split()
+    return int(lanes.removeprefix("x")), *_PCIE[version]
+
+
 @dataclass(frozen=True, kw_only=True)
 class GpuSpec(Limits):
     """One GPU: the limits of its compute capability and what its data sheet adds.
@@ -56,6 +89,7 @@ class GpuSpec(Limits):
     memory_bytes: global memory as CUDA reports it, in bytes. memory_clock_mhz: in MHz, two
     transfers a cycle. memory_bus_bits: width of the memory bus in bits. l2_bytes: 0 for none.
     ecc: whether its memory corrects errors as shipped.
+    bus: what connects it with the host, "PCIe 3.0 x16"; "" where it is not known.
     calibrated: whether the performance model was measured against this very card.
     sources: where each figure was read, by field name.
     """
@@ -71,6 +105,7 @@ class GpuSpec(Limits):
     memory_bus_bits: int
     l2_bytes: int
     ecc: bool
+    bus: str = ""
     calibrated: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -88,6 +123,11 @@ class GpuSpec(Limits):
     def dram_gb_s(self) -> float:
         """Published peak of the memory in GB/s (1e9 bytes): see `dram_gb_s`."""
         return dram_gb_s(self.memory_clock_mhz, self.memory_bus_bits)
+
+    @property
+    def bus_gb_s(self) -> float | None:
+        """Peak of the bus to the host in GB/s in each direction, or None where no bus is known."""
+        return pcie_gb_s(self.bus) if self.bus else None
 
 
 def names() -> tuple[str, ...]:

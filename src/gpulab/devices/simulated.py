@@ -34,12 +34,14 @@ MEMORY_BYTES = 8 << 30  # what arrays may take together, on the host
 class SimulatedArray:
     """An array on the simulated device: copy it with `dev.asnumpy`; kernels take it as a pointer."""
 
-    def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], zeroed: bool = False
+    ) -> None:
         self.shape, self.dtype = shape, dtype
         self.size = prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.memory = memory
-        self.allocation: Allocation = memory.allocate(self.nbytes)
+        self.allocation: Allocation = memory.allocate(self.nbytes, zeroed)
         memory.release_with(self, self.allocation.address)
 
     @property
@@ -217,10 +219,11 @@ class SimulatedDevice(Device):
         return found
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
-        sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-        if any(s < 0 for s in sizes):
-            raise UsageError(f"an array's sizes cannot be negative; {sizes} was asked for.")
-        return SimulatedArray(self.memory, tuple(int(s) for s in sizes), np.dtype(dtype))
+        return SimulatedArray(self.memory, _sizes(shape), np.dtype(dtype))
+
+    def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
+        """As `Device.zeros`; the host's memory is taken only where something is touched."""
+        return SimulatedArray(self.memory, _sizes(shape), np.dtype(dtype), zeroed=True)
 
     def asnumpy(self, array: Array) -> npt.NDArray[Any]:
         if not isinstance(array, SimulatedArray):
@@ -257,6 +260,13 @@ class SimulatedDevice(Device):
     ) -> SimulatedKernel:
         program = ptx_program(text)
         return SimulatedKernel(self, program, program.pick(name), independent_threads)
+
+
+def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if any(s < 0 for s in sizes):
+        raise UsageError(f"an array's sizes cannot be negative; {sizes} was asked for.")
+    return tuple(int(s) for s in sizes)
 
 
 def simulator_of(spec: GpuSpec) -> SimulatedDevice:

@@ -29,11 +29,30 @@ if TYPE_CHECKING:
     from gpulab.simt.counting import Counting
     from gpulab.simt.observe import Forms
 
-__all__ = ["AccessCounter", "Counters", "LineCounters", "Tally", "counters"]
+__all__ = ["AccessCounter", "Counters", "LineCounters", "Tally", "count_blocks", "counters"]
 
 COUNTED_THREADS = 1 << 20  # threads of the largest grid that is counted whole
 SAMPLED_THREADS = 1 << 18  # about as many threads are counted of a larger one
 FEWEST_BLOCKS = 32  # of each kind of block, if there are as many
+
+
+def count_blocks(
+    kernel: SimulatedKernel,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Any],
+    shared_mem: int,
+    order: npt.NDArray[np.int64],
+) -> Counters:
+    """Counts of a launch from some of its blocks, by their numbers: each stands for as many others."""
+    from gpulab.simt.counting import Counting
+
+    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
+    code, forms, _ = _machine_forms(kernel)
+    recording = Counting(forms)
+    kernel.record(recording, grid3, block3, args, shared_mem, order=np.ascontiguousarray(order, np.int64))
+    blocks = prod(grid3)
+    return Report(kernel, [(blocks / len(order), recording)], code).counters(blocks, len(order), ())
 
 
 def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> Counters:

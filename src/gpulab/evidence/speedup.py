@@ -10,6 +10,7 @@ import numpy as np
 
 from gpulab.devices.base import Device, Kernel
 from gpulab.evidence.geometry import launch_geometry
+from gpulab.evidence.profile import profile_variant
 from gpulab.evidence.provenance import Provenance
 from gpulab.evidence.timing import Timing, time_kernel
 from gpulab.problems import problem as problem_named
@@ -136,10 +137,17 @@ def time_variant(
 ) -> VariantTiming:
     """Time a kernel of a problem at `shape`, or at the problem's timing size for this device.
 
+    On a GPU it is measured. On the simulator it is what the performance model says of the simulator's GPU,
+    as one sample: how long the simulator takes tells nothing about a GPU.
+
     Raises `UsageError` for a geometry that cannot be launched, and what the launch raises.
     """
     shape = shape or problem.timing_shape(variant, block, tile, device.kind)
     launch = launch_geometry(problem, shape, block, tile, device.spec)
+    if device.kind != "cuda" and kernel.program.ptx:
+        profile = profile_variant(kernel, problem, variant, block, tile, device=device, shape=shape)
+        timing = Timing.from_samples([profile.time_ms], profile.provenance)
+        return VariantTiming(variant, shape, block, tile, timing)
     # The values do not matter to the clock, as long as they are numbers.
     arguments = problem.arguments(shape, np.random.default_rng(0))
     args: list[Any] = []

@@ -55,8 +55,11 @@ class Memory:
         # Arrays with bytes that nobody has written: which ones (True: not written).
         self._unwritten: dict[int, npt.NDArray[np.bool_] | None] = {}
 
-    def allocate(self, size: int) -> Allocation:
-        """`size` bytes, filled with the poison pattern. Raises `LaunchError` when there is no room."""
+    def allocate(self, size: int, zeroed: bool = False) -> Allocation:
+        """`size` bytes, filled with the poison pattern. Raises `LaunchError` when there is no room.
+
+        zeroed: all bits 0 instead. The host then gives memory only to what is touched.
+        """
         with self._lock:
             self._settle()
         if self.used + size > self.limit:
@@ -65,18 +68,20 @@ class Memory:
                 f"{self.limit - self.used} of {self.limit} are free; delete arrays that are no longer needed."
             )
         try:
-            raw = np.empty(size + 64, np.uint8)
+            raw = (np.zeros if zeroed else np.empty)(size + 64, np.uint8)
         except MemoryError:
             raise LaunchError(f"this computer has no memory for an array of {size} bytes.") from None
         start = -raw.ctypes.data % 64
         host = raw[start : start + size]
-        host.fill(POISON)
+        if not zeroed:
+            host.fill(POISON)
         with self._lock:
             address = self._next
             self._next += -(-(size + GAP) // GAP) * GAP
             found = Allocation(address, size, host)
             self._live[address] = found
-            self._unwritten[address] = None
+            if not zeroed:
+                self._unwritten[address] = None
             self.used += size
             self._table = None
         return found

@@ -44,14 +44,17 @@ def _machine(opt: int = 2) -> Any:
     return target.create_target_machine(cpu=cpu, features=features, opt=opt, jit=True)
 
 
-def compile_text(text: str) -> bytes:
-    """LLVM IR as an object file. Raises `RuntimeError` when the text is no valid IR."""
+def compile_text(text: str, *, quickly: bool = False) -> bytes:
+    """LLVM IR as an object file; `quickly` for code that runs little.
+
+    Raises `RuntimeError` when the text is no valid IR.
+    """
     llvm = _llvm()
     with _LOCK:
         module = llvm.parse_assembly(text)
         module.verify()  # raises; a broken module would end the process later on
         large = text.count("\n") > LARGE
-        machine = _machine(0 if large else 2)
+        machine = _machine(0 if large or quickly else 2)
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
         # Stack slots become values; longer pipelines cost more time than they save. Compiled plainly, every
         # value would get a slot of its own again: megabytes of stack in place of some hundred kilobytes.

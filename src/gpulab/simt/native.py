@@ -39,6 +39,7 @@ from gpulab.simt import (  # noqa: F401
     refused,
     sanitized,
     spaces,
+    traced,
     video,
 )
 from gpulab.simt.flow import Flow, build, waits_for_lanes
@@ -257,7 +258,7 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
     try:
         lowering, function = lower(module, name, special)
         text = module_text(lowering, function)
-        machine_code = codegen.compile_text(text)
+        machine_code = codegen.compile_text(text, quickly=lowering.observer.runs_little)
     except (*MALFORMED, RuntimeError) as error:
         raise UsageError(
             f"the simulator can make no code of this PTX: it is not well formed ({error})."

@@ -1,0 +1,187 @@
+"""Latencies and rates of a GPU by small kernels of their own: what the performance model takes for an H200.
+
+A chain of loads, each of which needs the one before, gives a latency in cycles of the SM's clock; the same
+loads by many warps, none of which needs another, give a rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["microbenchmarks"]
+
+CHASE = """
+extern "C" __global__ void chase(const unsigned* next, int steps, long long* out)
+{
+    unsigned at = 0;
+    for (int s = 0; s < WARM; ++s) at = LOAD(next + at);
+    long long start = clock64();
+    for (int s = 0; s < steps; ++s) at = LOAD(next + at);
+    out[0] = clock64() - start;
+    out[1] = at;
+}
+"""
+SHARED_CHASE = """
+extern "C" __global__ void chase(const unsigned* next, int steps, long long* out)
+{
+    __shared__ unsigned table[1024];
+    for (int s = 0; s < 1024; ++s) table[s] = (s + 32) % 1024;
+    unsigned at = 0;
+    long long start = clock64();
+    for (int s = 0; s < steps; ++s) at = table[at];
+    out[0] = clock64() - start;
+    out[1] = at;
+}
+"""
+CYCLES = """
+extern "C" __global__ void cycles(float x, int steps, long long* out, float* sink)
+{
+    float y = x;
+    __syncthreads();
+    long long start = clock64();
+#pragma unroll 16
+    for (int s = 0; s < steps; ++s) { WHAT; }
+    if (threadIdx.x == 0) out[0] = clock64() - start;
+    sink[threadIdx.x] = y;
+}
+"""
+# Every warp reads or writes `rounds` times; where depends on PLACE, in elements of TYPE.
+RATE = """
+extern "C" __global__ void rate(TYPE* data, int rounds, long long length, float* sink)
+{
+    long long threads = (long long)gridDim.x * blockDim.x;
+    long long me = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    float total = 0;
+#pragma unroll 8
+    for (int r = 0; r < rounds; ++r) { long long at = PLACE; BODY; }
+    if (total == 12345.678f) *sink = total;
+}
+"""
+FMA = """
+extern "C" __global__ void rate(float* data, int rounds, long long length, float* sink)
+{
+    float a = threadIdx.x, s0 = 0, s1 = 1, s2 = 2, s3 = 3, s4 = 4, s5 = 5, s6 = 6, s7 = 7;
+#pragma unroll 8
+    for (int r = 0; r < rounds; ++r) {
+        s0 = s0 * a + 1.5f; s1 = s1 * a + 1.5f; s2 = s2 * a + 1.5f; s3 = s3 * a + 1.5f;
+        s4 = s4 * a + 1.5f; s5 = s5 * a + 1.5f; s6 = s6 * a + 1.5f; s7 = s7 * a + 1.5f;
+    }
+    if (s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 == 12345.678f) *sink = s0;
+}
+"""
+READ4, READ16 = "total += {load}(data + at);", "float4 v = {load}(data + at); total += v.x + v.y + v.z + v.w;"
+
+
+def microbenchmarks(device: Any) -> dict[str, float]:
+    """Latencies in cycles (`*_cycles`), rates in GB/s (1e9 bytes) or GFLOPS, times in milliseconds."""
+    return {**_latencies(device), **_rates(device), **_others(device)}
+
+
+def _chain(lines: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """One cycle through all lines of 128 bytes, in a random order, as indices of 4-byte words."""
+    order = rng.permutation(lines).astype(np.uint32)
+    order = np.concatenate([order[np.argmin(order) :], order[: np.argmin(order)]])
+    table = np.zeros(32 * lines, np.uint32)
+    table[32 * order] = 32 * np.roll(order, -1)
+    return table
+
+
+def _latencies(device: Any) -> dict[str, float]:
+    rng = np.random.default_rng(0)
+    found = {}
+    cases = {"l1_cycles": ("__ldca", 1 << 7, 256), "l2_cycles": ("__ldcg", 1 << 15, 1 << 16),
+             "dram_cycles": ("__ldcg", 1 << 23, 0)}  # fmt: skip
+    for name, (load, lines, warm) in cases.items():
+        kernel = device.compile(CHASE, "chase", {"LOAD": load, "WARM": warm})
+        table, out = device.asarray(_chain(lines, rng)), device.zeros(2, np.int64)
+        for _ in range(1 if name.startswith("dram") else 2):
+            kernel(1, 1, [table, 4096, out])
+        found[name] = float(device.asnumpy(out)[0]) / 4096
+    kernel, out = device.compile(SHARED_CHASE, "chase"), device.zeros(2, np.int64)
+    kernel(1, 1, [out, 4096, out])
+    found["shared_cycles"] = float(device.asnumpy(out)[0]) / 4096
+    for name, what, threads in (
+        ("fma_cycles", "y = y * x + 1.0f", 32),
+        ("barrier_1_warp_cycles", "__syncthreads()", 32),
+        ("barrier_8_warps_cycles", "__syncthreads()", 256),
+        ("barrier_32_warps_cycles", "__syncthreads()", 1024),
+        ("shuffle_cycles", "y = __shfl_xor_sync(~0u, y, 1)", 32),
+        ("integer_cycles", "y = __int_as_float(__float_as_int(y) * 3 + 7)", 32),
+    ):
+        kernel, sink = device.compile(CYCLES, "cycles", {"WHAT": what}), device.zeros(1024)
+        for _ in range(2):
+            kernel(1, threads, [1.0, 4096, out, sink])
+        found[name] = float(device.asnumpy(out)[0]) / 4096
+    return found
+
+
+def _rates(device: Any) -> dict[str, float]:
+    sms, found = device.spec.sms, {}
+    import cupy
+
+    big = cupy.ones(1 << 30, cupy.float32)  # 4 GiB
+    sink = device.zeros(1)
+    blocks, threads = 8 * sms, 256
+    all_of_them = blocks * threads
+
+    def rate(source: str, defines: dict[str, str], rounds: int, length: int, grid: int = blocks) -> float:
+        kernel = device.compile(source, "rate", defines)
+        times = [device.time(lambda: kernel(grid, threads, [big, rounds, length, sink])) for _ in range(5)]
+        return float(sorted(times[1:])[1])
+
+    for name, ty, body, width in (("", "float", READ4, 4), ("_16", "float4", READ16, 16)):
+        whole = "me + r * threads"
+        rounds = (4 << 30) // width // all_of_them
+        ms = rate(RATE, {"TYPE": ty, "PLACE": whole, "BODY": body.format(load="__ldcg")}, rounds, 0)
+        found[f"dram_read{name}_gb_s"] = rounds * all_of_them * width / ms / 1e6
+        inside = "(me + r * threads) & (length - 1)"
+        length, rounds = (16 << 20) // width, (8 << 30) // width // all_of_them
+        ms = rate(RATE, {"TYPE": ty, "PLACE": inside, "BODY": body.format(load="__ldcg")}, rounds, length)
+        found[f"l2_read{name}_gb_s"] = rounds * all_of_them * width / ms / 1e6
+        one = {
+            "TYPE": ty,
+            "PLACE": "(threadIdx.x + r * 256) & (length - 1)",
+            "BODY": body.format(load="__ldcg"),
+        }
+        ms = rate(RATE, one, 40000, (64 << 10) // width, 4)
+        found[f"l2_read{name}_few_sms_gb_s"] = 40000 * 4 * threads * width / ms / 1e6
+        small = "(threadIdx.x + r * 256) & (length - 1)"
+        length, rounds = (16 << 10) // width, (32 << 30) // width // all_of_them
+        ms = rate(RATE, {"TYPE": ty, "PLACE": small, "BODY": body.format(load="__ldca")}, rounds, length)
+        found[f"l1_read{name}_gb_s"] = rounds * all_of_them * width / ms / 1e6
+    body = READ4.format(load="__ldca")
+    ms = rate(RATE, {"TYPE": "float", "PLACE": "r & (length - 1)", "BODY": body}, 8192, 256)
+    found["l1_broadcast_requests_per_sm_per_us"] = 8192 * all_of_them / 32 / sms / ms / 1e3
+    rounds = (4 << 30) // 16 // all_of_them
+    ms = rate(
+        RATE,
+        {"TYPE": "float4", "PLACE": "me + r * threads", "BODY": "data[at] = make_float4(1, 2, 3, 4)"},
+        rounds,
+        0,
+    )
+    found["dram_write_16_gb_s"] = rounds * all_of_them * 16 / ms / 1e6
+    half = "me + r * threads"
+    body = "data[at + length] = data[at]"
+    ms = rate(RATE, {"TYPE": "float4", "PLACE": half, "BODY": body}, rounds // 2, 1 << 27)
+    found["copy_16_gb_s"] = 2 * (rounds // 2) * all_of_them * 16 / ms / 1e6
+    ms = rate(RATE, {"TYPE": "float", "PLACE": half, "BODY": body}, 2 * rounds, 1 << 29)
+    found["copy_4_gb_s"] = 2 * (2 * rounds) * all_of_them * 4 / ms / 1e6
+    ms = rate(FMA, {}, 8192, 0)
+    found["fma_gflops"] = 2 * 8 * 8192 * all_of_them / ms / 1e6
+    return found
+
+
+def _others(device: Any) -> dict[str, float]:
+    source = 'extern "C" __global__ void nothing() {}'
+    kernel = device.compile(source, "nothing")
+    times = sorted(device.time(lambda: kernel(132, 256, [])) for _ in range(20))
+    clock = 'extern "C" __global__ void ticks(long long* out, int n) { long long a = clock64(), b; '
+    clock += 'unsigned long long s, t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(s)); '
+    clock += "do { b = clock64(); } while (b - a < n); "
+    clock += 'asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); out[0] = b - a; out[1] = t - s; }'
+    kernel, out = device.compile(clock, "ticks"), device.zeros(2, np.int64)
+    kernel(1, 1, [out, 20_000_000])
+    ticks, nanoseconds = (float(x) for x in device.asnumpy(out))
+    return {"empty_launch_ms": times[10], "clock_mhz": 1e3 * ticks / nanoseconds}

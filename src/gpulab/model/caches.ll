@@ -1,0 +1,324 @@
+; One wave of warps through the L1 caches of their SMs and the L2 that all share; see caches.py.
+
+declare i32 @llvm.ctpop.i32(i32)
+
+define internal i64 @get(ptr %p, i64 %at) alwaysinline {
+  %q = getelementptr i8, ptr %p, i64 %at
+  %v = load i64, ptr %q
+  ret i64 %v
+}
+
+define internal void @add(ptr %p, i64 %at, i64 %by) alwaysinline {
+  %q = getelementptr i8, ptr %p, i64 %at
+  %v = load i64, ptr %q
+  %w = add i64 %v, %by
+  store i64 %w, ptr %q
+  ret void
+}
+
+; The entry of a line in its set: (line + 1, last use, sectors, dirty sectors, filled in turn, and of L1 the
+; level that it came from; of L2 the clusters that asked for it lately, and since which turn).
+; Where the line is not there it takes the place of the one that was not used for longest, with no sectors.
+define internal ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now) noinline {
+entry:
+  %mixed.1 = lshr i64 %line, 11
+  %mixed.2 = lshr i64 %line, 19
+  %mixed.3 = xor i64 %line, %mixed.1
+  %mixed = xor i64 %mixed.3, %mixed.2
+  %set = urem i64 %mixed, %sets
+  %tag = add i64 %line, 1
+  %first = mul i64 %set, %ways
+  %first.at = mul i64 %first, $ENTRY
+  %base = getelementptr i8, ptr %cache, i64 %first.at
+  br label %look
+look:
+  %way = phi i64 [ 0, %entry ], [ %way.next, %next ]
+  %oldest = phi ptr [ %base, %entry ], [ %oldest.next, %next ]
+  %age = phi i64 [ -1, %entry ], [ %age.next, %next ]
+  %at = mul i64 %way, $ENTRY
+  %e = getelementptr i8, ptr %base, i64 %at
+  %e.tag = load i64, ptr %e
+  %hit = icmp eq i64 %e.tag, %tag
+  br i1 %hit, label %found, label %next
+next:
+  %used = call i64 @get(ptr %e, i64 8)
+  %older = icmp ult i64 %used, %age
+  %age.next = select i1 %older, i64 %used, i64 %age
+  %oldest.next = select i1 %older, ptr %e, ptr %oldest
+  %way.next = add i64 %way, 1
+  %more = icmp ult i64 %way.next, %ways
+  br i1 %more, label %look, label %replace
+replace:
+  store i64 %tag, ptr %oldest.next
+  %r.sectors = getelementptr i8, ptr %oldest.next, i64 16
+  store i64 0, ptr %r.sectors
+  %r.dirty = getelementptr i8, ptr %oldest.next, i64 24
+  store i64 0, ptr %r.dirty
+  %r.filled = getelementptr i8, ptr %oldest.next, i64 32
+  store i64 -1000000, ptr %r.filled
+  %r.asked = getelementptr i8, ptr %oldest.next, i64 40
+  store i64 0, ptr %r.asked
+  br label %found
+found:
+  %f = phi ptr [ %e, %look ], [ %oldest.next, %replace ]
+  %f.used = getelementptr i8, ptr %f, i64 8
+  store i64 %now, ptr %f.used
+  ret ptr %f
+}
+
+; How many sectors of a mask.
+define internal i64 @count(i64 %mask) alwaysinline {
+  %m = trunc i64 %mask to i32
+  %n = call i32 @llvm.ctpop.i32(i32 %m)
+  %n64 = zext i32 %n to i64
+  ret i64 %n64
+}
+
+; Sectors of a line are read from L2; from which level (2: L2, 3: DRAM) the last of them comes.
+define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster) noinline {
+  %cache.i = call i64 @get(ptr %p, i64 $L2)
+  %cache = inttoptr i64 %cache.i to ptr
+  %sets = call i64 @get(ptr %p, i64 $L2_SETS)
+  %ways = call i64 @get(ptr %p, i64 $L2_WAYS)
+  %window = call i64 @get(ptr %p, i64 $WINDOW)
+  %e = call ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %sectors.p = getelementptr i8, ptr %e, i64 16
+  %have = load i64, ptr %sectors.p
+  %lack = xor i64 %have, -1
+  %missing = and i64 %mask, %lack
+  %all = or i64 %have, %mask
+  store i64 %all, ptr %sectors.p
+  ; One request of a cluster of SMs is on its way: those that ask for the same meanwhile join it.
+  %clusters.p = getelementptr i8, ptr %e, i64 40
+  %since.p = getelementptr i8, ptr %e, i64 48
+  %since = load i64, ptr %since.p
+  %clusters.all = load i64, ptr %clusters.p
+  %since.ago = sub i64 %turn, %since
+  %lately = icmp ult i64 %since.ago, %window
+  %clusters = select i1 %lately, i64 %clusters.all, i64 0
+  %since.new = select i1 %lately, i64 %since, i64 %turn
+  store i64 %since.new, ptr %since.p
+  %clusters.new = or i64 %clusters, %cluster
+  store i64 %clusters.new, ptr %clusters.p
+  %also = and i64 %clusters, %cluster
+  %joins = icmp ne i64 %also, 0
+  %asked.all = call i64 @count(i64 %mask)
+  %missed = call i64 @count(i64 %missing)
+  %asked = select i1 %joins, i64 %missed, i64 %asked.all
+  %hits = sub i64 %asked, %missed
+  call void @add(ptr %counts, i64 $L2_SECTORS, i64 %hits)
+  call void @add(ptr %counts, i64 $DRAM_SECTORS, i64 %missed)
+  %filled.p = getelementptr i8, ptr %e, i64 32
+  %miss = icmp ne i64 %missing, 0
+  br i1 %miss, label %fill, label %hit
+fill:
+  store i64 %turn, ptr %filled.p
+  ret i64 3
+hit:
+  %filled = load i64, ptr %filled.p
+  %ago = sub i64 %turn, %filled
+  %there = icmp uge i64 %ago, %window
+  %level = select i1 %there, i64 2, i64 3
+  ret i64 %level
+}
+
+; One line of a load; the level (1: L1, 2, 3) that its warp waits for.
+define internal i64 @load_line(ptr %p, ptr %l1, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster) noinline {
+entry:
+  %sets = call i64 @get(ptr %p, i64 $L1_SETS)
+  %ways = call i64 @get(ptr %p, i64 $L1_WAYS)
+  %window = call i64 @get(ptr %p, i64 $WINDOW)
+  %cached = icmp ne i64 %sets, 0
+  br i1 %cached, label %first, label %straight
+straight:
+  %s.level = call i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
+  ret i64 %s.level
+first:
+  %e = call ptr @find(ptr %l1, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %sectors.p = getelementptr i8, ptr %e, i64 16
+  %have = load i64, ptr %sectors.p
+  %lack = xor i64 %have, -1
+  %missing = and i64 %mask, %lack
+  %all = or i64 %have, %mask
+  store i64 %all, ptr %sectors.p
+  %hitting = and i64 %mask, %have
+  %hits = call i64 @count(i64 %hitting)
+  call void @add(ptr %counts, i64 $L1_SECTORS, i64 %hits)
+  %filled.p = getelementptr i8, ptr %e, i64 32
+  %level.p = getelementptr i8, ptr %e, i64 40
+  %miss = icmp ne i64 %missing, 0
+  br i1 %miss, label %fill, label %hit
+fill:
+  %level = call i64 @read_l2(ptr %p, i64 %line, i64 %missing, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
+  store i64 %turn, ptr %filled.p
+  store i64 %level, ptr %level.p
+  ret i64 %level
+hit:
+  %filled = load i64, ptr %filled.p
+  %from = load i64, ptr %level.p
+  %ago = sub i64 %turn, %filled
+  %there = icmp uge i64 %ago, %window
+  %h.level = select i1 %there, i64 1, i64 %from
+  ret i64 %h.level
+}
+
+; One line of a store: written through to L2, and to DRAM once for every sector.
+define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %counts) noinline {
+  %cache.i = call i64 @get(ptr %p, i64 $L2)
+  %cache = inttoptr i64 %cache.i to ptr
+  %sets = call i64 @get(ptr %p, i64 $L2_SETS)
+  %ways = call i64 @get(ptr %p, i64 $L2_WAYS)
+  %e = call ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %sectors.p = getelementptr i8, ptr %e, i64 16
+  %have = load i64, ptr %sectors.p
+  %all = or i64 %have, %mask
+  store i64 %all, ptr %sectors.p
+  %dirty.p = getelementptr i8, ptr %e, i64 24
+  %dirty = load i64, ptr %dirty.p
+  %clean = xor i64 %dirty, -1
+  %fresh = and i64 %mask, %clean
+  %dirty.all = or i64 %dirty, %mask
+  store i64 %dirty.all, ptr %dirty.p
+  %asked = call i64 @count(i64 %mask)
+  %written = call i64 @count(i64 %fresh)
+  %merged = sub i64 %asked, %written
+  call void @add(ptr %counts, i64 $L2_SECTORS, i64 %merged)
+  call void @add(ptr %counts, i64 $DRAM_SECTORS, i64 %written)
+  ret void
+}
+
+; One request of a warp, from its cursor on; where its next one begins.
+define internal i64 @request(ptr %p, ptr %l1, ptr %words, i64 %from, i64 %end, i64 %turn, ptr %clock, i64 %cluster) noinline {
+entry:
+  %counts.i = call i64 @get(ptr %p, i64 $COUNTS)
+  %from.turn = call i64 @get(ptr %p, i64 $FROM)
+  %cold = icmp ult i64 %turn, %from.turn
+  %warm.p = inttoptr i64 %counts.i to ptr
+  br label %line
+line:
+  %at = phi i64 [ %from, %entry ], [ %at.next, %goes.on ]
+  %worst = phi i64 [ 0, %entry ], [ %worst.next, %goes.on ]
+  %lines = phi i64 [ 0, %entry ], [ %lines.next, %goes.on ]
+  %word.p = getelementptr i64, ptr %words, i64 %at
+  %word = load i64, ptr %word.p
+  %number = lshr i64 %word, $LINE_SHIFT
+  %site.1 = lshr i64 %word, 6
+  %site = and i64 %site.1, 65535
+  %mask = and i64 %word, 15
+  %store.1 = and i64 %word, 16
+  %stores = icmp ne i64 %store.1, 0
+  %site.at = mul i64 %site, $SITE
+  %site.p = getelementptr i8, ptr %warm.p, i64 %site.at
+  %cold.i = call i64 @get(ptr %p, i64 $COLD)
+  %cold.p = inttoptr i64 %cold.i to ptr
+  %cold.site = getelementptr i8, ptr %cold.p, i64 %site.at
+  %counts = select i1 %cold, ptr %cold.site, ptr %site.p
+  %now.0 = load i64, ptr %clock
+  %now = add i64 %now.0, 1
+  store i64 %now, ptr %clock
+  %asked = call i64 @count(i64 %mask)
+  call void @add(ptr %counts, i64 $SECTORS, i64 %asked)
+  call void @add(ptr %counts, i64 $LINES, i64 1)
+  br i1 %stores, label %store, label %load
+store:
+  call void @store_line(ptr %p, i64 %number, i64 %mask, i64 %now, ptr %counts)
+  br label %did
+load:
+  %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
+  br label %did
+did:
+  %this = phi i64 [ 1, %store ], [ %level, %load ]
+  %worse = icmp ugt i64 %this, %worst
+  %worst.next = select i1 %worse, i64 %this, i64 %worst
+  %lines.next = add i64 %lines, 1
+  %at.next = add i64 %at, 1
+  %inside = icmp ult i64 %at.next, %end
+  br i1 %inside, label %peek, label %over
+peek:
+  %next.p = getelementptr i64, ptr %words, i64 %at.next
+  %next = load i64, ptr %next.p
+  %opens.1 = and i64 %next, 32
+  %opens = icmp ne i64 %opens.1, 0
+  br i1 %opens, label %over, label %goes.on
+goes.on:
+  br label %line
+over:
+  %level.at = mul i64 %worst.next, 8
+  call void @add(ptr %counts, i64 %level.at, i64 1)
+  ret i64 %at.next
+}
+
+; Turn after turn, SM after SM, each of its warps makes its next request.
+define i32 @run_wave(ptr %p) {
+entry:
+  %clock = alloca i64
+  %begins = call i64 @get(ptr %p, i64 $CLOCK)
+  store i64 %begins, ptr %clock
+  %turns = call i64 @get(ptr %p, i64 $TURNS)
+  %sms = call i64 @get(ptr %p, i64 $SMS)
+  %starts.i = call i64 @get(ptr %p, i64 $STARTS)
+  %starts = inttoptr i64 %starts.i to ptr
+  %order.i = call i64 @get(ptr %p, i64 $ORDER)
+  %order = inttoptr i64 %order.i to ptr
+  %used.i = call i64 @get(ptr %p, i64 $USED)
+  %used = inttoptr i64 %used.i to ptr
+  %cursors.i = call i64 @get(ptr %p, i64 $CURSORS)
+  %cursors = inttoptr i64 %cursors.i to ptr
+  %words.i = call i64 @get(ptr %p, i64 $WORDS)
+  %words.all = inttoptr i64 %words.i to ptr
+  %capacity = call i64 @get(ptr %p, i64 $CAPACITY)
+  %l1.i = call i64 @get(ptr %p, i64 $L1)
+  %l1.all = inttoptr i64 %l1.i to ptr
+  %l1.bytes = call i64 @get(ptr %p, i64 $L1_BYTES)
+  br label %turn
+turn:
+  %t = phi i64 [ 0, %entry ], [ %t.next, %sms.done ]
+  br label %sm
+sm:
+  %s = phi i64 [ 0, %turn ], [ %s.next, %warps.done ]
+  %s.next = add i64 %s, 1
+  %first.p = getelementptr i64, ptr %starts, i64 %s
+  %first = load i64, ptr %first.p
+  %last.p = getelementptr i64, ptr %starts, i64 %s.next
+  %last = load i64, ptr %last.p
+  %clusters = call i64 @get(ptr %p, i64 $CLUSTERS)
+  %grouped = icmp ne i64 %clusters, 0
+  %cluster.1 = mul i64 %s, %clusters
+  %cluster.2 = udiv i64 %cluster.1, %sms
+  %cluster.bit = shl i64 1, %cluster.2
+  %cluster = select i1 %grouped, i64 %cluster.bit, i64 0
+  %l1.at = mul i64 %s, %l1.bytes
+  %l1 = getelementptr i8, ptr %l1.all, i64 %l1.at
+  br label %warp
+warp:
+  %n = phi i64 [ %first, %sm ], [ %n.next, %asked ]
+  %some = icmp ult i64 %n, %last
+  br i1 %some, label %ask, label %warps.done
+ask:
+  %w.p = getelementptr i64, ptr %order, i64 %n
+  %w = load i64, ptr %w.p
+  %end.p = getelementptr i64, ptr %used, i64 %w
+  %end = load i64, ptr %end.p
+  %cursor.p = getelementptr i64, ptr %cursors, i64 %w
+  %cursor = load i64, ptr %cursor.p
+  %left = icmp ult i64 %cursor, %end
+  br i1 %left, label %make, label %asked
+make:
+  %mine = mul i64 %w, %capacity
+  %words = getelementptr i64, ptr %words.all, i64 %mine
+  %next = call i64 @request(ptr %p, ptr %l1, ptr %words, i64 %cursor, i64 %end, i64 %t, ptr %clock, i64 %cluster)
+  store i64 %next, ptr %cursor.p
+  br label %asked
+asked:
+  %n.next = add i64 %n, 1
+  br label %warp
+warps.done:
+  %more.sms = icmp ult i64 %s.next, %sms
+  br i1 %more.sms, label %sm, label %sms.done
+sms.done:
+  %t.next = add i64 %t, 1
+  %more.turns = icmp ult i64 %t.next, %turns
+  br i1 %more.turns, label %turn, label %done
+done:
+  ret i32 0
+}

@@ -1,0 +1,207 @@
+; The traced tier: what each warp asks of memory, written down in the order in which it asks.
+
+define internal void @sim_block_begins(ptr %ctx) alwaysinline {
+  ret void
+}
+define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+  ret void
+}
+
+; Keep the lanes' addresses of some requests of a site: of the first ones, and of every $EVERY-th behind them.
+define internal void @sim_picture(ptr %observed, i64 %site, ptr %addresses, i32 %mask) noinline {
+entry:
+  %pictures.i = call i64 @get(ptr %observed, i64 $PICTURES)
+  %offset = mul i64 %site, $SITE_BYTES
+  %record.i = add i64 %pictures.i, %offset
+  %record = inttoptr i64 %record.i to ptr
+  %asked = load i64, ptr %record
+  %asked.next = add i64 %asked, 1
+  store i64 %asked.next, ptr %record
+  %nobody = icmp eq i32 %mask, 0
+  br i1 %nobody, label %done, label %active
+active:
+  %active.p = getelementptr i8, ptr %record, i64 8
+  %requests = load i64, ptr %active.p
+  %requests.next = add i64 %requests, 1
+  store i64 %requests.next, ptr %active.p
+  %kept.p = getelementptr i8, ptr %record, i64 16
+  %kept = load i64, ptr %kept.p
+  %room = icmp ult i64 %kept, $KEPT
+  br i1 %room, label %choose, label %done
+choose:
+  %early = icmp ult i64 %requests, $EARLY
+  %rest = urem i64 %requests, $EVERY
+  %turn = icmp eq i64 %rest, 0
+  %take = or i1 %early, %turn
+  br i1 %take, label %keep, label %done
+keep:
+  %kept.next = add i64 %kept, 1
+  store i64 %kept.next, ptr %kept.p
+  %at = mul i64 %kept, $PICTURE_BYTES
+  %at.head = add i64 %at, $SITE_HEAD
+  %picture = getelementptr i8, ptr %record, i64 %at.head
+  %mask64 = zext i32 %mask to i64
+  store i64 %mask64, ptr %picture
+  %lanes = getelementptr i8, ptr %picture, i64 8
+  %all = load <32 x i64>, ptr %addresses, align 8
+  store <32 x i64> %all, ptr %lanes, align 8
+  br label %done
+done:
+  ret void
+}
+
+; A request to global memory: its lines of 128 bytes, each with the sectors of it that are asked for.
+; False when the warp has traced as much as it is to.
+define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores) noinline {
+entry:
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %first.block = call i64 @get(ptr %observed, i64 $FIRST_BLOCK)
+  %number = sub i64 %block, %first.block
+  %warps.32 = load i32, ptr @warp_count
+  %warps = zext i32 %warps.32 to i64
+  %warp64 = zext i32 %warp to i64
+  %of.block = mul i64 %number, %warps
+  %index = add i64 %of.block, %warp64
+  %states.i = call i64 @get(ptr %observed, i64 $STATES)
+  %state.offset = mul i64 %index, $STATE_BYTES
+  %state.i = add i64 %states.i, %state.offset
+  %state = inttoptr i64 %state.i to ptr
+  %used = load i64, ptr %state
+  %requests.p = getelementptr i8, ptr %state, i64 8
+  %requests = load i64, ptr %requests.p
+  %most = call i64 @get(ptr %observed, i64 $REQUESTS)
+  %capacity = call i64 @get(ptr %observed, i64 $CAPACITY)
+  %end = add i64 %used, 32
+  %enough = icmp uge i64 %requests, %most
+  %full = icmp ugt i64 %end, %capacity
+  %stops = or i1 %enough, %full
+  br i1 %stops, label %stop, label %ask
+stop:
+  ret i1 false
+ask:
+  %nobody = icmp eq i32 %mask, 0
+  br i1 %nobody, label %over, label %begin
+begin:
+  %requests.next = add i64 %requests, 1
+  store i64 %requests.next, ptr %requests.p
+  %words.i = call i64 @get(ptr %observed, i64 $WORDS)
+  %words.offset = mul i64 %index, %capacity
+  %words.all = inttoptr i64 %words.i to ptr
+  %words = getelementptr i64, ptr %words.all, i64 %words.offset
+  %site.bits = shl i64 %site, 6
+  %store.bit = shl i64 %stores, 4
+  %low.bits = or i64 %site.bits, %store.bit
+  br label %lane
+lane:
+  %left = phi i32 [ %mask, %begin ], [ %rest, %next ]
+  %fill = phi i64 [ %used, %begin ], [ %fill.next, %next ]
+  %n = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %a.p = getelementptr i64, ptr %addresses, i32 %n
+  %a = load i64, ptr %a.p
+  %line = lshr i64 %a, 7
+  %sector.64 = lshr i64 %a, 5
+  %sector = and i64 %sector.64, 3
+  %bit = shl i64 1, %sector
+  br label %search
+search:
+  %at = phi i64 [ %fill, %lane ], [ %at.less, %other ]
+  %more = icmp ugt i64 %at, %used
+  br i1 %more, label %look, label %new
+look:
+  %at.less = sub i64 %at, 1
+  %word.p = getelementptr i64, ptr %words, i64 %at.less
+  %word = load i64, ptr %word.p
+  %word.line = lshr i64 %word, $LINE_SHIFT
+  %same = icmp eq i64 %word.line, %line
+  br i1 %same, label %join, label %other
+other:
+  br label %search
+join:
+  %joined = or i64 %word, %bit
+  store i64 %joined, ptr %word.p
+  br label %next
+new:
+  %line.bits = shl i64 %line, $LINE_SHIFT
+  %opens = icmp eq i64 %fill, %used
+  %first.bit = select i1 %opens, i64 32, i64 0
+  %w1 = or i64 %line.bits, %low.bits
+  %w2 = or i64 %w1, %first.bit
+  %w3 = or i64 %w2, %bit
+  %new.p = getelementptr i64, ptr %words, i64 %fill
+  store i64 %w3, ptr %new.p
+  %fill.more = add i64 %fill, 1
+  br label %next
+next:
+  %fill.next = phi i64 [ %fill, %join ], [ %fill.more, %new ]
+  %again = icmp ne i32 %rest, 0
+  br i1 %again, label %lane, label %written
+written:
+  store i64 %fill.next, ptr %state
+  br label %over
+over:
+  ret i1 true
+}
+
+; A request: kept, or traced. rows: of as many rows of lanes only the first addresses are there, behind the
+; lanes' places, with a stride from lane to lane; 0: each lane's own address. False: the warp is to end.
+define internal i1 @sim_request(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i32 %rows, i64 %stride, i64 %stores) noinline {
+entry:
+  %states = call i64 @get(ptr %observed, i64 $STATES)
+  %traces = icmp ne i64 %states, 0
+  %given = icmp eq i32 %rows, 0
+  br i1 %given, label %ready, label %expand
+expand:
+  %count = call i32 @llvm.cttz.i32(i32 %rows, i1 true)
+  %shift = sub i32 5, %count
+  %width = shl i32 1, %shift
+  %inner = sub i32 %width, 1
+  br label %lane
+lane:
+  %n = phi i32 [ 0, %expand ], [ %n.next, %lane ]
+  %row = lshr i32 %n, %shift
+  %row.at = add i32 %row, 32
+  %first.p = getelementptr i64, ptr %addresses, i32 %row.at
+  %first = load i64, ptr %first.p
+  %place = and i32 %n, %inner
+  %place64 = zext i32 %place to i64
+  %far = mul i64 %place64, %stride
+  %a = add i64 %first, %far
+  %a.p = getelementptr i64, ptr %addresses, i32 %n
+  store i64 %a, ptr %a.p
+  %n.next = add i32 %n, 1
+  %more = icmp ult i32 %n.next, 32
+  br i1 %more, label %lane, label %ready
+ready:
+  br i1 %traces, label %trace, label %keep
+trace:
+  %fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores)
+  ret i1 %fine
+keep:
+  call void @sim_picture(ptr %observed, i64 %site, ptr %addresses, i32 %mask)
+  ret i1 true
+}
+
+; Count instructions of a warp; false when it has executed as many as it is to.
+define internal i1 @sim_goes_on(ptr %ctx, i32 %warp, ptr %observed, i64 %cost) noinline {
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %first.block = call i64 @get(ptr %observed, i64 $FIRST_BLOCK)
+  %number = sub i64 %block, %first.block
+  %warps.32 = load i32, ptr @warp_count
+  %warps = zext i32 %warps.32 to i64
+  %warp64 = zext i32 %warp to i64
+  %of.block = mul i64 %number, %warps
+  %index = add i64 %of.block, %warp64
+  %states.i = call i64 @get(ptr %observed, i64 $STATES)
+  %state.offset = mul i64 %index, $STATE_BYTES
+  %state.i = add i64 %states.i, %state.offset
+  %spent.i = add i64 %state.i, 16
+  %spent.p = inttoptr i64 %spent.i to ptr
+  %spent = load i64, ptr %spent.p
+  %now = add i64 %spent, %cost
+  store i64 %now, ptr %spent.p
+  %most = call i64 @get(ptr %observed, i64 $INSTRUCTIONS)
+  %fine = icmp ule i64 %now, %most
+  ret i1 %fine
+}

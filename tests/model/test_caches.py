@@ -1,0 +1,142 @@
+"""The caches in machine code against the same in plain Python."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+
+from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
+
+SITES = 4
+
+
+class PlainCache:
+    """Sets of lines, least recently used first; a line has sectors, dirty ones, and when it was filled."""
+
+    def __init__(self, shape: CacheShape) -> None:
+        self.shape = shape
+        self.sets: dict[int, OrderedDict[int, dict[str, int]]] = {}
+
+    def line(self, number: int) -> dict[str, int]:
+        lines = self.sets.setdefault((number ^ number >> 11 ^ number >> 19) % self.shape.sets, OrderedDict())
+        if number not in lines:
+            if len(lines) == self.shape.ways:
+                lines.popitem(last=False)
+            lines[number] = {"sectors": 0, "dirty": 0, "turn": -1000, "level": 0}
+        lines.move_to_end(number)
+        return lines[number]
+
+
+def plainly(trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, window: int) -> list[SiteTraffic]:
+    sms = len(trace.starts) - 1
+    first = [PlainCache(l1) for _ in range(sms)]
+    second, counts = PlainCache(l2), np.zeros((SITES, 8), int)
+    requests = {w: _requests(trace.words[w, : trace.used[w]].tolist()) for w in range(len(trace.used))}
+    for turn in range(turns):
+        for sm in range(sms):
+            for warp in trace.order[trace.starts[sm] : trace.starts[sm + 1]].tolist():
+                if turn < len(requests[warp]):
+                    _request(requests[warp][turn], first[sm], second, turn, window, counts)
+    return [SiteTraffic(*map(int, row)) for row in counts]
+
+
+def _requests(words: list[int]) -> list[list[int]]:
+    found: list[list[int]] = []
+    for word in words:
+        if word & 32:
+            found.append([])
+        found[-1].append(word)
+    return found
+
+
+def _request(words, l1, l2, turn, window, counts) -> None:
+    worst = 0
+    for word in words:
+        number, site, mask, store = word >> 22, word >> 6 & 0xFFFF, word & 15, bool(word & 16)
+        asked = mask.bit_count()
+        counts[site, 3] += asked
+        counts[site, 4] += 1
+        if store:
+            line = l2.line(number)
+            fresh = (mask & ~line["dirty"]).bit_count()
+            line["sectors"] |= mask
+            line["dirty"] |= mask
+            counts[site, 6] += asked - fresh
+            counts[site, 7] += fresh
+            worst = max(worst, 1)
+            continue
+        near = l1.line(number)
+        missing = mask & ~near["sectors"]
+        near["sectors"] |= mask
+        counts[site, 5] += asked - missing.bit_count()
+        if missing:
+            far = l2.line(number)
+            absent = missing & ~far["sectors"]
+            far["sectors"] |= missing
+            counts[site, 6] += (missing & ~absent).bit_count()
+            counts[site, 7] += absent.bit_count()
+            if absent:
+                far["turn"], level = turn, 3
+            else:
+                level = 2 if turn - far["turn"] >= window else 3
+            near["turn"], near["level"] = turn, level
+        else:
+            level = 1 if turn - near["turn"] >= window else near["level"]
+        worst = max(worst, level)
+    counts[site, worst - 1] += 1
+
+
+def random_trace(seed: int, warps: int = 12, sms: int = 3, requests: int = 20) -> WaveTrace:
+    rng = np.random.default_rng(seed)
+    words = np.zeros((warps, 64), np.uint64)
+    used = np.zeros(warps, np.int64)
+    for warp in range(warps):
+        at = 0
+        for _ in range(requests):
+            site, store = int(rng.integers(SITES)), int(rng.integers(4) == 0)
+            for part in range(int(rng.integers(1, 4))):
+                line = int(rng.integers(60)) * int(rng.choice([1, 4097]))
+                word = line << 22 | site << 6 | (part == 0) << 5 | store << 4 | int(rng.integers(1, 16))
+                words[warp, at] = word
+                at += 1
+        used[warp] = at
+    starts = np.linspace(0, warps, sms + 1).astype(np.int64)
+    return WaveTrace(words, used, rng.permutation(warps), starts)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("window", [1, 3])
+def test_the_caches_do_what_plain_ones_do(seed: int, window: int) -> None:
+    trace, l1, l2 = random_trace(seed), CacheShape(1024, 4), CacheShape(4096, 8)
+    found = cache_traffic([trace], l1, l2, sites=SITES, turns=20, skip=0, window=window)
+    assert list(map(astuple, found)) == list(map(astuple, plainly(trace, l1, l2, 20, window)))
+
+
+def one_line(warps: int, sms: int) -> WaveTrace:
+    """Every warp reads the same line once."""
+    words = np.full((warps, 8), 7 << 22 | 32 | 15, np.uint64)
+    starts = np.linspace(0, warps, sms + 1).astype(np.int64)
+    return WaveTrace(words, np.ones(warps, np.int64), np.arange(warps), starts)
+
+
+def test_who_asks_for_a_line_that_is_on_its_way_waits_for_it_too() -> None:
+    l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
+    traffic = cache_traffic([one_line(8, 4)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
+    assert (traffic.dram, traffic.dram_sectors) == (8, 4)
+
+
+def test_a_cluster_asks_l2_for_a_line_once() -> None:
+    l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
+    apart = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
+    joined = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1, clusters=2)[0]
+    assert apart.l2_sectors + apart.dram_sectors == 8 * 4
+    assert joined.l2_sectors + joined.dram_sectors == 2 * 4
+
+
+def test_what_an_earlier_wave_read_is_still_in_l2_and_no_longer_in_l1() -> None:
+    l1, l2, wave = CacheShape(1024, 4), CacheShape(4096, 8), one_line(1, 1)
+    traffic = cache_traffic([wave, wave], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
+    assert (traffic.l1_sectors, traffic.l2_sectors, traffic.dram_sectors) == (0, 4, 0)
