@@ -26,6 +26,7 @@ ROOM_OF = {
     "cell": "evidence",
     "registry": "evidence",
     "evidence": "evidence",
+    "timing": "evidence",
     "notebook": "page",
     "grading": "page",
     "cli": "page",

@@ -24,10 +24,24 @@ from gpulab.errors import (
 from gpulab.finding import Finding
 
 if TYPE_CHECKING:
+    from gpulab import timing
     from gpulab.devices import open_device as device
     from gpulab.evidence.counters import counters
     from gpulab.evidence.sanitize import sanitize
     from gpulab.notebook import speedup_figure, speedup_table
+    from gpulab.notebook.beside_view import beside_published
+    from gpulab.notebook.catalogue_view import catalogue_table
+    from gpulab.notebook.ladder_view import ladder_table
+    from gpulab.notebook.launch_view import show_counts
+    from gpulab.notebook.level import choose_level
+    from gpulab.notebook.memory_view import memory_table
+    from gpulab.notebook.published_view import published_table
+    from gpulab.notebook.query_view import device_query
+    from gpulab.notebook.roofline_view import roofline
+    from gpulab.notebook.sections_view import sections_table
+    from gpulab.notebook.sweep_view import sweep_table
+    from gpulab.notebook.traffic_view import traffic_table
+    from gpulab.notebook.transfer_view import transfer_table
     from gpulab.registry import kernel
 
 __version__ = "0.1.0"
@@ -45,22 +59,50 @@ __all__ = [
     "UsageError",
     "WrongResult",
     "__version__",
+    "beside_published",
+    "catalogue_table",
+    "choose_level",
     "counters",
     "device",
+    "device_query",
     "kernel",
+    "ladder_table",
     "load_ipython_extension",
+    "memory_table",
+    "published_table",
+    "roofline",
     "sanitize",
+    "sections_table",
+    "show_counts",
     "speedup_figure",
     "speedup_table",
+    "sweep_table",
+    "timing",
+    "traffic_table",
+    "transfer_table",
 ]
 
 _LAZY = {
+    "beside_published": ("gpulab.notebook.beside_view", "beside_published"),
+    "catalogue_table": ("gpulab.notebook.catalogue_view", "catalogue_table"),
+    "choose_level": ("gpulab.notebook.level", "choose_level"),
     "counters": ("gpulab.evidence.counters", "counters"),
     "device": ("gpulab.devices", "open_device"),
+    "device_query": ("gpulab.notebook.query_view", "device_query"),
     "kernel": ("gpulab.registry", "kernel"),
+    "ladder_table": ("gpulab.notebook.ladder_view", "ladder_table"),
+    "memory_table": ("gpulab.notebook.memory_view", "memory_table"),
+    "published_table": ("gpulab.notebook.published_view", "published_table"),
+    "roofline": ("gpulab.notebook.roofline_view", "roofline"),
     "sanitize": ("gpulab.evidence.sanitize", "sanitize"),
+    "sections_table": ("gpulab.notebook.sections_view", "sections_table"),
+    "show_counts": ("gpulab.notebook.launch_view", "show_counts"),
     "speedup_figure": ("gpulab.notebook", "speedup_figure"),
     "speedup_table": ("gpulab.notebook", "speedup_table"),
+    "sweep_table": ("gpulab.notebook.sweep_view", "sweep_table"),
+    "timing": ("gpulab.timing", ""),  # the module itself
+    "traffic_table": ("gpulab.notebook.traffic_view", "traffic_table"),
+    "transfer_table": ("gpulab.notebook.transfer_view", "transfer_table"),
 }
 
 
@@ -69,7 +111,8 @@ def __getattr__(name: str) -> Any:
         module, attribute = _LAZY[name]
     except KeyError:
         raise AttributeError(f"module 'gpulab' has no attribute {name!r}") from None
-    value = getattr(import_module(module), attribute)
+    found = import_module(module)
+    value = getattr(found, attribute) if attribute else found
     globals()[name] = value
     return value
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import pytest
 
-from gpulab.devices.catalogue import gpu
+from gpulab.devices.catalogue import GpuSpec, gpu, names
 from gpulab.devices.query import device_query
 
 # Lab 0's listing of a GeForce GTX 480 in the PASI manual. Three of its lines differ on purpose: it
@@ -51,9 +54,51 @@ def test_the_listing_has_what_newer_gpus_add(properties):
 
 
 def test_the_values_stand_in_one_column(properties):
-    listing = properties.lines()[3:-2]
+    listing = properties.lines()[4:-2]
     start = listing[0].index(properties.rows()[0][1])
     assert all(line[start - 1] == " " != line[start] for line in listing)
+
+
+def test_a_computed_figure_shows_its_formula(properties):
+    shown = {entry.label: entry.formula for entry in properties.entries() if entry.formula}
+    assert shown["Number of cores"] == "15 multiprocessors * 32"
+    assert shown["Theoretical memory bandwidth"] == "2 * 1848 MHz * 384 bits / 8 / 1000"
+    assert shown["Theoretical fp32 peak"] == "480 cores * 2 * 1401 MHz / 1000"
+    assert shown["Theoretical bandwidth to and from the host"] == "16 lanes * 5 GT/s * 8/10 / 8"
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_formula_gives_the_figure_it_stands_beside(name):
+    properties = device_query(SimpleNamespace(kind="sim", name="simulator", spec=gpu(name)))
+    for entry in properties.entries():
+        if entry.formula:
+            terms = re.sub(r"[A-Za-z]+(/s)?", "", entry.formula)
+            value = float(entry.value.split()[0])
+            assert eval(terms) == pytest.approx(value, abs=0.06)
+
+
+def test_every_line_names_the_figures_it_is_made_of(properties):
+    known = {f.name for f in fields(GpuSpec)}
+    for entry in properties.entries():
+        assert set(entry.figures) <= known
+        assert entry.figures or "version" in entry.label
+
+
+def test_on_the_simulator_every_figure_has_a_source(properties):
+    named = {figure for entry in properties.entries() for figure in entry.figures}
+    assert named - {"compute_capability"} <= set(properties.figure_sources)
+
+
+def test_a_gpus_listing_counts_the_gpus_as_lab_0_does(properties):
+    assert "simulator" in properties.lines()[0]
+    assert replace(properties, devices=1).lines()[0] == "There is 1 device supporting CUDA"
+    assert replace(properties, devices=2).lines()[0] == "There are 2 devices supporting CUDA"
+
+
+def test_an_unknown_bus_is_said_to_be_unknown(properties):
+    rows = dict(replace(properties, bus="").rows())
+    assert rows["Bus to the host"] == "not known"
+    assert "Theoretical bandwidth to and from the host" not in rows
 
 
 def test_the_listing_ends_as_the_manuals_does(properties):
@@ -62,8 +107,9 @@ def test_the_listing_ends_as_the_manuals_does(properties):
 
 def test_the_listing_says_that_its_figures_are_published(properties):
     assert properties.source.startswith("published")
-    assert properties.source in properties.lines()[1]
+    assert properties.source in properties.lines()[2]
 
 
 def test_the_properties_are_plain_data(properties):
     assert properties.as_dict()["sms"] == 15
+    json.dumps(properties.as_dict())

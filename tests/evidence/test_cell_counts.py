@@ -74,7 +74,7 @@ def test_copies_of_an_unrolled_loop_are_drawn_once(tiles):
     assert {g.instructions for g in groups} == {16}
 
 
-KINDS = ["matmul/right/K5_tiles", "matmul/right/K6_float4_rows", "stencil/right/opt_3_pair_in_x_adjacent",
+KINDS = ["matmul/right/K5_tiles", "matmul/right/K3_float4_rows", "stencil/right/opt_3_pair_in_x_adjacent",
          "stencil/right/opt_4_float4", "stencil/right/naive_unsigned"]  # fmt: skip
 
 

@@ -83,3 +83,10 @@ def test_the_pieces_a_report_is_made_of_need_no_ipython():
     code = "import sys\n" + "".join(f"import gpulab.notebook.{name}\n" for name in modules)
     code += "assert not {'IPython', 'plotly', 'ipywidgets'} & set(sys.modules), sorted(sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_cell_says_more_when_the_pointer_rests_on_it():
+    view = table(("a", "b"), [(1, 2), (3, 4)], hover={(1, 0): 'from "a" & b'})
+    assert '<td title="from &quot;a&quot; &amp; b">3</td>' in view.html
+    assert view.html.count("title=") == 1
+    assert "from" not in view.text

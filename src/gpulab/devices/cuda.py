@@ -9,8 +9,9 @@ kills it; the driver then stops the kernel and frees the context with it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,27 @@ __all__ = ["CudaDevice", "CudaKernel", "cuda_device"]
 
 # CUfunction_attribute's numbers (CUDA Driver API), part of CUDA's binary interface.
 _SHARED, _CONSTANT, _LOCAL, _REGISTERS, _MAX_DYNAMIC_SHARED = 1, 2, 3, 4, 8
+
+# A kernel that keeps one thread busy for so many nanoseconds of the GPU's clock.
+_BUSY = """
+.version 6.4
+.target sm_50
+.address_size 64
+.visible .entry busy(.param .u64 nanoseconds)
+{
+    .reg .u64 %time<4>;
+    .reg .pred %early;
+    ld.param.u64 %time1, [nanoseconds];
+    mov.u64 %time2, %globaltimer;
+again:
+    mov.u64 %time3, %globaltimer;
+    sub.u64 %time3, %time3, %time2;
+    setp.lt.u64 %early, %time3, %time1;
+    @%early bra again;
+    ret;
+}
+"""
+_HEAD_START_NS = 300_000  # longer than Python takes to put a kernel and two events in the queue
 
 _opened: dict[int, CudaDevice] = {}
 
@@ -201,22 +223,44 @@ class CudaDevice(Device):
     def time(self, launch: Callable[[], object]) -> float:
         """Milliseconds on the GPU's own clock, between two events around `launch()`.
 
-        Kernels called within `launch` do not wait for their end, so that the host's own work between
-        the end of a kernel and the second event is not timed with it.
+        Kernels called within `launch` do not wait for their end, and the GPU is kept busy until all of it is
+        in its queue: so the host's own work, before a kernel or after it, is not timed with it.
         """
-        context = self._context
-        with context.working("timing"):
-            context.wait()
-            start, stop = context.cupy.cuda.Event(), context.cupy.cuda.Event()
-            context.waits = False
-            try:
-                start.record()
+        with self._context.working("timing"):
+            busy = self._busy
+            self._context.wait()
+            with self.queueing():
+                busy((1,), (1,), (_HEAD_START_NS,))
+                start = self.mark()
                 launch()
-                stop.record()
-            finally:
-                context.waits = True
-            context.wait()
-            return float(context.cupy.cuda.get_elapsed_time(start, stop))
+                stop = self.mark()
+            return self.between(start, stop)
+
+    @cached_property
+    def _busy(self) -> CudaKernel:
+        return self.load_ptx(_BUSY)
+
+    def mark(self) -> Any:
+        """A point among what the GPU is asked to do on the current stream: a CUDA event, recorded."""
+        with self._context.working("timing"):
+            event = self._context.cupy.cuda.Event()
+            event.record()
+            return event
+
+    def between(self, start: Any, stop: Any) -> float:
+        """Milliseconds on the GPU's own clock from one mark to another; waits for all it was asked."""
+        with self._context.working("timing"):
+            self._context.wait()
+            return float(self._context.cupy.cuda.get_elapsed_time(start, stop))
+
+    @contextmanager
+    def queueing(self) -> Iterator[None]:
+        """Calling a kernel in this block puts it in the GPU's queue and does not wait for its end."""
+        before, self._context.waits = self._context.waits, False
+        try:
+            yield
+        finally:
+            self._context.waits = before
 
 
 def cuda_device(index: int = 0) -> CudaDevice:

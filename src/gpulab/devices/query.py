@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from gpulab.devices.base import Device
-from gpulab.devices.catalogue import GpuSpec, by_cuda_name, dram_gb_s, limits_of, peak_fp32_gflops
+from gpulab.devices.catalogue import (
+    GpuSpec,
+    by_cuda_name,
+    dram_gb_s,
+    limits_of,
+    peak_fp32_gflops,
+)
 from gpulab.devices.limits import Dims, Limits
+from gpulab.devices.listing import Entry, lab0_entries, newer_entries
 
 __all__ = ["DeviceProperties", "cuda_properties", "device_query", "spec_of"]
 
@@ -28,6 +36,9 @@ class DeviceProperties:
     driver_version, runtime_version: CUDA's, such as "13.0", with the driver's release where it is
     known; None on the simulator.
     dram_gb_s, peak_fp32_gflops: theoretical, by the formulas of `gpulab.devices.catalogue`.
+    bus: to the host, from the catalogue on a GPU too; "" where it does not have the GPU.
+    devices: how many GPUs CUDA shows; 0 on the simulator.
+    figure_sources: what a figure's source is, by its name in `GpuSpec`, where it is not `source`.
     """
 
     name: str
@@ -62,52 +73,36 @@ class DeviceProperties:
     runtime_version: str | None
     dram_gb_s: float
     peak_fp32_gflops: float
+    bus: str = ""
+    devices: int = 0
+    figure_sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every line of the listing, in the order of Lab 0's, then what newer GPUs add."""
+        return (*lab0_entries(self), *newer_entries(self))
 
     def rows(self) -> list[tuple[str, str]]:
-        """(label, value) in the order of Lab 0's listing, then what newer GPUs add."""
-        major, minor = self.compute_capability
-        return [
-            ("Major revision number", str(major)),
-            ("Minor revision number", str(minor)),
-            ("Total amount of global memory", f"{self.memory_bytes} bytes"),
-            ("Number of multiprocessors", str(self.sms)),
-            ("Number of cores", str(self.cores)),
-            ("Total amount of constant memory", f"{self.constant_bytes} bytes"),
-            ("Total amount of shared memory per block", f"{self.shared_bytes_per_block} bytes"),
-            ("Total number of registers available per block", str(self.registers_per_block)),
-            ("Warp size", str(self.warp_size)),
-            ("Maximum number of threads per block", str(self.max_threads_per_block)),
-            ("Maximum sizes of each dimension of a block", _times(self.max_block_dims)),
-            ("Maximum sizes of each dimension of a grid", _times(self.max_grid_dims)),
-            ("Maximum memory pitch", f"{self.memory_pitch_bytes} bytes"),
-            ("Texture alignment", f"{self.texture_alignment_bytes} bytes"),
-            ("Clock rate", f"{self.clock_mhz / 1e3:.2f} GHz"),
-            ("Concurrent copy and execution", _yes(self.concurrent_copy)),
-            ("Shared memory per block, opt-in", f"{self.shared_bytes_per_block_optin} bytes"),
-            ("Shared memory per multiprocessor", f"{self.shared_bytes_per_sm} bytes"),
-            ("Registers per multiprocessor", str(self.registers_per_sm)),
-            ("Maximum number of threads per multiprocessor", str(self.max_threads_per_sm)),
-            ("Maximum number of blocks per multiprocessor", str(self.max_blocks_per_sm)),
-            ("L2 cache", f"{self.l2_bytes} bytes" if self.l2_bytes else "none"),
-            ("Memory clock rate", f"{self.memory_clock_mhz:.0f} MHz"),
-            ("Memory bus width", f"{self.memory_bus_bits} bits"),
-            ("ECC", _yes(self.ecc)),
-            ("CUDA driver version", self.driver_version or "none (simulator)"),
-            ("CUDA runtime version", self.runtime_version or "none (simulator)"),
-            ("Theoretical memory bandwidth", f"{self.dram_gb_s:.1f} GB/s"),
-            ("Theoretical fp32 peak", f"{self.peak_fp32_gflops:.1f} GFLOPS"),
-        ]
+        """(label, value) of every entry."""
+        return [(entry.label, entry.value) for entry in self.entries()]
+
+    def heading(self) -> str:
+        """How many GPUs there are, as Lab 0's listing begins."""
+        if self.devices == 0:
+            return "No device supporting CUDA was asked: the simulator stands for one"
+        plural = self.devices > 1
+        return f"There {'are' if plural else 'is'} {self.devices} device{'s' * plural} supporting CUDA"
 
     def lines(self) -> list[str]:
-        """The listing: device and source, the rows as aligned columns, and `Test PASSED`."""
-        rows = self.rows()
-        width = max(len(label) for label, _ in rows) + 1
-        listing = [f"{label + ':':<{width}}  {value}" for label, value in rows]
-        return [f"Device: {self.name}", f"Figures: {self.source}", "", *listing, "", "Test PASSED"]
+        """The listing: device and source, the entries as aligned columns, and `Test PASSED`."""
+        entries = self.entries()
+        width = max(len(entry.label) for entry in entries) + 1
+        listing = [f"{entry.label + ':':<{width}}  {entry}" for entry in entries]
+        head = [self.heading(), f"Device: {self.name}", f"Figures: {self.source}"]
+        return [*head, "", *listing, "", "Test PASSED"]
 
     def as_dict(self) -> dict[str, Any]:
         """The properties as plain data, for JSON."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "figure_sources"}
 
 
 def device_query(device: Device) -> DeviceProperties:
@@ -129,6 +124,7 @@ def device_query(device: Device) -> DeviceProperties:
             "clock_mhz": spec.boost_clock_mhz,
             "driver_version": None,
             "runtime_version": None,
+            "figure_sources": spec.sources,
         }
     )
 
@@ -137,10 +133,11 @@ def cuda_properties(runtime: Any, index: int) -> DeviceProperties:
     """What CUDA reports of GPU `index`. runtime: `cupy.cuda.runtime` (CuPy 13 and later)."""
     told = runtime.getDeviceProperties(index)
     name = told["name"].decode() if isinstance(told["name"], bytes) else str(told["name"])
-    limits, _ = limits_of(told["major"], told["minor"])
+    limits, limit_sources = limits_of(told["major"], told["minor"])
     clock, memory_clock = told["clockRate"] / 1e3, told["memoryClockRate"] / 1e3  # CUDA gives kHz
     cores = told["multiProcessorCount"] * limits.cores_per_sm
     driver, release = _version(runtime.driverGetVersion()), _driver_release()
+    known = by_cuda_name(name)
     return DeviceProperties(
         name=name,
         kind="cuda",
@@ -174,6 +171,9 @@ def cuda_properties(runtime: Any, index: int) -> DeviceProperties:
         runtime_version=_version(runtime.runtimeGetVersion()),
         dram_gb_s=dram_gb_s(memory_clock, told["memoryBusWidth"]),
         peak_fp32_gflops=peak_fp32_gflops(cores, clock),
+        bus=known.bus if known else "",
+        devices=runtime.getDeviceCount(),
+        figure_sources=_not_reported(limit_sources, known),
     )
 
 
@@ -199,6 +199,12 @@ def spec_of(properties: DeviceProperties) -> GpuSpec:
     )
 
 
+def _not_reported(limit_sources: Mapping[str, str], known: GpuSpec | None) -> dict[str, str]:
+    """Sources of what CUDA does not report of a GPU."""
+    from_card = {"bus": known.sources["bus"]} if known else {}
+    return {"cores_per_sm": limit_sources["cores_per_sm"]} | from_card
+
+
 def _version(number: int) -> str:
     """CUDA's 13010 as "13.1"."""
     return f"{number // 1000}.{number % 1000 // 10}"
@@ -212,11 +218,3 @@ def _driver_release() -> str:
         return ""
     found = re.search(r"\b\d{3}\.\d+(\.\d+)?\b", text)
     return found.group() if found else ""
-
-
-def _times(dims: Dims) -> str:
-    return " x ".join(str(size) for size in dims)
-
-
-def _yes(value: bool) -> str:
-    return "Yes" if value else "No"

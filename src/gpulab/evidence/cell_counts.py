@@ -1,28 +1,34 @@
-"""What a kernel cell asks of the machine: its kernel counted on one small size, told line by line."""
+"""What a kernel asks of the machine, told line by line: a cell's on one small size, or any launch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpulab.cell import Cell
-from gpulab.devices.base import Device, Kernel
+from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.launch import dim3
+from gpulab.errors import UsageError
 from gpulab.evidence.counters import counters
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.line_counts import SourceLine, Traffic, source_lines, traffic_of
 from gpulab.evidence.tally import Counters
-from gpulab.evidence.twin import twin_of
+from gpulab.evidence.twin import copies, twin_of
 from gpulab.evidence.warp_access import Places
 from gpulab.problems import Shape, problem
 
-__all__ = ["CellCounts", "count_cell"]
+if TYPE_CHECKING:
+    from gpulab.devices.simulated import SimulatedKernel
+
+__all__ = ["CellCounts", "count_cell", "count_launch"]
 
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Counts of one launch of a cell's kernel. size: on what, in the problem's words."""
+    """Counts of one launch of a kernel. size: on what, in the problem's words or as grid and block."""
 
     size: str
     counters: Counters
@@ -103,6 +109,55 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
         else argument.value
         for argument in known.arguments(shape, np.random.default_rng(0))
     }
-    counts = counters(same, launch.grid, launch.block, list(given.values()))
-    places = Places.of(same, given, launch.grid)
-    return CellCounts(known.format_shape(shape), counts, source_lines(counts, cell.source, places))
+    return _counted(same, known.format_shape(shape), launch.grid, launch.block, given, 0, cell.source)
+
+
+def count_launch(
+    kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
+) -> CellCounts:
+    """Launch any kernel once on the simulator, on copies of its arrays, and count.
+
+    The arrays stay as they are, so that a kernel can be looked at before, after or between its launches.
+    Lines are those of the text that the kernel was compiled from; there are none for a kernel of PTX alone.
+
+    Raises `UsageError` for what is no kernel, for another number of arguments than it has and for one that
+    has no PTX; and what the launch raises: `LaunchError`, `MemoryFault`, `UnsupportedInstruction`.
+    """
+    if not isinstance(kernel, Kernel):
+        raise UsageError(
+            f"this is no kernel but {type(kernel).__name__}; a kernel comes from gpulab.kernel(NAME) or "
+            "from dev.compile(TEXT)."
+        )
+    if not kernel.program.ptx:
+        raise UsageError(f"`{kernel.name}` has no PTX, so the simulator cannot count what it does.")
+    names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
+    if len(names) != len(args):
+        raise UsageError(f"`{kernel.name}` takes {len(names)} arguments; {len(args)} were given.")
+    device: Device = kernel.device  # type: ignore[attr-defined]
+    same = twin_of(kernel, device)
+    given = dict(zip(names, copies(device, same.device, args), strict=True))
+    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
+    size = f"a grid of {_sizes(grid3, 'block')} of {_sizes(block3, 'thread')}"
+    program = kernel.program
+    text = "" if program.source == program.ptx else program.source  # PTX alone: its own text is no source
+    return _counted(same, size, grid3, block3, given, shared_mem, text)
+
+
+def _counted(
+    kernel: SimulatedKernel,
+    size: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    given: Mapping[str, Any],
+    shared_mem: int,
+    source: str,
+) -> CellCounts:
+    counts = counters(kernel, grid, block, list(given.values()), shared_mem)
+    return CellCounts(size, counts, source_lines(counts, source, Places.of(kernel, given, grid)))
+
+
+def _sizes(sizes: tuple[int, int, int], what: str) -> str:
+    """`4 x 2 blocks`, without sizes of 1 at the end."""
+    x, y, z = sizes
+    told = [x, y, z] if z > 1 else [x, y] if y > 1 else [x]
+    return f"{' x '.join(map(str, told))} {what}{'s' * (x * y * z != 1)}"

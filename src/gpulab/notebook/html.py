@@ -5,13 +5,15 @@ Nothing here imports IPython: the grading report is built from the same pieces.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as _escape
 
 from gpulab.notebook.theme import STYLE
 
 __all__ = ["View", "disclosure", "escape", "note", "paragraph", "stack", "table"]
+
+_LONG = 28  # characters: a column with more in a cell is text, which wants some width
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,18 +81,30 @@ def table(
     *,
     numeric: Iterable[int] = (),
     caption: str = "",
+    hover: Mapping[tuple[int, int], str] | None = None,
 ) -> View:
-    """A table. The `numeric` columns (counted from 0) are set to the right; the caption stands below."""
-    right = set(numeric)
+    """A table. The `numeric` columns (counted from 0) are set to the right; the caption stands below.
 
-    def cells(tag: str, row: Sequence[object]) -> str:
-        opening = [f'<{tag} class="gp-n">' if i in right else f"<{tag}>" for i in range(len(row))]
-        return "".join(f"{start}{escape(cell)}</{tag}>" for start, cell in zip(opening, row, strict=True))
+    hover: what a cell says when the pointer rests on it, by (row, column) counted from 0, headers left out.
+    """
+    right = set(numeric)
+    titles = hover or {}
+    long = {i for i in range(len(headers)) if max((len(str(row[i])) for row in rows), default=0) > _LONG}
+    kinds = {i: "gp-n" if i in right else "gp-long" for i in right | long}
+
+    def cells(tag: str, row: Sequence[object], number: int = -1) -> str:
+        opening = [f'<{tag} class="{kinds[i]}"' if i in kinds else f"<{tag}" for i in range(len(row))]
+        found = [titles.get((number, i), "") for i in range(len(row))]
+        ends = [f' title="{escape(title)}">' if title else ">" for title in found]
+        return "".join(
+            f"{start}{end}{escape(cell)}</{tag}>" for start, end, cell in zip(opening, ends, row, strict=True)
+        )
 
     foot = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = f"<thead><tr>{cells('th', headers)}</tr></thead>"
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    html = f'<table class="gp-table">{foot}{head}<tbody>{body}</tbody></table>'
+    body = "".join(f"<tr>{cells('td', row, number)}</tr>" for number, row in enumerate(rows))
+    # A table wider than its page scrolls by itself, and its paper goes with it.
+    html = f'<div class="gp-scroll"><table class="gp-table">{foot}{head}<tbody>{body}</tbody></table></div>'
     return View(html, _table_text(headers, rows, right, caption))
 
 

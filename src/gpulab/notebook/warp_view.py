@@ -81,7 +81,7 @@ def _which(group: AccessGroup) -> str:
 
 def warp_view(access: WarpAccess) -> View:
     """The drawing alone."""
-    return View(_svg(access), "\n".join(_characters(access)))
+    return View(f'<div class="gp-scroll">{_svg(access)}</div>', "\n".join(_characters(access)))
 
 
 # --- SVG ---------------------------------------------------------------------------------------
