@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gpulab.errors import UsageError
 from gpulab.problems.promise import Promise
 
-__all__ = ["Argument", "Block", "Case", "Problem", "Shape", "Slip", "Variant", "gamma"]
+__all__ = ["Argument", "Block", "Case", "Problem", "Shape", "Slip", "Variant", "gamma", "values"]
 
 Shape = tuple[int, ...]  # in the problem's own order: (nx, ny, nz) or (n, m, p)
 Block = tuple[int, int, int]  # threads of a block, or points of a thread's tile, as (x, y, z)
@@ -85,6 +85,13 @@ class Slip:
     words: str
 
 
+def values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
+    """Random numbers from -1 to 1; without `rng` an array of one number that stands for all of them."""
+    if rng is None:
+        return np.broadcast_to(np.float32(0.5), shape)
+    return rng.random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
+
+
 def gamma(operations: int) -> float:
     """The constant gamma_n = n u / (1 - n u) of float32 rounding error bounds, u = 2**-24.
 
@@ -130,8 +137,11 @@ class Problem(ABC):
         """What `verify` runs: few sizes, chosen to show mistakes at the edges of this block and tile."""
 
     @abstractmethod
-    def arguments(self, shape: Shape, rng: np.random.Generator) -> tuple[Argument, ...]:
-        """Fresh random inputs of this shape and an output, in the order of the kernel's parameters."""
+    def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
+        """Fresh random inputs of this shape and an output, in the order of the kernel's parameters.
+
+        rng: None where only shapes and types are asked for; the arrays then take no memory.
+        """
 
     @abstractmethod
     def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
@@ -149,6 +159,11 @@ class Problem(ABC):
         """The size at which the speed-up table times this variant on this kind of device."""
         del variant, block, tile
         return self.timing_sizes.get(kind, self.timing_sizes["sim"])
+
+    def units(self, variant: str, block: Block, tile: Block) -> Shape:
+        """What each number of a shape must be a multiple of for this variant; 1 where any number will do."""
+        del variant, block, tile
+        return (1,) * len(self.axes)
 
     @abstractmethod
     def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
+from typing import Any
 
 __all__ = ["Promise"]
 
 Block = tuple[int, int, int]
+
+
+def unknown_limit(block: Block, tile: Block) -> float:
+    """The limit of a promise that came from another process: what was counted there keeps its own."""
+    del block, tile
+    return nan
 
 
 @dataclass(frozen=True)
@@ -18,7 +26,7 @@ class Promise:
     is about one. per: what it is divided by, in the student's words ("inner point", "multiply-add").
     limit: of the launch's block and tile, the most that is accepted (the least, where `at_least`); between
     what the step itself needs and what the step before it does, so that there is room for other ways.
-    before: the same figure of the step before, for the message.
+    before: the same figure of the step before, for the message; `beside` says which step, if another one.
     """
 
     measure: str
@@ -27,6 +35,11 @@ class Promise:
     before: float
     array: str = ""
     at_least: bool = False
+    beside: str = "the step before it"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: `limit` may be a function that only this one knows."""
+        return self.__dict__ | {"limit": unknown_limit}
 
     def is_kept(self, figure: float, block: Block, tile: Block) -> bool:
         limit = self.limit(block, tile)

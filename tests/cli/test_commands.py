@@ -17,7 +17,6 @@ from gpulab.doctor import Item
 from gpulab.errors import CompileError, Diagnostic, MemoryFault, UsageError
 from gpulab.finding import Finding
 from tests.evidence.test_verify import right
-from tests.python_device import PythonDevice
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
 FINDING = Finding("memcheck", "out_of_bounds_read", 2, (0, 0, 0), (1, 0, 0), "reads A0[-1]")
@@ -29,30 +28,6 @@ def zeros(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
 
 def faults(*args: Any) -> None:
     raise MemoryFault("line 2: reads A0[-1]", [FINDING])
-
-
-@pytest.fixture
-def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PythonDevice]:
-    """Make every command open this device."""
-
-    def use(function: Any = right) -> PythonDevice:
-        device = PythonDevice({"block2D_naive": function, "block2D_opt_1": right, "mine": function})
-        monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: device, raising=False)
-        return device
-
-    return use
-
-
-@pytest.fixture
-def cu(tmp_path: Path) -> Callable[..., str]:
-    """Write a .cu file; gives its path."""
-
-    def write(text: str = RIGHT, name: str = "mine.cu") -> str:
-        path = tmp_path / name
-        path.write_text(text)
-        return str(path)
-
-    return write
 
 
 def test_check_of_a_right_kernel_exits_0(on: Any, cu: Any, capsys: Any) -> None:
@@ -287,7 +262,7 @@ def test_python_dash_m_gpulab_is_the_command() -> None:
     assert done.stdout.startswith("gpulab ")
 
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 FAR_APART = str(KERNELS / "matmul" / "right" / "Ks_rows_across_threads.cu")
 
 

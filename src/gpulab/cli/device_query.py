@@ -1,0 +1,28 @@
+"""`gpulab device-query`: what a GPU is, measured or modelled."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from gpulab.cli.options import add_device, add_json
+from gpulab.terminal import say
+
+__all__ = ["add_commands"]
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `device-query`."""
+    query = subparsers.add_parser("device-query", help="what a GPU is: limits, sizes, clocks")
+    add_device(query)
+    add_json(query)
+    query.set_defaults(run=run_device_query)
+
+
+def run_device_query(args: argparse.Namespace) -> int:
+    from gpulab.devices import open_device
+    from gpulab.devices.query import device_query
+
+    properties = device_query(open_device(args.device))
+    say(json.dumps(properties.as_dict(), indent=2) if args.json else "\n".join(properties.lines()))
+    return 0

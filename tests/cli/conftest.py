@@ -1,0 +1,38 @@
+"""For the terminal's tests: files of kernels, and a device whose kernels are Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evidence.test_verify import right
+from tests.python_device import PythonDevice
+
+RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
+
+
+@pytest.fixture
+def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PythonDevice]:
+    """Make every command open this device."""
+
+    def use(function: Any = right) -> PythonDevice:
+        device = PythonDevice({"block2D_naive": function, "block2D_opt_1": right, "mine": function})
+        monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: device, raising=False)
+        return device
+
+    return use
+
+
+@pytest.fixture
+def cu(tmp_path: Path) -> Callable[..., str]:
+    """Write a .cu file; gives its path."""
+
+    def write(text: str = RIGHT, name: str = "mine.cu") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write

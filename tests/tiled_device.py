@@ -1,0 +1,68 @@
+"""A device whose mmkernel takes some tiles and not others, and a clock that tells what it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from gpulab.cell import Cell, parse_cell
+from gpulab.errors import CompileError, Diagnostic
+from gpulab.evidence.provenance import Provenance
+from gpulab.evidence.speedup import VariantTiming
+from gpulab.evidence.timing import Timing
+from tests.python_device import PythonDevice, PythonKernel
+
+MODELLED = Provenance("modelled", "stand-in", "for a test")
+
+
+def product(a: Any, b: Any, c: Any, n: Any, m: Any, p: Any) -> None:
+    a[:] = c @ b
+
+
+def nothing(*args: Any) -> None:
+    pass
+
+
+class TiledDevice(PythonDevice):
+    """Its kernel is right when TILE_Y is one of `takes`; a TILE_Y of 8 does not compile."""
+
+    def __init__(self, takes: Collection[int] = (1, 2)) -> None:
+        super().__init__({"mmkernel": product})
+        self.takes = takes
+
+    def compile(
+        self,
+        source: str,
+        name: str | None = None,
+        defines: Mapping[str, Any] | None = None,
+        options: Any = (),
+    ) -> PythonKernel:
+        tile = (defines or {}).get("TILE_Y", 1)
+        if tile == 8:
+            raise CompileError([Diagnostic(3, 1, "error", "no such register")])
+        self.functions["mmkernel"] = product if tile in self.takes else nothing
+        kernel = super().compile(source, name, defines, options)
+        assert isinstance(kernel, PythonKernel)
+        return kernel
+
+
+def cell(header: str = "matmul.K4 --block 32 --tile 1 2", text: str = "") -> Cell:
+    return parse_cell(f"// %%cuda {header}\n{text}", "here.cu")
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, *, kernel_ms: Any = 2.0, copies_ms: float = 1.0) -> None:
+    """Let every kernel take `kernel_ms` (a number, or a function of block and tile), and copies theirs."""
+
+    def timed(
+        kernel: Any, problem: Any, variant: str, block: Any, tile: Any, **options: Any
+    ) -> VariantTiming:
+        ms = kernel_ms(block, tile) if callable(kernel_ms) else kernel_ms
+        samples = [ms] * options["repeats"]
+        return VariantTiming(variant, options["shape"], block, tile, Timing.from_samples(samples, MODELLED))
+
+    monkeypatch.setattr("gpulab.evidence.bench.time_variant", timed)
+    monkeypatch.setattr(
+        "gpulab.evidence.bench.time_copies", lambda *args: Timing.from_samples([copies_ms], MODELLED)
+    )
