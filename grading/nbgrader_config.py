@@ -45,6 +45,10 @@ c.CourseDirectory.autograded_directory = str(work / "autograded")
 c.CourseDirectory.feedback_directory = str(work / "feedback")
 c.CourseDirectory.db_url = f"sqlite:///{root / work / 'gradebook.db'}"
 
+# `nbgrader zip_collect NAME` reads work/downloaded/NAME/archive/: STUDENT_NOTEBOOK.ipynb, or archives of it.
+c.ZipCollectApp.downloaded_directory = str(work / "downloaded")
+c.FileNameCollectorPlugin.named_regexp = r".*/(?P<student_id>[^/]+)_(?P<file_id>[^/_]+)\.ipynb"
+
 # Stock order (nbgrader 0.9), with C stubs where ClearSolutions stood.
 c.GenerateAssignment.preprocessors = [
     IncludeHeaderFooter,

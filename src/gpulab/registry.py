@@ -22,8 +22,12 @@ def keep(name: str, compiled: Kernel) -> None:
 
 
 def keep_cell(run: Cell) -> None:
-    """Remember the text of a cell that is run, whether or not it will compile."""
+    """Remember the text of a cell that is run, whether or not it will compile.
+
+    The kernel of an older text under its name is forgotten.
+    """
     _CELLS[run.header.name] = run
+    _KERNELS.pop(run.header.name, None)
 
 
 def kernel(name: str) -> Kernel:
@@ -32,6 +36,10 @@ def kernel(name: str) -> Kernel:
         return _KERNELS[name]
     except KeyError:
         known = ", ".join(sorted(_KERNELS)) or "none yet"
+        if name in _CELLS:
+            raise UsageError(
+                f"the cell of kernel `{name}` ran, but did not compile: correct it and run it again."
+            ) from None
         raise UsageError(
             f"no kernel `{name}` was compiled in this session (there is: {known}); run its %%cuda cell first."
         ) from None

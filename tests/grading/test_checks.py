@@ -14,7 +14,8 @@ import gpulab.evidence.check
 from gpulab import registry
 from gpulab.cell import Cell, parse_cell
 from gpulab.errors import UsageError, WrongResult
-from gpulab.grading.checks import fresh_shapes, require_correct
+from gpulab.grading.checks import require_correct
+from gpulab.grading.judged import fresh_shapes
 from gpulab.problems import problem
 
 BODY = "\n__global__ void block2D_opt_1() {}"

@@ -17,6 +17,7 @@ from rich.console import Console
 from gpulab.grading import demo
 from gpulab.grading.course import open_course
 from gpulab.grading.gradebook import read_grades
+from gpulab.grading.release import points_of
 from tests.grading.conftest import REPOSITORY
 
 STUDENT = "halo_forgotten"
@@ -69,7 +70,7 @@ def test_it_ends_well_when_every_point_is_as_expected(ran: Run) -> None:
 def test_the_points_are_in_nbgraders_gradebook(ran: Run) -> None:
     grades = read_grades(open_course(ran.config, ran.work), demo.ASSIGNMENT)
     assert grades.points[STUDENT]["opt_1_test"] == 0
-    assert grades.most == 40
+    assert grades.most == sum(points_of(REPOSITORY / "labs" / "01_stencil" / "stencil.ipynb").values())
 
 
 def test_an_earlier_runs_class_is_gone(ran: Run) -> None:

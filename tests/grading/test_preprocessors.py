@@ -25,6 +25,11 @@ from tests.grading.conftest import KERNEL, PYTHON, nbgrader_cell
 
 PYTHON_NOTEBOOK = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
+ANSWERS = """predicted = {"A": None, "B": None}
+### BEGIN SOLUTION
+predicted = {"A": 1, "B": 2}
+### END SOLUTION"""
+
 
 def cleared(source: str) -> list[str]:
     """Lines of a solution cell after the solutions were taken out."""
@@ -55,6 +60,11 @@ class TestTheStub:
             "    # YOUR CODE HERE",
             "    raise NotImplementedError()",
         ]
+
+    def test_of_a_cell_that_names_its_answers_raises_nothing(self) -> None:
+        first, second = cleared(ANSWERS)
+        assert first == ANSWERS.splitlines()[0]
+        assert second.startswith("# YOUR ANSWER HERE")
 
     def test_of_a_kernel_cell_without_markers_keeps_the_header(self) -> None:
         lines = cleared("%%cuda stencil.opt_2 --block 16 16\n__global__ void secret() {}")

@@ -48,6 +48,8 @@ def shown() -> BeautifulSoup:
             "ada": {"opt_1_test": 10.0, "answer_1": None},
             "bob": {"opt_1_test": 0.0, "answer_1": 2.5},
             "cyd": {"opt_1_test": None, "answer_1": None},
+            "dee": {"opt_1_test": 0.0, "answer_1": 5.0},
+            "fay": {"opt_1_test": 0.0, "answer_1": 4.0},
             SPITE: {"opt_1_test": 0.0, "answer_1": 0.0},
         },
     )
@@ -64,13 +66,15 @@ def shown() -> BeautifulSoup:
             ),
         ),
         "cyd": Inspection("cyd", "", (), "the process ended"),
+        "dee": Inspection("dee", "simulator", (KernelNote("stencil.opt_1", "given"),), level=2),
+        "fay": Inspection("fay", "simulator", (KernelNote("stencil.opt_1", "wrong", ("why",)),), level=2),
         SPITE: Inspection(SPITE, "simulator", (KernelNote("stencil.opt_1", "wrong", (SPITE,)),)),
     }
     report = ClassReport(
         grades,
         inspections,
         ungraded={"cyd": "it is not a notebook"},
-        rubric={"opt_1_test": Criterion("opt_1_test", 10.0, "The values are right.")},
+        rubric={"opt_1_test": Criterion("opt_1_test", 10.0, "The values are right.", "stencil.opt_1", 0.0)},
         feedback={"ada": "feedback/ada/01_stencil/stencil.html"},
     )
     return BeautifulSoup(report_html([report]), "html.parser")
@@ -104,6 +108,8 @@ def told(shown: BeautifulSoup, student: str) -> str:
         ("ada", ["10 / 10", "? / 5", "10 / 15"]),
         ("bob", ["0 / 10", "2.5 / 5", "2.5 / 15"]),
         ("cyd", ["? / 10", "? / 5", "0 / 15"]),
+        ("dee", ["given", "5 / 5", "5 / 5"]),
+        ("fay", ["0 / 0", "4 / 5", "4 / 5"]),
     ],
 )
 def test_the_gradebook_has_points_and_the_most_there_are(
@@ -114,6 +120,15 @@ def test_the_gradebook_has_points_and_the_most_there_are(
 
 def test_a_submission_that_was_not_graded_says_why(shown: BeautifulSoup) -> None:
     assert "it is not a notebook" in rows(shown, "gradebook")["cyd"][3]
+
+
+def test_a_chosen_level_stands_beside_the_total(shown: BeautifulSoup) -> None:
+    assert "level 2" in rows(shown, "gradebook")["dee"][3]
+    assert "level" not in rows(shown, "gradebook")["ada"][3]
+
+
+def test_a_given_kernel_is_nothing_that_went_wrong(shown: BeautifulSoup) -> None:
+    assert shown.find("h3", id="dee") is None
 
 
 def test_feedback_is_linked_beside_the_report(shown: BeautifulSoup) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from gpulab.cell import parse_cell
 from gpulab.errors import CompileError, UsageError
 from gpulab.grading.course import find_course, open_course
-from gpulab.grading.release import points_of
+from gpulab.grading.release import points_of, texts_of
 from gpulab.grading.rubric import check_points, read_rubric
 from gpulab.grading.sample import Sample, differences, hand_in, read_sample, read_samples
 from tests.grading.conftest import REPOSITORY
@@ -21,7 +21,12 @@ LAB = REPOSITORY / "labs" / "01_stencil" / "stencil.ipynb"
 CLASS = REPOSITORY / "grading" / "sample_class" / "01_stencil"
 RUBRIC = REPOSITORY / "grading" / "rubric.toml"
 SAMPLES = {sample.student: sample for sample in read_samples(CLASS)}
-KERNELS = [(student, name) for student, sample in SAMPLES.items() for name in sample.kernels]
+# Each text once: some submissions share one.
+KERNELS = list(
+    {
+        text: (student, name) for student, sample in SAMPLES.items() for name, text in sample.kernels.items()
+    }.values()
+)
 
 
 def judged_by(name: str) -> str:
@@ -39,11 +44,12 @@ def test_the_class_has_every_case_of_the_course() -> None:
         "does_not_compile",
         "out_of_bounds",
         "never_ends",
+        "level_2",
     } <= SAMPLES.keys()
 
 
 def test_rubric_and_notebook_give_the_same_points() -> None:
-    check_points(read_rubric(RUBRIC, "01_stencil"), points_of(LAB), LAB)
+    check_points(read_rubric(RUBRIC, "01_stencil"), points_of(LAB), LAB, texts_of(LAB))
 
 
 @pytest.mark.parametrize("student", SAMPLES)
@@ -82,6 +88,23 @@ def test_an_overlay_replaces_its_kernel_cell_and_nothing_else(
     assert changed == ["opt-1"]
 
 
+def test_a_chosen_level_is_written_into_the_notebook(tmp_path: Path) -> None:
+    before, after = (
+        nbformat.read(LAB, as_version=4),
+        nbformat.read(hand_in(SAMPLES["level_2"], LAB, tmp_path), as_version=4),
+    )
+    changed = [old.id for old, new in zip(before.cells, after.cells, strict=True) if old != new]
+    assert changed == ["level", "opt-2", "opt-3"]
+    assert [cell.source.startswith("LEVEL = 2") for cell in after.cells if cell.id == "level"] == [True]
+
+
+def test_a_level_for_a_notebook_without_levels_is_refused(tmp_path: Path) -> None:
+    bare = tmp_path / "bare.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(), bare)
+    with pytest.raises(UsageError, match="LEVEL = 1"):
+        hand_in(Sample("eve", "", {}, {}, level=2), bare, tmp_path)
+
+
 def test_an_overlays_header_is_a_magic_and_its_lines_keep_their_numbers(
     handed_in: tuple[nbformat.NotebookNode, nbformat.NotebookNode],
 ) -> None:
@@ -91,8 +114,8 @@ def test_an_overlays_header_is_a_magic_and_its_lines_keep_their_numbers(
 
 
 def test_an_overlay_for_a_cell_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    sample = Sample("eve", "", {"stencil.opt_4": "// %%cuda stencil.opt_4\n"}, {})
-    with pytest.raises(UsageError, match=r"stencil\.opt_4"):
+    sample = Sample("eve", "", {"matmul.K1": "// %%cuda matmul.K1\n"}, {})
+    with pytest.raises(UsageError, match=r"matmul\.K1"):
         hand_in(sample, LAB, tmp_path)
 
 

@@ -1,82 +1,78 @@
-"""What a lab's locked test cells call: the kernel of a cell above, judged again on sizes nobody has seen."""
+"""What a lab's locked test cells call. A cell that gives only part of its points ends with their number.
+
+nbgrader takes the value of a test cell for its points, no value for all of them, and an error for none. So
+each of these calls is the last line of its cell.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-import numpy as np
+from gpulab.errors import UsageError
+from gpulab.grading.answers import graded_numbers
+from gpulab.grading.judged import check_again, last_run
+from gpulab.grading.shares import as_points, is_points
+from gpulab.grading.speed import require_speed
 
-from gpulab.errors import UsageError, WrongResult
-
-if TYPE_CHECKING:
-    from gpulab.cell import Cell
-    from gpulab.problems.base import Problem, Shape
-
-__all__ = ["fresh_shapes", "require_correct"]
-
-# Every variant of these problems takes any size. Kernels of the others may be written for multiples
-# of a block, so they run at the problem's own sizes, on fresh values.
-ANY_SIZE = frozenset({"stencil"})
-
-MOST_ADDED = 12  # points on an axis, and at most half of its own: a size below a block stays below it
+__all__ = ["graded_numbers", "require_correct", "require_speed"]
 
 
-def require_correct(name: str) -> None:
+def require_correct(name: str, points: Mapping[int, float] | None = None) -> float | None:
     """Compile and run the kernel cell `name` (`"stencil.opt_1"`) again; return only when it is right.
 
     The text is that of the cell last run under this name, not the kernel object that a notebook
     could have replaced. Inputs and sizes are new in every call.
 
+    points: what the cell gives at each level, `{1: 10, 2: 8}`; those of level 1 are the cell's maximum, and a
+    level that is left out gives as many. Returns the session's level's points when they are fewer than that,
+    else None, which gives the full mark. A text that was given earns nothing at any level.
+
     Raises `UsageError` when no such cell has run, `CompileError` when the compiler refuses its text,
     and `WrongResult` with the reasons when the check finds anything wrong, a fault included.
     """
     from gpulab.devices import open_device
-    from gpulab.evidence.check import check_cell
+    from gpulab.notebook import failure, level
+    from gpulab.notebook.html import paragraph
+    from gpulab.notebook.screen import show
 
-    cell = _last_run(name)
-    result = check_cell(cell, open_device(), shapes=fresh_shapes(cell, np.random.default_rng()))
-    if not result.correct:
-        raise WrongResult("\n".join([f"{name} is not right yet.", *result.reasons]), result.verdict)
-
-
-def fresh_shapes(cell: Cell, rng: np.random.Generator) -> tuple[Shape, ...]:
-    """The sizes that this cell's problem is checked at, each axis longer by a random number of points.
-
-    A kernel fitted to the published sizes fails here. What those are there to show stays: several
-    blocks with a rest, a grid smaller than a block, and the thin slab, whose shortest axis is kept.
-    """
-    from gpulab.problems import problem
-
-    header = cell.header
-    if not (header.problem and header.variant and header.block and header.tile):
-        raise UsageError(f"`{header.name}` belongs to no problem, so there is nothing to check it against.")
-    of = problem(header.problem)
-    shapes = of.check_shapes(header.variant, header.block, header.tile)
-    if of.name not in ANY_SIZE:
-        return shapes
-    return tuple(_grown(of, shape, rng) for shape in shapes)
-
-
-def _grown(of: Problem, shape: Shape, rng: np.random.Generator) -> Shape:
-    """A longer shape whose axes all differ, as those of the check sizes do."""
-    while True:
-        longer = tuple(
-            number
-            if number == of.smallest
-            else number + int(rng.integers(0, min(MOST_ADDED, number // 2), endpoint=True))
-            for number in shape
-        )
-        if longer != shape and len(set(longer)) == len(longer):
-            return longer
-
-
-def _last_run(name: str) -> Cell:
-    """The kernel cell that ran last under this name, also when it did not compile."""
-    from gpulab import registry
-
-    cell = registry.cell(name)
-    if cell is None:
+    failure.install_here()
+    most = _points_at(points, 1)
+    cell, at = last_run(name), level.level()
+    if level.given_in_place_of(cell) is not None:
         raise UsageError(
-            f"there is no kernel `{name}` to check: run the cell that begins with `%%cuda {name}` first."
+            f"level {at} was chosen after the cell of {name} ran: run the cell `%%cuda {name}` once more."
         )
-    return cell
+    given = level.is_given(cell)
+    if given and (at == 1 or points is None):
+        raise UsageError(
+            f"the text of {name} that ran last is the given one ({cell.origin}), which gives no points"
+            f"{' at level 1' * (points is not None)}: write your own in the cell `%%cuda {name}` and run it."
+        )
+    check_again(cell, open_device())
+    if points is None:
+        return None
+    here = 0.0 if given else _points_at(points, at)
+    if here == most:
+        return None
+    if given:
+        show(paragraph(f"Right. {name} is given at level {at} and gives no points."))
+    else:
+        show(paragraph(f"Right. At level {at} this gives {here:g} of {most:g} points."))
+    return as_points(here)
+
+
+def _points_at(points: object, at: int) -> float:
+    """Points of a level; `UsageError` for what no test cell can give."""
+    if points is None:
+        return 0.0
+    most = points.get(1) if isinstance(points, Mapping) else None
+    if (
+        not isinstance(points, Mapping)
+        or not is_points(most)
+        or not all(is_points(number) and number <= most for number in points.values())
+    ):
+        raise UsageError(
+            f"the points of a test cell are a number for each level, none above level 1's, as in "
+            f"{{1: 10, 2: 8}}; not {points!r}."
+        )
+    return float(points.get(at, most))

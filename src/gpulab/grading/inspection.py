@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from gpulab.evidence.speedup import SpeedupTable, VariantTiming
 from gpulab.evidence.timing import Timing
 from gpulab.evidence.verdict import Plane
 from gpulab.grading.course import Course, run_to_the_end
+from gpulab.grading.declared import Choice, choice_in
+from gpulab.grading.stub import is_untouched
 
 __all__ = ["Inspection", "KernelNote", "inspect", "inspect_in_own_process", "load", "speedups"]
 
@@ -33,9 +35,10 @@ LIMIT_S = 600.0  # of one submission
 class KernelNote:
     """What is said of one kernel cell.
 
-    name: as in its header, "stencil.opt_1". state: "right", "wrong", "does not compile" or
-    "not written" (still the stub). reasons and findings are sentences for its author.
-    timing: None where the kernel is not right.
+    name: as in its header, "stencil.opt_1". state: "right", "wrong", "does not compile",
+    "not written" (still the stub) or "given" (still the stub, at a level that gives the kernel).
+    reasons and findings are sentences for its author.
+    timing: None where the kernel is not right; of the given text where it is given.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Inspection:
     """All kernels of one submission.
 
     device: name of where they ran, kind: "sim" or "cuda". trouble: what stopped the inspection.
+    level: what the notebook chose, as its text says; None where it says nothing.
     """
 
     student: str
@@ -59,27 +63,40 @@ class Inspection:
     kernels: tuple[KernelNote, ...]
     trouble: str = ""
     kind: str = ""
+    level: int | None = None
 
 
-def inspect(notebook: Path, student: str) -> Inspection:
-    """Check every problem kernel of a notebook; the last cell of a name counts, as in a session."""
+def inspect(notebook: Path, student: str, lab: Path | None = None) -> Inspection:
+    """Check every problem kernel of a notebook; the last cell of a name counts, as in a session.
+
+    lab: the course's own folder of the assignment, where the given files are read; None: the notebook's.
+    """
     from gpulab.devices import open_device
-
-    device = open_device()
-    notes = {}
-    for text in kernel_texts(notebook):
-        note = inspect_cell(text, device)
-        if note is not None:
-            notes[note.name] = note
-    return Inspection(student, device.name, tuple(notes.values()), kind=device.kind)
-
-
-def kernel_texts(notebook: Path) -> Iterable[str]:
     from gpulab.grading.preprocessors import is_kernel_cell
     from gpulab.grading.release import read_notebook
 
-    # IPython drops empty lines before a magic, so line 1 is the header's.
-    return [cell.source.lstrip("\n") for cell in read_notebook(notebook).cells if is_kernel_cell(cell)]
+    device = open_device()
+    code = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
+    choice = choice_in(cell.source for cell in code) or Choice(None)
+    given = choice.given if choice.level == 2 else {}
+    notes = {}
+    for cell in filter(is_kernel_cell, code):
+        # IPython drops empty lines before a magic, so line 1 is the header's.
+        note = inspect_cell(cell.source.lstrip("\n"), device)
+        if note is not None and note.state == "not written" and note.name in given:
+            note = inspect_given(note.name, (lab or notebook.parent) / given[note.name], device)
+        if note is not None:
+            notes[note.name] = note
+    return Inspection(student, device.name, tuple(notes.values()), kind=device.kind, level=choice.level)
+
+
+def inspect_given(name: str, path: Path, device: Device) -> KernelNote:
+    """A given kernel: its time, for the kernels that are compared with it."""
+    try:
+        note = inspect_cell(path.read_text(encoding="utf-8"), device)
+    except (OSError, UnicodeDecodeError):
+        note = None
+    return KernelNote(name, "given", timing=note.timing if note and note.name == name else None)
 
 
 def inspect_cell(text: str, device: Device) -> KernelNote | None:
@@ -95,7 +112,7 @@ def inspect_cell(text: str, device: Device) -> KernelNote | None:
     name = cell.header.name
     if cell.header.problem is None:
         return None
-    if "// YOUR CODE HERE" in text and "#error" in text:
+    if is_untouched(cell.source):
         return KernelNote(name, "not written")
     if device.kind == "cuda":  # an endless kernel ends with its process only, a fault takes the context
         outcome = outcome_in_process(cell, None, device.name, timed=True)
@@ -127,7 +144,8 @@ def inspect_in_own_process(
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     notebooks = sorted((course.submitted / student / assignment).glob("*.ipynb"))
-    command = [sys.executable, "-m", __name__, str(target), student, *map(str, notebooks)]
+    lab = course.source / assignment
+    command = [sys.executable, "-m", __name__, str(target), student, str(lab), *map(str, notebooks)]
     try:
         done = run_to_the_end(command, cwd=course.work, env=course.environment(), limit_s=limit_s)
         said = done.stdout.strip().splitlines()
@@ -140,11 +158,11 @@ def inspect_in_own_process(
 
 
 def main(arguments: list[str]) -> None:
-    """`python -m gpulab.grading.inspection TARGET STUDENT NOTEBOOK...`."""
-    target, student, *notebooks = arguments
+    """`python -m gpulab.grading.inspection TARGET STUDENT LAB NOTEBOOK...`."""
+    target, student, lab, *notebooks = arguments
     all_of_it = Inspection(student, "", ())
     for notebook in notebooks:
-        one = inspect(Path(notebook), student)
+        one = inspect(Path(notebook), student, Path(lab))
         all_of_it = replace(one, kernels=all_of_it.kernels + one.kernels)
     save(all_of_it, Path(target))
 
@@ -168,7 +186,14 @@ def load(course: Course, assignment: str, student: str) -> Inspection:
         return Inspection(student, "", (), "its kernels were not looked at yet: run `gpulab grade`.")
     plain = json.loads(path.read_text(encoding="utf-8"))
     kernels = tuple(_note(each) for each in plain["kernels"])
-    return Inspection(plain["student"], plain["device"], kernels, plain["trouble"], plain["kind"])
+    return Inspection(
+        plain["student"],
+        plain["device"],
+        kernels,
+        plain["trouble"],
+        plain["kind"],
+        plain.get("level"),  # an inspection of an older version has none
+    )
 
 
 def _note(plain: Mapping[str, Any]) -> KernelNote:

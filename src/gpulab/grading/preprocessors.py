@@ -15,6 +15,8 @@ from nbgrader import utils
 from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, Execute, OverwriteCells
 from nbgrader.preprocessors import NbGraderPreprocessor as Preprocessor
 
+from gpulab.grading.stub import answers_stub, asks_for_answers, kernel_stub
+
 __all__ = [
     "ClearKernelSolutions",
     "DropDuplicates",
@@ -22,7 +24,6 @@ __all__ = [
     "ExecuteToTheEnd",
     "RestoreCells",
     "is_kernel_cell",
-    "kernel_stub",
 ]
 
 Resources = dict[str, Any]
@@ -38,18 +39,6 @@ def header_of(source: str) -> str:
     return next((line for line in source.splitlines() if line.strip()), "")
 
 
-def kernel_stub(name: str) -> str:
-    """What a student finds in the place of a kernel's solution.
-
-    `#error` makes the unsolved cell fail in the compiler, with words that say what to do; its text is
-    quoted, since an apostrophe outside quotes would make the preprocessor complain.
-    """
-    return (
-        "// YOUR CODE HERE\n"
-        f'#error "{name} is not written yet: put your kernel here and delete this #error line."'
-    )
-
-
 class ClearKernelSolutions(ClearSolutions):
     """nbgrader's ClearSolutions that speaks C in kernel cells.
 
@@ -61,21 +50,29 @@ class ClearKernelSolutions(ClearSolutions):
         self, cell: NotebookNode, resources: Resources, cell_index: int
     ) -> tuple[NotebookNode, Resources]:
         if not is_kernel_cell(cell):
-            return super().preprocess_cell(cell, resources, cell_index)  # type: ignore[no-any-return]
+            before, marker, _ = cell.source.partition(self.begin_solution_delimeter)
+            stubs = {"python": answers_stub()} if marker and asks_for_answers(before) else {}
+            return self._with_stubs(stubs, cell, resources, cell_index), resources
         header = header_of(cell.source)
         named = header.split()[1:2]
         stub = kernel_stub(named[0] if named and not named[0].startswith("-") else "this kernel")
         has_markers = self.begin_solution_delimeter in cell.source
-        with_c = {**resources, "language": "cuda"}
-        stock_stubs: dict[str, str] = self.code_stub  # type: ignore[has-type]
-        self.code_stub = {**stock_stubs, "cuda": stub}
-        try:
-            cell, _ = super().preprocess_cell(cell, with_c, cell_index)
-        finally:
-            self.code_stub = stock_stubs
+        cell = self._with_stubs({"cuda": stub}, cell, {**resources, "language": "cuda"}, cell_index)
         if utils.is_solution(cell) and not has_markers:
             cell.source = f"{header}\n{stub}"
         return cell, resources
+
+    def _with_stubs(
+        self, stubs: dict[str, str], cell: NotebookNode, resources: Resources, cell_index: int
+    ) -> NotebookNode:
+        """The cell after the stock step, with these stubs by language beside the stock ones."""
+        stock_stubs: dict[str, str] = self.code_stub  # type: ignore[has-type]
+        self.code_stub = {**stock_stubs, **stubs}
+        try:
+            cell, _ = super().preprocess_cell(cell, resources, cell_index)
+        finally:
+            self.code_stub = stock_stubs
+        return cell
 
 
 class DropDuplicates(DeduplicateIds):

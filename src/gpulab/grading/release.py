@@ -12,7 +12,7 @@ from gpulab.errors import UsageError
 from gpulab.grading.course import Course, GradingError
 from gpulab.grading.rubric import check_points, read_rubric
 
-__all__ = ["Release", "points_of", "read_notebook", "release"]
+__all__ = ["Release", "points_of", "read_notebook", "release", "texts_of"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ def release(course: Course, assignment: str) -> Release:
     sources = sorted((course.source / assignment).glob("*.ipynb"))
     if rubric:
         points = {name: value for path in sources for name, value in points_of(path).items()}
-        check_points(rubric, points, sources[0])
+        texts = {name: text for path in sources for name, text in texts_of(path).items()}
+        check_points(rubric, points, sources[0], texts)
     answer = course.nbgrader("generate_assignment", assignment, "--force")
     if not answer.ok:
         raise GradingError(f"{assignment} was not released: {answer.why}")
@@ -57,4 +58,13 @@ def points_of(notebook: Path) -> dict[str, float]:
         cell.metadata.nbgrader["grade_id"]: float(cell.metadata.nbgrader["points"])
         for cell in read_notebook(notebook).cells
         if utils.is_grade(cell)
+    }
+
+
+def texts_of(notebook: Path) -> dict[str, str]:
+    """The text of each test cell that is code."""
+    return {
+        cell.metadata.nbgrader["grade_id"]: cell.source
+        for cell in read_notebook(notebook).cells
+        if utils.is_grade(cell) and cell.cell_type == "code" and not utils.is_solution(cell)
     }

@@ -57,6 +57,23 @@ class ClassReport:
     about: Mapping[str, str] = field(default_factory=dict)
     feedback: Mapping[str, str] = field(default_factory=dict)
 
+    def level(self, student: str) -> int | None:
+        """The level a submission chose; None where it chose none."""
+        inspection = self.inspections.get(student)
+        return inspection.level if inspection else None
+
+    def most(self, student: str, cell: str) -> float:
+        """The most points of a test cell at the student's level."""
+        most = self.grades.cells[cell]
+        return min(most, self.rubric[cell].at(self.level(student) or 1)) if cell in self.rubric else most
+
+    def is_given(self, student: str, cell: str) -> bool:
+        """Whether the level gives the kernel that this cell judges, and the student wrote none."""
+        variant = self.rubric[cell].variant if cell in self.rubric else ""
+        inspection = self.inspections.get(student)
+        notes = inspection.kernels if inspection else ()
+        return any(note.name == variant and note.state == "given" for note in notes)
+
 
 def write_report(reports: Sequence[ClassReport], path: Path) -> Path:
     """Write the report of one or more assignments to one file."""
@@ -108,12 +125,16 @@ def gradebook_table(report: ClassReport) -> str:
 def gradebook_row(report: ClassReport, student: str) -> str:
     grades = report.grades
     cells = []
-    for cell, most in grades.cells.items():
-        got = grades.points[student][cell]
+    for cell in grades.cells:
+        got, most = grades.points[student][cell], report.most(student, cell)
         look = "part" if got is None or 0 < got < most else "full" if got == most else "none"
-        cells.append(f'<td class="gp-n {look}">{escape(points_text(got, most))}</td>')
-    total = points_text(grades.total(student), grades.most)
+        text = "given" if got == 0 and report.is_given(student, cell) else points_text(got, most)
+        cells.append(f'<td class="gp-n {look if most else "gp-dim"}">{escape(text)}</td>')
+    total = points_text(grades.total(student), sum(report.most(student, cell) for cell in grades.cells))
     remarks = []
+    level = report.level(student)
+    if level is not None:
+        remarks.append(f"level {level}.")
     if student in report.ungraded:
         remarks.append("not graded: " + escape(report.ungraded[student]))
     if student in report.about:
@@ -135,8 +156,13 @@ def points_text(got: float | None, most: float) -> str:
 def rubric_list(report: ClassReport) -> str:
     if not report.rubric:
         return ""
-    rows = [(row.cell, f"{row.points:g}", row.earns) for row in report.rubric.values()]
-    what = table(("test cell", "points", "what earns them"), rows, numeric=(1,))
+    levels = any(row.at(2) != row.points for row in report.rubric.values())
+    rows = [
+        (row.cell, f"{row.points:g}", *([f"{row.at(2):g}"] if levels else []), row.earns)
+        for row in report.rubric.values()
+    ]
+    heads = ("points", "at level 2") if levels else ("points",)
+    what = table(("test cell", *heads, "what earns them"), rows, numeric=(1, 2) if levels else (1,))
     return f"<details><summary>what earns the points</summary>{what.html}</details>"
 
 
@@ -186,6 +212,9 @@ def student_section(report: ClassReport, student: str) -> str:
     missing = [kernel.name for kernel in kernels if kernel.state == "not written"]
     if missing:
         views.append(paragraph(f"not written: {', '.join(missing)}", dim=True))
+    given = [kernel.name for kernel in kernels if kernel.state == "given"]
+    if given and any(views):
+        views.append(paragraph(f"given: {', '.join(given)}", dim=True))
     if inspection and inspection.trouble:
         views.append(note("bad", "its kernels could not be checked", [inspection.trouble]))
     if student in report.ungraded:
@@ -195,8 +224,8 @@ def student_section(report: ClassReport, student: str) -> str:
 
 
 def kernel_view(kernel: KernelNote) -> View:
-    """Reasons, findings, diagnostics and picture of one kernel; nothing for a right or a missing one."""
-    if kernel.state in {"right", "not written"}:
+    """Reasons, findings, diagnostics and picture of one kernel; nothing for one that is not wrong."""
+    if kernel.state in {"right", "not written", "given"}:
         return View()
     if kernel.diagnostics:
         return stack(paragraph(f"{kernel.name}:"), compile_error_view(CompileError(list(kernel.diagnostics))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from gpulab.grading.release import read_notebook
 
 __all__ = ["Sample", "differences", "hand_in", "read_sample", "read_samples"]
 
+LEVEL = re.compile(r"^(LEVEL\s*=\s*)\d+", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -26,6 +29,7 @@ class Sample:
     points: expected points by test cell; a cell that is not named is expected to give 0.
     chance_on_a_gpu: test cells of a kernel with a race: the simulator runs warps in one fixed order, so
     there the points are certain; on a GPU the race may be won.
+    level: what its student chose (`level` in the file); None leaves the notebook as it is.
     """
 
     student: str
@@ -33,6 +37,7 @@ class Sample:
     kernels: Mapping[str, str]
     points: Mapping[str, float]
     chance_on_a_gpu: frozenset[str] = frozenset()
+    level: int | None = None
 
 
 def read_samples(folder: Path) -> list[Sample]:
@@ -50,6 +55,7 @@ def read_sample(folder: Path) -> Sample:
         table = tomllib.loads(expected.read_text(encoding="utf-8"))
         about, points = str(table["about"]), {name: float(value) for name, value in table["points"].items()}
         chance = frozenset(map(str, table.get("chance_on_a_gpu", ())))
+        level = int(table["level"]) if "level" in table else None
     except OSError as broken:
         raise UsageError(f"{expected} cannot be read: {broken.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as broken:
@@ -62,16 +68,18 @@ def read_sample(folder: Path) -> Sample:
             if cell.header.name in kernels:
                 raise UsageError(f"{folder.name} has two texts for {cell.header.name}.")
             kernels[cell.header.name] = path.read_text(encoding="utf-8")
-    return Sample(folder.name, about, kernels, points, chance)
+    return Sample(folder.name, about, kernels, points, chance, level)
 
 
 def hand_in(sample: Sample, released: Path, submitted: Path) -> Path:
     """Write the sample's notebook as its student would have handed it in; returns its path.
 
     released: the students' notebook. submitted: nbgrader's folder of submissions. The solution cells
-    of the sample's variants are replaced, and nothing else.
+    of the sample's variants are replaced, and the number in the line `LEVEL = 1`, and nothing else.
     """
     notebook = read_notebook(released)
+    if sample.level is not None:
+        choose(sample.level, notebook, released.name)
     left = dict(sample.kernels)
     for cell in notebook.cells:
         if is_kernel_cell(cell) and utils.is_solution(cell):
@@ -85,6 +93,15 @@ def hand_in(sample: Sample, released: Path, submitted: Path) -> Path:
     path = folder / released.name
     nbformat.write(notebook, path)
     return path
+
+
+def choose(level: int, notebook: nbformat.NotebookNode, name: str) -> None:
+    """Write another level into the notebook's line `LEVEL = 1`."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and LEVEL.search(cell.source):
+            cell.source = LEVEL.sub(rf"\g<1>{level}", cell.source, count=1)
+            return
+    raise UsageError(f"{name} has no line `LEVEL = 1`, so no level can be chosen in it.")
 
 
 def as_cell(text: str) -> str:

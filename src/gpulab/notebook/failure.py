@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpulab.errors import GpulabError, LaunchError
 
-__all__ = ["install", "mark_shown", "rendered"]
+__all__ = ["install", "install_here", "mark_shown", "rendered"]
 
 _RED, _BOLD, _OFF = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 _SHOWN = "_shown_above"
@@ -31,6 +31,17 @@ def install(*, terminal: bool) -> None:
         return rendered(error, start)
 
     setattr(GpulabError, "_render_traceback_", lines)  # noqa: B010  (mypy: no such attribute)
+
+
+def install_here() -> None:
+    """`install` for the shell that runs, unless it was done: a test cell may come before `%load_ext`."""
+    if hasattr(GpulabError, "_render_traceback_"):
+        return
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is not None:
+        install(terminal=getattr(shell, "kernel", None) is None)
 
 
 def mark_shown(error: GpulabError, summary: str) -> GpulabError:
@@ -57,6 +68,6 @@ def _called_from(error: GpulabError) -> list[str]:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]
     cells = [f for f in frames if "ipython-input" in f.filename or "ipykernel_" in f.filename]
     text = (cells[-1].line or "") if cells else ""
-    if not text or "run_cell_magic(" in text:
+    if not text or "run_cell_magic(" in text or text.startswith("raise "):
         return []
     return [f"  at line {cells[-1].lineno} of the Python cell: {text}"]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from gpulab.notebook.html import View, stack
 
-__all__ = ["NotebookScreen", "Screen", "TerminalScreen", "is_notebook", "screen_of"]
+__all__ = ["NotebookScreen", "Screen", "TerminalScreen", "is_notebook", "screen_of", "show"]
 
 
 class Screen(Protocol):
@@ -72,6 +72,13 @@ class TerminalScreen:
 def screen_of(shell: Any) -> Screen:
     """The screen that suits this IPython shell."""
     return NotebookScreen() if is_notebook(shell) else TerminalScreen()
+
+
+def show(view: View) -> None:
+    """Show something in the cell that runs, beside its value and not as its value."""
+    from IPython.display import display
+
+    display(view)
 
 
 def is_notebook(shell: Any) -> bool:
