@@ -12,6 +12,7 @@ from gpulab.cell import Cell
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch import dim3
 from gpulab.errors import UsageError
+from gpulab.evidence.arguments import on_device
 from gpulab.evidence.counters import counters
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.line_counts import SourceLine, Traffic, source_lines, traffic_of
@@ -101,14 +102,7 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
     launch = launch_geometry(known, shape, header.block, header.tile, device.spec)
     same = twin_of(kernel, device)
     simulator = same.device
-    given = {
-        argument.name: simulator.zeros(argument.value.shape, argument.value.dtype)
-        if argument.role == "output"
-        else simulator.asarray(argument.value)
-        if argument.kind == "pointer"
-        else argument.value
-        for argument in known.arguments(shape, np.random.default_rng(0))
-    }
+    given = on_device(simulator, known.arguments(shape, np.random.default_rng(0)))
     return _counted(same, known.format_shape(shape), launch.grid, launch.block, given, 0, cell.source)
 
 

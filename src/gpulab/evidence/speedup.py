@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.devices.base import Device, Kernel
+from gpulab.evidence.arguments import on_device
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.profile import profile_variant
 from gpulab.evidence.provenance import Provenance
@@ -149,13 +150,7 @@ def time_variant(
         timing = Timing.from_samples([profile.time_ms], profile.provenance)
         return VariantTiming(variant, shape, block, tile, timing)
     # The values do not matter to the clock, as long as they are numbers.
-    arguments = problem.arguments(shape, np.random.default_rng(0))
-    args: list[Any] = []
-    for argument in arguments:
-        if argument.role == "output":
-            args.append(device.zeros(argument.value.shape, argument.value.dtype))
-        else:
-            args.append(argument.value if argument.role == "scalar" else device.asarray(argument.value))
+    args = list(on_device(device, problem.arguments(shape, np.random.default_rng(0))).values())
     timing = time_kernel(
         kernel,
         launch.grid,

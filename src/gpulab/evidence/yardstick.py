@@ -11,6 +11,7 @@ import numpy as np
 
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import GpulabError, UsageError
+from gpulab.evidence.arguments import on_device
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.provenance import timing_provenance
 from gpulab.evidence.timing import Timing
@@ -72,13 +73,7 @@ def time_beside(
         raise UsageError(f"a time beside {YARDSTICKS[of]} needs a GPU; this is the {device.name}.")
     shape = shape or problem.timing_shape(variant, block, tile, device.kind)
     launch = launch_geometry(problem, shape, block, tile, device.spec)
-    arrays: dict[str, Any] = {}
-    for argument in problem.arguments(shape, np.random.default_rng(0)):
-        if argument.role == "output":
-            arrays[argument.name] = device.zeros(argument.value.shape, argument.value.dtype)
-        else:
-            scalar = argument.role == "scalar"
-            arrays[argument.name] = argument.value if scalar else device.asarray(argument.value)
+    arrays = on_device(device, problem.arguments(shape, np.random.default_rng(0)))
     args = list(arrays.values())
     nbytes = problem.compulsory_bytes(shape)
     measure = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
