@@ -20,6 +20,8 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["compile_program", "ptx_program"]
 
+# With a driver, NVRTC (12.9 and later) keeps what it compiled, and gives it again without the assembler's report.
+_ANEW = "--no-cache"
 # Warnings that a half-written kernel always has: declared (177) or set (550), but never used.
 _QUIET = "--diag-suppress=177,550"
 _FILE_LINE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
@@ -58,7 +60,7 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
     nvrtc.check_arch(arch)
     folders = nvidia_include_folders() if checked.needs_nvidia else ()
     headers = OWN_HEADERS if checked.needs_headers else {}
-    flags = [*chosen.flags, "-lineinfo", _QUIET, *(f"-I{folder}" for folder in folders)]
+    flags = [*chosen.flags, "-lineinfo", _QUIET, _ANEW, *(f"-I{folder}" for folder in folders)]
 
     draft = ""
     if "asm" in checked.text or "##" in checked.text or "%:%:" in checked.text:
