@@ -258,7 +258,8 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
     try:
         lowering, function = lower(module, name, special)
         text = module_text(lowering, function)
-        machine_code = codegen.compile_text(text, quickly=lowering.observer.runs_little)
+        quickly = text.count("\n") > lowering.observer.well_up_to
+        machine_code = codegen.compile_text(text, quickly=quickly)
     except (*MALFORMED, RuntimeError) as error:
         raise UsageError(
             f"the simulator can make no code of this PTX: it is not well formed ({error})."

@@ -55,6 +55,7 @@ class Sanitized(Observer):
     """Emits the look at the shadows before every access to global and shared memory."""
 
     tier = "sanitized"
+    well_up_to = 10_000
     runtime = _runtime()
 
     def begin(self, low: Values) -> None:

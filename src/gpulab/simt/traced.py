@@ -64,7 +64,7 @@ class TracingObserver(CountingObserver):
     """Emits the tracing."""
 
     tier = "traced"
-    runs_little = True
+    well_up_to = 0
 
     def __init__(self) -> None:
         super().__init__()
