@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 
 import pytest
 
 import gpulab
 from gpulab.cell import parse_cell
 from gpulab.devices.simulated import SimulatedDevice
-from gpulab.evidence.check import CheckResult, check_cell
+from gpulab.evidence.check import CheckResult, check_cell, compile_cell
+from gpulab.evidence.geometry import launch_geometry
+from gpulab.evidence.technique import technique_of
 from gpulab.problems import problem
 
 STRIP = """// %%cuda matmul.{variant} --block {block} --tile {tile}
@@ -88,10 +91,31 @@ def test_columns_of_a_thread_share_a_load_of_b(columns: int) -> None:
     assert of_b["counted"] == pytest.approx(1 / columns, rel=0.01)
 
 
-def test_the_first_step_and_open_ones_promise_nothing() -> None:
-    for name, variants in (("stencil", ("naive", "opt_4")), ("matmul", ("Ks", "K6"))):
-        for variant in variants:
-            assert problem(name).variants[variant].promises == ()
+@pytest.mark.parametrize(("name", "first"), [("stencil", "naive"), ("matmul", "Ks")])
+def test_the_first_step_promises_nothing(name: str, first: str) -> None:
+    assert problem(name).variants[first].promises == ()
+
+
+def test_an_asynchronous_copy_of_16_bytes_is_one_access() -> None:
+    text = """// %%cuda stencil.opt_4 --block 32 4 --tile 4 1 8
+#include <cuda_pipeline.h>
+extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    __shared__ float4 mine[128];
+    int t = threadIdx.x + 32 * threadIdx.y;
+    __pipeline_memcpy_async(&mine[t], A0 + 4 * t, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    Anext[t] = mine[t].x;
+}"""
+    stencil, cell = problem("stencil"), parse_cell(text, "kernel.cu")
+    block, tile = (32, 4, 1), (4, 1, 8)
+    counted = technique_of(compile_cell(cell, simulator()), stencil, "opt_4", block, tile, simulator())
+    assert counted is not None
+    threads = prod(block) * prod(launch_geometry(stencil, counted.shape, block, tile).grid)
+    copied_read_and_stored = 3 * threads / stencil.work(counted.shape)
+    assert counted.kept[0].promise.measure == "memory_accesses"
+    assert counted.kept[0].figure == pytest.approx(copied_read_and_stored)
 
 
 def test_every_other_step_has_a_limit_between_it_and_the_one_before() -> None:

@@ -91,6 +91,17 @@ def test_kernels_for_any_size_get_sizes_that_divide_by_nothing(
     assert min(shapes[1]) < 16
 
 
+@pytest.mark.parametrize("variant", GUARDED)
+@settings(deadline=None)
+@given(block=BLOCKS, tile=TILES)
+def test_kernels_for_any_size_get_one_size_whose_columns_are_aligned(
+    variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]
+) -> None:
+    aligned = [shape for shape in MATMUL.check_shapes(variant, block, tile) if not any(x % 4 for x in shape)]
+    assert len(aligned) == 1
+    assert aligned[0][2] % 32
+
+
 @pytest.mark.parametrize("variant", UNGUARDED)
 @settings(deadline=None)
 @given(block=BLOCKS, tile=TILES)

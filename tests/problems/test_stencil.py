@@ -88,7 +88,18 @@ def test_check_shapes_hold_several_blocks_with_a_rest_a_thin_slab_and_less_than_
     assert all(n > 2 * b * t for n, b, t in zip(several, block, tile, strict=True))
     assert several[2] >= 9
     assert thin[2] == 3
-    assert small[:2] == (7, 5)
+    assert small[:2] == (7, 3)
+
+
+@settings(deadline=None)
+@given(BLOCKS, TILES)
+def test_the_open_step_is_checked_with_rows_that_start_on_16_bytes_too(
+    block: tuple[int, int, int], tile: tuple[int, int, int]
+) -> None:
+    *plain, aligned = STENCIL.check_shapes("opt_4", block, tile)
+    assert tuple(plain) == STENCIL.check_shapes("opt_1", block, tile)
+    assert aligned[0] % 4 == 0
+    assert len(set(aligned)) == 3
 
 
 def test_check_shapes_do_not_divide_by_the_default_block() -> None:

@@ -331,6 +331,111 @@ def two_points() -> Figure:
     return fig
 
 
+def register_tile() -> Figure:
+    """Register tiling: what two points of a thread, one above the other, have in common."""
+    fig = Figure(
+        "register_tile",
+        720,
+        292,
+        "Two neighbouring points of one thread: each is a term of the other",
+    )
+    s, left, top = 40, 60, 40
+    cells = {
+        (1, 0): SIDE, (0, 1): SIDE, (2, 1): SIDE, (0, 2): SIDE, (2, 2): SIDE, (1, 3): SIDE,
+        (1, 1): CENTRE, (1, 2): CENTRE,
+    }  # fmt: skip
+    for i in range(3):
+        for j in range(4):
+            fig.rect(left + i * s, top + j * s, s, s, cells.get((i, j), EMPTY))
+    fig.rect(left + s, top + s, s, 2 * s, stroke=INK, width=3)
+    fig.text(left + 1.5 * s, top + 1.5 * s + 5, "1", EMPTY, anchor="middle", bold=True)
+    fig.text(left + 1.5 * s, top + 2.5 * s + 5, "2", EMPTY, anchor="middle", bold=True)
+    fig.curve((left + 1.2 * s, top + 1.7 * s), (left + 0.6 * s, top + 2 * s), (left + 1.2 * s, top + 2.3 * s))
+    fig.curve((left + 1.8 * s, top + 2.3 * s), (left + 2.4 * s, top + 2 * s), (left + 1.8 * s, top + 1.7 * s))
+    fig.text(left + 1.5 * s, top + 4 * s + 26, "one frame", MUTED, anchor="middle")
+    fig.text(230, 62, "Points 1 and 2 belong to one thread.", bold=True)
+    fig.text(230, 92, "Each needs itself and four neighbours of the frame.")
+    fig.text(230, 118, "Each is a neighbour of the other, so that makes 8 values.")
+    fig.text(230, 144, "Two are in the thread's registers, 6 come from the tile.")
+    fig.legend(
+        230, 170,
+        [(CENTRE, "in the thread's registers"), (SIDE, "read from shared memory, or from L1")],
+        28,
+    )  # fmt: skip
+    fig.text(230, 246, "Reads of the tile for a point: 4 with one point a thread,", MUTED)
+    fig.text(230, 266, "3 with two, (2n + 2) / n with n above each other", MUTED)
+    return fig
+
+
+def wide() -> Figure:
+    """opt_4: a warp's request with 4 and with 16 bytes a lane, and the neighbours of four points."""
+    fig = Figure("wide", 720, 330, "16 bytes a lane: one request for 512 bytes")
+    left, s = 40, 20
+
+    def request(y: float, name: str, sectors: int, each: int, words: str) -> None:
+        fig.text(left, y - 10, name, bold=True)
+        for n in range(16):
+            full = n < sectors
+            fig.rect(left + n * 2 * s, y, 2 * s, 24, OWN if full else EMPTY, stroke=MUTED if full else LINE)
+        fig.rect(left, y, each * s / 4, 24, CENTRE, stroke=INK, width=1.4)
+        fig.text(left, y + 44, words, MUTED, size=13)
+
+    request(
+        52,
+        "float: 4 bytes a lane",
+        4,
+        1,
+        "one request: 128 bytes, 4 sectors; four for 512 bytes",
+    )
+    request(
+        142,
+        "float4: 16 bytes a lane",
+        16,
+        4,
+        "one request: 512 bytes, 16 sectors. Orange: lane 0",
+    )
+    t = 44
+    x0, y0 = 100, 236
+    for n in range(6):
+        own = 1 <= n <= 4
+        fig.rect(x0 + n * t, y0, t, 34, CENTRE if own else SIDE, stroke=INK if own else LINE)
+        label = ["left", "x", "y", "z", "w", "right"][n]
+        fig.text(x0 + n * t + t / 2, y0 + 22, label, EMPTY, anchor="middle", bold=own, size=13)
+    for n in range(1, 4):
+        fig.line((x0 + n * t + 0.75 * t, y0 + 44), (x0 + n * t + 1.25 * t, y0 + 44), INK, 1.6, tip=True)
+        fig.line((x0 + n * t + 1.25 * t, y0 + 52), (x0 + n * t + 0.75 * t, y0 + 52), INK, 1.6, tip=True)
+    fig.text(x0, y0 + 80, "four points of a thread: 6 of their 8 x neighbours are among them", size=14)
+    fig.legend(x0 + 300, y0 + 2, [(CENTRE, "one 16-byte load"), (SIDE, "4 bytes, or a shuffle")], 22)
+    return fig
+
+
+def z_split() -> Figure:
+    """opt_4: the z axis cut into pieces for layers of blocks, with the frames that are read twice."""
+    fig = Figure("z_split", 720, 300, "z split over blocks: more threads, and two frames more for each piece")
+    w, h, left, top = 26, 34, 40, 62
+    pieces = [(0, "blockIdx.z = 0"), (1, "1"), (2, "2")]
+    frames_, depth = 18, 6
+    fig.text(left, 34, "frames of the grid, --tile 4 1 6, nz = 18", bold=True)
+    for n in range(frames_):
+        shell = n in (0, frames_ - 1)
+        fig.rect(left + n * w, top, w, h, SHELL if shell else EMPTY)
+        fig.text(left + n * w + w / 2, top + 22, str(n), MUTED, anchor="middle", size=12)
+    for k, name in pieces:
+        y = top + 56 + k * 50
+        first, last = max(1, k * depth), min(frames_ - 1, (k + 1) * depth)
+        for n in range(first - 1, last + 1):
+            own = first <= n < last
+            fig.rect(left + n * w, y, w, h, OWN if own else HALO)
+        fig.rect(left + first * w, y, (last - first) * w, h, stroke=SIDE, width=3)
+        fig.line((left + first * w + 6, y + h / 2), (left + last * w - 6, y + h / 2), tip=True)
+        fig.text(left + frames_ * w + 16, y + 22, name, code=True, size=13)
+    fig.legend(left, top + 212, [(OWN, "frames this piece writes")])
+    fig.legend(left + 230, top + 212, [(HALO, "fetched as well: the frame below the first, above the last")])
+    return fig
+
+
 if __name__ == "__main__":
-    for draw in (seven_points, frames, plane, tile, rolling, two_points):
+    for draw in (
+        seven_points, frames, plane, tile, rolling, two_points, register_tile, wide, z_split
+    ):  # fmt: skip
         draw().save(Path(__file__).resolve().parent)

@@ -103,5 +103,8 @@ def _rest(problem: Problem, case: Case, wrong: Mask, never: Mask) -> str:
         filled[tuple(end)] = case.written[tuple(end)]
         if start > 1 and np.array_equal(filled, wrong):
             name = problem.index_names[axis]
-            return f"no point with {name} >= {int(start)} was written; does the launch cover the whole axis?"
+            return (
+                f"no point with {name} >= {int(start)} was written; does the launch cover the whole axis, "
+                "and each thread as many points as --tile says?"
+            )
     return ""

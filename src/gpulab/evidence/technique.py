@@ -43,8 +43,8 @@ class Kept:
         lines = ", ".join(map(str, self.lines))
         where = f" (line{'s' * (len(self.lines) > 1)} {lines})" if self.lines else ""
         return (
-            f"{promise.what}: {self.figure:.2f}{where}; {variant} needs {word} {self.limit:.2f}, and the "
-            f"step before it makes {promise.before:g}. Counted by the simulator."
+            f"{promise.what}: {self.figure:.2f}{where}; {variant} needs {word} {self.limit:.2f}, and "
+            f"{promise.beside} makes {promise.before:g}. Counted by the simulator."
         )
 
 
@@ -111,6 +111,21 @@ def _shared_loads(launch: _Launch, array: str) -> tuple[float, Mapping[int, floa
     return sum(found.values()), found
 
 
+def _memory_accesses(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
+    """Loads and stores of any width that threads make, of global and shared memory, for each unit of work."""
+    del array
+    found: dict[int, float] = {}
+    for site, _ in launch.sites:
+        for space in ("global", "shared"):
+            # An asynchronous copy is one instruction: its reading half, which comes in words, is left out.
+            twice = space == "global" and site.access.opcode.startswith("cp.")
+            count = None if twice else site.counts.get(space)
+            if count is not None:
+                line = site.access.line
+                found[line] = found.get(line, 0.0) + count.threads / launch.work
+    return sum(found.values()), found
+
+
 def _outputs_per_thread(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
     """Outputs that one thread computes, in one frame where there are several."""
     del array
@@ -132,6 +147,7 @@ def _sectors_per_request(launch: _Launch, array: str) -> tuple[float, Mapping[in
 MEASURES: Mapping[str, Callable[[_Launch, str], tuple[float, Mapping[int, float]]]] = {
     "global_loads": _global_loads,
     "shared_loads": _shared_loads,
+    "memory_accesses": _memory_accesses,
     "outputs_per_thread": _outputs_per_thread,
     "sectors_per_request": _sectors_per_request,
 }

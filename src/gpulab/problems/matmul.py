@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma
+from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
 from gpulab.problems.promise import Promise
 
 __all__ = ["Matmul"]
@@ -35,6 +35,16 @@ _FEWER_OF_B = Promise("global_loads", _load("b"), _between(1), 1, "b")
 _FEWER_OF_C = Promise("shared_loads", _load("c", "shared"), _between(0), 1)
 _SEVERAL = Promise(
     "outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True
+)
+
+# Between K5, with 2/16 loads and two reads of shared memory for a multiply-add, and small tiles of both
+# kinds: a block of 32 by 32 values needs 1/16, a thread's 4 by 4 need 1/2. K4 and K34 load b for each
+# thread by itself.
+_TILED_LOADS = Promise(
+    "global_loads", "loads from global memory for each multiply-add", lambda _b, _t: 0.1, 0.125
+)
+_REGISTER_TILE = Promise(
+    "shared_loads", "words from shared memory for each multiply-add", lambda _b, _t: 0.6, 2
 )
 
 _LADDER = (
@@ -74,7 +84,7 @@ _LADDER = (
         "K4",
         promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
     ),
-    Variant("K6", "open: any size, as fast as it goes", "K34"),
+    Variant("K6", "open: any size, as fast as it goes", "K34", promises=(_TILED_LOADS, _REGISTER_TILE)),
 )
 ANY_SIZE = frozenset({"K4g", "K6"})
 
@@ -100,7 +110,7 @@ class Matmul(Problem):
     default_block = (32, 1, 1)
     default_tile = (1, 1, 1)
     smallest = 1
-    timing_sizes = MappingProxyType({"sim": (512, 512, 512), "cuda": (4096, 4096, 4096)})
+    timing_sizes = MappingProxyType({"sim": (4096, 4096, 4096), "cuda": (4096, 4096, 4096)})
 
     def kernel_name(self, variant: str) -> str:
         del variant  # every rung is called mmkernel, as in the course
@@ -117,7 +127,8 @@ class Matmul(Problem):
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
         """Sizes with n, m and p all different, so that a transposed or square-only kernel fails.
 
-        K4g and K6 take any size: nothing divides, and one is smaller than a block and than a strip.
+        K4g and K6 take any size: nothing divides, and one is smaller than a block and than a strip. The last
+        is of multiples of 4, for the kernels that read 16 bytes at a time where every column is aligned.
         The kernels before them have no guards, so their sizes are multiples of what a block computes
         and of the strips of k: one size of a single strip, one of several blocks and strips.
 
@@ -128,7 +139,13 @@ class Matmul(Problem):
         if variant in ANY_SIZE:
             deep = 2 * max(STRIP, block[0] * block[1]) + 11
             ones = (1, 1, 1)
-            return _apart((2 * x + 5, 3 * y + 38, deep), ones), (7, 13, 5), _apart((x + 1, y + 34, 65), ones)
+            aligned = _apart((x // 4 + 1, y // 4 + 9, 17), (4, 4, 4))
+            return (
+                _apart((2 * x + 5, 3 * y + 38, deep), ones),
+                (7, 13, 5),
+                _apart((x + 1, y + 34, 65), ones),
+                aligned,
+            )
         units = self._units(block, tile)
         if variant == "Ks" and block[0] > 1:
             square = lcm(units[0], units[1])
@@ -137,6 +154,9 @@ class Matmul(Problem):
                 for side, depth in ((square, 1), (2 * square, 3))
             )
         return _apart((1, 1, 1), units), _apart((2, 3, 2), units)
+
+    def units(self, variant: str, block: Block, tile: Block) -> Shape:
+        return (1, 1, 1) if variant in ANY_SIZE else self._units(block, tile)
 
     def _units(self, block: Block, tile: Block) -> Shape:
         """What n, m and p must be multiples of for the kernels without guards."""
@@ -162,10 +182,9 @@ class Matmul(Problem):
     def frames(self, shape: Shape) -> int:
         return shape[2]  # a value of a takes p multiply-adds
 
-    def arguments(self, shape: Shape, rng: np.random.Generator) -> tuple[Argument, ...]:
+    def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
         n, m, p = self.checked_shape(shape)
-        b = rng.random((p, n), dtype=np.float32) * np.float32(2) - np.float32(1)
-        c = rng.random((m, p), dtype=np.float32) * np.float32(2) - np.float32(1)
+        b, c = values(rng, (p, n)), values(rng, (m, p))
         return (
             Argument("a", "output", np.empty((m, n), np.float32)),
             Argument("b", "input", b),

@@ -1,5 +1,5 @@
-// %%cuda matmul.K6 --block 8 16 --tile 4 1
-// K6: four neighbouring rows a thread as one float4 where columns of b are aligned, c broadcast by shuffle.
+// %%cuda matmul.K3 --block 8 16 --tile 4 1
+// K3: four neighbouring rows a thread as one float4 where columns of b are aligned, c broadcast by shuffle.
 __device__ __forceinline__ float4 rows_of(const float* b, int i, int n, size_t at)
 {
     if (n % 4 == 0 && i + 4 <= n) return *reinterpret_cast<const float4*>(b + at);

@@ -1,6 +1,6 @@
-// %%cuda stencil.opt_4 --block 32 8 --tile 1 1 4
-// opt_4: z is split over blocks, four frames each, with rolling registers inside a chunk.
-extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+// %%cuda stencil.naive --block 32 8 --tile 1 1 4
+// naive: z is split over blocks, four frames each, with rolling registers inside a chunk; seven plain accesses.
+extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     const int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;
     const int frame = nx * ny;

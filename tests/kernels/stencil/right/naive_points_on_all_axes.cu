@@ -1,6 +1,6 @@
-// %%cuda stencil.opt_4 --block 8 8 2 --tile 3 2 5
-// opt_4: points per thread on all three axes, in loops whose bounds are known only when the kernel runs.
-extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+// %%cuda stencil.naive --block 8 8 2 --tile 3 2 5
+// naive: points per thread on all three axes, in loops whose bounds are known only when the kernel runs.
+extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     const int x0 = (blockIdx.x * blockDim.x + threadIdx.x) * TILE_X, x1 = min(x0 + TILE_X, nx - 1);
     const int y0 = (blockIdx.y * blockDim.y + threadIdx.y) * TILE_Y, y1 = min(y0 + TILE_Y, ny - 1);

@@ -1,0 +1,460 @@
+"""Draws this lab's figures as SVG, beside this file: `python draw.py`.
+
+Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark
+themes and on paper. Lengths are SVG user units, about one CSS pixel each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
+CARD, EMPTY, SHADE = "#f5f7f9", "#ffffff", "#e6ebf0"
+A, B, C = "#d9680f", "#3b82c4", "#1f9a78"  # the three matrices, in every figure
+A_SOFT, B_SOFT, C_SOFT = "#f6cfae", "#bcd8f2", "#b7e2d4"
+GRID, THREADS, LOOP, SHARED = "#dfe7f0", "#f8dfc0", "#ffffff", "#d6eee5"
+
+Point = tuple[float, float]
+
+
+class Figure:
+    """An SVG document that grows by one shape per call; y points down, as in SVG."""
+
+    def __init__(self, name: str, width: int, height: int, title: str) -> None:
+        self.name = name
+        arrow = '<path d="M0 1 10 5 0 9z"/>'
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img"',
+            f'  viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="14">',
+            f"<title>{escape(title)}</title>",
+            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"',
+            f'  fill="{INK}" orient="auto-start-reverse">{arrow}</marker></defs>',
+        ]
+        self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
+
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str = "none", *,
+        stroke: str = LINE, width: float = 1, rx: float = 0,
+    ) -> None:  # fmt: skip
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
+            f'stroke="{stroke}" stroke-width="{width:g}"/>'
+        )
+
+    def polygon(self, points: list[Point], fill: str, stroke: str = LINE, opacity: float = 1) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(
+            f'<polygon points="{path}" fill="{fill}" stroke="{stroke}" fill-opacity="{opacity:g}"/>'
+        )
+
+    def line(self, a: Point, b: Point, stroke: str = INK, width: float = 1.6, *, tip: bool = False) -> None:
+        end = ' marker-end="url(#tip)"' if tip else ""
+        self.parts.append(
+            f'<path d="M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}" fill="none" stroke="{stroke}" '
+            f'stroke-width="{width:g}"{end}/>'
+        )
+
+    def text(
+        self, x: float, y: float, words: str, fill: str = INK, *,
+        anchor: str = "start", size: float = 14, bold: bool = False, code: bool = False,
+    ) -> None:  # fmt: skip
+        style = ' font-weight="bold"' if bold else ""
+        style += ' font-family="DejaVu Sans Mono, Menlo, Consolas, monospace"' if code else ""
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-size="{size:g}"{style}>'
+            f"{escape(words)}</text>"
+        )
+
+    def cells(
+        self, x: float, y: float, columns: int, rows: int, size: float, fills: dict[Point, str] | None = None,
+        *, fill: str = EMPTY,
+    ) -> None:  # fmt: skip
+        """A matrix of `rows` by `columns` squares; `fills` by (column, row)."""
+        for i in range(columns):
+            for j in range(rows):
+                self.rect(x + i * size, y + j * size, size, size, (fills or {}).get((i, j), fill), width=0.8)
+        self.rect(x, y, columns * size, rows * size, stroke=MUTED, width=1.6)
+
+    def box(self, x: float, y: float, w: float, h: float, words: str, fill: str) -> None:
+        """A loop: a box with its head in the top left corner."""
+        self.rect(x, y, w, h, fill, stroke=MUTED, rx=7)
+        self.text(x + 9, y + 18, words, size=12.5, code=True)
+
+    def save(self, folder: Path) -> None:
+        (folder / f"{self.name}.svg").write_text("\n".join([*self.parts, "</svg>"]) + "\n", encoding="utf-8")
+
+
+def nest(
+    fig: Figure, x: float, y: float, width: float, loops: list[tuple[str, str]], body: list[str]
+) -> float:
+    """Boxes of loops in each other, the body in the innermost; returns the height."""
+    line, margin = 24.0, 8.0
+    inner = len(body) * 18 + 8
+    height = inner + len(loops) * (line + margin)
+    for n, (words, fill) in enumerate(loops):
+        outer = height - n * (line + margin)
+        fig.box(x + n * margin, y + n * line, width - 2 * n * margin, outer, words, fill)
+    top = y + len(loops) * line
+    for n, words in enumerate(body):
+        fig.text(x + len(loops) * margin + 4, top + 15 + n * 18, words, size=12.5, code=True)
+    return height
+
+
+def matrices() -> Figure:
+    """The product, and the columns of b in memory."""
+    fig = Figure(
+        "matrices",
+        720,
+        330,
+        "One value of a is a row of b times a column of c; columns lie one after the other",
+    )
+    s, top = 22, 66
+    left_a, left_b, left_c = 52, 238, 470
+    n, m, p = 6, 4, 8
+    fig.cells(left_a, top, m, n, s, {(1, 3): A})
+    fig.cells(left_b, top, p, n, s, {(k, 3): B_SOFT for k in range(p)})
+    fig.cells(left_c, top, m, p, s, {(1, k): C_SOFT for k in range(p)})
+    fig.text(left_a + m * s + 34, top + 70, "=", size=22, anchor="middle")
+    fig.text(left_b + p * s + 28, top + 70, "·", size=26, anchor="middle")
+    for x, width, name, rows, columns, colour in (
+        (left_a, m, "a", "n", "m", A), (left_b, p, "b", "n", "p", B), (left_c, m, "c", "p", "m", C),
+    ):  # fmt: skip
+        fig.text(x + width * s / 2, 34, name, colour, anchor="middle", size=18, bold=True, code=True)
+        fig.text(x + width * s / 2, top - 9, columns, MUTED, anchor="middle", code=True, size=13)
+        fig.text(
+            x - 10, top + (8 if rows == "p" else 3) * s / 2, rows, MUTED, anchor="end", code=True, size=13
+        )
+    fig.text(left_a + 1.5 * s, top + n * s + 18, "j", A, anchor="middle", code=True)
+    fig.text(left_a - 10, top + 3.5 * s + 5, "i", A, anchor="end", code=True, bold=True)
+    fig.text(left_b + 3.5 * s, top + n * s + 18, "k runs along the row", MUTED, anchor="middle", size=13)
+    fig.text(left_c + m * s + 12, top + 60, "and down", MUTED, size=13)
+    fig.text(left_c + m * s + 12, top + 78, "the column", MUTED, size=13)
+    cell = 13
+    for k in range(5):
+        for i in range(6):
+            fig.rect(52 + (6 * k + i) * cell, 282, cell, 18, B_SOFT if i == 3 else EMPTY)
+        fig.rect(52 + 6 * k * cell, 282, 6 * cell, 18, stroke=MUTED, width=1.6)
+        fig.text(52 + (6 * k + 3) * cell, 316, f"k = {k}", MUTED, anchor="middle", size=12)
+    fig.text(52, 272, "b in memory: its columns, one after the other", size=13)
+    fig.text(456, 296, "i: step of 1.  k: step of n.", size=13)
+    return fig
+
+
+def derive() -> Figure:
+    """From the loop nest to the kernel, in four boxes."""
+    fig = Figure("derive", 760, 478, "The loop nest, strip-mined, interchanged and mapped, and the kernel")
+    body = ["a[i + n*j] +=", "  b[i + n*k] * c[k + p*j]"]
+    width = 342.0
+    fig.text(24, 32, "0  the loops", bold=True)
+    nest(fig, 24, 44, width, [("for i", LOOP), ("for j", LOOP), ("for k", LOOP)], body)
+    fig.text(394, 32, "1  strip-mine i", bold=True)
+    loops = [("for is, step 32", THREADS), ("for i in the strip", THREADS), ("for j", LOOP), ("for k", LOOP)]
+    nest(fig, 394, 44, width, loops, body)
+    fig.text(24, 254, "2  interchange, 3  map", bold=True)
+    loops = [("parallel is", GRID), ("parallel j", GRID), ("SIMD i in the strip", THREADS), ("for k", LOOP)]
+    nest(fig, 24, 266, width, loops, body)
+    fig.text(394, 254, "the kernel: what is left", bold=True)
+    fig.rect(394, 266, width, 60, GRID, stroke=MUTED, rx=7)
+    fig.text(406, 286, "i = blockIdx.x*BLOCK_X + threadIdx.x", size=12.5, code=True)
+    fig.text(406, 308, "j = blockIdx.y", size=12.5, code=True)
+    nest(fig, 394, 338, width, [("for k", LOOP)], ["sum += b[i + n*k] * c[k + p*j]"])
+    fig.text(406, 424, "a[i + n*j] = sum", size=12.5, code=True)
+    legend = [(GRID, "blocks of the grid", 0), (THREADS, "threads of a block", 136), (LOOP, "loops", 272)]
+    for fill, words, at in legend:
+        fig.rect(394 + at, 444, 13, 13, fill, stroke=MUTED)
+        fig.text(394 + at + 18, 455, words, MUTED, size=12)
+    return fig
+
+
+def space() -> Figure:
+    """The iteration space as a block, with what a thread and a block compute."""
+    fig = Figure(
+        "space", 720, 330, "The space of all multiply-adds: i to the right, j down, k into the depth"
+    )
+    s, depth = 20.0, (11.0, -8.0)
+
+    def block(x: float, y: float, i: float, j: float, k: float, colour: str, opacity: float = 1.0) -> None:
+        """i by j by k steps; the front's top left corner at (x, y)."""
+        dx, dy = depth[0] * k, depth[1] * k
+        w, h = i * s, j * s
+        fig.polygon([(x, y), (x + dx, y + dy), (x + w + dx, y + dy), (x + w, y)], colour, INK, 0.55 * opacity)
+        fig.polygon(
+            [(x + w, y), (x + w + dx, y + dy), (x + w + dx, y + h + dy), (x + w, y + h)],
+            colour,
+            INK,
+            0.8 * opacity,
+        )
+        fig.polygon([(x, y), (x + w, y), (x + w, y + h), (x, y + h)], colour, INK, opacity)
+
+    names = [
+        ("K1: a strip of lines along k", "each thread one line"),
+        ("K4: strips of four columns", "one load of b, four lines"),
+        ("K5: a square of lines", "16 steps of k at a time"),
+    ]
+    parts = [(4.0, 1.0, 8.0), (4.0, 4.0, 8.0), (4.0, 4.0, 2.0)]
+    for n, ((title, words), (i, j, k)) in enumerate(zip(names, parts, strict=True)):
+        x, y = 34.0 + n * 228, 128.0
+        block(x, y, 6, 6, 8, SHADE, 0.55)
+        block(x + s, y + s, i, j, k, A_SOFT if n < 2 else C_SOFT, 0.95)
+        for line in range(1, int(i)):
+            fig.line((x + s + line * s, y + s), (x + s + line * s, y + s + j * s), MUTED, 0.8)
+        for line in range(1, int(j)):
+            fig.line((x + s, y + s + line * s), (x + s + i * s, y + s + line * s), MUTED, 0.8)
+        fig.text(x, 30, title, bold=True, size=13.5)
+        fig.text(x, 48, words, MUTED, size=13)
+    x, y = 34.0, 128.0
+    fig.line((x, y + 6 * s + 12), (x + 62, y + 6 * s + 12), tip=True)
+    fig.text(x + 68, y + 6 * s + 17, "i", code=True)
+    fig.line((x - 12, y), (x - 12, y + 62), tip=True)
+    fig.text(x - 16, y + 80, "j", code=True)
+    fig.line((x - 4, y - 6), (x - 4 + 46, y - 6 - 33.5), tip=True)
+    fig.text(x + 16, y - 44, "k", code=True)
+    fig.text(
+        34,
+        294,
+        "The front face is the matrix a. All points of a layer across (one j) share a column of c;",
+        MUTED,
+        size=13,
+    )
+    fig.text(34, 312, "all points of a slice upright (one i) share a row of b.", MUTED, size=13)
+    return fig
+
+
+def warp() -> Figure:
+    """Which addresses a warp reads in one step of k: K1 and Ks."""
+    fig = Figure("warp", 720, 286, "What a warp reads in one step of k: neighbours in K1, far apart in Ks")
+    cell, lanes = 17.0, 8
+    for panel, (name, header) in enumerate((("K1", "--block 32 (or more)"), ("Ks", "--block 1 32"))):
+        x, y = 28.0 + panel * 352, 76.0
+        fig.text(x, 32, name, bold=True, size=16)
+        fig.text(x + 34, 32, header, MUTED, size=13, code=True)
+        fig.text(x, 56, "lanes of a warp", MUTED, size=12.5)
+        for lane in range(lanes):
+            fig.rect(x + 112 + lane * (cell + 4), 42, cell, cell, THREADS, stroke=MUTED, rx=3)
+        fig.text(x + 112 + lanes * (cell + 4) + 4, 55, "… 32", MUTED, size=12.5)
+        fig.text(x, y + 30, "b", B, bold=True, code=True)
+        for i in range(16):
+            used = i in range(4, 4 + lanes) if panel == 0 else i == 4
+            fig.rect(x + 26 + i * cell, y + 16, cell, 20, B if used else EMPTY)
+        fig.text(
+            x + 26, y + 54, "a column of b: neighbours" if panel == 0 else "one value for all lanes", size=13
+        )
+        for column in range(4):
+            top = y + 82 + column * 24
+            for k in range(16):
+                used = k == 6 and (panel == 1 or column == 1)
+                fig.rect(x + 26 + k * cell, top, cell, 18, C if used else EMPTY)
+        fig.text(x, y + 96, "c", C, bold=True, code=True)
+        words = "one value for all lanes" if panel == 0 else "a column of c for each lane: 32 sectors"
+        fig.text(x + 26, y + 196, words, size=13)
+    fig.line((362, 24), (362, 264), LINE, 1)
+    return fig
+
+
+def strip() -> Figure:
+    """K2: the loop over k in strips, and the strip in shared memory."""
+    fig = Figure(
+        "strip", 740, 290, "K2: a strip of a column of c is fetched into shared memory, then used from there"
+    )
+    loops = [
+        ("parallel is", GRID),
+        ("parallel j", GRID),
+        ("SIMD i in the strip", THREADS),
+        ("for ks, step BLOCK_X", LOOP),
+    ]
+    nest(
+        fig,
+        24,
+        28,
+        350,
+        loops,
+        [
+            "strip[...] = c[ks ...]",
+            "barrier",
+            "for k in the strip:",
+            "  sum += b[i + n*k] * strip[k]",
+            "barrier",
+        ],
+    )
+    cell, x = 19.0, 424.0
+    fig.text(x, 40, "column j of c", C, bold=True, size=13)
+    for k in range(14):
+        fig.rect(x + k * cell, 50, cell, 22, C_SOFT if 4 <= k < 8 else EMPTY)
+    for k in range(0, 14, 4):
+        fig.line((x + k * cell, 46), (x + k * cell, 76), INK, 2)
+    fig.text(x + 4 * cell, 92, "ks", MUTED, code=True, size=13, anchor="middle")
+    for lane in range(4):
+        at = x + (4 + lane) * cell + cell / 2
+        fig.line((at, 100), (at - 30, 136), C, 1.4, tip=True)
+        fig.rect(x + (4 + lane) * cell - 30, 140, cell, 22, C_SOFT, stroke=C, width=1.6)
+    fig.text(x + 8 * cell - 12, 156, "strip, in shared memory", size=13)
+    fig.text(x + 8 * cell - 12, 118, "each thread fetches one", MUTED, size=12.5)
+    for lane in range(4):
+        at = x + (4 + lane) * cell - 30 + cell / 2
+        fig.rect(at - cell / 2, 208, cell, cell, THREADS, stroke=MUTED, rx=3)
+        for other in range(4):
+            source = x + (4 + other) * cell - 30 + cell / 2
+            fig.line((source, 164), (at, 206), LINE, 1)
+    fig.text(x + 8 * cell - 12, 222, "threads: each reads all", MUTED, size=12.5)
+    fig.text(x, 262, "c: BLOCK_X words for BLOCK_X threads,", size=13)
+    fig.text(x, 279, "no longer one for each multiply-add", size=13)
+    return fig
+
+
+def unroll() -> Figure:
+    """What a block computes in the plane of i and j, from K2 to K3+K4."""
+    fig = Figure("unroll", 720, 276, "What a block computes: one strip, two in i, four in j, or both")
+    s = 13.0
+    panels = [
+        ("K2", "--tile 1 1", 1, 1),
+        ("K3", "--tile 2 1", 2, 1),
+        ("K4", "--tile 1 4", 1, 4),
+        ("K3+K4", "--tile 2 4", 2, 4),
+    ]
+    for n, (name, tile, along_i, along_j) in enumerate(panels):
+        x, y = 30.0 + n * 174, 74.0
+        fig.text(x, 32, name, bold=True)
+        fig.text(x, 52, tile, MUTED, size=13, code=True)
+        fills: dict[Point, str] = {}
+        for u in range(along_i):
+            for v in range(along_j):
+                for lane in range(4):
+                    fills[1 + v, 1 + 4 * u + lane] = A_SOFT if (u + v) % 2 == 0 else THREADS
+                fills[1 + v, 1 + 4 * u + 1] = A
+        fig.cells(x, y, 8, 10, s, fills)
+        words = {1: "b: 1 load a multiply-add", 4: "b: 1 load for 4"}[along_j]
+        fig.text(x, y + 10 * s + 22, words, size=12.5)
+        fig.text(x, y + 10 * s + 40, f"strip: 1 read for {along_i}", size=12.5)
+    fig.line((22, 74), (22, 118), MUTED, tip=True)
+    fig.text(12, 92, "i", MUTED, size=13, code=True, anchor="middle")
+    fig.line((30, 68), (74, 68), MUTED, tip=True)
+    fig.text(82, 70, "j", MUTED, size=13, code=True)
+    fig.text(
+        30,
+        262,
+        "Dark: the values of one thread. Lighter: those of the other threads of its block.",
+        MUTED,
+        size=12.5,
+    )
+    return fig
+
+
+def tiles() -> Figure:
+    """K5: tiles of b along its rows, of c down its columns."""
+    fig = Figure("tiles", 740, 330, "K5: for every tile of k, a tile of b and a tile of c in shared memory")
+    s, k_tile = 15.0, 3
+    bx, by, cx, cy, ax, ay = 40.0, 148.0, 252.0, 28.0, 252.0, 148.0
+    rows, columns, deep = 9, 9, 12
+    fig.cells(
+        bx,
+        by,
+        deep,
+        rows,
+        s,
+        {(k, i): (B if 3 <= k < 6 else B_SOFT) for k in range(deep) for i in range(3, 6)},
+    )
+    fills = {(j, k): (C if 3 <= k < 6 else C_SOFT) for k in range(7) for j in range(3, 6)}
+    fig.cells(cx, cy, columns, 7, s, fills)
+    fig.cells(ax, ay, columns, rows, s, {(j, i): A_SOFT for j in range(3, 6) for i in range(3, 6)})
+    fig.rect(bx + 3 * s, by + 3 * s, k_tile * s, 3 * s, stroke=INK, width=2.4)
+    fig.rect(cx + 3 * s, cy + 3 * s, 3 * s, k_tile * s, stroke=INK, width=2.4)
+    fig.rect(ax + 3 * s, ay + 3 * s, 3 * s, 3 * s, stroke=INK, width=2.4)
+    fig.text(bx, by - 10, "b", B, bold=True, code=True, size=17)
+    fig.text(cx - 18, cy + 14, "c", C, bold=True, code=True, size=17)
+    fig.text(ax + columns * s + 8, ay + 16, "a", A, bold=True, code=True, size=17)
+    fig.line((bx + 3 * s, by + 2.5 * s), (bx + 6 * s, by + 2.5 * s), INK, 1.8, tip=True)
+    fig.line((cx + 6.5 * s, cy + 3 * s), (cx + 6.5 * s, cy + 6 * s), INK, 1.8, tip=True)
+    x = 424
+    fig.text(x, 52, "A block of 16 × 16 threads", bold=True)
+    fig.text(x, 72, "computes one tile of a.")
+    fig.text(x, 108, "For every 16 values of k:", bold=True)
+    fig.text(x, 128, "each thread fetches one value of b")
+    fig.text(x, 146, "and one of c into shared memory;")
+    fig.text(x, 164, "barrier;")
+    fig.text(x, 182, "each makes 16 multiply-adds from there;")
+    fig.text(x, 200, "barrier.")
+    fig.text(x, 236, "Loads from global memory:", bold=True)
+    fig.text(x, 256, "2 for 16 multiply-adds, not 2 for 1.")
+    fig.text(bx, by + rows * s + 24, "k runs to the right in b, down in c", MUTED, size=13)
+    return fig
+
+
+def row_major() -> Figure:
+    """The same bytes read by columns and by rows."""
+    fig = Figure(
+        "row_major", 720, 250, "Read by rows, the memory of c, b and a is A, B and C of a row-major product"
+    )
+    s = 15.0
+    triples = [
+        ("c", "p × m", "A", "m × p", C_SOFT, 3, 5),
+        ("b", "n × p", "B", "p × n", B_SOFT, 5, 4),
+        ("a", "n × m", "C", "m × n", A_SOFT, 3, 4),
+    ]
+    for n, (ours, shape, theirs, turned, colour, columns, rows) in enumerate(triples):
+        x = 40.0 + n * 230
+        fig.text(x, 34, f"{ours}: {shape}", bold=True, code=True)
+        fig.cells(x, 62, columns, rows, s, fill=colour)
+        for column in range(columns):
+            at = x + (column + 0.5) * s
+            fig.line((at, 66), (at, 58 + rows * s), INK, 1.1, tip=True)
+        fig.text(x + 104, 34, f"{theirs}: {turned}", bold=True, code=True)
+        fig.cells(x + 104, 62, rows, columns, s, fill=colour)
+        for row in range(columns):
+            at = 62 + (row + 0.5) * s
+            fig.line((x + 108, at), (x + 100 + rows * s, at), INK, 1.1, tip=True)
+        fig.text(x + 90, 92, "=", anchor="middle", size=18)
+    fig.text(40, 178, "by columns: the arrow is the order in memory", MUTED, size=13)
+    fig.text(40, 198, "by rows: the same arrows, the same bytes", MUTED, size=13)
+    fig.text(380, 180, "a = b · c, column-major", size=15, code=True)
+    fig.text(380, 206, "C = A · B, row-major: A = c, B = b, C = a", size=13, code=True)
+    return fig
+
+
+def k6() -> Figure:
+    """K6: slices in shared memory, a thread's registers, and what happens at the same time."""
+    fig = Figure(
+        "k6", 740, 330, "K6: double-buffered slices of b and c, 8 by 8 values in the registers of a thread"
+    )
+    fig.text(26, 32, "a block", bold=True)
+    fig.rect(104, 96, 128, 128, A_SOFT, stroke=MUTED, width=1.6)
+    fig.rect(46, 96, 34, 128, B_SOFT, stroke=B, width=1.6)
+    fig.rect(104, 48, 128, 30, C_SOFT, stroke=C, width=1.6)
+    fig.text(63, 240, "slice of b", B, anchor="middle", size=13)
+    fig.text(240, 66, "slice of c", C, size=13)
+    fig.text(168, 242, "128 × 128 of a", A, anchor="middle", size=13)
+    for u in (0, 1):
+        for v in (0, 1):
+            fig.rect(120 + u * 64, 112 + v * 64, 16, 16, A, stroke=INK)
+    fig.text(46, 268, "dark: the 8 × 8 values of one thread,", MUTED, size=12.5)
+    fig.text(46, 285, "four groups of 4 × 4, in registers", MUTED, size=12.5)
+    x = 330
+    fig.text(x, 32, "in time", bold=True)
+    rows = [
+        ("use", "shared memory, one half", A_SOFT, 0),
+        ("fetch", "global memory to registers", B_SOFT, 1),
+        ("put", "registers to the other half", SHARED, 1),
+    ]
+    for n, (what, where, colour, ahead) in enumerate(rows):
+        y = 62 + n * 66
+        fig.text(x, y - 6, f"{what}: {where}", MUTED, size=12.5)
+        for step in range(3):
+            left = x + step * 128 + (88 if n == 2 else 0)
+            width = 34 if n == 2 else 122
+            fig.rect(left, y, width, 30, colour, stroke=MUTED, rx=5)
+            if n < 2:
+                fig.text(left + width / 2, y + 20, f"slice {step + ahead}", anchor="middle", size=13)
+            else:
+                fig.text(left + width / 2, y + 20, str(step + ahead), anchor="middle", size=13)
+    for step in range(1, 4):
+        for y in (62, 128, 194):
+            fig.line((x + step * 128 - 3, y - 2), (x + step * 128 - 3, y + 32), INK, 2.4)
+    fig.text(x, 256, "upright lines: the one barrier of a slice", size=13)
+    fig.text(x, 282, "A thread reads 8 + 8 words for 64 multiply-adds:", size=13)
+    fig.text(x, 300, "a quarter of a word each, in K5 two.", size=13)
+    return fig
+
+
+if __name__ == "__main__":
+    for draw in (matrices, derive, space, warp, strip, unroll, tiles, row_major, k6):
+        draw().save(Path(__file__).resolve().parent)

@@ -1,0 +1,39 @@
+"""The slider of lab 0 in a real JupyterLab: moved, it draws another stride in its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.test_kernel_cell import CELL_S, open_page, readable, run_cell, show
+from tests.labs.lab import Lab, by_id, read
+
+LAB = Lab("00_devicequery", "devicequery")
+
+
+@pytest.fixture
+def opened(lab, browser_window, write_notebook):
+    """The cells that the slider needs, and itself."""
+    cells = by_id(read(LAB.notebook))
+    name = write_notebook("slider.ipynb", *(cells[one].source for one in ("setup", "strided", "slider")))
+    page = open_page(lab, browser_window, name, 1600)
+    yield page
+    page.close()
+
+
+def test_moving_the_slider_draws_another_stride(opened):
+    page = opened
+    output = [run_cell(page, number) for number in range(3)][-1]
+    drawing = output.locator("svg.gp-warp")
+    drawing.first.wait_for(timeout=CELL_S)
+    assert "8 sectors" in output.inner_text()
+    assert drawing.count() == 1
+
+    output.locator(".noUi-handle").click()
+    page.keyboard.press("ArrowRight")
+    output.get_by_text("12 sectors a request", exact=True).wait_for(timeout=CELL_S)
+    assert "8 sectors a request" not in output.inner_text()
+    assert drawing.count() == 1
+
+    for theme in ("Light", "Dark"):
+        show(page, theme)
+        assert readable(output.locator(".gpulab").first)
