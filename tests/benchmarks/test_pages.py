@@ -22,7 +22,7 @@ LAUNCHES = (
     "stencil/stencil.opt_2 65x47x9",
     "matmul/K2_strip_of_c 32x64x96",
     "matmul/K4g_any_size 129x38x65",
-    "matmul/K6_float4_rows 33x50x65",
+    "matmul/K6_register_tile 65x66x67",
 )
 CASES = (
     "memcheck/right_neighbour_of_the_last",
