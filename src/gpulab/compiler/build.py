@@ -20,7 +20,7 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["compile_program", "ptx_program"]
 
-# With a driver, NVRTC (12.9 and later) keeps what it compiled, and gives it again without the assembler's report.
+# With a driver, NVRTC (12.9 and later) keeps what it compiled; a kept program has no report of the assembler.
 _ANEW = "--no-cache"
 # Warnings that a half-written kernel always has: declared (177) or set (550), but never used.
 _QUIET = "--diag-suppress=177,550"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulab.errors import GpulabError, UsageError
-from gpulab.notebook.html import View, paragraph, table
+from gpulab.errors import GpulabError
+from gpulab.notebook.html import View, paragraph, stack, table
 from gpulab.notebook.speedup_view import milliseconds
 from gpulab.problems import problem as problem_named
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gpulab.devices.base import Kernel
     from gpulab.evidence.profile import Profile
     from gpulab.evidence.timing import Timing
+    from gpulab.problems import Shape
 
 __all__ = ["ladder_table"]
 
@@ -23,6 +24,7 @@ __all__ = ["ladder_table"]
 class _Rung:
     variant: str
     block: str
+    shape: Shape
     modelled: dict[str, Profile | str]  # by GPU; words where there is none
     measured: Timing | None
 
@@ -41,26 +43,27 @@ def ladder_table(
 
     known = problem_named(problem)
     shape = known.parse_shape(str(size)) if size is not None else None
-    specs = [gpu_named(name) for name in gpus]
+    specs = {name: gpu_named(name) for name in gpus}
     rungs = [rung for variant in known.variants if (rung := _rung(known, variant, gpus, shape)) is not None]
     if not rungs:
         return paragraph(
             f"no variant of {known.name} is right yet in this session: run its kernel cells.", dim=True
         )
     headers = ["variant", "block"]
-    for spec in specs:
+    for spec in specs.values():
         headers += [f"{spec.name} (ms)", "speed-up", "bound by"]
     measured = next((rung.measured for rung in rungs if rung.measured), None)
     if measured is not None:
         headers += ["measured (ms)", "speed-up"]
     first = rungs[0]
-    rows = []
+    rows, reasons = [], []
     for rung in rungs:
         cells: list[str] = [rung.variant, rung.block]
         for name in gpus:
             here, start = rung.modelled[name], first.modelled[name]
             if isinstance(here, str):
-                cells += [here, "-", "-"]
+                cells += ["-", "-", "-"]
+                reasons.append(f"{rung.variant} on the {specs[name].name}: {here}")
                 continue
             gain = "-" if isinstance(start, str) else f"{start.time_ms / here.time_ms:.2f}"
             cells += [milliseconds(here.time_ms), gain, here.bottleneck]
@@ -76,11 +79,11 @@ def ladder_table(
                 found[str(each.provenance)] = None
         if rung.measured:
             found[str(rung.measured.provenance)] = None
-    shown = known.format_shape(shape) if shape else "its timing size"
+    sizes = dict.fromkeys(known.format_shape(rung.shape) for rung in rungs)
     numeric = tuple(n for n, name in enumerate(headers) if name.endswith("(ms)") or name == "speed-up")
-    return table(
-        headers, rows, numeric=numeric, caption=f"{known.name} at {shown}. Times: {'; '.join(found)}."
-    )
+    caption = f"{known.name} at {', '.join(sizes)}. Times: {'; '.join(found)}."
+    shown = table(headers, rows, numeric=numeric, caption=caption)
+    return stack(shown, *(paragraph(reason, dim=True) for reason in reasons))
 
 
 def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | None:
@@ -97,17 +100,18 @@ def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | 
     assert block is not None
     assert tile is not None
     device = kernel.device  # type: ignore[attr-defined]
+    shape = shape or known.timing_shape(variant, block, tile, device.kind)
     modelled: dict[str, Profile | str] = {}
     for key in gpus:
         try:
             modelled[key] = profile_variant(
                 kernel, known, variant, block, tile, device=device, shape=shape, gpu=key
             )
-        except UsageError as error:
+        except (
+            GpulabError
+        ) as error:  # a launch that the GPU refuses, or what cannot be modelled
             modelled[key] = str(error)
-        except GpulabError:
-            return None
     measured = None
     if device.kind == "cuda":
         measured = time_variant(kernel, known, variant, block, tile, device=device, shape=shape).timing
-    return _Rung(variant, "x".join(map(str, block)), modelled, measured)
+    return _Rung(variant, "x".join(map(str, block)), shape, modelled, measured)
