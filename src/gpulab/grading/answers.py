@@ -140,18 +140,18 @@ def _view(found: tuple[Answer, ...], unknown: list[str], points: float) -> View:
         (
             answer.name,
             "" if answer.got is None else figure(answer.got),
+            signs.get(answer.words, "") + answer.words,
             "" if answer.words == OPEN else figure(answer.right),
             "" if answer.words == OPEN else answer.source,
-            signs.get(answer.words, "") + answer.words,
         )
         for answer in found
     ]
-    heads = ("what", "your answer", "right", "where the right one comes from", "")
+    heads = ("what", "your answer", "verdict", "right number", "where it comes from")
     hue = "good" if right == len(found) else "hint"
     more = [f"`{name}` was not asked for: is a name spelled differently?" for name in unknown]
     earned = points if right == len(found) else share(points, right, len(found))
     words = f"{right} of {len(found)} numbers are right: {earned:g} of {points:g} points."
-    return stack(table(heads, rows, numeric=(1, 2)), note(hue, words, more))
+    return stack(table(heads, rows, numeric=(1, 3)), note(hue, words, more))
 
 
 def figure(number: float) -> str:
