@@ -32,7 +32,7 @@ def copy(low: Values, item: Instruction) -> None:
     size_bytes = int(size.value)
     rest = item.operands[3 : -1 if "L2::cache_hint" in item.parts else None]
     to, place = address(low, target, "shared"), address(low, source, "global")
-    if rest:
+    if rest and rest[0] != size:  # the same number again stands for all of it
         values = _partly(low, item, place, size_bytes, rest[0])
     else:
         values = read(low, place, "global", "i32", size_bytes // 4, size_bytes, item)
