@@ -107,9 +107,7 @@ def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | 
             modelled[key] = profile_variant(
                 kernel, known, variant, block, tile, device=device, shape=shape, gpu=key
             )
-        except (
-            GpulabError
-        ) as error:  # a launch that the GPU refuses, or what cannot be modelled
+        except GpulabError as error:  # a launch that the GPU refuses, or what cannot be modelled
             modelled[key] = str(error)
     measured = None
     if device.kind == "cuda":
