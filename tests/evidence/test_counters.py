@@ -167,13 +167,6 @@ def test_a_fault_is_raised_as_by_a_launch(device: SimulatedDevice) -> None:
         gpulab.counters(device.compile(SCALE), 4, 256, (device.zeros(1000), 1001, 2.0))
 
 
-def test_an_array_that_is_given_twice_is_copied_once(device: SimulatedDevice) -> None:
-    array = device.zeros(4)
-    first, number, second = room._copies(device, gpulab.device("sim:v100"), [array, 3, array])
-    assert first is second
-    assert number == 3
-
-
 def test_on_another_device_the_simulator_works_on_copies(device: SimulatedDevice) -> None:
     """What a GPU's kernel would do: its arrays get what the simulator computed."""
     kernel = PythonDevice({"scale": print}).compile("", "scale")
