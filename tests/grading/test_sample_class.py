@@ -95,7 +95,9 @@ def test_a_chosen_level_is_written_into_the_notebook(tmp_path: Path) -> None:
     )
     changed = [old.id for old, new in zip(before.cells, after.cells, strict=True) if old != new]
     assert changed == ["level", "opt-2", "opt-3"]
-    assert ["LEVEL = 2" in cell.source.splitlines()[2] for cell in after.cells if cell.id == "level"] == [True]
+    assert ["LEVEL = 2" in cell.source.splitlines()[2] for cell in after.cells if cell.id == "level"] == [
+        True
+    ]
 
 
 def test_a_level_for_a_notebook_without_levels_is_refused(tmp_path: Path) -> None:
