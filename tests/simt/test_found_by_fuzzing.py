@@ -317,7 +317,8 @@ def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.Monkey
     text = module_text(*lower(module, "k", Specialisation((64, 1, 1), 0), plain=True))
     frames = re.findall(rb"\x48\x81\xec(....)", codegen.compile_text(text), re.DOTALL)  # sub rsp, ...
     most = max(int.from_bytes(f, "little") for f in frames)
-    assert most < codegen.stack_bytes(text)  # how much less depends on the host's vectors and on LLVM
+    # Compiled well it takes far less; how much less where it is compiled plainly depends on the host's vectors.
+    assert most < codegen.stack_bytes(text) / (12 if large else 1)
 
 
 def test_plain_code_that_needs_more_stack_than_there_is_is_not_made() -> None:
