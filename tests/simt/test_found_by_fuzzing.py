@@ -317,7 +317,7 @@ def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.Monkey
     text = module_text(*lower(module, "k", Specialisation((64, 1, 1), 0), plain=True))
     frames = re.findall(rb"\x48\x81\xec(....)", codegen.compile_text(text), re.DOTALL)  # sub rsp, ...
     most = max(int.from_bytes(f, "little") for f in frames)
-    # Compiled well it takes far less; how much less where it is compiled plainly depends on the host's vectors.
+    # Compiled well it takes far less; how much less where compiled plainly depends on the host.
     assert most < codegen.stack_bytes(text) / (12 if large else 1)
 
 
