@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gpulab.notebook import speedup_figure, speedup_table
     from gpulab.notebook.beside_view import beside_published
     from gpulab.notebook.catalogue_view import catalogue_table
+    from gpulab.notebook.explore import explore
     from gpulab.notebook.ladder_view import ladder_table
     from gpulab.notebook.launch_view import show_counts
     from gpulab.notebook.level import choose_level
@@ -65,6 +66,7 @@ __all__ = [
     "counters",
     "device",
     "device_query",
+    "explore",
     "kernel",
     "ladder_table",
     "load_ipython_extension",
@@ -89,6 +91,7 @@ _LAZY = {
     "counters": ("gpulab.evidence.counters", "counters"),
     "device": ("gpulab.devices", "open_device"),
     "device_query": ("gpulab.notebook.query_view", "device_query"),
+    "explore": ("gpulab.notebook.explore", "explore"),
     "kernel": ("gpulab.registry", "kernel"),
     "ladder_table": ("gpulab.notebook.ladder_view", "ladder_table"),
     "memory_table": ("gpulab.notebook.memory_view", "memory_table"),

@@ -32,21 +32,22 @@ class Bench:
 
     device_name: the device as `open_device` takes it. On a GPU the kernels run in a process of their own,
     which ends with the `with`.
-    check: leave out the time of a kernel whose values are wrong on the problem's check sizes.
+    check: leave out the time of a kernel whose values are wrong on the problem's check sizes; `point` may say
+    otherwise.
     iterations: launches that are timed.
     """
 
     def __init__(
         self, device: Device, device_name: str | None = None, *, check: bool = True, iterations: int = 3
     ) -> None:
-        self._device = device
+        self._device, self._check = device, check
         self._worker: Worker | None = None
         self._time: Answer
         if device.kind == "cuda":
-            self._worker = Worker(_bench_there, device_name, check, iterations, name="gpulab bench")
+            self._worker = Worker(_bench_there, device_name, iterations, name="gpulab bench")
             self._time = self._worker.ask
         else:
-            self._time = _Stand(device, check, iterations).timed
+            self._time = _Stand(device, iterations).timed
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +58,7 @@ class Bench:
         if self._worker is not None:
             self._worker.end()
 
-    def point(self, cell: Cell, shape: Shape) -> Point:
+    def point(self, cell: Cell, shape: Shape, *, check: bool | None = None) -> Point:
         """The cell's kernel at this size, with the block and tile of its header.
 
         What cannot be launched, is wrong or faults is a point without a time, and raises nothing. Raises
@@ -77,7 +78,7 @@ class Bench:
             return replace(point, why_not=str(error))
         point = replace(point, grid=launch.grid)
         try:
-            answer: Point = self._time(cell, point)
+            answer: Point = self._time(cell, point, self._check if check is None else check)
         except Stopped as stopped:
             return replace(point, why_not=f"{stopped}.", wrong=True)
         if answer.why_not and self._worker is not None:  # a fault takes the CUDA context with it
@@ -97,15 +98,15 @@ class _Prepared:
 class _Stand:
     """Where kernels of a bench run: in the process it is made in."""
 
-    def __init__(self, device: Device, check: bool, iterations: int) -> None:
-        self._device, self._check, self._iterations = device, check, iterations
-        self._prepared: dict[Cell, _Prepared] = {}
+    def __init__(self, device: Device, iterations: int) -> None:
+        self._device, self._iterations = device, iterations
+        self._prepared: dict[tuple[Cell, bool], _Prepared] = {}
 
-    def timed(self, cell: Cell, point: Point) -> Point:
+    def timed(self, cell: Cell, point: Point, check: bool) -> Point:
         """The point with its time, or with the reason why it has none."""
-        if cell not in self._prepared:
-            self._prepared[cell] = self._prepare(cell, point)
-        prepared = self._prepared[cell]
+        if (cell, check) not in self._prepared:
+            self._prepared[cell, check] = self._prepare(cell, point, check)
+        prepared = self._prepared[cell, check]
         if prepared.kernel is None:
             return replace(point, why_not=prepared.why_not, wrong=prepared.wrong)
         try:
@@ -130,7 +131,11 @@ class _Stand:
             # The model has no noise: every launch takes as long as the first.
             timing = Timing.from_samples([profile.time_ms] * self._iterations, profile.provenance)
             return replace(
-                point, timing=timing, occupancy=profile.occupancy.fraction, bottleneck=profile.bottleneck
+                point,
+                timing=timing,
+                occupancy=profile.occupancy.fraction,
+                bottleneck=profile.bottleneck,
+                words=profile.words,
             )
         timed = time_variant(
             kernel,
@@ -145,13 +150,13 @@ class _Stand:
         resident = occupancy(device.spec, prod(point.block), resources.registers, resources.shared_bytes)
         return replace(point, timing=timed.timing, occupancy=resident.fraction)
 
-    def _prepare(self, cell: Cell, point: Point) -> _Prepared:
+    def _prepare(self, cell: Cell, point: Point, check: bool) -> _Prepared:
         """Compile the text for the point's block and tile, and check it when that was asked for."""
         device, known = self._device, problem_named(point.problem)
         try:
             kernel = compile_cell(cell, device, keep=False)
             reason = signature_reason(kernel, known, point.variant)
-            if not reason and self._check:
+            if not reason and check:
                 # Values only: code is made for each block and tile, and watched code is slow to make.
                 verdict = rehearsed(kernel, known, cell.header, device) or verify(
                     kernel,
@@ -174,8 +179,8 @@ class _Stand:
         return _Prepared(why_not=reason, wrong=True) if reason else _Prepared(kernel)
 
 
-def _bench_there(device_name: str | None, check: bool, iterations: int) -> Answer:
+def _bench_there(device_name: str | None, iterations: int) -> Answer:
     """The stand of a new process."""
     from gpulab.devices import open_device
 
-    return _Stand(open_device(device_name), check, iterations).timed
+    return _Stand(open_device(device_name), iterations).timed

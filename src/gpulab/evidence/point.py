@@ -38,7 +38,7 @@ class Point:
     grid: blocks, None where nothing can be launched. timing: of the kernel alone. copies: of its inputs to
     the device and its output back; None where they are not known.
     occupancy: resident warps by those that an SM can hold, 0 to 1. bottleneck: what bounds the time, where
-    that is known.
+    that is known; words: the same as a sentence.
     why_not: why there is no time, in a sentence. wrong: the reason is the kernel, whose text does not compile
     or whose values are wrong, and not what was asked for.
     """
@@ -53,6 +53,7 @@ class Point:
     copies: Timing | None = None
     occupancy: float | None = None
     bottleneck: str = ""
+    words: str = ""
     why_not: str = ""
     wrong: bool = False
 

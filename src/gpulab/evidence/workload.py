@@ -8,6 +8,7 @@ is modelled, runs at once begin together, and their first requests go through it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from gpulab.model.demand import AccessSample, Observed, loads_a_stall, units_of,
 from gpulab.model.estimate import Work
 
 if TYPE_CHECKING:
+    from gpulab.compiler.sass import MachineCode
     from gpulab.devices.simulated import SimulatedKernel
     from gpulab.simt.flow import Flow
     from gpulab.simt.tracing import Requests, Tracing
@@ -78,10 +80,12 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     """What the samples show, the occupancy on this GPU, and what ran, in words."""
     from gpulab.simt.tracing import Tracing
 
-    order = _sample(launch)
-    recording = Tracing()
-    _run(launch, recording, order)
-    code, registers, widths = _code(launch, recording, spec, launch.blocks / len(order))
+    with ThreadPoolExecutor(1) as aside:  # the disassembler takes as long as it takes to make code to run
+        machine = aside.submit(_machine_code, launch.kernel, spec)
+        order = _sample(launch)
+        recording = Tracing()
+        _run(launch, recording, order)
+        code, registers, widths = _code(launch, recording, spec, launch.blocks / len(order), machine.result())
     residency = occupancy(spec, launch.threads, registers, _shared_bytes(launch, spec))
     resident = max(residency.blocks_per_sm, 1)
     traffic, traced = _traffic(launch, spec, timings, code, resident)
@@ -168,18 +172,23 @@ def _flow(kernel: SimulatedKernel) -> Flow:
     return flow_of(flatten(kernel.module, kernel.entry))
 
 
+def _machine_code(kernel: SimulatedKernel, spec: GpuSpec) -> MachineCode | None:
+    """None for GPUs before 7.0: nobody can make their machine code any more."""
+    from gpulab.compiler.sass import machine_code
+
+    return machine_code(kernel.program, kernel.name) if spec.compute_capability >= (7, 0) else None
+
+
 def _code(
-    launch: Launch, recording: Tracing, spec: GpuSpec, scale: float
+    launch: Launch, recording: Tracing, spec: GpuSpec, scale: float, code: MachineCode | None
 ) -> tuple[list[CodeBlock], int, Mapping[int, int]]:
     """The code with how often it runs, registers a thread, and the width of machine accesses by PTX row.
 
-    GPUs before 7.0 are told from PTX: nobody can make their machine code any more.
+    Without machine code it is told from PTX.
     """
-    from gpulab.compiler.sass import machine_code
     from gpulab.evidence.count_report import Report
 
     kernel = launch.kernel
-    code = machine_code(kernel.program, kernel.name) if spec.compute_capability >= (7, 0) else None
     if code is None:
         flow = _flow(kernel)
         runs = [scale * float(n) for n in recording.blocks()[:, 0]]

@@ -1,0 +1,120 @@
+"""The explorer's curve as a still picture: for an export, a report, a saved notebook, a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpulab.notebook.explore_curve import Curve
+from gpulab.notebook.explore_words import block_name, curve_table, point_view
+from gpulab.notebook.html import View, disclosure, escape, paragraph, stack
+from gpulab.notebook.point_view import rate
+from gpulab.notebook.theme import LIGHT
+
+__all__ = ["still_view"]
+
+WIDTH, HEIGHT = 640, 300
+LEFT, RIGHT, TOP, BOTTOM = 64, 60, 34, 232  # of the plot; below it stand the blocks and their occupancy
+NARROW = 44  # pixels that the name of a block needs
+
+
+def still_view(curve: Curve) -> View:
+    """The picture, the point of the handles in words, and all figures in a table that is folded away."""
+    setting, now = curve.setting, curve.now
+    words = point_view(setting, now, checked=setting.block in curve.checked) if now else None
+    if not curve.known:
+        return words or paragraph("Nothing is known of this kernel yet.", dim=True)
+    left_out = len(curve.blocks) - len(curve.known)
+    note = (
+        paragraph(f"{left_out} of {len(curve.blocks)} blocks were not tried.", dim=True) if left_out else None
+    )
+    drawn = View("".join(_svg(curve)), "")
+    return stack(drawn, words, note, disclosure("The figures", curve_table(curve.known)))
+
+
+def _svg(curve: Curve) -> Iterator[str]:
+    top = 1.12 * curve.top
+    step = (WIDTH - LEFT - RIGHT) / max(len(curve.blocks), 1)
+    xs = {block: LEFT + step * (place + 0.5) for place, block in enumerate(curve.blocks)}
+
+    def y(gflops: float) -> float:
+        return BOTTOM - gflops / top * (BOTTOM - TOP)
+
+    title = f"{curve.setting.variant} by threads of a block, {'measured' if curve.measured else 'modelled'}"
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" role="img" style="max-width:100%;height:auto" '
+        f'aria-label="{escape(title)}, {escape(curve.gpu)}">'
+    )
+    yield _text(f"{title}, {curve.gpu}", LEFT, 18, "ink", 14)
+    for part in range(5):
+        gflops = top * part / 4
+        yield _line([(LEFT, y(gflops)), (WIDTH - RIGHT, y(gflops))], "line", 1)
+        yield _text(rate(gflops), LEFT - 6, y(gflops) + 4, "dim", 12, "end")
+        yield _text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y(gflops) + 4, "dim", 12)
+    yield _text("GFLOPS", 4, TOP - 6, "dim", 12)
+    yield _text("GB/s", WIDTH - 4, TOP - 6, "dim", 12, "end")
+    every = max(1, round(NARROW / step + 0.49))
+    for place, (block, x) in enumerate(xs.items()):
+        if place % every == 0:
+            yield _text(block_name(block), x, BOTTOM + 18, "dim", 12, "middle")
+        point = curve.points[block]
+        if point is not None and point.occupancy is not None:
+            tall = 34 * point.occupancy
+            yield _rect(x - step / 3, HEIGHT - 6 - tall, 2 * step / 3, tall)
+    yield _text("occupancy", 4, HEIGHT - 8, "dim", 12)
+    for points, colour, dash in ((curve.beside, "dim", "5 4"), (curve.points, "plain", "")):
+        places = [
+            (xs[block], y(point.kernel_gflops), block)
+            for block, point in points.items()
+            if point is not None and point.kernel_gflops is not None
+        ]
+        yield _line([(x, height) for x, height, _ in places], colour, 2, dash)
+        for x, height, block in places:
+            whole = block in curve.checked or points is curve.beside
+            yield _circle(x, height, 4, colour if whole else "paper", colour)
+    for one in curve.printed:
+        yield _diamond(xs[one.block], y(one.gflops), one.words)
+    now = curve.now
+    if now is not None and now.kernel_gflops is not None:
+        yield _circle(xs[curve.setting.block], y(now.kernel_gflops), 9, "", "bad")
+    yield "</svg>"
+
+
+def _paint(what: str, colour: str) -> str:
+    """An attribute, and a style over it that follows the page's theme."""
+    return f'{what}="{LIGHT[colour]}" style="{what}:var(--gp-{colour},{LIGHT[colour]})"'
+
+
+def _text(words: str, x: float, y: float, colour: str, size: int, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+        f"{_paint('fill', colour)}>{escape(words)}</text>"
+    )
+
+
+def _line(places: list[tuple[float, float]], colour: str, width: float, dash: str = "") -> str:
+    if len(places) < 2:
+        return ""
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path d="{path}" fill="none" stroke-width="{width:g}"{dashes} {_paint("stroke", colour)}/>'
+
+
+def _circle(x: float, y: float, radius: float, fill: str, edge: str) -> str:
+    inside = f"fill:var(--gp-{fill},{LIGHT[fill]})" if fill else "fill:none"
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" stroke-width="2" fill="none" '
+        f'stroke="{LIGHT[edge]}" style="stroke:var(--gp-{edge},{LIGHT[edge]});{inside}"/>'
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {_paint("fill", "asked")}/>'
+    )
+
+
+def _diamond(x: float, y: float, words: str) -> str:
+    path = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
+    title = f"<title>published: {escape(words)}</title>"
+    return f'<path d="{path}" fill="none" stroke-width="2" {_paint("stroke", "hint")}>{title}</path>'
