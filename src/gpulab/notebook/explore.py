@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explore"]
 
-STILL_POINTS = 6  # blocks that are tried where nobody can move a slider
+STILL_POINTS = 4  # blocks that are tried where nobody can move a slider
 _open: dict[str, Explorer] = {}
 
 

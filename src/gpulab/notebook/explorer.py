@@ -77,6 +77,15 @@ class Explorer:
             self.setting, self.spec, words, self.exploration.points, self.exploration.checked, self._beside
         )
 
+    @property
+    def words(self) -> str:
+        """What is said of the point where the handles stand, as HTML."""
+        return str(self._words.value)
+
+    def handle(self, description: str) -> Any:
+        """The widget with this word beside it: kernel, block, tile, size or GPU."""
+        return next(one for one in self._all_handles() if one.description == description)
+
     def cancel(self, _: object = None) -> None:
         """Leave the rest of the curve as it is."""
         self.exploration.cancel()

@@ -1,0 +1,89 @@
+"""Points for an explorer: found at once or in the background, checked, left and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from queue import Empty, Queue
+
+import pytest
+
+from gpulab.cell import parse_cell
+from gpulab.evidence.exploration import Exploration, Task
+from gpulab.evidence.handles import Setting
+
+LONG_S = 120  # a busy machine
+K1 = """%%cuda matmul.K1 --block 64
+__global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
+{
+    int i = blockIdx.x * FIXED + threadIdx.x, j = blockIdx.y;
+    if (i >= n) return;
+    float sum = 0.0f;
+    for (int k = 0; k < p; ++k) sum += b[i + n * k] * c[k + p * j];
+    a[i + n * j] = sum;
+}
+"""
+SMALL = (256, 256, 256)
+RIGHT = Setting(parse_cell(K1.replace("FIXED", "blockDim.x")), SMALL, "sim")
+FOR_64_ONLY = Setting(parse_cell(K1.replace("FIXED", "64")), SMALL, "sim")
+
+
+class Heard:
+    """An exploration, and what it tells."""
+
+    def __init__(self) -> None:
+        self.told: Queue[Setting] = Queue()
+        self.exploration = Exploration(self.told.put)
+
+    def wait_for(self, done: Callable[[Exploration], bool]) -> None:
+        while not done(self.exploration):
+            self.told.get(timeout=LONG_S)
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    found = Heard()
+    yield found
+    found.exploration.end()
+
+
+def test_a_point_that_is_waited_for_is_told_and_then_known(heard: Heard) -> None:
+    assert heard.exploration.now(RIGHT) is None
+    assert heard.told.get(timeout=LONG_S) == RIGHT
+    point = heard.exploration.now(RIGHT)
+    assert point is not None
+    assert point.kernel_gflops
+    assert point.words.startswith("bound by")
+    assert RIGHT not in heard.exploration.checked
+
+
+def test_the_background_times_and_then_checks(heard: Heard) -> None:
+    wide = RIGHT.at(block=(128, 1, 1))
+    heard.exploration.fill([Task(RIGHT, check=False), Task(wide, check=False), Task(RIGHT, check=True)])
+    heard.wait_for(lambda exploration: RIGHT in exploration.checked)
+    assert heard.exploration.points[wide].timing
+    assert wide not in heard.exploration.checked
+
+
+def test_a_kernel_that_is_right_with_its_own_block_only_is_found_out(heard: Heard) -> None:
+    narrow = FOR_64_ONLY.at(block=(32, 1, 1))
+    heard.exploration.fill([Task(FOR_64_ONLY, check=True), Task(narrow, check=True)])
+    heard.wait_for(lambda exploration: narrow in exploration.checked)
+    assert heard.exploration.points[FOR_64_ONLY].timing
+    assert heard.exploration.points[narrow].wrong
+    assert "wrong with this block" in heard.exploration.points[narrow].why_not
+
+
+def test_what_is_known_stays_when_the_rest_is_left(heard: Heard) -> None:
+    heard.exploration.fill([Task(RIGHT, check=False)])
+    heard.wait_for(lambda exploration: RIGHT in exploration.points)
+    heard.exploration.fill([Task(RIGHT.at(block=(128, 1, 1)), check=True)])
+    heard.exploration.cancel()
+    assert heard.exploration.points[RIGHT].timing
+
+
+def test_nobody_is_told_after_the_end() -> None:
+    heard = Heard()
+    heard.exploration.now(RIGHT)
+    heard.exploration.end()
+    with pytest.raises(Empty):
+        heard.told.get(timeout=2)
