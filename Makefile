@@ -55,10 +55,12 @@ format: $(VENV)/.dev ## put the code into the one format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench ## measure the simulator beside PoCL, Numba's simulator and Oclgrind
+bench: $(VENV)/.bench ## measure the simulator beside its peers, and the explorers' sliders in Chromium
 	@command -v oclgrind >/dev/null 2>&1 || \
 		echo "make bench: no oclgrind on PATH, so its row stays empty (Debian: apt install oclgrind)"
 	$(BIN)/python -m benchmarks $(ARGS)
+	@if command -v chromium >/dev/null 2>&1; then $(BIN)/python -m benchmarks.sliders; else \
+		echo "make bench: no chromium on PATH, so the sliders are not measured (Debian: apt install chromium)"; fi
 
 clean: ## remove the environment, the demo and what tools leave (no gradebook, nothing of my-labs/)
 	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from gpulab.devices.base import Device
 from gpulab.errors import GpulabError
 from gpulab.evidence.bench import Bench
 from gpulab.evidence.handles import Setting
@@ -155,17 +156,24 @@ class _Benches:
         self._benches: dict[str, Bench] = {}
 
     def point(self, task: Task) -> Point:
-        from gpulab.devices import open_device
-
         name, setting = task.setting.device, task.setting
         if name not in self._benches:
-            self._benches[name] = Bench(open_device(name), name)
+            self._benches[name] = Bench(_own_device(name), name)
         return self._benches[name].point(setting.cell, setting.shape, check=task.check)
 
     def end(self) -> None:
         for bench in self._benches.values():
             bench.__exit__(None, None, None)
         self._benches.clear()
+
+
+def _own_device(name: str) -> Device:
+    """A simulated one is not shared with the session's cells, which may run at the same time."""
+    from gpulab.devices import open_device
+    from gpulab.devices.simulated import SimulatedDevice
+
+    device = open_device(name)
+    return SimulatedDevice(device.spec.key) if device.kind == "sim" else device
 
 
 class _Apart:
