@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor, log10
 
 from gpulab.notebook.explore_curve import Curve
 from gpulab.notebook.explore_words import block_name, curve_table, point_view
@@ -13,7 +14,7 @@ from gpulab.notebook.theme import LIGHT
 __all__ = ["still_view"]
 
 WIDTH, HEIGHT = 640, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 60, 34, 232  # of the plot; below it stand the blocks and their occupancy
+LEFT, RIGHT, TOP, BOTTOM = 64, 60, 46, 232  # of the plot; below it stand the blocks and their occupancy
 NARROW = 44  # pixels that the name of a block needs
 
 
@@ -46,18 +47,19 @@ def _svg(curve: Curve) -> Iterator[str]:
         f'aria-label="{escape(title)}, {escape(curve.gpu)}">'
     )
     yield _text(f"{title}, {curve.gpu}", LEFT, 18, "ink", 14)
-    for part in range(5):
-        gflops = top * part / 4
+    for gflops in _ticks(top):
         yield _line([(LEFT, y(gflops)), (WIDTH - RIGHT, y(gflops))], "line", 1)
         yield _text(rate(gflops), LEFT - 6, y(gflops) + 4, "dim", 12, "end")
         yield _text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y(gflops) + 4, "dim", 12)
-    yield _text("GFLOPS", 4, TOP - 6, "dim", 12)
-    yield _text("GB/s", WIDTH - 4, TOP - 6, "dim", 12, "end")
+    yield _text("GFLOPS", LEFT - 6, TOP - 10, "dim", 12, "end")
+    yield _text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", 12)
     every = max(1, round(NARROW / step + 0.49))
     for place, (block, x) in enumerate(xs.items()):
         if place % every == 0:
             yield _text(block_name(block), x, BOTTOM + 18, "dim", 12, "middle")
         point = curve.points[block]
+        if point is not None and point.timing is None:
+            yield _cross(x, BOTTOM, point.why_not)
         if point is not None and point.occupancy is not None:
             tall = 34 * point.occupancy
             yield _rect(x - step / 3, HEIGHT - 6 - tall, 2 * step / 3, tall)
@@ -112,6 +114,20 @@ def _rect(x: float, y: float, width: float, height: float) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {_paint("fill", "asked")}/>'
     )
+
+
+def _ticks(top: float) -> Iterator[float]:
+    """Round numbers from 0 to the top, four or five of them."""
+    rough = top / 4
+    size = 10.0 ** floor(log10(rough))
+    step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= rough)
+    yield from (step * number for number in range(int(top / step) + 1))
+
+
+def _cross(x: float, y: float, words: str) -> str:
+    path = f"M{x - 5:.1f} {y - 5:.1f}l10 10m0-10l-10 10"
+    title = f"<title>no time: {escape(words.partition(chr(10))[0])}</title>"
+    return f'<path d="{path}" fill="none" stroke-width="3" {_paint("stroke", "bad")}>{title}</path>'
 
 
 def _diamond(x: float, y: float, words: str) -> str:
