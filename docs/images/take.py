@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 LAB = ROOT / "labs" / "01_stencil"
 WRONG = ROOT / "grading" / "sample_class" / "01_stencil" / "halo_forgotten" / "opt_1.cu"
-SIZE = {"width": 1280, "height": 1310}
+SIZE = {"width": 1400, "height": 1330}
 PATIENCE_MS = 90_000
 
 # Runs one cell and says when it has ended; JupyterLab offers itself as window.jupyterapp.
@@ -48,7 +48,7 @@ TO_TOP = """index => {
 def write_lab(folder: Path) -> tuple[list[int], int]:
     """The lab with the wrong kernel where opt_1 goes; returns the cells to run, and the one to show."""
     notebook = nbformat.read(LAB / "stencil.ipynb", as_version=4)
-    shutil.copytree(LAB / "figures", folder / "figures", ignore=shutil.ignore_patterns("*.py"))
+    shutil.copytree(LAB / "figures", folder / "figures")
     places: dict[str, int] = {
         cell.metadata.get("nbgrader", {}).get("grade_id", ""): index
         for index, cell in enumerate(notebook.cells)

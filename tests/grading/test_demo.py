@@ -95,5 +95,18 @@ def test_the_report_links_feedback_that_is_there(ran: Run) -> None:
     assert (ran.work / str(link["href"])).is_file()
 
 
+def test_the_feedback_has_the_roofline_as_a_still_picture(ran: Run) -> None:
+    """Of the kernels that are right; nothing in it needs a script or another host."""
+    text = (ran.work / "feedback" / STUDENT / demo.ASSIGNMENT / "stencil.html").read_text(encoding="utf-8")
+    pictures = BeautifulSoup(text, "html.parser").select('svg[aria-label^="Roofline"]')
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert "times modelled" in str(picture["aria-label"])
+        assert "naive" in str(picture["aria-label"])
+        assert "opt_1 is left out" in picture.get_text()
+        assert len(str(picture)) < 20_000
+        assert not picture.select("script, image, foreignObject")
+
+
 def test_the_lab_and_the_sample_class_are_as_before(ran: Run) -> None:
     assert ran.untouched

@@ -37,12 +37,15 @@ __all__ = [
     "points",
     "read",
     "released_notebook",
+    "rooflines",
     "run",
     "shown",
+    "still",
 ]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 300  # for one cell, on a slow machine
+MOST_BYTES = 900_000  # of a notebook that is saved with all its outputs
 MARKERS = re.compile(r"(?://|###|<!--|%%) ?(?:BEGIN|END) SOLUTION")
 
 
@@ -106,6 +109,22 @@ def errors(cell: NotebookNode) -> list[NotebookNode]:
 def shown(cell: NotebookNode) -> str:
     """Everything that a cell shows, as one text."""
     return "".join(str(output.get("data", output.get("text", ""))) for output in cell.outputs)
+
+
+def rooflines(notebook: NotebookNode) -> dict[str, NotebookNode]:
+    """The cells that end in a roofline, by their ids."""
+    return {
+        cell.id: cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and "gpulab.roofline(" in cell.source
+    }
+
+
+def still(cell: NotebookNode) -> str:
+    """The still picture that a page without scripts shows of a figure, as HTML."""
+    return "".join(
+        output.data["text/html"] for output in cell.outputs if "text/html" in output.get("data", {})
+    )
 
 
 def run(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False) -> NotebookNode:
@@ -201,6 +220,29 @@ class RunFromTopToBottom:
     def test_shows_something_under_every_kernel(self, executed: NotebookNode) -> None:
         assert all(cell.outputs for cell in kernel_cells(executed).values())
 
+    def test_stays_small_when_it_is_saved(self, executed: NotebookNode) -> None:
+        assert len(nbformat.writes(executed).encode()) < MOST_BYTES
+
+    def test_shows_no_output_that_is_far_larger_than_the_others(self, executed: NotebookNode) -> None:
+        sizes = {cell.id: len(str(cell.get("outputs", ""))) for cell in executed.cells}
+        assert {name: size for name, size in sizes.items() if size > MOST_BYTES / 5} == {}
+
+    def test_puts_its_kernels_under_the_roofs_of_a_gpu(self, executed: NotebookNode) -> None:
+        """Without a GPU everything is modelled, and no roof is solid."""
+        cells = rooflines(executed)
+        assert cells
+        for name, cell in cells.items():
+            picture = still(cell)
+            assert 'aria-label="Roofline' in picture, name
+            assert "data sheet" in picture
+            assert "measured," not in picture
+            of = re.findall(r'roofline\("(\w+)"', cell.source)
+            variants = [
+                kernel.partition(".")[2] for kernel in kernel_cells(executed) if kernel.split(".")[0] in of
+            ]
+            assert all(variant in picture for variant in variants), name
+            assert ("times modelled" in picture) == bool(variants)
+
     def test_gives_full_marks_in_every_test_cell(self, executed: NotebookNode) -> None:
         """A value is partial credit for nbgrader; without one, a cell that does not fail has all points."""
         for name, cell in by_grade_id(executed).items():
@@ -220,6 +262,7 @@ class ReleasedNotebook:
                 for place in (lab.folder, released.parent)
             )
             assert mine == theirs
+        assert not list(released.parent.rglob("*.py"))
 
     def test_holds_nothing_of_the_solutions(self, released: Path, source: NotebookNode) -> None:
         text = "\n".join(cell.source for cell in read(released).cells)
@@ -250,6 +293,15 @@ class ReleasedNotebook:
                 assert error.ename == "CompileError", name
                 (message,) = re.findall(r'#error "(.*)"', cell.source)
                 assert message in error.evalue, name
+
+    def test_has_a_roofline_that_says_which_kernels_are_missing(self, unsolved: NotebookNode) -> None:
+        written = {name for name, cell in kernel_cells(unsolved).items() if marks(cell).get("solution")}
+        for cell in rooflines(unsolved).values():
+            assert not errors(cell)
+            of = re.findall(r'roofline\("(\w+)"', cell.source)
+            missing = [name.partition(".")[2] for name in written if name.split(".")[0] in of]
+            said = re.findall(r">([^<]*)left out: [^<]*did not compile", still(cell))
+            assert all(variant in "".join(said) for variant in missing), (cell.id, missing, said)
 
     def test_never_answers_with_an_unknown_name(self, unsolved: NotebookNode) -> None:
         for cell in unsolved.cells:

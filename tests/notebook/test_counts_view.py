@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -12,9 +13,10 @@ import gpulab
 from gpulab.cell import parse_cell
 from gpulab.evidence.cell_counts import count_cell
 from gpulab.evidence.check import compile_cell
-from gpulab.notebook.counts_view import counts_view, drawings_view, heat_text
+from gpulab.notebook.counts_view import _DRAWN_IN_ALL, counts_view, drawings_view, heat_text
 from gpulab.notebook.heat import STEPS, amount, level
 from gpulab.notebook.theme import _HEAT, STYLE
+from gpulab.notebook.warp_view import warp_view
 from tests.notebook.test_html import contrast
 
 # Neighbouring threads take neighbouring columns, and a store to shared memory that conflicts.
@@ -92,21 +94,50 @@ def test_lines_that_access_memory_open_their_drawings(counts, html):
     assert html.count('<details class="gp-line-of" open>') == 1
 
 
+def test_a_long_kernel_has_a_bounded_number_of_drawings():
+    """Of each line the first access, then those with the most to gain; the others are said in words."""
+    many = "\n".join(
+        f"    tile[threadIdx.x + {n}] = b[threadIdx.x + {n} * n] + c[threadIdx.x * {n % 3 + 1}];"
+        for n in range(40)
+    )
+    text = TEXT.replace("    tile[32 * threadIdx.y] = j;", many)
+    device, cell = gpulab.device("sim:h200"), parse_cell(text)
+    found = count_cell(cell, compile_cell(cell, device), device)
+    shown = counts_view(found).html
+    assert sum(len(line.accesses) for line in found.lines) > 60
+    assert shown.count('<svg class="gp-warp"') == _DRAWN_IN_ALL
+    assert shown.count("Not drawn") == sum(len(line.accesses) for line in found.lines) - _DRAWN_IN_ALL
+    assert len(shown) < 200_000
+
+
 def test_figures_are_text_with_their_heat(html):
     row = re.search(r'<summary class="gp-row">(?:(?!</summary>).)*a\[i \+ n \* j\]', html)
     assert row is not None
-    assert re.search(r'class="gp-fig gp-heat-4" title="[^"]*">32\.0<', row[0])
+    assert re.search(r'<i class="gp-heat-4" title="[^"]*">32\.0<', row[0])
 
 
 def test_every_figure_says_where_it_comes_from(html):
-    titles = re.findall(r'class="gp-fig gp-(?:heat|share)[^>]*title="([^"]*)"', html)
-    assert titles
-    assert all("counted by the simulator (H200) on 64x64x64: exact" in title for title in titles)
+    figures = re.findall(r"<i([^>]*)>[^<]", html.split('class="gp-row gp-head"')[1].split("</div>", 1)[1])
+    assert figures
+    assert all(re.search(r'title="[^"]*; counted"', figure) for figure in figures)
+    assert "Counted by the simulator (H200) on 64x64x64: exact." in html
 
 
-def test_a_lane_says_what_it_accesses(html):
-    assert "<title>lane 31: a[1984]</title>" in html
+def test_lanes_say_what_they_access(html):
+    """Those in equal steps together, where every other one can be told from; else each by itself."""
+    assert "<title>lane 0: a[0], lane 1: a[64], … lane 31: a[1984]</title>" in html
     assert "<title>word 992 of tile: lane 31</title>" in html
+    assert "<title>lane 3: tile" not in html
+
+
+def test_lanes_out_of_step_say_it_each(counts):
+    line = next(line for line in counts.lines if "a[i + n * j]" in line.text)
+    (group,) = line.accesses
+    lanes = list(group.worst.lanes)
+    lanes[3], lanes[4] = lanes[4], lanes[3]
+    shown = warp_view(replace(group.worst, lanes=tuple(lanes))).html
+    assert "<title>lane 3: a[256]</title>" in shown
+    assert "<title>lane 31: a[1984]</title>" in shown
 
 
 def test_the_text_has_the_same_figures(counts):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from gpulab.notebook.html import View, disclosure, note, paragraph, stack, table
-from gpulab.notebook.theme import _INK, _SIGNS, STYLE
+from gpulab.notebook.theme import _INK, _SHEETS, _SIGNS, STYLE, style_of
 
 EVIL = '<script>alert("x")</script>&'
 
@@ -32,8 +33,31 @@ def test_empty_views_are_left_out_of_a_stack():
     assert stack(View(), None, paragraph("a"), paragraph("b")).text == "a\nb"
 
 
-def test_a_view_brings_its_style_along():
-    assert STYLE in paragraph("a")._repr_html_()
+def test_a_view_brings_along_the_style_that_it_needs():
+    shown = note("bad", "a")._repr_html_()
+    assert ".gp-bad{" in shown
+    assert ".gp-table" not in shown
+    # Every colour in use has a value in light and dark, on a plain page and in JupyterLab.
+    for name in set(re.findall(r"var\(--gp-([a-z0-9-]+)\)", shown)) - {"size"}:
+        assert shown.count(f"--gp-{name}:") == 4, name
+
+
+def test_the_style_of_any_view_is_part_of_the_whole():
+    views = (note("bad", "a"), table(["a"], [["b"]]), disclosure("a", paragraph("b")))
+    for view in (*views, stack(*views)):
+        rules = re.findall(r"(?<=\n)\.gpulab [^{]+{[^}]*}", style_of(view.html))
+        assert rules
+        assert all(rule in STYLE for rule in rules)
+
+
+def test_no_rule_is_given_by_two_sheets():
+    """A page has the sheets of many views one after the other; which is the last must not matter."""
+    selectors = [selector for sheet in _SHEETS.values() for selector in sheet]
+    assert len(selectors) == len(set(selectors))
+
+
+def test_an_empty_view_shows_nothing():
+    assert View()._repr_html_() == ""
 
 
 def test_numeric_columns_are_set_to_the_right():

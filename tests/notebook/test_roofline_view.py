@@ -100,6 +100,21 @@ def test_every_roof_of_dram_and_fp32_has_its_name(count: int, centre: float) -> 
     assert not any(a.box.overlaps(b.box) for a, b in combinations(scene.labels, 2))
 
 
+@pytest.mark.parametrize("centre", [0.01, 1.0, 32.0, 120.0, 683.0])
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_roof_that_has_no_room_for_its_name_is_not_drawn(centre: float, measured: bool) -> None:
+    scene = scene_of(roofline_case(3, 0.3, centre=centre, measured=measured))
+    named = [label.text for label in scene.labels if label.kind == "roof"]
+    for roof in scene.roofs:
+        assert any(name.startswith(roof.ceiling.level) for name in named), roof.ceiling
+    highest = max(roof.ceiling.rate for roof in scene.roofs if roof.ceiling.is_memory)
+    for roof in scene.roofs:
+        if not roof.ceiling.is_memory:  # it begins at a slope that is drawn, not in the air left of it
+            assert scene.at(*roof.line[:2])[0] >= 0.999 * roof.ceiling.rate / highest
+    drawn = {roof.colour for roof in scene.roofs}
+    assert {colour for _, _, colour in scene.ridges} <= drawn
+
+
 def test_a_roofs_label_runs_along_its_slope() -> None:
     scene = placed(3, 0.3, False, "h200")
     for roof in scene.roofs:
@@ -271,6 +286,14 @@ def test_a_session_without_kernels_has_roofs_and_says_so(kernels: None) -> None:
     assert any("run its kernel cells" in (note.text or "") for note in figure.layout.annotations)
 
 
+def test_without_a_problem_it_has_the_roofs_alone(kernels: None) -> None:
+    figure = gpulab.roofline(None, "gtx280")
+    assert not figure.roofline.points
+    assert {c.level for c in figure.roofline.ceilings} == {"DRAM", "shared memory", "fp32"}
+    assert "GTX 280" in figure.layout.title.text
+    assert not any("cells" in (note.text or "") for note in figure.layout.annotations)
+
+
 def test_a_right_kernel_is_on_it_and_its_time_is_modelled(kernels: None) -> None:
     compile_cell(parse_cell(MATMUL), gpulab.device("sim"))
     found: Roofline = gpulab.roofline("matmul", "gtx280", 256).roofline
@@ -298,6 +321,14 @@ def test_a_wrong_kernel_is_left_out_and_said_to_be(kernels: None) -> None:
     found = gpulab.roofline("matmul", size=256).roofline
     assert not found.points
     assert any("K1 is left out" in note for note in found.notes)
+
+
+def test_kernels_that_are_left_out_for_one_reason_share_a_sentence(kernels: None) -> None:
+    for variant in ("K1", "K2", "K3"):
+        text = MATMUL.replace("matmul.K1", f"matmul.{variant}").replace("sum +=", "sum -=")
+        compile_cell(parse_cell(text), gpulab.device("sim"))
+    (note,) = gpulab.roofline("matmul", size=256).roofline.notes
+    assert note.startswith("K1, K2, K3 are left out")
 
 
 def test_a_size_that_the_kernel_cannot_take_leaves_it_out(kernels: None) -> None:

@@ -19,7 +19,7 @@ from gpulab.evidence.speedup import time_variant
 from gpulab.evidence.timing import Timing
 from gpulab.problems.base import Block, Problem, Shape
 
-__all__ = ["Rung", "roofline_of"]
+__all__ = ["Rung", "roofline_of", "roofs_of"]
 
 Step = Callable[[int, int, str], None]
 
@@ -57,17 +57,13 @@ def roofline_of(
     why. Raises `UsageError` for a GPU that the catalogue lacks and for a wrong `intensity`.
     """
     check_intensity(intensity)
-    spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
-    here = device.kind == "cuda" and (gpu is None or (spec.key and spec.key == device.spec.key))
+    spec, here = _spec_of(device, gpu)
     step = progress or (lambda *_: None)
-    total = len(rungs) + bool(here)
-    ceilings: tuple[Ceiling, ...] = published_ceilings(spec)
-    if here:
-        step(0, total, "ceilings")
-        ceilings = (*measured_ceilings(device), *ceilings)
+    total = len(rungs) + here
+    ceilings = _ceilings(spec, device if here else None, lambda: step(0, total, "ceilings"))
     points, said = [], list(notes)
     for number, rung in enumerate(rungs):
-        step(number + bool(here), total, rung.variant)
+        step(number + here, total, rung.variant)
         try:
             points.append(_point(rung, problem, device, None if here else gpu, spec, shape, intensity))
         except GpulabError as error:
@@ -81,6 +77,27 @@ def roofline_of(
         spec.l2_bytes,
         tuple(said),
     )
+
+
+def roofs_of(*, device: Device, gpu: str | None = None, progress: Step | None = None) -> Roofline:
+    """The ceilings of a GPU and no kernels; of no problem. Arguments and errors as of `roofline_of`."""
+    spec, here = _spec_of(device, gpu)
+    step = progress or (lambda *_: None)
+    ceilings = _ceilings(spec, device if here else None, lambda: step(0, 1, "ceilings"))
+    return Roofline("", spec.name, "counted", ceilings, (), spec.l2_bytes)
+
+
+def _spec_of(device: Device, gpu: str | None) -> tuple[GpuSpec, bool]:
+    """The data sheet that is asked for, and whether its GPU is here to be measured."""
+    spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
+    return spec, device.kind == "cuda" and (gpu is None or bool(spec.key and spec.key == device.spec.key))
+
+
+def _ceilings(spec: GpuSpec, here: Device | None, announce: Callable[[], None]) -> tuple[Ceiling, ...]:
+    if here is None:
+        return published_ceilings(spec)
+    announce()
+    return (*measured_ceilings(here), *published_ceilings(spec))
 
 
 def _point(

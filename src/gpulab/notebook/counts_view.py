@@ -16,7 +16,8 @@ __all__ = ["Segment", "counts_view", "drawings_view", "heat_text", "totals_view"
 
 Segment = tuple[str, int]  # a piece of a line of text, and its step on the heat scale
 
-_DRAWN = 8  # accesses of a line that are drawn, the ones with the most to gain
+_DRAWN = 8  # accesses of a line that are shown, the ones with the most to gain
+_DRAWN_IN_ALL = 16  # in a cell, so that a notebook of long kernels stays small
 _SEVERAL = {"copy": "copies"}
 _HEADS = (("sectors", "a request"), ("conflicts", "a request"), ("instruc-", "tions, %"), ("active", "lanes"))
 _HEADS_SAY = (
@@ -83,11 +84,12 @@ def totals_view(counts: CellCounts) -> View:
 
 def _listing(counts: CellCounts) -> View:
     heads = "".join(
-        f'<span class="gp-fig" title="{escape(says)}">{escape(head[0])}<br>{escape(head[1])}</span>'
+        f'<i title="{escape(says)}">{escape(head[0])}<br>{escape(head[1])}</i>'
         for head, says in zip(_HEADS, _HEADS_SAY, strict=True)
     )
     worst = max(counts.lines, key=lambda line: line.waste, default=None)
-    rows = [_row(line, counts, is_open=line is worst and line.waste > 0) for line in counts.lines]
+    drawn = _most_to_gain(counts)
+    rows = [_row(line, counts, drawn, is_open=line is worst and line.waste > 0) for line in counts.lines]
     html = (
         '<div class="gp-source"><div class="gp-rows">'
         f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{heads}</span>'
@@ -99,20 +101,31 @@ def _listing(counts: CellCounts) -> View:
     return View(html, text)
 
 
-def _row(line: SourceLine, counts: CellCounts, *, is_open: bool) -> str:
+def _most_to_gain(counts: CellCounts) -> set[int]:
+    """The accesses that are drawn, by `id`: of every line its first one, then those with the most to gain."""
+    ranked = sorted(
+        (place > 0, group.traffic.fewest - group.traffic.units, line.number, place, id(group))
+        for line in counts.lines
+        for place, group in enumerate(line.accesses[:_DRAWN])
+    )
+    return {number for *_, number in ranked[:_DRAWN_IN_ALL]}
+
+
+def _row(line: SourceLine, counts: CellCounts, drawn: set[int], *, is_open: bool) -> str:
     figures = f'<span class="gp-no">{line.number}</span>'
-    for column, (shown, heat, says) in enumerate(_figures(line, counts)):
-        if not shown:
-            figures += '<span class="gp-fig"></span>'
-            continue
+    columns = _figures(line, counts) if line.warp_instructions else []
+    for column, (shown, heat, says) in enumerate(columns):
+        kind = ' class="gp-share"' if column == 2 else f' class="gp-heat-{heat}"' if heat else ""
         bar = f' style="--gp-part:{100 * line.share:.1f}%"' if column == 2 else ""
-        kind = " gp-share" if column == 2 else f" gp-heat-{heat}"
-        figures += f'<span class="gp-fig{kind}"{bar} title="{escape(says)}">{escape(shown)}</span>'
+        title = f' title="{escape(says)}; {counts.counters.provenance.kind}"' if shown else ""
+        figures += f"<i{kind}{bar}{title}>{escape(shown)}</i>"
     quiet = "" if line.warp_instructions else " gp-quiet"
     inner = f'<span class="gp-figs">{figures}</span><span class="gp-code{quiet}">{escape(line.text)}</span>'
     if not line.accesses:
         return f'<div class="gp-row">{inner}</div>'
-    drawings = [disclosure(access_title(g), access_view(g)).html for g in line.accesses[:_DRAWN]]
+    drawings = [
+        disclosure(access_title(g), access_view(g, drawn=id(g) in drawn)).html for g in line.accesses[:_DRAWN]
+    ]
     if len(line.accesses) > _DRAWN:
         drawings.append(paragraph(f"and {len(line.accesses) - _DRAWN} more that take less", dim=True).html)
     drawings[0] = drawings[0].replace("<details>", "<details open>", 1)
@@ -126,14 +139,13 @@ def _figures(line: SourceLine, counts: CellCounts) -> list[tuple[str, int, str]]
     """The four columns of a line: what is shown, its heat, and what hovering over it says."""
     if not line.warp_instructions:
         return [("", 0, "")] * 4
-    ends = f" ({counts.origin})"
     sectors = conflicts = ("", 0, "")
     if line.sectors is not None:
-        says = _says(line.sectors, "request", "sector") + ends
+        says = _says(line.sectors, "request", "sector")
         sectors = (amount(line.sectors.per_request), level(line.sectors.excess), says)
     if line.wavefronts is not None:
         beyond = line.wavefronts.units - line.wavefronts.fewest
-        says = f"{_says(line.wavefronts, 'request', 'wavefront')}; {beyond:,} bank conflicts{ends}"
+        says = f"{_says(line.wavefronts, 'request', 'wavefront')}; {beyond:,} bank conflicts"
         per = beyond / line.wavefronts.requests if line.wavefronts.requests else 0.0
         conflicts = (amount(per), level(line.wavefronts.excess), says)
     executed = f"{line.warp_instructions:,} of {counts.counters.warp_instructions:,} warp instructions"
@@ -141,8 +153,8 @@ def _figures(line: SourceLine, counts: CellCounts) -> list[tuple[str, int, str]]
     return [
         sectors,
         conflicts,
-        (amount(100 * line.share), 0, f"{executed}{ends}"),
-        (amount(line.active_lanes), level(idle), f"{line.active_lanes:.2f} of 32 lanes are active{ends}"),
+        (amount(100 * line.share), 0, executed),
+        (amount(line.active_lanes), level(idle), f"{line.active_lanes:.2f} of 32 lanes are active"),
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as _escape
 
-from gpulab.notebook.theme import STYLE
+from gpulab.notebook.theme import style_of
 
 __all__ = ["View", "disclosure", "escape", "note", "paragraph", "stack", "table"]
 
@@ -28,7 +28,9 @@ class View:
     text: str = ""
 
     def _repr_html_(self) -> str:
-        return f'<div class="gpulab"><style>{STYLE}</style>{self.html}</div>'
+        if not self.html:
+            return ""
+        return f'<div class="gpulab"><style>{style_of(self.html)}</style>{self.html}</div>'
 
     def __repr__(self) -> str:
         return self.text

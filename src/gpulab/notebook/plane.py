@@ -56,7 +56,7 @@ _WORST_FIRST = (2, 4, 3, 1, 0)
 _SQUARES = 96  # at most so many squares on an axis of the SVG
 _COLUMNS, _ROWS = 80, 50  # … and so many characters
 _SIDE = 520  # pixels that the longer side should take
-_RECTANGLES = 400  # more than that of one state share one tooltip
+_RECTANGLES = 200  # more than that of one state share one tooltip
 
 
 def reduced(state: States, squares_x: int, squares_y: int) -> tuple[States, int, int]:
@@ -121,9 +121,9 @@ def _painted(
     else:
         tips = [f"{escape(look.name)}: {_place(plane, box, points, shape)}" for box in rectangles]
         inner = "".join(
-            f'<path {start} d="{path}"><title>{tip}</title></path>'
-            for path, tip in zip(paths, tips, strict=True)
+            f'<path d="{path}"><title>{tip}</title></path>' for path, tip in zip(paths, tips, strict=True)
         )
+        inner = f"<g {start}>{inner}</g>"
     where = np.argwhere(squares == value)
     if look.mark and side >= 6 and len(where) <= 1200:
         d = "".join(_mark(look.mark, int(x), int(y), side) for y, x in where)
@@ -156,10 +156,15 @@ def _place(plane: Plane, box: Box, points: tuple[int, int], shape: tuple[int, ..
 
 
 def _mark(mark: tuple[Stroke, ...], x: int, y: int, side: int) -> str:
-    """The mark's strokes, (x1, y1, x2, y2) in a unit square, moved to square (x, y)."""
-    return "".join(
-        f"M{(x + a) * side:g} {(y + b) * side:g}L{(x + c) * side:g} {(y + d) * side:g}" for a, b, c, d in mark
-    )
+    """The mark's strokes, (x1, y1, x2, y2) in a unit square, moved to square (x, y); relative, so short."""
+    out, at = "", None
+    for a, b, c, d in mark:
+        start = f"M{(x + a) * side:g} {(y + b) * side:g}"
+        if at is not None:
+            start = f"m{(a - at[0]) * side:g} {(b - at[1]) * side:g}"
+        out += f"{start}l{(c - a) * side:g} {(d - b) * side:g}"
+        at = c, d
+    return out
 
 
 def _block_edges(plane: Plane, shape: tuple[int, ...], px: float, py: float) -> str:

@@ -88,7 +88,8 @@ class RooflineFigure(go.Figure):
     def still(self) -> View:
         """The picture as SVG, with the figures that hovering shows in a table below it."""
         picture = self._drawn()
-        drawn = View(svg(picture.scene), plain_text(picture.roofline, picture.scene.title))
+        drawing = f'<div class="gp-scroll">{svg(picture.scene)}</div>'
+        drawn = View(drawing, plain_text(picture.roofline, picture.scene.title))
         if not picture.roofline.points:
             return drawn
         return stack(drawn, disclosure("The figures", figures_table(picture.roofline)))

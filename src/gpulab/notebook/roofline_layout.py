@@ -21,6 +21,7 @@ WIDTH, PLOT_HEIGHT = 760, 430
 LEFT, RIGHT, TOP, BELOW = 78, 18, 46, 52  # margins around the plot; below: tick labels and the axis' title
 TEXT, SMALL, TITLE = 12.0, 11.0, 15.0  # sizes of type
 MARK = 5.0  # radius
+NAME_GAP = 4.0  # from either end of a roof to its name, at least
 CLOSE = 3.0  # lines that are nearer than this share a label
 CAPTION_LETTERS = 118  # of a line of the caption
 
@@ -105,7 +106,11 @@ class _Placing:
         self.plot = Box(LEFT + width / 2, TOP + height / 2, width, height)
         self.x, self.y = _ranges(roofline)
         self.marks = tuple(self._mark(point) for point in roofline.points)
-        self.roofs = tuple(roof for ceiling in roofline.ceilings if (roof := self._roof(ceiling)))
+        self.roofs: tuple[Roof, ...] = ()
+        # Memories first: a flat roof begins where the highest slope that is drawn meets it.
+        for ceiling in sorted(roofline.ceilings, key=lambda each: not each.is_memory):
+            if roof := self._roof(ceiling):
+                self.roofs += (roof,)
         self.ridges = tuple(self._ridges())
         self.taken = [Box(mark.x, mark.y, 2 * MARK + 4, 2 * MARK + 4) for mark in self.marks]
         self.taken += [Box(x, y, 8, 8) for x, y, _, _ in self.ridges]
@@ -120,13 +125,14 @@ class _Placing:
         mistakes = tuple(
             line for words in roofline.mistakes for line in textwrap.wrap(words, CAPTION_LETTERS)
         )
-        what = "counted DRAM bytes" if roofline.intensity == "counted" else "compulsory bytes"
+        what = "compulsory" if roofline.intensity == "compulsory" else "counted DRAM"
+        what = f", {what} bytes" if roofline.problem else " of DRAM"
         kinds = dict.fromkeys(point.provenance.kind for point in roofline.points)
         times = f", times {' and '.join(kinds)}" if kinds else ""
         at = f" at {size_words}" if size_words else ""
         return Scene(
-            title=f"{roofline.problem}{at} on {roofline.gpu}{times}",
-            x_title=f"arithmetic intensity (flop per byte, {what})",
+            title=f"{roofline.problem}{at} on {roofline.gpu}{times}" if roofline.problem else roofline.gpu,
+            x_title=f"arithmetic intensity (flop per byte{what})",
             y_title="GFLOPS",
             caption=said,
             mistakes=mistakes,
@@ -157,7 +163,10 @@ class _Placing:
         return Mark(point, self._x(point.intensity), self._y(point.gflops), above)
 
     def _roof(self, ceiling: Ceiling) -> Roof | None:
-        """From where it enters the plot to the peak of its own kind; None where it passes the plot by."""
+        """From where it enters the plot to the peak of its own kind.
+
+        None where it passes the plot by, or only a piece of it is in sight that is too short for its name.
+        """
         peak = self._peak(ceiling)
         low, high = (10**decades for decades in self.x)
         bottom = 10 ** self.y[0]
@@ -165,8 +174,8 @@ class _Placing:
             start = max(low, bottom / ceiling.rate)
             end = min(high, peak / ceiling.rate)
         else:
-            memories = [c.rate for c in self.roofline.ceilings if c.is_memory]
-            start, end = max(low, ceiling.rate / max(memories)), high
+            drawn = [roof.ceiling.rate for roof in self.roofs if roof.ceiling.is_memory]
+            start, end = max(low, ceiling.rate / max(drawn)) if drawn else low, high
         if start >= end:
             return None
         line = (
@@ -175,6 +184,8 @@ class _Placing:
             self._x(end),
             self._y(ceiling.gflops(end)),
         )
+        if hypot(line[2] - line[0], line[3] - line[1]) < text_size(ceiling.level, SMALL)[0] + 2 * NAME_GAP:
+            return None
         return Roof(ceiling, COLOURS[ceiling.level], ceiling.measured, line)
 
     def _peak(self, memory: Ceiling) -> float:
@@ -188,7 +199,7 @@ class _Placing:
         shown = set()
         for ceiling, ridge in sorted(self.roofline.ridges(), key=lambda each: each[1]):  # the best one first
             kind = ceiling.level, ceiling.measured
-            if kind in shown:
+            if kind in shown or not any(roof.ceiling is ceiling for roof in self.roofs):
                 continue
             shown.add(kind)
             place = self._x(ridge), self._y(ceiling.gflops(ridge))
@@ -214,14 +225,14 @@ class _Placing:
                 roof = roofs[0] if side > 0 else roofs[-1]
                 x1, y1, x2, y2 = roof.line
                 length = hypot(x2 - x1, y2 - y1)
-                if width + 8 > length:
+                if width + 2 * NAME_GAP > length:
                     continue
                 angle = degrees(atan2(y2 - y1, x2 - x1))
                 across, down = (x2 - x1) / length, (y2 - y1) / length
                 others = [line for line in self.lines if line is not roof.line]
                 off = side * (height / 2 + 2)
                 for share in (0.5, 0.35, 0.65, 0.2, 0.8, 0.08, 0.92, 0.0, 1.0):
-                    run = 4 + width / 2 + share * (length - width - 8)
+                    run = NAME_GAP + width / 2 + share * (length - width - 2 * NAME_GAP)
                     place = x1 + run * across + off * down, y1 + run * down - off * across
                     box = Box(*place, width, height, angle)
                     boxes.append((sum(box.crossed_by(line) for line in others), len(boxes), box))

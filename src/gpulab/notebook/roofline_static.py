@@ -19,6 +19,7 @@ __all__ = ["THEMES", "png", "svg"]
 
 THEMES = {"light": LIGHT, "dark": DARK}
 DASH = (7.0, 5.0)
+SMALLEST = 560  # pixels of width that a page leaves it at least: its letters can be read no smaller
 DOTS_PER_PIXEL = 2  # of the PNG: sharp in print
 _FONT = "system-ui,'Segoe UI','DejaVu Sans',sans-serif"
 
@@ -34,7 +35,8 @@ def svg(scene: Scene, theme: str | None = None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{scene.width:g}" height="{scene.height:g}" '
         f'viewBox="0 0 {scene.width:g} {scene.height:g}" role="img" font-family="{_FONT}" '
-        f'style="max-width:100%;height:auto" aria-label="{escape(f"Roofline. {scene.title}. {words}")}">'
+        f'style="max-width:100%;min-width:{SMALLEST}px;height:auto" '
+        f'aria-label="{escape(f"Roofline. {scene.title}. {words}")}">'
         f"{parts}</svg>"
     )
 

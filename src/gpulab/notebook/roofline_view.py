@@ -20,7 +20,7 @@ __all__ = ["roofline"]
 
 
 def roofline(
-    problem: str = "stencil",
+    problem: str | None = "stencil",
     gpu: str | None = None,
     size: int | str | None = None,
     intensity: str = "counted",
@@ -32,6 +32,7 @@ def roofline(
     A mark for every variant whose kernel is right, joined in the order of the ladder. `.save("x.png")` and
     `.save("x.svg")` write it to a file; where plotly's script is not there, it shows as SVG.
 
+    problem: "stencil" or "matmul"; None draws the roofs alone.
     gpu: a GPU of the catalogue to model ("gtx280"); None: the session's device. On a CUDA GPU times are
     measured, and so are the solid ceilings: copy and triad of DRAM, FMA, reads of L2 and shared memory.
     Elsewhere times are modelled. Dashed ceilings are the data sheet's.
@@ -48,13 +49,17 @@ def roofline(
     except ImportError:
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
-    from gpulab.evidence.roofline_points import roofline_of
+    from gpulab.evidence.roofline_points import roofline_of, roofs_of
     from gpulab.notebook.roofline_layout import scene_of
 
-    known = problem_named(problem)
-    shape = known.parse_shape(str(size)) if size is not None else None
     check_theme(theme)
     device = open_device()
+    if problem is None:
+        with _progress() as step:
+            roofs = roofs_of(device=device, gpu=gpu, progress=step)
+        return roofline_figure(roofs, scene_of(roofs), theme)
+    known = problem_named(problem)
+    shape = known.parse_shape(str(size)) if size is not None else None
     rungs, notes = _right(known, device)
     with _progress() as step:
         found = roofline_of(
@@ -77,22 +82,33 @@ def _right(known: Problem, device: Device) -> tuple[list[Rung], list[str]]:
     from gpulab import registry
     from gpulab.evidence.roofline_points import Rung
 
-    rungs, notes = [], []
+    rungs: list[Rung] = []
+    without_kernel: list[str] = []
+    wrong: list[str] = []
     for variant in known.variants:
         name = f"{known.name}.{variant}"
         cell = registry.cell(name)
         if cell is None:
             continue
         if name not in registry.kernel_names():
-            notes.append(f"{variant} is left out: its cell did not compile.")
-            continue
-        if not _is_right(cell, known, variant, device):
-            notes.append(f"{variant} is left out: its values are not right yet.")
-            continue
-        assert cell.header.block is not None
-        assert cell.header.tile is not None
-        rungs.append(Rung(variant, registry.kernel(name), cell.header.block, cell.header.tile))
-    return rungs, notes
+            without_kernel.append(variant)
+        elif not _is_right(cell, known, variant, device):
+            wrong.append(variant)
+        else:
+            assert cell.header.block is not None
+            assert cell.header.tile is not None
+            rungs.append(Rung(variant, registry.kernel(name), cell.header.block, cell.header.tile))
+    return rungs, [
+        *_left_out(wrong, "its values are not right yet", "their values are not right yet"),
+        *_left_out(without_kernel, "its cell did not compile", "their cells did not compile"),
+    ]
+
+
+def _left_out(variants: list[str], why: str, why_many: str) -> Iterator[str]:
+    if len(variants) == 1:
+        yield f"{variants[0]} is left out: {why}."
+    elif variants:
+        yield f"{', '.join(variants)} are left out: {why_many}."
 
 
 def _is_right(cell: Cell, known: Problem, variant: str, device: Device) -> bool:

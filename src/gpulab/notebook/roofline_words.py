@@ -41,7 +41,7 @@ def caption(roofline: Roofline) -> Iterator[str]:
     origins = dict.fromkeys(str(point.bytes_provenance).partition(";")[0] for point in roofline.points)
     if origins:
         yield f"Bytes: {'; '.join(origins)}. Operations: as the lab counts them."
-    else:
+    elif roofline.problem:
         yield f"No variant of {roofline.problem} is right yet in this session: run its kernel cells."
     yield from roofline.notes
 

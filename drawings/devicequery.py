@@ -1,81 +1,12 @@
-"""Draws this lab's figures as SVG, beside this file: `python draw.py`.
-
-Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark
-themes and on paper. Lengths are SVG user units, about one CSS pixel each.
-"""
+"""The figures of labs/00_devicequery."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from xml.sax.saxutils import escape
+from drawings.figure import CARD, EMPTY, HATCHED, INK, LINE, MUTED, Figure
 
-INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
-CARD, EMPTY, IDLE = "#f5f7f9", "#ffffff", "#d5dbe2"
+IDLE = "#d5dbe2"
 ORANGE, BLUE, PURPLE, GREEN = "#d9680f", "#3b82c4", "#8a63c7", "#1f9a78"
 PALE_BLUE, PALE_GREEN, PALE_ORANGE, YELLOW = "#bcd8f2", "#bfe6da", "#f6d3b4", "#f0c04a"
-
-Point = tuple[float, float]
-
-
-class Figure:
-    """An SVG document that grows by one shape per call; y points down, as in SVG."""
-
-    def __init__(self, name: str, width: int, height: int, title: str) -> None:
-        self.name = name
-        arrow = '<path d="M0 1 10 5 0 9z"/>'
-        hatch = f'<path d="M0 0V6" stroke="{LINE}" stroke-width="2.4"/>'
-        self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img"',
-            f'  viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="14">',
-            f"<title>{escape(title)}</title>",
-            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"',
-            f'  fill="{INK}" orient="auto-start-reverse">{arrow}</marker>',
-            '<pattern id="idle" width="6" height="6" patternUnits="userSpaceOnUse"',
-            f'  patternTransform="rotate(45)">{hatch}</pattern></defs>',
-        ]
-        self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
-
-    def rect(
-        self, x: float, y: float, w: float, h: float, fill: str = "none", *,
-        stroke: str = LINE, width: float = 1, rx: float = 0,
-    ) -> None:  # fmt: skip
-        self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
-            f'stroke="{stroke}" stroke-width="{width:g}"/>'
-        )
-
-    def line(self, a: Point, b: Point, stroke: str = INK, width: float = 1.6, *, tip: bool = False) -> None:
-        end = ' marker-end="url(#tip)"' if tip else ""
-        self.parts.append(
-            f'<path d="M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}" fill="none" stroke="{stroke}" '
-            f'stroke-width="{width:g}"{end}/>'
-        )
-
-    def text(
-        self, x: float, y: float, words: str, fill: str = INK, *,
-        anchor: str = "start", size: float = 14, bold: bool = False, code: bool = False,
-    ) -> None:  # fmt: skip
-        style = ' font-weight="bold"' if bold else ""
-        style += ' font-family="DejaVu Sans Mono, Menlo, Consolas, monospace"' if code else ""
-        self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-size="{size:g}"{style}>'
-            f"{escape(words)}</text>"
-        )
-
-    def box(
-        self, x: float, y: float, w: float, h: float, words: str, fill: str = EMPTY, **style: bool
-    ) -> None:
-        """A rectangle with words in its middle."""
-        self.rect(x, y, w, h, fill, stroke=MUTED, rx=4)
-        self.text(x + w / 2, y + h / 2 + 5, words, anchor="middle", size=13, **style)
-
-    def legend(self, x: float, y: float, rows: list[tuple[str, str]], step: float = 24) -> None:
-        for n, (fill, words) in enumerate(rows):
-            self.rect(x, y + n * step, 14, 14, fill, stroke=MUTED)
-            self.text(x + 22, y + n * step + 12, words)
-
-    def save(self, folder: Path) -> None:
-        (folder / f"{self.name}.svg").write_text("\n".join([*self.parts, "</svg>"]) + "\n", encoding="utf-8")
 
 
 def hierarchy() -> Figure:
@@ -139,7 +70,7 @@ def index() -> Figure:
             fig.rect(x, top + 44, s, s, YELLOW if i == 13 else EMPTY)
             fig.text(x + s / 2, top + 63, str(i), anchor="middle", size=13, bold=i == 13)
         else:
-            fig.rect(x, top, s, s, "url(#idle)", stroke="none")
+            fig.rect(x, top, s, s, HATCHED, stroke="none")
     for block in range(3):
         fig.rect(left + 8 * s * block, top, 8 * s, s, stroke=MUTED, width=2)
         fig.text(left + 8 * s * block + 4, top - 8, f"blockIdx.x = {block}", code=True, size=12.5)
@@ -174,7 +105,7 @@ def latency() -> Figure:
     row(42, 0, 0, 3)
     fig.text(left - 10, 80, "SM", anchor="end", size=13, bold=True)
     for n in range(34):
-        fig.rect(left + n * unit, 67, unit, 17, GREEN if n % 16 < 2 else "url(#idle)", stroke=LINE)
+        fig.rect(left + n * unit, 67, unit, 17, GREEN if n % 16 < 2 else HATCHED, stroke=LINE)
     fig.text(24, 112, "eight warps", bold=True)
     for warp in range(8):
         row(121 + 18 * warp, 2 * warp, warp, 2 if warp else 3)
@@ -240,7 +171,7 @@ def pitch() -> Figure:
         for i in range(44 if width == 16 else 40):
             row, column = divmod(i, width)
             there = row < 3 and column < elements
-            fig.rect(left + i * s, top, s, 26, colours[row % 3] if there else "url(#idle)", width=0.6)
+            fig.rect(left + i * s, top, s, 26, colours[row % 3] if there else HATCHED, width=0.6)
         for sector in range(6):
             fig.rect(left + 8 * s * sector, top, min(8 * s, (44 - 8 * sector) * s), 26, stroke=INK, width=1.6)
 
@@ -264,7 +195,7 @@ def pitch() -> Figure:
     fig.text(
         left, 248, "the pitch is 16 elements; a row's last 5 are padding that nobody uses", MUTED, size=13
     )
-    fig.legend(left, 258, [("url(#idle)", "no element")])
+    fig.legend(left, 258, [(HATCHED, "no element")])
     fig.rect(left + 130, 258, 34, 14, stroke=INK, width=1.6)
     fig.text(left + 172, 270, "a sector: 8 floats, 32 bytes; the least that memory moves")
     return fig
@@ -282,7 +213,7 @@ def branch() -> Figure:
 
     def lanes(x: float, y: float, active: set[int], colour: str, words: str) -> None:
         for lane in range(8):
-            fig.rect(x + lane * s, y, s - 1, 18, colour if lane in active else "url(#idle)", width=0.8)
+            fig.rect(x + lane * s, y, s - 1, 18, colour if lane in active else HATCHED, width=0.8)
         fig.text(x + 8 * s + 10, y + 14, words, code=True, size=12.5)
 
     everyone, odd = set(range(8)), {1, 3, 5, 7}
@@ -337,6 +268,4 @@ def total() -> Figure:
     return fig
 
 
-if __name__ == "__main__":
-    for draw in (hierarchy, index, latency, memory, pitch, branch, total):
-        draw().save(Path(__file__).resolve().parent)
+FIGURES = (hierarchy, index, latency, memory, pitch, branch, total)

@@ -1,88 +1,13 @@
-"""Draws this lab's figures as SVG, beside this file: `python draw.py`.
-
-Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark
-themes and on paper. Lengths are SVG user units, about one CSS pixel each.
-"""
+"""The figures of labs/02_matmul."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from xml.sax.saxutils import escape
+from drawings.figure import EMPTY, INK, LINE, MUTED, Figure
 
-INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
-CARD, EMPTY, SHADE = "#f5f7f9", "#ffffff", "#e6ebf0"
+SHADE = "#e6ebf0"
 A, B, C = "#d9680f", "#3b82c4", "#1f9a78"  # the three matrices, in every figure
 A_SOFT, B_SOFT, C_SOFT = "#f6cfae", "#bcd8f2", "#b7e2d4"
 GRID, THREADS, LOOP, SHARED = "#dfe7f0", "#f8dfc0", "#ffffff", "#d6eee5"
-
-Point = tuple[float, float]
-
-
-class Figure:
-    """An SVG document that grows by one shape per call; y points down, as in SVG."""
-
-    def __init__(self, name: str, width: int, height: int, title: str) -> None:
-        self.name = name
-        arrow = '<path d="M0 1 10 5 0 9z"/>'
-        self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img"',
-            f'  viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="14">',
-            f"<title>{escape(title)}</title>",
-            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"',
-            f'  fill="{INK}" orient="auto-start-reverse">{arrow}</marker></defs>',
-        ]
-        self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
-
-    def rect(
-        self, x: float, y: float, w: float, h: float, fill: str = "none", *,
-        stroke: str = LINE, width: float = 1, rx: float = 0,
-    ) -> None:  # fmt: skip
-        self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
-            f'stroke="{stroke}" stroke-width="{width:g}"/>'
-        )
-
-    def polygon(self, points: list[Point], fill: str, stroke: str = LINE, opacity: float = 1) -> None:
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(
-            f'<polygon points="{path}" fill="{fill}" stroke="{stroke}" fill-opacity="{opacity:g}"/>'
-        )
-
-    def line(self, a: Point, b: Point, stroke: str = INK, width: float = 1.6, *, tip: bool = False) -> None:
-        end = ' marker-end="url(#tip)"' if tip else ""
-        self.parts.append(
-            f'<path d="M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}" fill="none" stroke="{stroke}" '
-            f'stroke-width="{width:g}"{end}/>'
-        )
-
-    def text(
-        self, x: float, y: float, words: str, fill: str = INK, *,
-        anchor: str = "start", size: float = 14, bold: bool = False, code: bool = False,
-    ) -> None:  # fmt: skip
-        style = ' font-weight="bold"' if bold else ""
-        style += ' font-family="DejaVu Sans Mono, Menlo, Consolas, monospace"' if code else ""
-        self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-size="{size:g}"{style}>'
-            f"{escape(words)}</text>"
-        )
-
-    def cells(
-        self, x: float, y: float, columns: int, rows: int, size: float, fills: dict[Point, str] | None = None,
-        *, fill: str = EMPTY,
-    ) -> None:  # fmt: skip
-        """A matrix of `rows` by `columns` squares; `fills` by (column, row)."""
-        for i in range(columns):
-            for j in range(rows):
-                self.rect(x + i * size, y + j * size, size, size, (fills or {}).get((i, j), fill), width=0.8)
-        self.rect(x, y, columns * size, rows * size, stroke=MUTED, width=1.6)
-
-    def box(self, x: float, y: float, w: float, h: float, words: str, fill: str) -> None:
-        """A loop: a box with its head in the top left corner."""
-        self.rect(x, y, w, h, fill, stroke=MUTED, rx=7)
-        self.text(x + 9, y + 18, words, size=12.5, code=True)
-
-    def save(self, folder: Path) -> None:
-        (folder / f"{self.name}.svg").write_text("\n".join([*self.parts, "</svg>"]) + "\n", encoding="utf-8")
 
 
 def nest(
@@ -94,7 +19,9 @@ def nest(
     height = inner + len(loops) * (line + margin)
     for n, (words, fill) in enumerate(loops):
         outer = height - n * (line + margin)
-        fig.box(x + n * margin, y + n * line, width - 2 * n * margin, outer, words, fill)
+        left, above = x + n * margin, y + n * line
+        fig.rect(left, above, width - 2 * n * margin, outer, fill, stroke=MUTED, rx=7)
+        fig.text(left + 9, above + 18, words, size=12.5, code=True)
     top = y + len(loops) * line
     for n, words in enumerate(body):
         fig.text(x + len(loops) * margin + 4, top + 15 + n * 18, words, size=12.5, code=True)
@@ -316,7 +243,7 @@ def unroll() -> Figure:
         x, y = 30.0 + n * 174, 74.0
         fig.text(x, 32, name, bold=True)
         fig.text(x, 52, tile, MUTED, size=13, code=True)
-        fills: dict[Point, str] = {}
+        fills: dict[tuple[int, int], str] = {}
         for u in range(along_i):
             for v in range(along_j):
                 for lane in range(4):
@@ -455,6 +382,4 @@ def k6() -> Figure:
     return fig
 
 
-if __name__ == "__main__":
-    for draw in (matrices, derive, space, warp, strip, unroll, tiles, row_major, k6):
-        draw().save(Path(__file__).resolve().parent)
+FIGURES = (matrices, derive, space, warp, strip, unroll, tiles, row_major, k6)

@@ -1,93 +1,14 @@
-"""Draws this lab's figures as SVG, beside this file: `python draw.py`.
-
-Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark
-themes and on paper. Lengths are SVG user units, about one CSS pixel each.
-"""
+"""The figures of labs/01_stencil."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from xml.sax.saxutils import escape
+from drawings.figure import EMPTY, HATCHED, INK, LINE, MUTED, Figure, Point
 
-INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
-CARD, EMPTY, SHELL = "#f5f7f9", "#ffffff", "#d5dbe2"
+SHELL = "#d5dbe2"
 CENTRE, SIDE, BELOW, ABOVE = "#d9680f", "#3b82c4", "#8a63c7", "#1f9a78"
 OWN, HALO = "#bcd8f2", "#f0c04a"
 
-Point = tuple[float, float]
 Cell = tuple[int, int]
-
-
-class Figure:
-    """An SVG document that grows by one shape per call; y points down, as in SVG."""
-
-    def __init__(self, name: str, width: int, height: int, title: str) -> None:
-        self.name = name
-        arrow = '<path d="M0 1 10 5 0 9z"/>'
-        hatch = f'<path d="M0 0V6" stroke="{LINE}" stroke-width="2.4"/>'
-        self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img"',
-            f'  viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="14">',
-            f"<title>{escape(title)}</title>",
-            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"',
-            f'  fill="{INK}" orient="auto-start-reverse">{arrow}</marker>',
-            '<pattern id="idle" width="6" height="6" patternUnits="userSpaceOnUse"',
-            f'  patternTransform="rotate(45)">{hatch}</pattern></defs>',
-        ]
-        self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
-
-    def rect(
-        self, x: float, y: float, w: float, h: float, fill: str = "none", *,
-        stroke: str = LINE, width: float = 1, rx: float = 0,
-    ) -> None:  # fmt: skip
-        self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
-            f'stroke="{stroke}" stroke-width="{width:g}"/>'
-        )
-
-    def polygon(self, points: list[Point], fill: str, stroke: str = LINE, opacity: float = 1) -> None:
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(
-            f'<polygon points="{path}" fill="{fill}" stroke="{stroke}" fill-opacity="{opacity:g}"/>'
-        )
-
-    def line(self, a: Point, b: Point, stroke: str = INK, width: float = 1.6, *, tip: bool = False) -> None:
-        end = ' marker-end="url(#tip)"' if tip else ""
-        self.parts.append(
-            f'<path d="M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}" fill="none" stroke="{stroke}" '
-            f'stroke-width="{width:g}"{end}/>'
-        )
-
-    def curve(self, a: Point, bend: Point, b: Point, stroke: str = INK) -> None:
-        self.parts.append(
-            f'<path d="M{a[0]:.1f} {a[1]:.1f}Q{bend[0]:.1f} {bend[1]:.1f} {b[0]:.1f} {b[1]:.1f}" fill="none" '
-            f'stroke="{stroke}" stroke-width="1.6" marker-end="url(#tip)"/>'
-        )
-
-    def dot(self, at: Point, radius: float, fill: str) -> None:
-        self.parts.append(
-            f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{radius:g}" fill="{fill}" '
-            f'stroke="{EMPTY}" stroke-width="1.5"/>'
-        )
-
-    def text(
-        self, x: float, y: float, words: str, fill: str = INK, *,
-        anchor: str = "start", size: float = 14, bold: bool = False, code: bool = False,
-    ) -> None:  # fmt: skip
-        style = ' font-weight="bold"' if bold else ""
-        style += ' font-family="DejaVu Sans Mono, Menlo, Consolas, monospace"' if code else ""
-        self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-size="{size:g}"{style}>'
-            f"{escape(words)}</text>"
-        )
-
-    def legend(self, x: float, y: float, rows: list[tuple[str, str]], step: float = 24) -> None:
-        for n, (fill, words) in enumerate(rows):
-            self.rect(x, y + n * step, 14, 14, fill, stroke=MUTED)
-            self.text(x + 22, y + n * step + 12, words)
-
-    def save(self, folder: Path) -> None:
-        (folder / f"{self.name}.svg").write_text("\n".join([*self.parts, "</svg>"]) + "\n", encoding="utf-8")
 
 
 def seven_points() -> Figure:
@@ -194,7 +115,7 @@ def plane() -> Figure:
             x, y = left + i * s, top + j * s
             if i >= nx or j >= ny:
                 fig.rect(x, y, s, s, EMPTY, width=0.6)
-                fig.rect(x, y, s, s, "url(#idle)", stroke="none")
+                fig.rect(x, y, s, s, HATCHED, stroke="none")
                 continue
             fill = SHELL if i in (0, nx - 1) or j in (0, ny - 1) else EMPTY
             beside_x = j in own[1] and i in (own[0].start - 1, own[0].stop)
@@ -216,7 +137,7 @@ def plane() -> Figure:
             (OWN, "points of one 4 × 4 block"),
             (HALO, "its halo: read, not written here"),
             (SHELL, "shell of the grid"),
-            ("url(#idle)", "threads with no point at all"),
+            (HATCHED, "threads with no point at all"),
         ],
         30,
     )  # fmt: skip
@@ -434,8 +355,4 @@ def z_split() -> Figure:
     return fig
 
 
-if __name__ == "__main__":
-    for draw in (
-        seven_points, frames, plane, tile, rolling, two_points, register_tile, wide, z_split
-    ):  # fmt: skip
-        draw().save(Path(__file__).resolve().parent)
+FIGURES = (seven_points, frames, plane, tile, rolling, two_points, register_tile, wide, z_split)

@@ -1,0 +1,19 @@
+"""`python -m drawings`: all figures of all labs, into labs/*/figures/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from drawings import devicequery, matmul, stencil
+
+LABS = Path(__file__).resolve().parent.parent / "labs"
+FIGURES = {"00_devicequery": devicequery, "01_stencil": stencil, "02_matmul": matmul}
+
+
+def draw_all(labs: Path = LABS) -> list[Path]:
+    """Write every figure; the files that were written."""
+    return [draw().save(labs / lab / "figures") for lab, module in FIGURES.items() for draw in module.FIGURES]
+
+
+if __name__ == "__main__":
+    print(f"{len(draw_all())} figures")

@@ -1,0 +1,117 @@
+"""An SVG figure for a notebook, shape by shape.
+
+Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark themes and
+on paper. Lengths are SVG user units, about one CSS pixel each; y points down, as in SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
+CARD, EMPTY = "#f5f7f9", "#ffffff"
+HATCHED = "url(#idle)"  # hatched: nothing there, nothing to do
+
+Point = tuple[float, float]
+
+_DEFINITIONS = {
+    "tip": '<marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"\n'
+    f'  fill="{INK}" orient="auto-start-reverse"><path d="M0 1 10 5 0 9z"/></marker>',
+    "idle": '<pattern id="idle" width="6" height="6" patternUnits="userSpaceOnUse"\n'
+    f'  patternTransform="rotate(45)"><path d="M0 0V6" stroke="{LINE}" stroke-width="2.4"/></pattern>',
+}
+
+
+class Figure:
+    """An SVG document that grows by one shape per call."""
+
+    def __init__(self, name: str, width: int, height: int, title: str) -> None:
+        self.name, self.width, self.height, self.title = name, width, height, title
+        self.parts: list[str] = []
+        self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
+
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str = "none", *,
+        stroke: str = LINE, width: float = 1, rx: float = 0,
+    ) -> None:  # fmt: skip
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
+            f'stroke="{stroke}" stroke-width="{width:g}"/>'
+        )
+
+    def polygon(self, points: list[Point], fill: str, stroke: str = LINE, opacity: float = 1) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(
+            f'<polygon points="{path}" fill="{fill}" stroke="{stroke}" fill-opacity="{opacity:g}"/>'
+        )
+
+    def line(self, a: Point, b: Point, stroke: str = INK, width: float = 1.6, *, tip: bool = False) -> None:
+        end = ' marker-end="url(#tip)"' if tip else ""
+        self.parts.append(
+            f'<path d="M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}" fill="none" stroke="{stroke}" '
+            f'stroke-width="{width:g}"{end}/>'
+        )
+
+    def curve(self, a: Point, bend: Point, b: Point, stroke: str = INK) -> None:
+        self.parts.append(
+            f'<path d="M{a[0]:.1f} {a[1]:.1f}Q{bend[0]:.1f} {bend[1]:.1f} {b[0]:.1f} {b[1]:.1f}" fill="none" '
+            f'stroke="{stroke}" stroke-width="1.6" marker-end="url(#tip)"/>'
+        )
+
+    def dot(self, at: Point, radius: float, fill: str) -> None:
+        self.parts.append(
+            f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{radius:g}" fill="{fill}" '
+            f'stroke="{EMPTY}" stroke-width="1.5"/>'
+        )
+
+    def text(
+        self, x: float, y: float, words: str, fill: str = INK, *,
+        anchor: str = "start", size: float = 14, bold: bool = False, code: bool = False,
+    ) -> None:  # fmt: skip
+        style = ' font-weight="bold"' if bold else ""
+        style += ' font-family="DejaVu Sans Mono, Menlo, Consolas, monospace"' if code else ""
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-size="{size:g}"{style}>'
+            f"{escape(words)}</text>"
+        )
+
+    def box(
+        self, x: float, y: float, w: float, h: float, words: str, fill: str = EMPTY, *, bold: bool = False
+    ) -> None:
+        """A rectangle with words in its middle."""
+        self.rect(x, y, w, h, fill, stroke=MUTED, rx=4)
+        self.text(x + w / 2, y + h / 2 + 5, words, anchor="middle", size=13, bold=bold)
+
+    def cells(
+        self, x: float, y: float, columns: int, rows: int, size: float,
+        fills: Mapping[tuple[int, int], str] | None = None, *, fill: str = EMPTY,
+    ) -> None:  # fmt: skip
+        """A matrix of `rows` by `columns` squares; `fills` by (column, row)."""
+        for i in range(columns):
+            for j in range(rows):
+                self.rect(x + i * size, y + j * size, size, size, (fills or {}).get((i, j), fill), width=0.8)
+        self.rect(x, y, columns * size, rows * size, stroke=MUTED, width=1.6)
+
+    def legend(self, x: float, y: float, rows: list[tuple[str, str]], step: float = 24) -> None:
+        for n, (fill, words) in enumerate(rows):
+            self.rect(x, y + n * step, 14, 14, fill, stroke=MUTED)
+            self.text(x + 22, y + n * step + 12, words)
+
+    def save(self, folder: Path) -> Path:
+        """Write `NAME.svg`, with the definitions that it uses."""
+        body = "\n".join(self.parts)
+        defined = "\n".join(text for name, text in _DEFINITIONS.items() if f"url(#{name})" in body)
+        font = 'font-family="Helvetica, Arial, sans-serif" font-size="14"'
+        lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" role="img"',
+            f'  viewBox="0 0 {self.width} {self.height}" {font}>',
+            f"<title>{escape(self.title)}</title>",
+            *([f"<defs>{defined}</defs>"] if defined else []),
+            body,
+            "</svg>",
+        ]
+        file = folder / f"{self.name}.svg"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return file
