@@ -95,7 +95,11 @@ def _in_main_thread() -> Callable[[Callable[[], None]], None]:
 
 
 def _still(cells: dict[str, Cell], device: Device) -> View:
-    """The last kernel of the ladder, at its own block and at those nearest to it."""
+    """The last kernel of the ladder, at its own block and at those nearest to it.
+
+    Its cell checked its values with its own block; the others' are not checked, which takes longer than all
+    the rest: nobody chooses a block here.
+    """
     from gpulab.evidence.bench import Bench
     from gpulab.evidence.handles import neighbours
     from gpulab.notebook.explore_curve import curve_of
@@ -103,9 +107,9 @@ def _still(cells: dict[str, Cell], device: Device) -> View:
 
     setting = start(list(cells.values())[-1], device)
     wanted = neighbours(setting, device.spec)[:STILL_POINTS]
-    with Bench(device, setting.device, check=True) as bench:
+    with Bench(device, setting.device, check=False) as bench:
         points = {one: bench.point(one.cell, one.shape) for one in wanted}
-    curve = curve_of(setting, device.spec, device.spec.name, points, set(points))
+    curve = curve_of(setting, device.spec, device.spec.name, points, {setting})
     ask = paragraph("In JupyterLab and Notebook 7 this has sliders: run the cell there.", dim=True)
     return stack(still_view(curve), ask)
 

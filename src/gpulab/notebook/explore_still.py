@@ -24,11 +24,12 @@ def still_view(curve: Curve) -> View:
     words = point_view(setting, now, checked=setting.block in curve.checked) if now else None
     if not curve.known:
         return words or paragraph("Nothing is known of this kernel yet.", dim=True)
-    left_out = len(curve.blocks) - len(curve.known)
-    note = (
-        paragraph(f"{left_out} of {len(curve.blocks)} blocks were not tried.", dim=True) if left_out else None
-    )
-    drawn = View("".join(_svg(curve)), "")
+    hollow = any(p.timing and b not in curve.checked for b, p in curve.points.items() if p is not None)
+    legend = ["Hollow: values not checked with that block."] if hollow else []
+    if left_out := len(curve.blocks) - len(curve.known):
+        legend.append(f"{left_out} of {len(curve.blocks)} blocks were not tried.")
+    note = paragraph(" ".join(legend), dim=True) if legend else None
+    drawn = View(f'<div class="gp-scroll">{"".join(_svg(curve))}</div>', "")
     return stack(drawn, words, note, disclosure("The figures", curve_table(curve.known)))
 
 
@@ -43,7 +44,7 @@ def _svg(curve: Curve) -> Iterator[str]:
     title = f"{curve.setting.variant} by threads of a block, {'measured' if curve.measured else 'modelled'}"
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" role="img" style="max-width:100%;height:auto" '
+        f'height="{HEIGHT}" role="img" style="max-width:100%;min-width:480px;height:auto" '
         f'aria-label="{escape(title)}, {escape(curve.gpu)}">'
     )
     yield _text(f"{title}, {curve.gpu}", LEFT, 18, "ink", 14)
