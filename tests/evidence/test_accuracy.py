@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,15 @@ def test_nothing_to_compare_is_said() -> None:
 def test_only_launches_that_nsight_compute_saw_are_compared_by_name() -> None:
     rows = [compared(1, 1, bound="L1", ncu="L1"), compared(1, 1, bound="L1", ncu="sm"), compared(1, 1)]
     assert named_alike(rows) == (1, 2)
+
+
+def test_sums_of_the_h200_tell_held_out_kernels_from_the_others() -> None:
+    from gpulab.cli.model_accuracy import _groups
+
+    mine, other = (compared(1, 1, problem="matmul"), replace(compared(1, 2), fitted=True))
+    groups = _groups([mine, other])
+    assert groups["h200"] == [mine, other]
+    assert groups["h200, the other half (held out)"] == groups["h200, matmul"] == [mine]
 
 
 def test_a_folder_without_the_kernels_is_named() -> None:

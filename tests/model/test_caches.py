@@ -33,7 +33,7 @@ class PlainCache:
 def plainly(trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, window: int) -> list[SiteTraffic]:
     sms = len(trace.starts) - 1
     first = [PlainCache(l1) for _ in range(sms)]
-    second, counts = PlainCache(l2), np.zeros((SITES, 8), int)
+    second, counts = PlainCache(l2), np.zeros((SITES, 9), int)
     requests = {w: _requests(trace.words[w, : trace.used[w]].tolist()) for w in range(len(trace.used))}
     for turn in range(turns):
         for sm in range(sms):
@@ -60,6 +60,7 @@ def _request(words, l1, l2, turn, window, counts) -> None:
         counts[site, 3] += asked
         counts[site, 4] += 1
         if store:
+            counts[site, 8] += 1
             line = l2.line(number)
             fresh = (mask & ~line["dirty"]).bit_count()
             line["sectors"] |= mask
@@ -73,6 +74,7 @@ def _request(words, l1, l2, turn, window, counts) -> None:
         near["sectors"] |= mask
         counts[site, 5] += asked - missing.bit_count()
         if missing:
+            counts[site, 8] += 1
             far = l2.line(number)
             absent = missing & ~far["sectors"]
             far["sectors"] |= missing
@@ -134,6 +136,7 @@ def test_a_cluster_asks_l2_for_a_line_once() -> None:
     joined = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1, clusters=2)[0]
     assert apart.l2_sectors + apart.dram_sectors == 8 * 4
     assert joined.l2_sectors + joined.dram_sectors == 2 * 4
+    assert (apart.l2_lines, joined.l2_lines) == (8, 2)
 
 
 def test_what_an_earlier_wave_read_is_still_in_l2_and_no_longer_in_l1() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpulab.model.coalescing import bank_passes, channel_load, segment_transactions, unique_per_request
+from gpulab.model.coalescing import (
+    bank_passes,
+    channel_load,
+    part_sectors,
+    segment_transactions,
+    unique_per_request,
+)
 
 ALL = np.array([0xFFFFFFFF], np.uint32)
 LANES = np.arange(32)
@@ -56,3 +62,11 @@ def test_transactions_on_one_channel_wait_for_each_other() -> None:
     apart, together = request(256 * LANES), request(2048 * LANES)
     assert channel_load(ALL, apart, 8, 256)[0] == 1
     assert channel_load(ALL, together, 8, 256)[0] == 8
+
+
+@pytest.mark.parametrize(
+    ("addresses", "parts"),
+    [(4 * LANES, 0), (4 * LANES + 4, 2), (12 * LANES, 12), (0 * LANES, 1), (128 * LANES, 32)],
+)
+def test_sectors_that_are_covered_in_part(addresses: np.ndarray, parts: int) -> None:
+    assert part_sectors(ALL, request(addresses), 4) == parts

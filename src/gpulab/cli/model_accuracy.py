@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpulab.cli.options import add_json
 from gpulab.terminal import Bar, say
+
+if TYPE_CHECKING:
+    from gpulab.evidence.accuracy import Compared
 
 __all__ = ["add_commands"]
 
@@ -29,7 +34,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0."""
-    from gpulab.evidence.accuracy import Compared, measured_rows, named_alike, published_rows, summary
+    from gpulab.evidence.accuracy import measured_rows, named_alike, published_rows, summary
 
     with Bar("modelling"):
         rows: list[Compared] = [
@@ -40,22 +45,14 @@ def run(args: argparse.Namespace) -> int:
         from gpulab.notebook.accuracy_picture import scatter
 
         args.picture.write_text(scatter(rows), encoding="utf-8")
-    groups = {
-        gpu: [
-            row
-            for row in rows
-            if (row.gpu == gpu and row.variant not in ("Ks", "K5")) or row.gpu == gpu == "h200"
-        ]
-        for gpu in dict.fromkeys(row.gpu for row in rows)
-    }
-    alike, asked = named_alike(rows)
+    groups = {name: some for name, some in _groups(rows).items() if some}
     if args.json:
         say(
             json.dumps(
                 {
                     "rows": [asdict(row) | {"error": row.error} for row in rows],
                     "summaries": {gpu: asdict(summary(some)) for gpu, some in groups.items()},
-                    "bound_named_alike": [alike, asked],
+                    "bound_named_alike": {name: named_alike(some) for name, some in groups.items()},
                 },
                 indent=2,
             )
@@ -66,13 +63,30 @@ def run(args: argparse.Namespace) -> int:
             f"{row.gpu:<8}{row.label:<46}{row.kind:<9}{row.known_ms:>10.4g} ms {row.modelled_ms:>10.4g} ms "
             f"{row.error:>+7.0%}  {row.bound}"
         )
-    for gpu, some in groups.items():
-        found = summary(some)
-        how = "fitted" if some[0].fitted else "predicted"
+    for name, some in groups.items():
+        found, (alike, asked) = summary(some), named_alike(some)
+        bound = f", bound as Nsight Compute says in {alike} of {asked} ({alike / asked:.1%})" if asked else ""
         say(
-            f"{gpu} ({how}): {found.count} times, error {found.mean:.1%} on the mean, {found.worst:.0%} at "
-            f"worst, Kendall's tau {found.tau:.3f}",
+            f"{name}: {found.count} times, error {found.mean:.1%} on the mean, {found.worst:.0%} at worst, "
+            f"Kendall's tau {found.tau:.3f}{bound}",
             "bold",
         )
-    say(f"what bounds it: as Nsight Compute names it in {alike} of {asked}", "bold")
     return 0
+
+
+def _groups(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
+    """Rows that are summed up together, by what to call them."""
+    published = [row for row in rows if row.gpu != "h200"]
+    ladder = [row for row in published if row.variant not in ("Ks", "K5")]
+    h200 = [row for row in rows if row.gpu == "h200"]
+    return {
+        "t10, K1 to K4 (fitted)": [row for row in ladder if row.gpu == "t10"],
+        "gtx280, K1 to K4 (predicted)": [row for row in ladder if row.gpu == "gtx280"],
+        "both, K1 to K4, the kernel alone": [row for row in ladder if row.kind == "kernel"],
+        "both, with Ks and K5": published,
+        "h200": h200,
+        "h200, half of the kernels (fitted)": [row for row in h200 if row.fitted],
+        "h200, the other half (held out)": [row for row in h200 if not row.fitted],
+        "h200, stencil": [row for row in h200 if row.problem == "stencil"],
+        "h200, matmul": [row for row in h200 if row.problem == "matmul"],
+    }

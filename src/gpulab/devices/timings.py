@@ -39,8 +39,8 @@ class Timings:
     dram_burst_bytes: what a transaction takes of the bus at least. dram_partitions, partition_bytes: memory
     channels, and how many neighbouring bytes lie in one (compute capability 1.x only; later ones scatter
     addresses); 0 where unknown or scattered.
-    queueing: how much requests to DRAM wait for each other: 0 for requests that never meet, 1 for requests at
-    random.
+    queueing: how much requests to DRAM wait for each other: 0 for requests that never meet, 1/2 and 1 for
+    requests at random that take equally long, or randomly long.
     launch_us: from one mark to another around an empty kernel, in microseconds.
     """
 

@@ -46,7 +46,7 @@ class Compared:
 
     gpu: the catalogue's key. label: kernel, block and tile. kind: "kernel" or "overall" (with copies).
     fitted: whether parameters of the model were chosen by this time. bound, ncu: what bounds it by the
-    model, and by Nsight Compute where that was asked.
+    model, and by Nsight Compute where that was asked. problem: that the kernel belongs to.
     """
 
     gpu: str
@@ -58,6 +58,7 @@ class Compared:
     fitted: bool
     bound: str = ""
     ncu: str = ""
+    problem: str = ""
 
     @property
     def error(self) -> float:
@@ -144,25 +145,24 @@ def _published(checkout: _Checkout, row: PublishedRow) -> Compared:
     label = f"{row.label} {'x'.join(map(str, block))}"
     return Compared(
         row.gpu, row.variant, label, "overall" if overall else "kernel", work / published, modelled,
-        row.gpu == "t10", profile.bottleneck,
+        row.gpu == "t10", profile.bottleneck, problem=row.problem,
     )  # fmt: skip
 
 
 def measured_rows(repository: Path, limit: int | None = None) -> Iterator[Compared]:
     """Every launch that was measured on the H200, modelled. limit: only so many, spread over them."""
-    measured = _Checkout(repository).measured
-    launches = [one for one in measured["launches"] if "ms" in one]
+    launches = [one for one in _Checkout(repository).measured["launches"] if "ms" in one]
+    fitted = set(sorted({one["name"] for one in launches})[::2])  # every other kernel
     step = max(len(launches) // limit, 1) if limit else 1
     for one in launches[::step]:
-        text = measured["sources"][f"{one['name']}|{one['problem']}"]
         block: Block = tuple(one["block"])
         tile: Block = tuple(one["tile"])
         shape = problem_named(one["problem"]).timing_shape(one["variant"], block, tile, "cuda")
-        profile = _profile(one["problem"], one["variant"], text, block, tile, shape, "h200")
+        profile = _profile(one["problem"], one["variant"], one["source"], block, tile, shape, "h200")
         label = f"{one['name']} {'x'.join(map(str, block))} {'x'.join(map(str, tile))}"
         yield Compared(
-            "h200", one["variant"], label, "kernel", one["ms"], profile.time_ms, False,
-            _bound(profile), _ncu_bound(one.get("ncu", {})),
+            "h200", one["variant"], label, "kernel", one["ms"], profile.time_ms,
+            one["name"] in fitted, _bound(profile), _ncu_bound(one.get("ncu", {})), one["problem"],
         )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
         code, registers, widths = _code(launch, recording, spec, launch.blocks / len(order), machine.result())
     residency = occupancy(spec, launch.threads, registers, _shared_bytes(launch, spec))
     resident = max(residency.blocks_per_sm, 1)
-    traffic, traced = _traffic(launch, spec, timings, code, resident)
+    traffic, ended, traced = _traffic(launch, spec, timings, code, resident)
     flow = _flow(launch.kernel)
     arrays = {id(a): a.nbytes for a in launch.args if hasattr(a, "allocation")}
     seen = Observed(
@@ -100,6 +100,7 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
         _accesses(flow, recording.requests(), widths, launch.blocks / len(order)),
         traffic,
         sum(arrays.values()),
+        ended,
     )
     sampled = f"{len(order):,} of {launch.blocks:,} blocks to their end"
     return seen, residency, f"{sampled}, {traced}" if traced else sampled
@@ -217,10 +218,12 @@ def _shared_bytes(launch: Launch, spec: GpuSpec) -> int:
 
 def _traffic(
     launch: Launch, spec: GpuSpec, timings: Timings, code: Sequence[CodeBlock], resident: int
-) -> tuple[dict[int, SiteTraffic], str]:
-    """By access, where the requests of a wave in the middle of the grid found their sectors."""
+) -> tuple[dict[int, SiteTraffic], bool, str]:
+    """By access, where the requests of a wave in the middle of the grid found their sectors; and whether its
+    warps came to their end.
+    """
     if not spec.l2_bytes:
-        return {}, ""
+        return {}, False, ""
     warps = spec.warps(launch.threads)
     blocks = min(spec.sms * resident, launch.blocks)
     first = (launch.blocks - blocks) // 2
@@ -249,7 +252,7 @@ def _traffic(
     flow = _flow(launch.kernel)
     pairs = sorted(zip(last, found, strict=True), key=lambda pair: pair[1].requests)
     rows = {_row(flow, access): traffic for access, traffic in pairs if access.opcode and traffic.lines}
-    return rows, f"the first {requests} requests of each warp of {blocks * len(tracings):,} blocks"
+    return rows, ended, f"the first {requests} requests of each warp of {blocks * len(tracings):,} blocks"
 
 
 def _trace(launch: Launch, first: int, blocks: int, requests: int) -> Tracing:

@@ -108,6 +108,9 @@ define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, 
   %hits = sub i64 %asked, %missed
   call void @add(ptr %counts, i64 $L2_SECTORS, i64 %hits)
   call void @add(ptr %counts, i64 $DRAM_SECTORS, i64 %missed)
+  %goes = icmp ne i64 %asked, 0
+  %lookup = zext i1 %goes to i64
+  call void @add(ptr %counts, i64 $L2_LINES, i64 %lookup)
   %filled.p = getelementptr i8, ptr %e, i64 32
   %miss = icmp ne i64 %missing, 0
   br i1 %miss, label %fill, label %hit
@@ -183,6 +186,7 @@ define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %co
   %written = call i64 @count(i64 %fresh)
   %merged = sub i64 %asked, %written
   call void @add(ptr %counts, i64 $L2_SECTORS, i64 %merged)
+  call void @add(ptr %counts, i64 $L2_LINES, i64 1)
   call void @add(ptr %counts, i64 $DRAM_SECTORS, i64 %written)
   ret void
 }

@@ -27,7 +27,9 @@ __all__ = ["LINE_BYTES", "CacheShape", "SiteTraffic", "WaveTrace", "cache_traffi
 
 LINE_BYTES = 128
 ENTRY_BYTES = 56
-_COUNTS = ("", "l1", "l2", "dram", "sectors", "lines", "l1_sectors", "l2_sectors", "dram_sectors")
+_COUNTS = (
+    "", "l1", "l2", "dram", "sectors", "lines", "l1_sectors", "l2_sectors", "dram_sectors", "l2_lines",
+)  # fmt: skip
 _FIELDS = (
     "TURNS", "SMS", "STARTS", "ORDER", "USED", "CURSORS", "WORDS", "CAPACITY", "L1", "L1_BYTES", "L1_SETS",
     "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOW", "FROM", "COUNTS", "COLD", "CLOCK", "CLUSTERS",
@@ -67,19 +69,21 @@ class SiteTraffic:
 
     l1, l2, dram: requests by the furthest level that they waited for. sectors, lines: that they asked for;
     *_sectors: where those were found (of stores: how many were written to L2 only, and on to DRAM).
+    l2_lines: that L2 looked up.
     """
 
-    l1: int
-    l2: int
-    dram: int
-    sectors: int
-    lines: int
-    l1_sectors: int
-    l2_sectors: int
-    dram_sectors: int
+    l1: float
+    l2: float
+    dram: float
+    sectors: float
+    lines: float
+    l1_sectors: float
+    l2_sectors: float
+    dram_sectors: float
+    l2_lines: float
 
     @property
-    def requests(self) -> int:
+    def requests(self) -> float:
         return self.l1 + self.l2 + self.dram
 
 

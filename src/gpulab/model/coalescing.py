@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SECTOR_BYTES", "bank_passes", "channel_load", "segment_transactions", "unique_per_request"]
+__all__ = [
+    "SECTOR_BYTES",
+    "bank_passes",
+    "channel_load",
+    "part_sectors",
+    "segment_transactions",
+    "unique_per_request",
+]
 
 SECTOR_BYTES = 32
 
@@ -26,6 +33,15 @@ def lanes(masks: Masks) -> npt.NDArray[np.bool_]:
 def unique_per_request(masks: Masks, addresses: Addresses, size: int) -> Counts:
     """How many aligned pieces of `size` bytes the active lanes touch: sectors (32) or lines (128)."""
     return _unique(np.where(lanes(masks), addresses // size, -1))
+
+
+def part_sectors(masks: Masks, addresses: Addresses, width: int) -> float:
+    """Sectors of which a request covers some bytes and not all, the mean over the requests."""
+    found = 0
+    for active, where in zip(lanes(masks), addresses, strict=True):
+        _, lanes_of_one = np.unique(np.unique(where[active]) // SECTOR_BYTES, return_counts=True)
+        found += int((lanes_of_one * width < SECTOR_BYTES).sum())
+    return found / max(len(masks), 1)
 
 
 def segment_transactions(masks: Masks, addresses: Addresses, width: int) -> npt.NDArray[np.int64]:

@@ -1,90 +1,52 @@
-"""What a launch demands of one GPU: from its code and some of its requests to cycles and bytes of each part.
-
-The same code asks other things of other GPUs. Compute capability 1.x makes transactions of 32, 64 and 128
-bytes of a half-warp's addresses and has no caches; later ones ask for sectors of 32 bytes in lines of 128.
-"""
+"""What a launch demands of one GPU: from its code and its requests to cycles and bytes of each part."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import replace
 from math import prod
-
-import numpy as np
-import numpy.typing as npt
 
 from gpulab.devices.catalogue import GpuSpec
 from gpulab.devices.timings import Timings
-from gpulab.model.caches import LINE_BYTES, SiteTraffic
-from gpulab.model.coalescing import (
-    SECTOR_BYTES,
-    bank_passes,
-    channel_load,
-    segment_transactions,
-    unique_per_request,
-)
 from gpulab.model.code import CodeBlock, Step, Unit, warp_cycles
-from gpulab.model.estimate import Work
+from gpulab.model.estimate import Work, estimate
+from gpulab.model.observed import AccessSample, Observed
+from gpulab.model.sites import apart, l2_bytes, mixed, sites_of, traffic_of
 
-__all__ = ["AccessSample", "Observed", "Site", "loads_a_stall", "sites_of", "units_of", "work_of"]
+__all__ = ["AccessSample", "Observed", "loads_a_stall", "units_of", "work_of"]
 
 FOLDED = 1.5  # turns of an instruction that reads an operand from shared memory itself (1.x)
-
-
-@dataclass(frozen=True)
-class AccessSample:
-    """Some requests of one instruction that accesses memory.
-
-    space: "global", "shared" or "generic". reads: whether it only reads. width: bytes a lane.
-    requests: by warps with an active lane, over the whole launch. masks, addresses: of some of them,
-    (requests,) and (requests, 32).
-    """
-
-    space: str
-    reads: bool
-    width: int
-    requests: float
-    masks: npt.NDArray[np.uint32]
-    addresses: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What was seen of a launch, by running a sample of it.
-
-    grid, block: of the launch. resident: blocks that an SM of the GPU holds. registers: of a thread.
-    code: with how often it ran, over the whole launch. accesses: by the place in the program (`Step.site`).
-    traffic: the same, where the GPU's caches were tried. array_bytes: of all arrays together.
-    """
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    resident: int
-    registers: int
-    code: tuple[CodeBlock, ...]
-    accesses: Mapping[int, AccessSample]
-    traffic: Mapping[int, SiteTraffic] = field(default_factory=dict)
-    array_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Site:
-    """What one request of an instruction asks for, on the mean.
-
-    requests: over the whole launch. passes: cycles of the SM's way to L1
-    and shared memory. l2_bytes, dram_bytes: that it moves. levels: the share of requests that wait for L1,
-    L2 and DRAM.
-    """
-
-    requests: float
-    passes: float
-    l2_bytes: float = 0.0
-    dram_bytes: float = 0.0
-    levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
+WARP_PASSES = 3  # of the SM's way to memory, for each warp that begins (docs/model.md, "What was looked at")
+# Warps lose step where the SM or L2 would take so many times as long as they wait for memory; and of L2 so
+# much holds what came first (docs/model.md, "What was looked at").
+LOSES_STEP, HOLDS = 1.1, 0.84
+FAR = 1e6  # cycles, beside which all others are nothing
 
 
 def work_of(seen: Observed, spec: GpuSpec, timings: Timings) -> Work:
     """The launch as the model takes it."""
+    work = _work(seen, spec, timings)
+    waves = work.blocks / (spec.sms * work.resident)
+    if seen.ended or not seen.traffic or waves <= 2:
+        return work
+    # Warps that wait for memory stay in step: who is ahead waits for DRAM, and the others catch up. Where
+    # something else holds them all up, nothing holds them together.
+    terms = estimate(spec, timings, work).terms
+    footprint = work.dram_bytes / waves  # what the blocks of one wave ask for, each byte once
+    spread = apart(seen, max(1 - HOLDS * spec.l2_bytes / max(footprint, 1), 0.0))
+    asked, alone = _asked(seen), traffic_of(replace(seen, traffic=spread))
+    l2 = sum(asked.get(row, 0.0) * l2_bytes(one) for row, one in alone.items() if one is not None)
+    held_up = max(ms for name, ms in terms.items() if name not in ("latency", "launch", "DRAM", "L2"))
+    held_up = max(held_up, l2 / (timings.l2_bytes_per_cycle * spec.boost_clock_mhz * 1e3))
+    if held_up < LOSES_STEP * terms["latency"]:
+        return work
+    # The first wave begins in step, and the last one ends early.
+    traffic = mixed(seen.traffic, spread, 1 - 2 / waves)
+    return _work(replace(seen, traffic=traffic), spec, timings)
+
+
+def _work(seen: Observed, spec: GpuSpec, timings: Timings) -> Work:
+    """The launch with the traffic as it was seen."""
     blocks, warps = prod(seen.grid), spec.warps(prod(seen.block))
     sites = sites_of(seen, spec, timings)
     clock = spec.boost_clock_mhz / 1e3  # cycles a nanosecond
@@ -100,102 +62,63 @@ def work_of(seen: Observed, spec: GpuSpec, timings: Timings) -> Work:
             cycles = sum(share * far for share, far in zip(site.levels, levels, strict=True))
         return cycles * asked[step.site or 0] / max(runs[step.site or 0], 1e-9)
 
-    # Under a predicate a warp comes to an instruction and asks for nothing; and what PTX asks for twice
-    # the assembler may keep in a register.
-    runs = _runs_by_site(seen.code)
-    asked = {row: min(count, sites[row].requests) for row, count in runs.items() if row in sites}
+    runs, asked = _runs_by_site(seen.code), _asked(seen)
+    instructions = sum(
+        block.runs * sum(FOLDED if step.unit == "fp32_shared" else 1 for step in block.steps)
+        for block in seen.code
+    )
+    l1_cycles = sum(count * sites[row].passes for row, count in asked.items())
+    if spec.coalescing != "half_warp_segments":  # an instruction without an active lane takes its turn, too
+        l1_cycles += sum(count - asked.get(row, count) for row, count in runs.items())
+        l1_cycles += WARP_PASSES * blocks * warps
+    units = units_of(spec, timings, warps)
+    alone = warp_cycles(seen.code, units, latency, blocks * warps)
+    turn = (instructions / timings.issue_per_cycle + l1_cycles) / (blocks * warps)
+    behind = (warps - 1) * turn * _from_barriers(seen.code, units)
     return Work(
         blocks=blocks,
         resident=seen.resident,
         warps=warps,
-        warp_cycles=warp_cycles(seen.code, units_of(spec, timings, warps), latency, blocks * warps),
-        instructions=sum(
-            block.runs * sum(FOLDED if step.unit == "fp32_shared" else 1 for step in block.steps)
-            for block in seen.code
-        ),
+        warp_cycles=alone + behind,
+        instructions=instructions,
         pipes=_pipes(seen.code, spec, timings),
-        l1_cycles=sum(count * sites[row].passes for row, count in asked.items()),
+        l1_cycles=l1_cycles,
         l2_bytes=sum(count * sites[row].l2_bytes for row, count in asked.items()),
         dram_bytes=sum(count * sites[row].dram_bytes for row, count in asked.items()),
     )
 
 
+def _from_barriers(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
+    """The share of a warp's work for which it has the rest of its block before it.
+
+    Warps leave a barrier together and come to the next one when the last of them does, which has had to let
+    all others go first. Between two barriers they do so until they first wait for memory; then their turns
+    lie in the shadow of the wait.
+    """
+    barriers = sum(block.runs for block in code for step in block.steps if step.unit == "barrier")
+    return barriers / max(_waits(code, units), barriers) if barriers else 0.0
+
+
+def _waits(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
+    """How often warps wait for loads from global memory."""
+    return warp_cycles(code, units, lambda step: FAR if step.unit == "load" else 0.0, 1) / FAR
+
+
 def loads_a_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int:
     """How many requests to global memory a warp has on their way when it waits for one of them."""
-    far = 1e6
-    waits = warp_cycles(code, units, lambda step: far if step.unit == "load" else 0.0, 1) / far
+    waits = _waits(code, units)
     requests = sum(block.runs for block in code for step in block.steps if step.unit in ("load", "store"))
     return max(round(requests / waits), 1) if waits >= 1 else 1
 
 
-# -- memory ------------------------------------------------------------------------------------------
-
-
-def sites_of(seen: Observed, spec: GpuSpec, timings: Timings) -> dict[int, Site]:
-    """What a request of each access asks of this GPU's memory."""
-    # Arrays that fit in half of L2 are still there from the last launch.
-    stays = bool(spec.l2_bytes) and seen.array_bytes <= spec.l2_bytes // 2
-    usual = _usual(seen)
-    found = {}
-    for row, access in seen.accesses.items():
-        if access.space == "shared":
-            found[row] = _shared_site(access, spec)
-        elif spec.coalescing == "half_warp_segments":
-            found[row] = _segment_site(access, timings)
-        else:
-            found[row] = _cached_site(
-                access, seen.traffic.get(row) or (usual if access.reads else None), stays
-            )
-    return found
-
-
-def _usual(seen: Observed) -> SiteTraffic | None:
-    """The traffic of all loads that were tried together, for those of other copies of an unrolled loop."""
-    tried = [t for row, t in seen.traffic.items() if row in seen.accesses and seen.accesses[row].reads]
-    sums = [sum(getattr(t, f.name) for t in tried) for f in fields(SiteTraffic)]
-    return SiteTraffic(*sums) if tried else None
-
-
-def _shared_site(access: AccessSample, spec: GpuSpec) -> Site:
-    passes = _mean(bank_passes(access.masks, access.addresses, access.width, spec.shared_banks))
-    # Of 16 banks a half-warp takes two cycles of the arithmetic units' clock.
-    return Site(access.requests, passes * (2 if spec.shared_banks == 16 else 1))
-
-
-def _segment_site(access: AccessSample, timings: Timings) -> Site:
-    """Compute capability 1.x: transactions that all go to DRAM, and may all go to one of its channels."""
-    segments = segment_transactions(access.masks, access.addresses, access.width)
-    count, size = _mean(segments[:, 0]), _mean(segments[:, 1])
-    dram = max(size, count * timings.dram_burst_bytes)
-    if timings.dram_partitions:
-        channels = channel_load(
-            access.masks, access.addresses, timings.dram_partitions, timings.partition_bytes
-        )
-        dram = max(dram, size * _mean(channels))
-    return Site(access.requests, 4 * max(count, 2) / 2, 0.0, dram, (0.0, 0.0, 1.0))
-
-
-def _cached_site(access: AccessSample, traffic: SiteTraffic | None, stays: bool) -> Site:
-    sectors = _mean(unique_per_request(access.masks, access.addresses, SECTOR_BYTES))
-    lines = _mean(unique_per_request(access.masks, access.addresses, LINE_BYTES))
-    passes = max(lines, sectors / 4, 1.0)
-    if traffic is None or not traffic.requests:  # a place that a wave comes to only later: all new
-        beyond = dram = SECTOR_BYTES * sectors
-        levels = (0.0, 0.0, 1.0)
-    else:
-        count = traffic.requests
-        beyond = SECTOR_BYTES * (traffic.l2_sectors + traffic.dram_sectors) / count
-        # What comes from DRAM, or goes there, passes through L2's store once more.
-        beyond += SECTOR_BYTES * traffic.dram_sectors / count
-        dram = SECTOR_BYTES * traffic.dram_sectors / count
-        levels = (traffic.l1 / count, traffic.l2 / count, traffic.dram / count)
-    if stays:
-        dram, levels = 0.0, (levels[0], levels[1] + levels[2], 0.0)
-    return Site(access.requests, passes, beyond, dram, levels)
-
-
-def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
+def _asked(seen: Observed) -> dict[int, float]:
+    """The requests of each access. Under a predicate a warp comes to an instruction and asks for nothing; and
+    what PTX asks for twice the assembler may keep in a register.
+    """
+    runs = _runs_by_site(seen.code)
+    return {
+        row: min(count, seen.accesses[row].requests) for row, count in runs.items() if row in seen.accesses
+    }
 
 
 def _runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:

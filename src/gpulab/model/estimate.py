@@ -12,8 +12,8 @@ from gpulab.devices.timings import Timings
 __all__ = ["Estimate", "Work", "estimate"]
 
 # How sharply the largest part decides: the time is the parts' norm of this order. Fitted on the Tesla T10;
-# a part that takes half as long as the largest adds 0.05 % to it, one that takes as long 9 %.
-SHARPNESS = 8.0
+# a part that takes half as long as the largest adds nothing to it, one that takes as long 4 %.
+SHARPNESS = 16.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def _queued(latency: float, dram: float, queueing: float) -> float:
     """Time of warps that wait for a DRAM that is busy for `dram` of it.
 
     A request to a server that is busy for a share u of the time waits in its queue: its latency grows by
-    `queueing` * u / (1 - u), where 1 is requests at random (M/M/1) and 0 is requests that never meet. With
+    `queueing` * u / (1 - u), where 1 is requests at random of random length (M/M/1), 1/2 those that all take
+    equally long (M/D/1) and 0 requests that never meet. With
     u = dram / time that is the larger solution of (time - latency) (time - dram) = queueing latency dram:
     the larger of the two for 0, their sum for 1.
     """

@@ -18,7 +18,7 @@ HUES = {"t10": "#8a63d2", "gtx280": "#d9822b", "h200": "#2f81f7"}
 NAMES = {
     "t10": "Tesla T10, published (fitted)",
     "gtx280": "GTX 280, published (predicted)",
-    "h200": "H200, measured (held out)",
+    "h200": "H200, measured (one figure fitted, on half)",
 }
 GREY = "#808890"
 
