@@ -41,7 +41,7 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 	@command -v chromium >/dev/null 2>&1 || { \
 		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
 		echo "           (Debian: apt install chromium libatomic1)"; }
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 fuzz: $(VENV)/.dev ## random kernels against a plain interpreter (ARGS="--count 1000 --seed 7")
 	$(BIN)/python -m tests.fuzz $(ARGS)

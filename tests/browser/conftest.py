@@ -36,8 +36,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            if item.config.pluginmanager.hasplugin("xdist"):  # one after the other: they wait for seconds
-                item.add_marker(pytest.mark.xdist_group("browser"))
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="no chromium on PATH (Debian: apt install chromium)"))
 
@@ -61,6 +59,7 @@ class Lab:
         }
         # Without this JupyterLab asks for leave to fetch news, in a box over the page.
         quiet = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+        self._themes = quiet.with_name("themes.jupyterlab-settings")
         quiet.parent.mkdir(parents=True)
         quiet.write_text('{"fetchNews": "false", "checkForUpdates": false}')
         self._log = (home / "lab.log").open("w")
@@ -87,6 +86,17 @@ class Lab:
     def url(self, path: str) -> str:
         return f"{self._base}lab/tree/{path}?token={self.token}&reset"
 
+    def tidy(self) -> None:
+        """As at the start: no kernel runs, and the theme is JupyterLab's own."""
+        for session in json.loads(self._ask("api/sessions")):
+            self._ask(f"api/sessions/{session['id']}", "DELETE")
+        self._themes.unlink(missing_ok=True)
+
+    def _ask(self, path: str, method: str = "GET") -> bytes:
+        request = urllib.request.Request(f"{self._base}{path}?token={self.token}", method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.read()
+
     def stop(self) -> None:
         self._process.terminate()
         try:
@@ -111,12 +121,19 @@ class Lab:
         pytest.fail(f"JupyterLab did not start:\n{Path(self._log.name).read_text()[-3000:]}")
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[Lab]:
+@pytest.fixture(scope="session")
+def running_lab(tmp_path_factory) -> Iterator[Lab]:
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
     running = Lab(folder, home)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def lab(running_lab) -> Iterator[Lab]:
+    """The one JupyterLab of all modules: it takes longer to start than most of them take."""
+    yield running_lab
+    running_lab.tidy()
 
 
 @pytest.fixture(scope="module")

@@ -63,10 +63,9 @@ def test_a_sample_kernel_is_as_right_or_wrong_as_its_points_say(student: str, na
     from gpulab.devices import open_device
     from gpulab.evidence.check import check_cell
 
-    sample, device = SAMPLES[student], open_device("sim")
-    device.budget = 1 << 22  # enough for these sizes; the kernel that never ends is found out sooner
+    sample = SAMPLES[student]
     try:
-        correct = check_cell(parse_cell(sample.kernels[name]), device).correct
+        correct = check_cell(parse_cell(sample.kernels[name]), open_device("sim")).correct
     except CompileError:
         correct = False
     assert correct == (sample.points.get(judged_by(name), 0) > 0)

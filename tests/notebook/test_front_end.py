@@ -12,7 +12,8 @@ from nbclient.exceptions import CellExecutionError
 ROOT = Path(__file__).parents[2]
 SETUP = """
 from gpulab.notebook import load
-from tests.notebook.conftest import ActedDevice
+from tests.notebook.conftest import ActedDevice, time_small_sizes
+time_small_sizes()
 load(get_ipython(), ActedDevice)
 """
 

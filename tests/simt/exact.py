@@ -64,7 +64,8 @@ class Format:
         exponent, fraction = magnitude >> self.fraction, magnitude & ((1 << self.fraction) - 1)
         if exponent:
             fraction += 1 << self.fraction
-        return negative, Fraction(fraction) * Fraction(2) ** (max(exponent, 1) - self.bias - self.fraction)
+        power = max(exponent, 1) - self.bias - self.fraction
+        return negative, Fraction(fraction << power) if power > 0 else Fraction(fraction, 1 << -power)
 
     def encode(self, negative: bool, value: Number, mode: str = "rn", saturates: bool = False) -> int:
         """The bits of a magnitude with its sign, rounded; beyond the largest, infinity or the largest."""
@@ -76,17 +77,18 @@ class Format:
         assert isinstance(value, Fraction)
         if not value:
             return sign
-        exponent = value.numerator.bit_length() - value.denominator.bit_length()
-        if value < Fraction(2) ** exponent:
+        top, bottom = value.numerator, value.denominator
+        exponent = top.bit_length() - bottom.bit_length()
+        if top << max(-exponent, 0) < bottom << max(exponent, 0):
             exponent -= 1
         exponent = max(exponent, 1 - self.bias)
-        scaled = value / Fraction(2) ** (exponent - self.fraction)
-        whole = int(scaled)
-        rest = scaled - whole
+        power = self.fraction - exponent
+        bottom <<= max(-power, 0)
+        whole, rest = divmod(top << max(power, 0), bottom)
         if mode == "rn":
-            whole += rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole & 1)
+            whole += 2 * rest > bottom or (2 * rest == bottom and whole & 1)
         elif mode == "rna":
-            whole += rest >= Fraction(1, 2)
+            whole += 2 * rest >= bottom
         elif mode == ("rm" if negative else "rp"):
             whole += rest > 0
         bits = ((exponent + self.bias - 1) << self.fraction) + whole

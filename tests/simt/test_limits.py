@@ -40,7 +40,9 @@ def test_a_gigabyte_of_local_memory_is_refused() -> None:
 
 
 PROGRAM = """
+import signal
 import gpulab, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 device = gpulab.device("sim")
 device.budget = 1 << 62
 a = device.zeros(32)

@@ -119,14 +119,15 @@ class SimulatedKernel(Kernel):
         args: Sequence[Any],
         shared_mem: int = 0,
         order: npt.NDArray[np.int64] | None = None,
+        budget: int | None = None,
     ) -> NativeKernel:
         """Launch, and record what happens; the code that ran.
 
         recording: of the tier that is to run; None: the values tier. order: numbers of the blocks to run,
-        where that is not all of them.
+        where that is not all of them. budget: for a launch that is to have less than the device's.
         """
         from gpulab.simt.launch import launch
-        from gpulab.simt.native import Specialisation, compile_kernel, static_shared
+        from gpulab.simt.native import Specialisation, compile_kernel, is_brief, static_shared
         from gpulab.simt.printing import format_record
 
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
@@ -142,7 +143,9 @@ class SimulatedKernel(Kernel):
             self._static_shared = static_shared(self.module, self.entry)
         tier = recording.tier if recording else "values"
         forms = recording.forms if recording else ()
-        key = Specialisation(block3, self._static_shared + shared_mem, self.independent_threads, tier, forms)
+        shared_bytes = self._static_shared + shared_mem
+        brief = is_brief(tier, prod(block3) * (prod(grid3) if order is None else len(order)))
+        key = Specialisation(block3, shared_bytes, self.independent_threads, tier, forms, brief)
         native = self._native.get(key)
         if native is None:
             native = self._native[key] = compile_kernel(self.module, self.entry, key)
@@ -152,9 +155,10 @@ class SimulatedKernel(Kernel):
         self.printed = ""
         if tier != "sanitized":  # which does not follow what is written
             self.device.memory.written()
+        budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, key.shared_bytes, prints,
-            self.device.budget, recording, order,
+            budget, recording, order,
         )  # fmt: skip
         del kept
         memory = self.device.memory
@@ -165,7 +169,7 @@ class SimulatedKernel(Kernel):
             self.printed += "\n(printf wrote more than its buffer holds; the rest is lost)\n"
         if outcome.fault is not None:
             names = [p.name for p in self.program.signatures[self.name]]
-            raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), self.device.budget)
+            raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), budget)
         return native
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:

@@ -29,9 +29,17 @@ __all__ = ["can_watch", "sanitize"]
 
 
 def sanitize(
-    kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
+    kernel: Kernel,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Any],
+    shared_mem: int = 0,
+    *,
+    budget: int | None = None,
 ) -> list[Finding]:
     """Launch a kernel once on the simulator, watching every access; what was found, first things first.
+
+    budget: instructions a warp may execute, where that is to be fewer than the simulator gives.
 
     The kernel runs: the arrays hold its results afterwards. On a CUDA GPU the simulator works on copies,
     and what it computed is copied back. An array is uninitialised where it comes from `dev.empty` and
@@ -43,7 +51,7 @@ def sanitize(
     device: Device = kernel.device  # type: ignore[attr-defined]
     twin = twin_of(kernel, device)
     given = args if twin is kernel else copies(device, twin.device, args)
-    found = _watched(twin, grid, block, given, shared_mem)
+    found = _watched(twin, grid, block, given, shared_mem, budget)
     copied_back(device, twin.device, args, given)
     return found
 
@@ -56,7 +64,7 @@ def can_watch(kernel: Kernel) -> bool:
 
 
 def _watched(
-    kernel: SimulatedKernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int
+    kernel: SimulatedKernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int, budget: int | None
 ) -> list[Finding]:
     from gpulab.simt.races import Sanitizing
 
@@ -66,7 +74,7 @@ def _watched(
     before = _State(kernel.device.memory, arrays)
     faults: list[Finding] = []
     try:
-        kernel.record(watch, grid, block, args, shared_mem)
+        kernel.record(watch, grid, block, args, shared_mem, budget=budget)
     except LaunchError as error:
         if not error.findings:
             raise
@@ -77,8 +85,8 @@ def _watched(
     watch.finish()
     unwritten = [h for h in hazards if h.before is None]
     if unwritten and not faults:
-        other = Sanitizing(kernel.device.memory, prod(grid3), OTHER_POISON)
-        if not before.differs(lambda: kernel.record(other, grid, block, args, shared_mem)):
+        other = Sanitizing(kernel.device.memory, prod(grid3), OTHER_POISON, deaf=True)
+        if not before.differs(lambda: kernel.record(other, grid, block, args, shared_mem, budget=budget)):
             hazards = [h for h in hazards if h.before is not None]
     if hazards:  # whoever reads a wrong value may leave too early: one cause is enough
         faults = [fault for fault in faults if fault.kind != "exited_threads"]

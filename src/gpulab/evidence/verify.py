@@ -28,6 +28,10 @@ BYTES_PER_ELEMENT = 64
 
 WATCHED_THREADS = 1 << 20  # of the largest launch that is watched for races and uninitialised reads
 
+# Instructions that a warp may execute on the simulator: more than one takes that does all of the problem's
+# work by itself, lane after lane, and as many again for waiting.
+FEWEST_INSTRUCTIONS, INSTRUCTIONS_FOR_WORK = 1 << 24, 16
+
 Progress = Callable[[int, int, str], None]  # steps done, steps in all, what comes next
 
 
@@ -154,7 +158,8 @@ def _run(
     watched = watch and can_watch(kernel) and prod(launch.grid) * prod(launch.block) <= WATCHED_THREADS
     findings: list[Finding] = []
     if watched:
-        findings = sanitize(kernel, launch.grid, launch.block, on_device)
+        budget = FEWEST_INSTRUCTIONS + INSTRUCTIONS_FOR_WORK * problem.work(case.shape)
+        findings = sanitize(kernel, launch.grid, launch.block, on_device, budget=budget)
         faults = [f for f in findings if f.tool in ("memcheck", "synccheck")]
         if faults:
             raise LaunchError(str(faults[0]), findings)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import layout
-from gpulab.simt.llvm import Value, suffix, vector
+from gpulab.simt.llvm import Value, vector
 from gpulab.simt.observe import Touch
 from gpulab.simt.ptx import Instruction, Mem, Reg, Sym
 from gpulab.simt.shapes import WARP
@@ -281,19 +281,6 @@ def _local(low: Values, where: Value, size: int, access: int, predicate: Reg | N
     b.open(fine)
     addresses = b.value(f"add {ty} {low.local_lanes or 'zeroinitializer'}, {offset}")
     return b.value(f"inttoptr {ty} {addresses} to {vector('ptr')}")
-
-
-def gather(low: Values, each: str, ty: str, mask: str) -> str:
-    full = vector(ty)
-    return low.b.call(
-        f"llvm.masked.gather.{suffix(vector(ty))}.v{WARP}p0", full, (vector("ptr"), each),
-        (vector("i1"), mask), (full, "zeroinitializer"),
-    )  # fmt: skip
-
-
-def scatter(low: Values, each: str, ty: str, value: str, mask: str) -> None:
-    name = f"llvm.masked.scatter.{suffix(vector(ty))}.v{WARP}p0"
-    low.b.call(name, "void", (vector(ty), value), (vector("ptr"), each), (vector("i1"), mask))
 
 
 def step_by(low: Values, each: str, offset: int) -> str:

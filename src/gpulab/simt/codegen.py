@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load", "stack_bytes"]
+__all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load", "reads_scattered", "stack_bytes"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are to stay what they are
 
@@ -36,6 +36,11 @@ def host() -> tuple[str, ...]:
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
     )
+
+
+def reads_scattered() -> bool:
+    """Whether this processor has instructions that read and write many places at once (AVX-512)."""
+    return "+avx512f" in host()[3].split(",")
 
 
 def _machine(opt: int = 2) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gpulab.simt.elementwise import as_constant, signed
 from gpulab.simt.llvm import Value, suffix, vector
 from gpulab.simt.ptx import Instruction
+from gpulab.simt.scattered import gather
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Values, handles, parts_of
 
@@ -79,11 +80,7 @@ def _shuffled(low: Values, mode: str, source: str, amount: str, control: str) ->
     chosen = op("and", chosen, "splat (i32 31)")
     b.line(f"store {I32} {source}, ptr {low.scratch}, align 64")
     pointers = b.value(f"getelementptr i32, ptr {low.scratch}, {I32} {chosen}")
-    got = b.call(
-        f"llvm.masked.gather.{suffix(I32)}.v{WARP}p0", I32, (vector("ptr"), pointers),
-        (I1, "splat (i1 true)"), (I32, "zeroinitializer"),
-    )  # fmt: skip
-    return got, good
+    return gather(b, "i32", pointers, "splat (i1 true)"), good
 
 
 def members(low: Values, item: Instruction, place: int) -> Value:

@@ -60,7 +60,7 @@ class CountingObserver(Observer):
     """Emits the counting."""
 
     tier = "counted"
-    well_up_to = 10_000
+    well_up_to, well_if_brief = 10_000, 3_000
 
     def __init__(self) -> None:
         self.runtime = _runtime()

@@ -98,7 +98,10 @@ class Builder:
         arguments: list[tuple[str, str]],
         body: Callable[[Builder, list[str]], str],
     ) -> str:
-        """A call of a function of our own, made on first use: `body` gives the name of its result."""
+        """A call of a function of our own, made on first use: `body` gives the name of its result, or "".
+
+        Its text is `body`'s: the same name must stand for the same text.
+        """
         if name not in self.functions:
             self.functions[name] = ""
             inner = Builder()
@@ -107,9 +110,12 @@ class Builder:
             result = body(inner, names)
             formal = ", ".join(f"{t} {n}" for (t, _), n in zip(arguments, names, strict=True))
             head = f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{"
-            self.functions[name] = "\n".join([head, *inner.lines, f"  ret {ty} {result}", "}"])
-        given = ", ".join(f"{t} {v}" for t, v in arguments)
-        return self.value(f"call {ty} @{name}({given})")
+            self.functions[name] = "\n".join([head, *inner.lines, f"  ret {ty} {result}".rstrip(), "}"])
+        given = f"call {ty} @{name}({', '.join(f'{t} {v}' for t, v in arguments)})"
+        if ty == "void":
+            self.line(given)
+            return ""
+        return self.value(given)
 
     # -- control flow ---------------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ sections 9.7.14.5.15 to 9.7.14.5.17).
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.access import address, gather, locate, scatter, space_of
+from gpulab.simt.access import address, locate, space_of
 from gpulab.simt.llvm import Value, vector
 from gpulab.simt.ptx import Instruction, Mem
+from gpulab.simt.scattered import gather, scatter
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Values, handles, parts_of
 
@@ -50,13 +51,15 @@ def load_matrix(low: Values, item: Instruction) -> None:
     for number in range(len(targets)):
         if "trans" not in item.parts:
             places = _places(low, item, item.operands[1], number, [i // 4 for i in range(WARP)], "reads")
-            found.append(gather(low, _stepped(low, places, [4 * (i % 4) for i in range(WARP)]), "i32", mask))
+            found.append(
+                gather(low.b, "i32", _stepped(low, places, [4 * (i % 4) for i in range(WARP)]), mask)
+            )
             continue
         pair = []
         for upper in (0, 1):
             rows = [2 * (i % 4) + upper for i in range(WARP)]
             places = _places(low, item, item.operands[1], number, rows, "reads")
-            part = gather(low, _stepped(low, places, [2 * (i // 4) for i in range(WARP)]), "i16", mask)
+            part = gather(low.b, "i16", _stepped(low, places, [2 * (i // 4) for i in range(WARP)]), mask)
             pair.append(b.value(f"zext {I16} {part} to {I32}"))
         found.append(b.value(f"or {I32} {pair[0]}, {b.value(f'shl {I32} {pair[1]}, splat (i32 16)')}"))
     for target, value in zip(targets, found, strict=True):
@@ -73,14 +76,14 @@ def store_matrix(low: Values, item: Instruction) -> None:
         value = low.lanes(low.operand(source, "i32"))
         if "trans" not in item.parts:
             places = _places(low, item, item.operands[0], number, [i // 4 for i in range(WARP)], "writes")
-            scatter(low, _stepped(low, places, [4 * (i % 4) for i in range(WARP)]), "i32", value, mask)
+            scatter(low.b, "i32", _stepped(low, places, [4 * (i % 4) for i in range(WARP)]), value, mask)
             continue
         for upper in (0, 1):
             rows = [2 * (i % 4) + upper for i in range(WARP)]
             places = _places(low, item, item.operands[0], number, rows, "writes")
             moved = b.value(f"lshr {I32} {value}, splat (i32 {16 * upper})")
             part = b.value(f"trunc {I32} {moved} to {I16}")
-            scatter(low, _stepped(low, places, [2 * (i // 4) for i in range(WARP)]), "i16", part, mask)
+            scatter(low.b, "i16", _stepped(low, places, [2 * (i // 4) for i in range(WARP)]), part, mask)
 
 
 @handles("movmatrix.sync.aligned.m8n8.trans.b16")

@@ -6,10 +6,8 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.access import (
     Locator,
     address,
-    gather,
     locate,
     memory_type,
-    scatter,
     space_of,
     step_by,
     width_of,
@@ -17,6 +15,7 @@ from gpulab.simt.access import (
 from gpulab.simt.llvm import BITS, Value, suffix, vector
 from gpulab.simt.observe import Touch
 from gpulab.simt.ptx import Instruction, Mem, Reg, Sym, type_size
+from gpulab.simt.scattered import gather, scatter
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import Values, handles, parts_of
 
@@ -90,7 +89,7 @@ def read(
         return found
     mask = low.mask_lanes(item.predicate)
     return [
-        Value(ty, "lanes", (gather(low, step_by(low, place.each, n * step), ty, mask),)) for n in range(count)
+        Value(ty, "lanes", (gather(b, ty, step_by(low, place.each, n * step), mask),)) for n in range(count)
     ]
 
 
@@ -132,7 +131,7 @@ def _read_rows(
         finder.resolve()
         each = finder.host_vector()
         mask = low.mask_lanes(item.predicate)
-        far = [gather(low, step_by(low, each, n * step), ty, mask) for n in range(count)]
+        far = [gather(b, ty, step_by(low, each, n * step), mask) for n in range(count)]
         slow_end = b.label
         b.jump(join)
     b.open(join)
@@ -196,7 +195,7 @@ def write(
     each = locate(low, where, space, size, item, "writes", values).each
     mask = low.mask_lanes(item.predicate)
     for number, value in enumerate(values):
-        scatter(low, step_by(low, each, number * size // len(values)), ty, low.lanes(value), mask)
+        scatter(low.b, ty, step_by(low, each, number * size // len(values)), low.lanes(value), mask)
 
 
 def _write_one(low: Values, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
@@ -276,6 +275,6 @@ def _write_rows(
         finder.resolve()
         each = finder.host_vector()
         for number, value in enumerate(vectors):
-            scatter(low, step_by(low, each, number * step), ty, value, mask)
+            scatter(b, ty, step_by(low, each, number * step), value, mask)
         b.jump(join)
     b.open(join)

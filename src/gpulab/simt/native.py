@@ -51,13 +51,14 @@ from gpulab.simt.ptx import Module
 from gpulab.simt.shapes import WARP, analyse
 from gpulab.simt.values import Access
 
-__all__ = ["NativeKernel", "Specialisation", "compile_kernel", "flow_of"]
+__all__ = ["NativeKernel", "Specialisation", "compile_kernel", "flow_of", "is_brief"]
 
 _PLAIN_LOCK = threading.Lock()
 ATTRIBUTES = """
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
 attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
 STACK_BYTES = 1 << 24
+BRIEF_THREADS = 1 << 14  # of a launch; the checks' are below
 WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
 
 
@@ -65,7 +66,8 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 class Specialisation:
     """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
 
-    tier: what is recorded while it runs (`Observer.tier`). forms: what `Observer.forms` says.
+    tier: what is recorded while it runs (`Observer.tier`). forms: what `Observer.forms` says. brief: whether
+    its launches have few threads, so that compiling is what takes time.
     """
 
     block: tuple[int, int, int]
@@ -73,6 +75,7 @@ class Specialisation:
     independent: bool = True
     tier: str = "values"
     forms: Forms = ()
+    brief: bool = False
 
 
 @dataclass
@@ -105,6 +108,12 @@ class NativeKernel:
                 self.accesses = lowering.accesses
                 self.plain = loaded.address("warp")
             return self.plain
+
+
+def is_brief(tier: str, threads: int) -> bool:
+    """`Specialisation.brief` of a launch; False in a tier that compiles all launches alike."""
+    recorded = observer(tier)
+    return threads <= BRIEF_THREADS and recorded.well_if_brief != recorded.well_up_to
 
 
 def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tuple[dict[str, int], int]:
@@ -258,8 +267,9 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
     try:
         lowering, function = lower(module, name, special)
         text = module_text(lowering, function)
-        quickly = text.count("\n") > lowering.observer.well_up_to
-        machine_code = codegen.compile_text(text, quickly=quickly)
+        tier = lowering.observer
+        well_up_to = tier.well_if_brief if special.brief else tier.well_up_to
+        machine_code = codegen.compile_text(text, quickly=text.count("\n") > well_up_to)
     except (*MALFORMED, RuntimeError) as error:
         raise UsageError(
             f"the simulator can make no code of this PTX: it is not well formed ({error})."

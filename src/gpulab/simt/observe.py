@@ -55,13 +55,14 @@ class Observer:
     @sim_met(ptr context, i32 warps, i32 barrier), called when a barrier is lifted (-1: all that are
     left waited at the same `__syncthreads()`).
     well_up_to: lines of code that are compiled well; more of them are sooner run than compiled well.
+    well_if_brief: the same for launches of few threads.
     forms: accesses to shared memory that a machine makes in another form than PTX, by their row in the PTX
     text: (bytes a lane, where it begins, in bytes from the address that PTX names); 0 bytes for one that is
     part of another's.
     """
 
     tier = "values"
-    well_up_to = 1_000_000
+    well_up_to = well_if_brief = 1_000_000
     forms: Mapping[int, tuple[int, int]] = {}
     runtime = """
 define internal void @sim_block_begins(ptr %ctx) alwaysinline {

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -114,14 +115,15 @@ class _Shadow:
 class Sanitizing(Recording):
     """Finds the hazards of one launch. One core runs it, so that what it finds is always the same.
 
-    blocks: in the whole grid. poison: see `Recording`.
+    blocks: in the whole grid. poison: see `Recording`. deaf: True for a launch of which only the values
+    are asked for; no access is looked at.
     """
 
     tier = "sanitized"
     cores = 1
 
-    def __init__(self, memory: Memory, blocks: int, poison: int = POISON) -> None:
-        self.memory, self.poison = memory, poison
+    def __init__(self, memory: Memory, blocks: int, poison: int = POISON, deaf: bool = False) -> None:
+        self.memory, self.poison, self.deaf = memory, poison, deaf
         self.hazards: dict[tuple[str, int, int], Hazard] = {}
         self.unwritten: dict[tuple[int, int, int], Hazard] = {}  # uninitialised reads that may be races
         self.looks: dict[int, int] = {}  # by place
@@ -186,7 +188,7 @@ class Sanitizing(Recording):
     def attach(self, worker: Worker) -> None:
         self.worker = worker
         self.sites = worker.native.accesses
-        muted = np.zeros(max(len(self.sites), 1), np.uint8)
+        muted = np.full(max(len(self.sites), 1), self.deaf, np.uint8)
         muted[: len(self.muted)] = self.muted[: len(muted)]
         self.muted = muted
         self._pointer("muted", muted)
@@ -381,6 +383,7 @@ class _Access:
     ) -> None:
         self.owner, self.warp, self.site, self.action = owner, warp, site, action
         self.strong, self.swap = strong, swap
+        self.flags = min(site, SITES) << SITE_SHIFT | STRONG * strong | SWAP * swap
         self.offset, self.granule, self.size, self.values, self.parts = offset, granule, size, values, parts
         self.now = int(owner.word("now")[0])
         self.start = int(owner.word("start")[0])
@@ -401,29 +404,20 @@ class _Access:
         time, writer = shadow.times[cell], shadow.writers[cell]
         if time == PENDING and not owner.is_copying(cell):
             time = 0  # of a block that has ended
-        mine = thread | min(self.site, SITES) << SITE_SHIFT | STRONG * self.strong | SWAP * self.swap
+        mine = thread | self.flags
         place = (id(shadow), cell)
-        me = Party(self.site, self.block, thread)
-        address = at if shared else shadow.start + at
-
-        def hazard(kind: str, time: int, who: int) -> None:
-            site = who >> SITE_SHIFT & SITES
-            block = owner.block_at(time) if not shared else self.block
-            other: int | None = who & THREADS
-            if block == self.block and other == thread:
-                other = None  # which one of the others it was is not remembered
-            before = Party(site, block, other)
-            owner.note(Hazard(kind, shared, address, me, before), site)
 
         if self.action != "writes":
             lowest = self.start if shared else int(shadow.raw[:4].view(np.uint32)[0])
             if time < lowest:
                 key = (*place, self.start if shared else 0)
-                owner.unwritten.setdefault(key, Hazard("uninitialized_read", shared, address, me, None))
+                if key not in owner.unwritten:
+                    address, me = self.told_of(shadow, at, thread)
+                    owner.unwritten[key] = Hazard("uninitialized_read", shared, address, me, None)
         if time >= window and not self.is_ordered(time, writer, thread):
             kind = "read_after_write" if self.action != "writes" else "write_after_write"
             if kind == "read_after_write" or not self.same_value(shadow, at, lane, place, time):
-                hazard(kind, time, writer)
+                self.hazard(kind, shadow, at, thread, time, writer)
         read, reader = shadow.reads[cell], shadow.readers[cell]
         if self.action == "reads":
             flags = 0
@@ -440,7 +434,7 @@ class _Access:
         silent = self.action == "writes" and not shared and self.leaves(shadow, at, lane)
         if not silent and read >= window and not self.reads_ordered(read, reader, thread):
             owner.unwritten.pop((*place, self.start if shared else 0), None)
-            hazard("write_after_read", read, reader)
+            self.hazard("write_after_read", shadow, at, thread, read, reader)
         self.touched[place] = lane
         if silent:
             if time < WINDOW:
@@ -449,6 +443,22 @@ class _Access:
         if self.strong and not shared and time >= WINDOW and (not writer & STRONG or writer & AFTER):
             mine |= AFTER
         shadow.times[cell], shadow.writers[cell], shadow.reads[cell] = self.now, mine, 0
+
+    def told_of(self, shadow: _Shadow, at: int, thread: int) -> tuple[int, Party]:
+        """The address of a cell and who accesses it now, as a hazard names them."""
+        address = at if shadow is self.owner.shared else shadow.start + at
+        return address, Party(self.site, self.block, thread)
+
+    def hazard(self, kind: str, shadow: _Shadow, at: int, thread: int, time: int, who: int) -> None:
+        """Note what this access and an earlier one show."""
+        owner, shared = self.owner, shadow is self.owner.shared
+        address, me = self.told_of(shadow, at, thread)
+        site = who >> SITE_SHIFT & SITES
+        block = owner.block_at(time) if not shared else self.block
+        other: int | None = who & THREADS
+        if block == self.block and other == thread:
+            other = None  # which one of the others it was is not remembered
+        owner.note(Hazard(kind, shared, address, me, Party(site, block, other)), site)
 
     def is_ordered(self, time: int, who: int, thread: int) -> bool:
         meets = self.strong and who & STRONG and not (who & AFTER and time < self.start)
@@ -478,15 +488,33 @@ class _Access:
     def reads_ordered(self, time: int, who: int, thread: int) -> bool:
         if (self.strong and who & STRONG) or self.swap:
             return True
-        told = np.concatenate([self.fenced, self.announced])
-        blocks_told = np.maximum(self.owner.fenced, self.owner.announced)
         if who & BLOCKS and time >= self.start:
             return False
         if not who & WARPS or time < self.start:  # all readers are of the last one's warp
-            return self.synchronised(time, who, thread, told, blocks_told)
-        if told.max(axis=(0, 2))[: self.owner.native.warps].min() > time and self.acquired[self.warp] > time:
-            return True
-        return time < min(self.sync, int(self.clocks[: self.owner.native.warps].min()))
+            return self.synchronised(time, who, thread, self.told, self.blocks_told)
+        return time < self.all_told or time < self.all_met
+
+    # The same for all lanes of an access, and some are asked for by none of them.
+
+    @cached_property
+    def told(self) -> Times:
+        """When lanes of each warp made what they had read, or written, known."""
+        return np.concatenate([self.fenced, self.announced])
+
+    @cached_property
+    def blocks_told(self) -> Times:
+        return np.maximum(self.owner.fenced, self.owner.announced)
+
+    @cached_property
+    def all_told(self) -> int:
+        """Until when every warp of the block has told, and this one has looked."""
+        told = self.told.max(axis=(0, 2))[: self.owner.native.warps].min()
+        return int(min(told, self.acquired[self.warp]))
+
+    @cached_property
+    def all_met(self) -> int:
+        """Until when this warp has met every warp of the block."""
+        return min(self.sync, int(self.clocks[: self.owner.native.warps].min()))
 
     def same_value(self, shadow: _Shadow, at: int, lane: int, place: tuple[int, int], time: int) -> bool:
         """Whether a write leaves what another one left there: of this access, or of an earlier one."""

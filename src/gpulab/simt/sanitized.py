@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from gpulab.simt import layout
 from gpulab.simt.collective import group_by_group
-from gpulab.simt.llvm import BITS, Builder, Value, suffix, vector
+from gpulab.simt.llvm import BITS, Builder, Value, vector
 from gpulab.simt.observe import OBSERVERS, Observer, Touch
 from gpulab.simt.ptx import Imm, Instruction, type_size
+from gpulab.simt.scattered import gather
 from gpulab.simt.shadows import (
     ACTIONS,
     ALWAYS,
@@ -55,7 +56,7 @@ class Sanitized(Observer):
     """Emits the look at the shadows before every access to global and shared memory."""
 
     tier = "sanitized"
-    well_up_to = 10_000
+    well_up_to, well_if_brief = 10_000, 3_000
     runtime = _runtime()
 
     def begin(self, low: Values) -> None:
@@ -407,17 +408,13 @@ class _Look:
     def silent_lanes(self, offsets: str, size: str, mask: str) -> str:
         b = self.b
         ty, new = self.written()
-        full = vector(ty)
         last = b.value(f"sub i64 {size}, {self.granule}")
         roomy = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
         fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
         inside = b.value(f"and {I1} {b.value(f'and {I1} {fits}, {roomy}')}, {self.low.vector_of_bits(mask)}")
         pointers = b.value(f"getelementptr i8, ptr {self.host}, {I64} {offsets}")
-        there = b.call(
-            f"llvm.masked.gather.{suffix(full)}.v{WARP}p0", full, (vector("ptr"), pointers), (I1, inside),
-            (full, "zeroinitializer"),
-        )  # fmt: skip
-        same = b.value(f"icmp eq {full} {there}, {new}")
+        there = gather(b, ty, pointers, inside)
+        same = b.value(f"icmp eq {vector(ty)} {there}, {new}")
         return self.low.bits_of(b.value(f"and {I1} {same}, {inside}"))
 
     def ask(self, suspicious: str) -> None:

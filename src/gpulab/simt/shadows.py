@@ -8,6 +8,7 @@ row of lanes, or any cells.
 from __future__ import annotations
 
 from gpulab.simt.llvm import Builder, suffix, vector
+from gpulab.simt.scattered import gather, scatter
 from gpulab.simt.shapes import WARP
 
 __all__ = [
@@ -219,11 +220,7 @@ class Shadows:
     def load(self, array: int) -> str:
         b = self.b
         if self.form == "lanes":
-            place = self.moved(self.each, array)
-            return b.call(
-                f"llvm.masked.gather.{suffix(I32)}.v{WARP}p0", I32, (vector("ptr"), place),
-                (I1, self.inside), (I32, "zeroinitializer"),
-            )  # fmt: skip
+            return gather(b, "i32", self.moved(self.each, array), self.inside)
         parts = [self.moved_one(row, array) for row in self.rows]
         if self.form == "row":
             each = [b.value(f"load {vector('i32', self.width)}, ptr {p}, align 4") for p in parts]
@@ -238,8 +235,7 @@ class Shadows:
     def store(self, array: int, value: str, flags: str) -> None:
         b = self.b
         if self.form == "lanes":
-            name = f"llvm.masked.scatter.{suffix(I32)}.v{WARP}p0"
-            b.call(name, "void", (I32, value), (vector("ptr"), self.moved(self.each, array)), (I1, flags))
+            scatter(b, "i32", self.moved(self.each, array), value, flags)
             return
         parts = [self.moved_one(row, array) for row in self.rows]
         if self.form == "same":  # a word that stays as it is costs less than a branch around it

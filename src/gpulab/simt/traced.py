@@ -64,7 +64,7 @@ class TracingObserver(CountingObserver):
     """Emits the tracing."""
 
     tier = "traced"
-    well_up_to = 0
+    well_up_to = well_if_brief = 0
 
     def __init__(self) -> None:
         super().__init__()
