@@ -78,7 +78,7 @@ def curve(device: str = "sim:t10", **ms: float) -> Any:
     settings = {name: here.at(block=(int(name[1:]), 1, 1)) for name in ms}
     points = {settings[name]: point(settings[name], value) for name, value in ms.items()}
     spec = gpu(device.partition(":")[2])
-    return curve_of(here, spec, spec.name, points, set())
+    return curve_of(here, spec, here.block, points, set())
 
 
 def elements(view: Any, tag: str) -> list[ET.Element]:

@@ -11,7 +11,7 @@ from gpulab.devices.limits import Limits
 from gpulab.errors import UsageError
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.point import require_size, with_geometry
-from gpulab.evidence.sweep import default_blocks
+from gpulab.evidence.sweep import blocks_like
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Shape
 
@@ -59,13 +59,16 @@ class Setting:
         return Setting(with_geometry(self.cell, block or (), tile or ()), self.shape, self.device)
 
 
-def blocks(setting: Setting, limits: Limits) -> tuple[Block, ...]:
-    """Blocks of the variant's own shape that the GPU takes and that fit the size, and the cell's own.
+def blocks(setting: Setting, limits: Limits, own: Block) -> tuple[Block, ...]:
+    """The cell's own block, and those of its shape that the GPU takes and that fit the size.
 
+    A square one stands for all of two axes where the variant's are not square.
     In order of their threads. What only the compiled kernel can tell, such as its registers, is left out.
     """
     known = problem_named(setting.problem)
-    found = {*default_blocks(known, setting.variant, limits), setting.block}
+    usual = known.block_of(setting.variant)
+    like = usual if own[0] == own[1] and usual[1] > 1 else own
+    found = {*blocks_like(like, limits), own, setting.block}
     ordered = sorted(found, key=lambda block: (prod(block), block))
     return tuple(block for block in ordered if _fits(setting.at(block=block), limits))
 
@@ -96,10 +99,10 @@ def nearest(block: Block, among: tuple[Block, ...]) -> Block:
     return min(among, key=lambda one: (abs(prod(one).bit_length() - prod(block).bit_length()), one != block))
 
 
-def neighbours(setting: Setting, limits: Limits) -> list[Setting]:
+def neighbours(setting: Setting, limits: Limits, own: Block) -> list[Setting]:
     """The setting itself and the same with every other block, nearest in number of threads first."""
     threads = prod(setting.block)
-    curve = [setting.at(block=block) for block in blocks(setting, limits)]
+    curve = [setting.at(block=block) for block in blocks(setting, limits, own)]
     ratio = {one: max(prod(one.block), threads) / min(prod(one.block), threads) for one in curve}
     return sorted(curve, key=lambda one: (one != setting, ratio[one]))
 

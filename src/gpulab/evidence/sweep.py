@@ -15,7 +15,7 @@ from gpulab.evidence.geometry import check_block
 from gpulab.evidence.point import Point, with_geometry
 from gpulab.problems import Block, Problem, Shape, problem
 
-__all__ = ["Sweep", "default_blocks", "fastest"]
+__all__ = ["Sweep", "blocks_like", "default_blocks", "fastest"]
 
 WARP = 32
 # A block of two axes: x is at least half a warp, so that what lies side by side is read together.
@@ -83,12 +83,17 @@ class Sweep:
 
 
 def default_blocks(known: Problem, variant: str, limits: Limits) -> tuple[Block, ...]:
-    """The blocks of a variant's own shape whose sides are powers of two, as far as the GPU allows them.
+    """The blocks of a variant's own shape: see `blocks_like`."""
+    return blocks_like(known.block_of(variant), limits)
+
+
+def blocks_like(one: Block, limits: Limits) -> tuple[Block, ...]:
+    """Blocks of the same shape as this one whose sides are powers of two, as far as the GPU allows them.
 
     A block that is long on one axis stays so, from one warp on; a square one stays square, from 8 x 8 on;
     any other has 16 to 128 threads in x, at least two in y, and two warps or more.
     """
-    x, y, z = known.block_of(variant)
+    x, y, z = one
     powers = [1 << power for power in range(11)]
     if y == z == 1:
         blocks = [(long, 1, 1) for long in powers if long >= WARP]

@@ -106,10 +106,10 @@ def _still(cells: dict[str, Cell], device: Device) -> View:
     from gpulab.notebook.explore_still import still_view
 
     setting = start(list(cells.values())[-1], device)
-    wanted = neighbours(setting, device.spec)[:STILL_POINTS]
+    wanted = neighbours(setting, device.spec, setting.block)[:STILL_POINTS]
     with Bench(device, setting.device, check=False) as bench:
         points = {one: bench.point(one.cell, one.shape) for one in wanted}
-    curve = curve_of(setting, device.spec, device.spec.name, points, {setting})
+    curve = curve_of(setting, device.spec, setting.block, points, {setting})
     ask = paragraph("In JupyterLab and Notebook 7 this has sliders: run the cell there.", dim=True)
     return stack(still_view(curve), ask)
 

@@ -72,19 +72,22 @@ class Curve:
 def curve_of(
     setting: Setting,
     limits: GpuSpec,
-    gpu: str,
+    own: Block,
     points: Mapping[Setting, Point],
     checked: frozenset[Setting] | set[Setting],
     beside: str = "",
 ) -> Curve:
-    """The curve through a setting. beside: the simulator's name of the GPU that measured, for the model."""
-    curve = {block: setting.at(block=block) for block in blocks(setting, limits)}
+    """The curve through a setting.
+
+    own: the block in the cell. beside: the simulator's name of the GPU that measured, for the model.
+    """
+    curve = {block: setting.at(block=block) for block in blocks(setting, limits, own)}
     modelled = {
         block: points.get(Setting(one.cell, one.shape, beside)) for block, one in curve.items() if beside
     }
     return Curve(
         setting,
-        gpu,
+        limits.name,
         {block: points.get(one) for block, one in curve.items()},
         frozenset(block for block, one in curve.items() if one in checked),
         modelled,

@@ -26,7 +26,7 @@ from gpulab.notebook.html import View
 from gpulab.notebook.theme import STYLE as PAGE_STYLE
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
-from gpulab.problems.base import Problem
+from gpulab.problems.base import Block, Problem
 
 __all__ = ["Explorer"]
 
@@ -72,10 +72,8 @@ class Explorer:
     @property
     def curve(self) -> Curve:
         """What is drawn now."""
-        words = self.spec.name
-        return curve_of(
-            self.setting, self.spec, words, self.exploration.points, self.exploration.checked, self._beside
-        )
+        known = self.exploration
+        return curve_of(self.setting, self.spec, self._own_block, known.points, known.checked, self._beside)
 
     @property
     def words(self) -> str:
@@ -161,7 +159,7 @@ class Explorer:
         with self._silence():
             _choices(self._kernel, [(name, name) for name in self._cells], here.variant)
             _choices(self._gpu, gpus(self._device), here.device)
-            found = [(block_name(block), block) for block in blocks(here, self.spec)]
+            found = [(block_name(block), block) for block in blocks(here, self.spec, self._own_block)]
             _choices(self._block, found, here.block)
             _choices(self._tile, [(_tile_name(tile), tile) for tile in tiles(self._own())], here.tile)
             shapes = [(_size_name(known, shape), shape) for shape in sizes(here.problem, kind)]
@@ -170,6 +168,10 @@ class Explorer:
 
     def _own(self) -> Cell:
         return self._cells[self.setting.variant]
+
+    @property
+    def _own_block(self) -> Block:
+        return self._own().header.block or self.setting.block
 
     def _moved(self, change: dict[str, Any]) -> None:
         if self._quiet:
@@ -186,7 +188,8 @@ class Explorer:
 
     def _go(self, setting: Setting) -> None:
         """Stand at another setting, with the nearest block that is legal there."""
-        legal = blocks(setting, open_device(setting.device).spec)
+        own = self._cells[setting.variant].header.block or setting.block
+        legal = blocks(setting.at(block=own), open_device(setting.device).spec, own)
         if legal and setting.block not in legal:
             setting = setting.at(block=nearest(setting.block, legal))
         self.setting = setting
@@ -208,7 +211,7 @@ class Explorer:
     def _tasks(self) -> list[Task]:
         """What to do in the background: the curve, then what another handle's move may ask for."""
         here = self.setting
-        curve = neighbours(here, self.spec)
+        curve = neighbours(here, self.spec, self._own_block)
         modelled = [Setting(one.cell, one.shape, self._beside) for one in curve] if self._beside else []
         if here.device.startswith("cuda"):
             return [*(Task(one, check=True) for one in curve), *(Task(one, check=False) for one in modelled)]
@@ -259,7 +262,7 @@ class Explorer:
         self._words.value = f'<div class="gpulab">{view.html}</div>'
 
     def _progress(self) -> None:
-        curve = neighbours(self.setting, self.spec)
+        curve = neighbours(self.setting, self.spec, self._own_block)
         timed = sum(one in self.exploration.points for one in curve)
         checked = sum(one in self.exploration.checked for one in curve)
         self._bar.max, self._bar.value = 2 * len(curve), timed + checked
