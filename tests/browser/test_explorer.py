@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.browser.test_kernel_cell import CELL_S, open_page, readable, run_cell, show
+from tests.labs.lab import Lab, by_id, read
 
+LABS = {"stencil": Lab("01_stencil", "stencil"), "matmul": Lab("02_matmul", "matmul")}
 KERNELS = Path(__file__).parents[1] / "kernels"
 FILES = {
     "stencil": ("opt_1_halo_from_global", "opt_3_arrays_over_tile"),
@@ -68,8 +70,8 @@ def kernel_cells(problem):
 def explorer(request, lab, browser_window, write_notebook):
     """The explorer of a lab with two right kernels, and what the page said and asked for."""
     name = f"explore_{request.param}.ipynb"
-    explore = f'gpulab.explore("{request.param}")'
-    cells = ["%load_ext gpulab\nimport gpulab", *kernel_cells(request.param), explore]
+    of_lab = by_id(read(LABS[request.param].notebook))
+    cells = [of_lab["setup"].source, *kernel_cells(request.param), of_lab["explore"].source]
     page = open_page(lab, browser_window, write_notebook(name, *cells), 1800)
     said, asked = [], []
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
