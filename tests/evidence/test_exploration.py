@@ -81,6 +81,19 @@ def test_what_is_known_stays_when_the_rest_is_left(heard: Heard) -> None:
     assert heard.exploration.points[RIGHT].timing
 
 
+def test_a_point_that_was_left_on_its_way_is_not_a_failed_one(heard: Heard) -> None:
+    heard.exploration.fill([Task(RIGHT, check=True)])
+    with pytest.raises(Empty):  # its process is still starting
+        heard.told.get(timeout=0.2)
+    heard.exploration.cancel()
+    with pytest.raises(Empty):
+        heard.told.get(timeout=2)
+    assert RIGHT not in heard.exploration.points
+    heard.exploration.fill([Task(RIGHT, check=False)])
+    heard.wait_for(lambda exploration: RIGHT in exploration.points)
+    assert heard.exploration.points[RIGHT].timing
+
+
 def test_nobody_is_told_after_the_end() -> None:
     heard = Heard()
     heard.exploration.now(RIGHT)

@@ -102,6 +102,22 @@ def test_published_figures_of_the_same_kernel_stand_beside_it() -> None:
     assert not curve("sim:h200", b64=20.0).printed
 
 
+def test_a_figure_of_an_unrolled_loop_stands_beside_a_cell_that_unrolls_it() -> None:
+    rolled = K1.replace("K1 --block 64", "K4 --block 128 --tile 1 4 1")
+    unrolled = rolled.replace("--tile 1 4 1", "--tile 1 4 4")
+    unrolled = unrolled.replace("    for (", "    #pragma unroll TILE_Z\n    for (")
+    spec = gpu("gtx280")
+
+    def words(text: str) -> list[str]:
+        here = Setting(parse_cell(text), SHAPE, "sim:gtx280")
+        return [one.words for one in curve_of(here, spec, here.block, {}, set()).printed]
+
+    assert words(unrolled)
+    assert all("k unrolled 4 times" in one for one in words(unrolled))
+    assert words(rolled)
+    assert not any("unrolled" in one for one in words(rolled))
+
+
 def test_blocks_that_were_not_tried_are_told() -> None:
     assert "4 of 5 blocks were not tried" in still_view(curve(b64=1800.0)).text
 

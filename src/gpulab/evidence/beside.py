@@ -12,9 +12,10 @@ from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.evidence.bench import Bench
 from gpulab.evidence.point import Point, with_geometry
+from gpulab.problems.base import Block
 from gpulab.problems.published import PublishedRow
 
-__all__ = ["Beside", "beside", "error_percent"]
+__all__ = ["Beside", "beside", "error_percent", "tile_of"]
 
 # How often a text writes out its loop over k: a figure, or the macro that the header's third tile number is.
 _UNROLLED = re.compile(r"#\s*pragma\s+unroll\s*\(?\s*(\d+|TILE_Z)\b")
@@ -52,7 +53,6 @@ def beside(rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = N
     text that does not compile with a row's block and tile, or is wrong with them, is neither modelled nor
     measured.
     """
-    unrolled = frozenset(_UNROLLED.findall(cell.source))
     here = open_device(device_name)
     benches: dict[str | None, Bench] = {}
     with ExitStack() as open_benches:
@@ -64,11 +64,10 @@ def beside(rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = N
             return benches[name].point(meant, row.shape)
 
         for row in rows:
-            why_not = _not_comparable(row, unrolled)
-            if why_not or row.block is None or row.tile is None:
-                yield Beside(row, why_not=why_not)
+            tile = tile_of(row, cell)
+            if row.block is None or tile is None:
+                yield Beside(row, why_not=_not_comparable(row, cell))
                 continue
-            tile = (*row.tile[:2], row.k_unroll) if _BY_HEADER in unrolled else row.tile
             meant, name = with_geometry(cell, row.block, tile), f"sim:{row.gpu}"
             modelled = point(open_device(name), name, meant, row)
             measured = None
@@ -84,14 +83,26 @@ def error_percent(value: float | None, published: float | None) -> float | None:
     return 100 * (value - published) / published
 
 
-def _not_comparable(row: PublishedRow, unrolled: frozenset[str]) -> str:
-    """Why our kernel cannot be put beside a row; "" when it can. unrolled: its `#pragma unroll` words."""
+def tile_of(row: PublishedRow, cell: Cell) -> Block | None:
+    """The tile in its header with which a cell is the kernel of a row; None where it cannot be."""
+    if row.tile is None or _not_comparable(row, cell):
+        return None
+    return (*row.tile[:2], row.k_unroll) if _BY_HEADER in _unrolled(cell) else row.tile
+
+
+def _unrolled(cell: Cell) -> frozenset[str]:
+    """The words of the text's `#pragma unroll`."""
+    return frozenset(_UNROLLED.findall(cell.source))
+
+
+def _not_comparable(row: PublishedRow, cell: Cell) -> str:
+    """Why our kernel cannot be put beside a row; "" when it can."""
     if not row.gpu:
         return "it was not measured on a GPU of the catalogue."
     if row.block is None or row.tile is None or row.shape is None:
         return "its block, tile or size was not published."
     k = row.k_unroll
-    if k > 1 and not unrolled & {str(k), _BY_HEADER}:
+    if k > 1 and not _unrolled(cell) & {str(k), _BY_HEADER}:
         return (
             f"its loop over k is unrolled by {k}; the cell has neither `#pragma unroll {k}` nor "
             f"`#pragma unroll {_BY_HEADER}` there."

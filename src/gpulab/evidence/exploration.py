@@ -45,6 +45,7 @@ class Exploration:
         self.points: dict[Setting, Point] = {}
         self.checked: set[Setting] = set()
         self._tell = tell
+        self._cancelled = 0
         self._here, self._apart, self._gpu = _Benches(), _Apart(), _Benches()
         self._soon = _Lane(lambda task: self._find(task, self._here.point))
         self._later = _Lane(lambda task: self._find(task, self._apart.point))
@@ -68,6 +69,7 @@ class Exploration:
 
     def cancel(self) -> None:
         """Leave the rest of the background's work."""
+        self._cancelled += 1
         self.fill(())
         self._apart.end()
 
@@ -85,11 +87,12 @@ class Exploration:
     def _find(self, task: Task, ask: Callable[[Task], Point]) -> None:
         if self._is_done(task):
             return
-        setting = task.setting
+        setting, cancelled = task.setting, self._cancelled
         try:
             point = ask(task)
         except (Stopped, RuntimeError, GpulabError) as error:
-            if setting in self.points:  # the process was ended; what is known stays
+            ended = isinstance(error, Stopped) and cancelled != self._cancelled
+            if setting in self.points or ended:  # what is known stays, and being left is no verdict
                 return
             geometry = setting.problem, setting.variant, setting.shape, setting.block, setting.tile
             point = Point(*geometry, why_not=str(error))

@@ -97,14 +97,14 @@ def curve_of(
 
 def printed(setting: Setting, gpu: str, among: tuple[Block, ...]) -> tuple[Printed, ...]:
     """What course documents print of this kernel, tile, size and GPU, at the blocks of the picture."""
+    from gpulab.evidence.beside import tile_of
     from gpulab.problems.published import rows
 
     found = []
     for row in rows(gpu=gpu, variant=setting.variant) if gpu else ():
         same = row.problem == setting.problem and row.shape == setting.shape
-        tile = row.tile or (1, 1, 1)
         gflops = row.kernel_gflops or row.overall_gflops
-        if not same or row.block not in among or tile != setting.tile or not gflops:
+        if not same or row.block not in among or tile_of(row, setting.cell) != setting.tile or not gflops:
             continue
         kind = "kernel alone" if row.kernel_gflops else "with the copies"
         unrolled = f", k unrolled {row.k_unroll} times" if row.k_unroll > 1 else ""

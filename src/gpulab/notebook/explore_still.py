@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import floor, log10
 
 from gpulab.notebook.explore_curve import Curve
 from gpulab.notebook.explore_words import block_name, curve_table, point_view
 from gpulab.notebook.html import View, disclosure, escape, paragraph, stack
 from gpulab.notebook.point_view import rate
-from gpulab.notebook.theme import LIGHT
+from gpulab.notebook.svg import Pen
 
 __all__ = ["still_view"]
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 60, 46, 232  # of the plot; below it stand the blocks and their occupancy
 NARROW = 44  # pixels that the name of a block needs
+PEN = Pen()
 
 
 def still_view(curve: Curve) -> View:
@@ -47,31 +49,32 @@ def _svg(curve: Curve) -> Iterator[str]:
         f'height="{HEIGHT}" role="img" style="max-width:100%;min-width:480px;height:auto" '
         f'aria-label="{escape(title)}, {escape(curve.gpu)}">'
     )
-    yield _text(f"{title}, {curve.gpu}", LEFT, 18, "ink", 14)
+    yield PEN.text(f"{title}, {curve.gpu}", LEFT, 18, "ink", 14)
     for gflops in _ticks(top):
-        yield _line([(LEFT, y(gflops)), (WIDTH - RIGHT, y(gflops))], "line", 1)
-        yield _text(rate(gflops), LEFT - 6, y(gflops) + 4, "dim", 12, "end")
-        yield _text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y(gflops) + 4, "dim", 12)
-    yield _text("GFLOPS", LEFT - 6, TOP - 10, "dim", 12, "end")
-    yield _text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", 12)
+        yield PEN.line((LEFT, y(gflops), WIDTH - RIGHT, y(gflops)), "line", 1)
+        yield PEN.text(rate(gflops), LEFT - 6, y(gflops) + 4, "dim", 12, "end")
+        yield PEN.text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y(gflops) + 4, "dim", 12)
+    yield PEN.text("GFLOPS", LEFT - 6, TOP - 10, "dim", 12, "end")
+    yield PEN.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", 12)
     every = max(1, round(NARROW / step + 0.49))
     for place, (block, x) in enumerate(xs.items()):
         if place % every == 0:
-            yield _text(block_name(block), x, BOTTOM + 18, "dim", 12, "middle")
+            yield PEN.text(block_name(block), x, BOTTOM + 18, "dim", 12, "middle")
         point = curve.points[block]
         if point is not None and point.timing is None:
             yield _cross(x, BOTTOM, point.why_not)
         if point is not None and point.occupancy is not None:
             tall = 34 * point.occupancy
             yield _rect(x - step / 3, HEIGHT - 6 - tall, 2 * step / 3, tall)
-    yield _text("occupancy", 4, HEIGHT - 8, "dim", 12)
+    yield PEN.text("occupancy", 4, HEIGHT - 8, "dim", 12)
     for points, colour, dash in ((curve.beside, "dim", "5 4"), (curve.points, "plain", "")):
         places = [
             (xs[block], y(point.kernel_gflops), block)
             for block, point in points.items()
             if point is not None and point.kernel_gflops is not None
         ]
-        yield _line([(x, height) for x, height, _ in places], colour, 2, dash)
+        for (x1, y1, _), (x2, y2, _) in pairwise(places):
+            yield PEN.line((x1, y1, x2, y2), colour, 2, dash)
         for x, height, block in places:
             whole = block in curve.checked or points is curve.beside
             yield _circle(x, height, 4, colour if whole else "paper", colour)
@@ -83,37 +86,14 @@ def _svg(curve: Curve) -> Iterator[str]:
     yield "</svg>"
 
 
-def _paint(what: str, colour: str) -> str:
-    """An attribute, and a style over it that follows the page's theme."""
-    return f'{what}="{LIGHT[colour]}" style="{what}:var(--gp-{colour},{LIGHT[colour]})"'
-
-
-def _text(words: str, x: float, y: float, colour: str, size: int, anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
-        f"{_paint('fill', colour)}>{escape(words)}</text>"
-    )
-
-
-def _line(places: list[tuple[float, float]], colour: str, width: float, dash: str = "") -> str:
-    if len(places) < 2:
-        return ""
-    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="{path}" fill="none" stroke-width="{width:g}"{dashes} {_paint("stroke", colour)}/>'
-
-
 def _circle(x: float, y: float, radius: float, fill: str, edge: str) -> str:
-    inside = f"fill:var(--gp-{fill},{LIGHT[fill]})" if fill else "fill:none"
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" stroke-width="2" fill="none" '
-        f'stroke="{LIGHT[edge]}" style="stroke:var(--gp-{edge},{LIGHT[edge]});{inside}"/>'
-    )
+    paint = PEN.paint(fill=fill, stroke=edge) if fill else f'fill="none" {PEN.paint(stroke=edge)}'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" stroke-width="2" {paint}/>'
 
 
 def _rect(x: float, y: float, width: float, height: float) -> str:
     return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {_paint("fill", "asked")}/>'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {PEN.paint(fill="asked")}/>'
     )
 
 
@@ -128,10 +108,10 @@ def _ticks(top: float) -> Iterator[float]:
 def _cross(x: float, y: float, words: str) -> str:
     path = f"M{x - 5:.1f} {y - 5:.1f}l10 10m0-10l-10 10"
     title = f"<title>no time: {escape(words.partition(chr(10))[0])}</title>"
-    return f'<path d="{path}" fill="none" stroke-width="3" {_paint("stroke", "bad")}>{title}</path>'
+    return f'<path d="{path}" fill="none" stroke-width="3" {PEN.paint(stroke="bad")}>{title}</path>'
 
 
 def _diamond(x: float, y: float, words: str) -> str:
     path = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
     title = f"<title>published: {escape(words)}</title>"
-    return f'<path d="{path}" fill="none" stroke-width="2" {_paint("stroke", "hint")}>{title}</path>'
+    return f'<path d="{path}" fill="none" stroke-width="2" {PEN.paint(stroke="hint")}>{title}</path>'

@@ -12,13 +12,19 @@ from gpulab.notebook.speedup_view import milliseconds
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
 
-__all__ = ["block_name", "curve_table", "hover", "point_view", "waiting_view"]
+__all__ = ["block_name", "curve_table", "hover", "point_view", "tile_name", "waiting_view"]
 
 
 def block_name(block: Block) -> str:
     """32, 16x16, 8x8x4: without the ones at the end."""
     x, y, z = block
     return f"{x}x{y}x{z}" if z > 1 else f"{x}x{y}" if y > 1 else f"{x}"
+
+
+def tile_name(tile: Block) -> str:
+    """4x2: outputs of a thread along x and y, and along z where that is neither one nor the whole axis."""
+    x, y, z = tile
+    return f"{x}x{y}" if z in (0, 1) else f"{x}x{y}x{z}"
 
 
 def point_view(setting: Setting, point: Point, *, checked: bool, beside: Point | None = None) -> View:
@@ -82,7 +88,7 @@ def _where(setting: Setting) -> str:
     known = problem_named(setting.problem)
     words = f"{setting.variant}, block {block_name(setting.block)}"
     if any(number > 1 for number in setting.tile):
-        words += f", tile {block_name(setting.tile)}"
+        words += f", tile {tile_name(setting.tile)}"
     return f"{words}, {known.format_shape(setting.shape)}"
 
 

@@ -21,7 +21,7 @@ from gpulab.notebook.explore import gpus, start
 from gpulab.notebook.explore_curve import Curve, curve_of
 from gpulab.notebook.explore_figure import CLASS, STYLE, ExplorerFigure
 from gpulab.notebook.explore_still import still_view
-from gpulab.notebook.explore_words import block_name, point_view, waiting_view
+from gpulab.notebook.explore_words import block_name, point_view, tile_name, waiting_view
 from gpulab.notebook.html import View
 from gpulab.notebook.theme import STYLE as PAGE_STYLE
 from gpulab.problems import Shape
@@ -48,11 +48,12 @@ class Explorer:
         self, cells: dict[str, Cell], device: Device, *, cells_now: Callable[[], dict[str, Cell]], call: _Call
     ) -> None:
         self._cells, self._cells_now, self._device = cells, cells_now, device
-        self._call = call
         self._quiet = False
+        self._filling = self._shown = False
         self._drawn_s = 0.0
         self._due = False
         self._picture: Any = None
+        self._kept: Curve | None = None
         self.setting = start(list(cells.values())[-1], device)
         self.exploration = Exploration(lambda setting: call(lambda: self._heard(setting)))
         self.figure = ExplorerFigure()
@@ -87,8 +88,8 @@ class Explorer:
     def cancel(self, _: object = None) -> None:
         """Leave the rest of the curve as it is."""
         self.exploration.cancel()
-        self._bar.layout.display = self._cancel.layout.display = "none"
-        self._keep_still()
+        self._filling = False
+        self._progress()
 
     def end(self) -> None:
         """Stop all work: the cell is run again, or the kernel ends."""
@@ -99,8 +100,6 @@ class Explorer:
         if shell is not None and self._shown:
             shell.events.unregister("post_run_cell", self._cells_may_have_changed)
             self._shown = False
-
-    _shown = False
 
     def _ipython_display_(self) -> None:
         from IPython import get_ipython
@@ -161,7 +160,7 @@ class Explorer:
             _choices(self._gpu, gpus(self._device), here.device)
             found = [(block_name(block), block) for block in blocks(here, self.spec, self._own_block)]
             _choices(self._block, found, here.block)
-            _choices(self._tile, [(_tile_name(tile), tile) for tile in tiles(self._own())], here.tile)
+            _choices(self._tile, [(tile_name(tile), tile) for tile in tiles(self._own())], here.tile)
             shapes = [(_size_name(known, shape), shape) for shape in sizes(here.problem, kind)]
             _choices(self._size, shapes, here.shape)
         self._tile.layout.display = "none" if len(self._tile.options) < 2 else None
@@ -206,6 +205,7 @@ class Explorer:
         else:
             self._say()
         self.exploration.fill(self._tasks())
+        self._filling = True
         self._progress()
 
     def _tasks(self) -> list[Task]:
@@ -267,7 +267,7 @@ class Explorer:
         checked = sum(one in self.exploration.checked for one in curve)
         self._bar.max, self._bar.value = 2 * len(curve), timed + checked
         self._done.value = f"{timed} of {len(curve)} timed, {checked} checked"
-        over = checked == len(curve)
+        over = checked == len(curve) or not self._filling
         for part in (self._bar, self._done, self._cancel):
             part.layout.display = "none" if over else None
         if over:
@@ -276,7 +276,9 @@ class Explorer:
     # -- the picture for where no sliders are ---------------------------------------------------------
 
     def _keep_still(self) -> None:
-        if self._picture is not None:
+        curve = self.curve
+        if self._picture is not None and curve != self._kept:
+            self._kept = curve
             self._picture.update(self._still())
 
     def _still(self) -> View:
@@ -308,7 +310,7 @@ def _choices(handle: Any, options: Any, value: object) -> None:
     """Other options, without a change in between that anybody sees."""
     options = tuple(options)
     if value not in [one for _, one in options]:
-        options = (*options, (_tile_name(value) if isinstance(value, tuple) else str(value), value))
+        options = (*options, (tile_name(value) if isinstance(value, tuple) else str(value), value))
     if tuple(handle.options) != options:
         with handle.hold_sync():
             handle.options = options
@@ -320,12 +322,6 @@ def _choices(handle: Any, options: Any, value: object) -> None:
 def _size_name(known: Problem, shape: Shape) -> str:
     """As the problem writes it; one number where all are the same."""
     return str(shape[0]) if len(set(shape)) == 1 else known.format_shape(shape)
-
-
-def _tile_name(tile: Any) -> str:
-    """4x2: outputs of a thread; 0 stands for a whole axis."""
-    x, y, z = tile
-    return f"{x}x{y}" if z in (0, 1) else f"{x}x{y}x{z}"
 
 
 def _later(wait_s: float, work: Callable[[], None]) -> None:

@@ -26,8 +26,9 @@ from gpulab.notebook.roofline_layout import (
     Label,
     Scene,
 )
-from gpulab.notebook.roofline_static import THEMES, png, svg
+from gpulab.notebook.roofline_static import png, svg
 from gpulab.notebook.roofline_words import ceiling_words, figures_table, plain_text, point_words
+from gpulab.notebook.svg import THEMES
 
 __all__ = ["RooflineFigure", "roofline_figure"]
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from gpulab.errors import UsageError
 from gpulab.notebook.html import escape
 from gpulab.notebook.roofline_layout import MARK, SMALL, TEXT, TITLE, Label, Scene
-from gpulab.notebook.theme import DARK, LIGHT
+from gpulab.notebook.svg import THEMES, Pen
+from gpulab.notebook.theme import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["THEMES", "png", "svg"]
+__all__ = ["png", "svg"]
 
-THEMES = {"light": LIGHT, "dark": DARK}
 DASH = (7.0, 5.0)
 SMALLEST = 560  # pixels of width that a page leaves it at least: its letters can be read no smaller
 DOTS_PER_PIXEL = 2  # of the PNG: sharp in print
@@ -52,9 +52,8 @@ def png(scene: Scene, theme: str = "light") -> bytes:
     return file.getvalue()
 
 
-class _Svg:
-    def __init__(self, theme: str | None) -> None:
-        self.theme = theme
+class _Svg(Pen):
+    """The pieces of a roofline."""
 
     def parts(self, scene: Scene) -> Iterator[str]:
         plot = scene.plot
@@ -105,42 +104,6 @@ class _Svg:
         halo = f'fill="{attribute}" style="paint-order:stroke;stroke:{paper};stroke-width:3px;fill:{ink}" '
         return self.text(
             label.text, box.x, box.y, label.colour, label.size, "middle", box.angle, down, weight, halo
-        )
-
-    def paint(self, **colours: str) -> str:
-        """Attributes: fill, stroke, or both."""
-        chosen = THEMES[self.theme or "light"]
-        found = " ".join(f'{what}="{chosen[colour]}"' for what, colour in colours.items())
-        if self.theme is not None:
-            return found
-        # The attributes hold where a sanitizer takes the style away.
-        style = ";".join(f"{what}:var(--gp-{colour},{chosen[colour]})" for what, colour in colours.items())
-        return f'{found} style="{style}"'
-
-    def line(self, line: tuple[float, float, float, float], colour: str, width: float, dash: str = "") -> str:
-        x1, y1, x2, y2 = (f"{number:.1f}" for number in line)
-        dashes = f' stroke-dasharray="{dash}"' if dash else ""
-        stroke = f'{self.paint(stroke=colour)} stroke-width="{width:g}"{dashes}'
-        return f'<path d="M{x1} {y1}L{x2} {y2}" fill="none" {stroke}/>'
-
-    def text(
-        self,
-        words: str,
-        x: float,
-        y: float,
-        colour: str,
-        size: float,
-        anchor: str = "start",
-        angle: float = 0.0,
-        down: float = 0.0,
-        weight: int = 0,
-        halo: str = "",
-    ) -> str:
-        turned = f' transform="rotate({angle:.2f} {x:.1f} {y:.1f})"' if angle else ""
-        more = f' font-weight="{weight}"' if weight else ""
-        return (
-            f'<text x="{x:.1f}" y="{y + down:.1f}" font-size="{size:g}" text-anchor="{anchor}"{more}{turned} '
-            f"{halo or self.paint(fill=colour)}>{escape(words)}</text>"
         )
 
 
