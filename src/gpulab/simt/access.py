@@ -128,6 +128,15 @@ def locate(
     return Locator(low, where, space, size, access, item.predicate).place()
 
 
+def touch(low: Values, where: Value, space: str, size: int, item: Instruction, action: str) -> None:
+    """Check an access that will not be made."""
+    access = low.access(action, space, size)
+    if where.kind == "rows" and where.stride % size:
+        where = Value("i64", "lanes", (low.lanes(where),))
+    low.observer.access(low, Touch(access, where, space, size, action, item))
+    Locator(low, where, space, size, access, item.predicate).check()
+
+
 class Locator:
     def __init__(
         self, low: Values, where: Value, space: str, size: int, access: int, predicate: Reg | None
@@ -166,6 +175,18 @@ class Locator:
         ty = "ptr" if where.kind == "uniform" else vector("ptr")
         merged = b.phi(ty, (near, fast), (far, slow_end))
         return Place(one=merged) if where.kind == "uniform" else Place(each=merged)
+
+    def check(self) -> None:
+        """As `place`, where nobody asks for the place."""
+        low, b = self.low, self.b
+        self.bounds()
+        slow, on = b.new_label("slow"), b.new_label("on")
+        _, fine = self.check_lanes() if self.where.kind == "lanes" else self.check_rows()
+        b.branch(fine, on, slow, likely=True)
+        with low.aside(slow):
+            self.resolve()
+            b.jump(on)
+        b.open(on)
 
     # -- bounds -----------------------------------------------------------------------------------
 
@@ -230,7 +251,7 @@ class Locator:
     def resolve(self) -> None:
         """Look at every active lane; its host address is then in `hosts`, or the warp has ended."""
         b, low = self.b, self.low
-        b.line(f"store {vector('i64')} {low.lanes(self.where)}, ptr {low.scratch}, align 64")
+        low.spread(self.where, low.scratch)
         mask = low.mask_bits_of(self.predicate)
         common = (
             ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", low.scratch), ("i32", mask), ("i64", str(self.size)),

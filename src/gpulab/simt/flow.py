@@ -13,13 +13,16 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
-__all__ = ["Block", "Flow", "alive_before", "build", "reads", "waits_for_lanes", "widenings", "writes"]
+__all__ = [
+    "Block", "Flow", "alive_before", "build", "has_result", "reads", "rebuilt", "registers_of",
+    "waits_for_lanes", "widenings", "writes",
+]  # fmt: skip
 
 # Instructions whose first operand is not a destination.
 NO_RESULT = {
     "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
     "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "setmaxnreg",
-    "stmatrix",
+    "stmatrix", "touch", "skip",
 }  # fmt: skip
 
 
@@ -52,14 +55,15 @@ class Flow:
     live_in: list[frozenset[str]]
 
 
-def _registers(operands: Iterable[Operand]) -> Iterator[str]:
+def registers_of(operands: Iterable[Operand]) -> Iterator[str]:
+    """The names of the registers in operands, those of addresses and vectors too."""
     for operand in operands:
         if isinstance(operand, Reg):
             yield operand.name
         elif isinstance(operand, Mem):
-            yield from _registers((operand.base,))
+            yield from registers_of((operand.base,))
         elif isinstance(operand, Vec):
-            yield from _registers(operand.parts)
+            yield from registers_of(operand.parts)
 
 
 def has_result(item: Instruction) -> bool:
@@ -76,12 +80,12 @@ def writes(item: Instruction) -> tuple[str, ...]:
         return tuple(f"{name}+0" for name in item.call.results)
     if not has_result(item) or not item.operands:
         return ()
-    return tuple(_registers(item.operands[:1]))
+    return tuple(registers_of(item.operands[:1]))
 
 
 def reads(item: Instruction) -> tuple[str, ...]:
     """The registers an instruction needs; under a predicate that includes what it may leave as it is."""
-    found = list(_registers(item.operands[1:] if has_result(item) else item.operands))
+    found = list(registers_of(item.operands[1:] if has_result(item) else item.operands))
     if item.call is not None:
         found += [f"{name}+0" for name in item.call.arguments]
     if item.predicate is not None:
@@ -95,6 +99,11 @@ def build(flat: FlatFunction, meetings: bool = False) -> Flow:
     meetings: cut also before instructions that wait for lanes of their warp, so that lanes can wait there.
     """
     return _Builder(flat, meetings).flow()
+
+
+def rebuilt(blocks: list[Block], registers: set[str]) -> Flow:
+    """The same blocks with other code. registers: all that the kernel has."""
+    return Flow(blocks, _liveness(blocks, registers))
 
 
 def waits_for_lanes(item: Instruction) -> bool:
@@ -121,7 +130,7 @@ class _Builder:
                 raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not there")
             block.targets = (self.labels[label], *block.targets)
         self.blocks = self.in_running_order()
-        return Flow(self.blocks, _liveness(self.blocks, set(self.flat.registers)))
+        return rebuilt(self.blocks, set(self.flat.registers))
 
     def start(self) -> Block:
         block = Block(len(self.blocks))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.access import (
     Locator,
@@ -10,6 +12,7 @@ from gpulab.simt.access import (
     memory_type,
     space_of,
     step_by,
+    touch,
     width_of,
 )
 from gpulab.simt.llvm import BITS, Value, suffix, vector
@@ -17,7 +20,7 @@ from gpulab.simt.observe import Touch
 from gpulab.simt.ptx import Instruction, Mem, Reg, Sym, type_size
 from gpulab.simt.scattered import gather, scatter
 from gpulab.simt.shapes import WARP
-from gpulab.simt.values import Values, handles, parts_of
+from gpulab.simt.values import HANDLERS, Values, handles, parts_of
 
 TYPES = ".b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
 SCOPE = "{.cta|cluster|gpu|sys}"
@@ -278,3 +281,15 @@ def _write_rows(
             scatter(b, ty, step_by(low, each, number * step), value, mask)
         b.jump(join)
     b.open(join)
+
+
+def _touch(low: Values, item: Instruction) -> None:
+    """A load, a store or an atomic of which only the address matters (`gpulab.simt.slicing`)."""
+    touching = replace(item, parts=item.parts[1:])
+    space = space_of(touching).replace("param", "global")
+    size = type_size(touching.parts[-1]) * width_of(touching)
+    action = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(touching.op, "updates")
+    touch(low, address(low, _memory(item, 0), space), space, size, touching, action)
+
+
+HANDLERS["touch"] = _touch

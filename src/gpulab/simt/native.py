@@ -49,6 +49,7 @@ from gpulab.simt.lower import MALFORMED, Lowering
 from gpulab.simt.observe import Forms, observer
 from gpulab.simt.ptx import Module
 from gpulab.simt.shapes import WARP, analyse
+from gpulab.simt.slicing import without_values
 from gpulab.simt.values import Access
 
 __all__ = ["NativeKernel", "Specialisation", "compile_kernel", "flow_of", "is_brief"]
@@ -169,7 +170,10 @@ def lower(
     plain: keep every register in lanes. accesses: those that are numbered already.
     """
     flat = flatten(module, name)
+    watching = observer(special.tier, special.forms)
     blocks = flow_of(flat)
+    if not watching.values:
+        blocks = without_values(blocks, set(flat.registers))
     shared, shared_end = shared_layout(module, flat)
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
@@ -194,7 +198,7 @@ def lower(
         plain,
         special.independent,
         accesses or [],
-        observer(special.tier, special.forms),
+        watching,
     )
     return lowering, lowering.function()
 

@@ -203,6 +203,39 @@ good:
   ret i1 true
 }
 
+; Write base, base + stride, ... as the first lanes from a place on.
+define internal void @sim_spread_32(ptr %place, i32 %base, i32 %stride, i32 %lanes) noinline cold {
+entry:
+  br label %lane
+lane:
+  %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
+  %now = phi i32 [ %base, %entry ], [ %next, %lane ]
+  %p = getelementptr i32, ptr %place, i32 %n
+  store i32 %now, ptr %p, align 1
+  %next = add i32 %now, %stride
+  %n.next = add i32 %n, 1
+  %more = icmp ult i32 %n.next, %lanes
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}
+
+define internal void @sim_spread_64(ptr %place, i64 %base, i64 %stride, i32 %lanes) noinline cold {
+entry:
+  br label %lane
+lane:
+  %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
+  %now = phi i64 [ %base, %entry ], [ %next, %lane ]
+  %p = getelementptr i64, ptr %place, i32 %n
+  store i64 %now, ptr %p, align 1
+  %next = add i64 %now, %stride
+  %n.next = add i32 %n, 1
+  %more = icmp ult i32 %n.next, %lanes
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}
+
 define internal i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %access, ptr %hosts, i64 %bytes) noinline cold {
 entry:
   %shared = call i64 @get(ptr %ctx, i64 ${shared})

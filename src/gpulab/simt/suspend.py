@@ -159,9 +159,10 @@ def change_over(low: Values) -> None:
         value = low.read(name)
         place = b.value(f"getelementptr i8, ptr {area}, i64 {low.canonical_at[name]}")
         if value.ty == "i1":
-            b.line(f"store i32 {low.bits_of(low.lanes(value))}, ptr {place}, align 4")
+            bits = b.value(f"sext i1 {value.ref} to i32") if value.kind == "uniform" else low.bits_of(value.ref)
+            b.line(f"store i32 {bits}, ptr {place}, align 4")
         else:
-            b.line(f"store {vector(value.ty)} {low.lanes(value)}, ptr {place}, align 1")
+            low.spread(value, place)
     b.line(f"store i32 {low.mask()}, ptr {_state(low, MASK)}")
     b.line(f"ret i32 {PLAIN + flow.widenings(low.flow.blocks)[low.here, low.index]}")
 

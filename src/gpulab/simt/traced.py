@@ -64,6 +64,7 @@ class TracingObserver(CountingObserver):
     """Emits the tracing."""
 
     tier = "traced"
+    values = False
     well_up_to = well_if_brief = 0
 
     def __init__(self) -> None:

@@ -354,6 +354,22 @@ class Values:
         self.vectors[value] = made
         return made
 
+    def spread(self, value: Value, place: str) -> None:
+        """Store a value's lanes from `place` on, by a call: little code, for where it seldom runs."""
+        b, bits = self.b, BITS[value.ty]
+        if value.kind == "lanes" or bits not in (32, 64):
+            b.line(f"store {vector(value.ty)} {self.lanes(value)}, ptr {place}, align 1")
+            return
+        width = WARP if value.kind == "uniform" else self.width
+        for number, ref in enumerate(self.as_type(value, f"i{bits}").refs):
+            start = place
+            if number:
+                start = b.value(f"getelementptr i8, ptr {place}, i64 {number * width * bits // 8}")
+            b.call(
+                f"sim_spread_{bits}", "void", ("ptr", start), (f"i{bits}", ref),
+                (f"i{bits}", str(value.stride)), ("i32", str(width)),
+            )  # fmt: skip
+
     def assign(self, target: Operand, value: Value, predicate: Reg | None = None) -> None:
         """Write a register in its own shape, keeping what inactive lanes still need."""
         if not isinstance(target, Reg) or target.name == "_":
