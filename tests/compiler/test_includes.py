@@ -51,7 +51,6 @@ REFUSED = {
     "vertical tab": '\v#\vinclude\v"FILE"\n',
     "lone carriage return": '// c\r#include "FILE"\n',
     "byte order mark": '\ufeff#include "FILE"\n',
-    "no-break space": '\u00a0#include "FILE"\n',
     "in a macro's argument": '#define F(x) x\nF(\n#include "FILE"\n)\n',
     "macro": '#define X "FILE"\n#include X\n',
     "macro of an allowed name": "#define X <math.h>\n#include X\n",
@@ -290,6 +289,15 @@ def test_every_refused_line_is_named_at_once() -> None:
     with pytest.raises(IncludeRefused) as caught:
         compile_program("#include <iostream>\n#include <math.h>\n#include <vector>\n")
     assert [one.line for one in caught.value.diagnostics] == [1, 3]
+
+
+@pytest.mark.parametrize("hidden", ['éR"x(\n)x"/*/\n*/', "é1'a\"/*'\n*/", 'xé8R"(\n"/*)"\n*/', "\u00a0"])
+def test_what_the_compiler_reads_anew_behind_a_strange_character_hides_nothing(
+    secret: Path, logs: list[str], hidden: str
+) -> None:
+    with pytest.raises(GpulabError, match=r"U\+00(E9|A0)"):
+        compile_program(f'{hidden}#include "{secret}"\n')
+    assert SECRET not in "".join(logs)
 
 
 PIECES = st.sampled_from(

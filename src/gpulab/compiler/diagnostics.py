@@ -82,7 +82,6 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
         if line:
             line, column = source.place(line, column)
         shown = source.student_line(line)
-        text = _about_character(text, shown, column)
         notes = [_plain(more, folders) for more in message.more if not more.startswith(_NOISE)]
         text = "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _MILD else "error"
@@ -181,17 +180,6 @@ def _cell_line(more: list[str]) -> int:
     """Where the student's text made a header's template fail."""
     lines = [match for text in more if (match := _INSTANTIATED_AT.search(text))]
     return int(lines[-1][1]) if lines else 0
-
-
-def _about_character(text: str, shown: str, column: int) -> str:
-    """Name the character where NVRTC only says that it cannot read one."""
-    if text == "unrecognized token" and 0 < column <= len(shown) and not shown[column - 1].isascii():
-        character = shown[column - 1]
-        return (
-            f"`{character}` (U+{ord(character):04X}) does not belong in CUDA C outside strings and comments; "
-            "it may have come with a copied text: type it anew."
-        )
-    return text
 
 
 def _repeats(found: list[Diagnostic], one: Diagnostic) -> bool:

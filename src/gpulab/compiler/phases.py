@@ -39,6 +39,10 @@ _TOKEN = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _BLANK_AFTER_BACKSLASH = re.compile(r"\\[ \t\f\v]+$", re.MULTILINE)
+_STRANGE = (
+    "`{0}` (U+{1:04X}) does not belong in CUDA C outside strings and comments; "
+    "it may have come with a copied text: type it anew."
+)
 _TRIGRAPH = re.compile(r"\?\?[=/]")
 
 
@@ -266,6 +270,15 @@ def _refuse_ambiguity(source: SourceText) -> None:
     if match := _TRIGRAPH.search(source.text):
         message = f"`{match.group()}` is a trigraph; in a string, write the second question mark as `\\?`."
         raise CompileError([source.diagnostic(match.start(), message)])
+    # NVRTC drops a character that belongs in no name and begins anew behind it: `éR"(` is a raw string to it.
+    strange = [
+        source.diagnostic(token.offset + place, _STRANGE.format(token.text[place], ord(token.text[place])))
+        for token in source.tokens
+        if token.kind == "identifier"
+        and (place := next((n for n, c in enumerate(token.text) if not c.isascii()), None)) is not None
+    ]
+    if strange:
+        raise CompileError(strange)
     if not source.tokens:
         raise UsageError("there is no code here; write a `__global__` function.")
 
