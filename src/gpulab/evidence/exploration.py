@@ -1,8 +1,8 @@
 """Points for an explorer: the one that is waited for at once, what may come next in the background.
 
 On the simulator the point that somebody waits for is modelled in this process, on a thread; the others, and
-the check of the values, have a process of their own, which steps back. A GPU is asked one thing at a time,
-so that no measurement stands in another's way.
+the checks of values, have processes of their own, which step back and stand still meanwhile. A GPU is asked
+one thing at a time, so that no measurement stands in another's way.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from gpulab.devices.base import Device
 from gpulab.errors import GpulabError
@@ -23,7 +24,8 @@ from gpulab.evidence.point import Point
 
 __all__ = ["Exploration", "Task"]
 
-STEPS_BACK = 5  # of the process in the background, as `nice` counts
+STEPS_BACK = 5  # of a process in the background, as `nice` counts
+MOST_APART = 3  # such processes, some 200 MB each
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,11 @@ class Exploration:
         self.checked: set[Setting] = set()
         self._tell = tell
         self._cancelled = 0
-        self._here, self._apart, self._gpu = _Benches(), _Apart(), _Benches()
-        self._soon = _Lane(lambda task: self._find(task, self._here.point))
-        self._later = _Lane(lambda task: self._find(task, self._apart.point))
-        self._measured = _Lane(lambda task: self._find(task, self._gpu.point))
+        self._here, self._gpu = _Benches(), _Benches()
+        self._apart = [_Apart() for _ in range(min(os.cpu_count() or 1, MOST_APART))]
+        self._soon = _Lane(self._find_alone)
+        self._later = _Lane(*(partial(self._find, apart.point) for apart in self._apart))
+        self._measured = _Lane(partial(self._find, self._gpu.point))
 
     def now(self, setting: Setting) -> Point | None:
         """The point, if it is known; else None, and it is the next that is looked for."""
@@ -71,20 +74,33 @@ class Exploration:
         """Leave the rest of the background's work."""
         self._cancelled += 1
         self.fill(())
-        self._apart.end()
+        for apart in self._apart:
+            apart.end()
 
     def end(self) -> None:
         """Stop all work; nobody is told any more."""
         self._tell = lambda _: None
         for lane in (self._soon, self._later, self._measured):
             lane.end()
-        for benches in (self._here, self._apart, self._gpu):
-            benches.end()
+        for apart in self._apart:
+            apart.end()
+        self._here.end()
+        self._gpu.end()
 
     def _is_done(self, task: Task) -> bool:
         return task.setting in (self.checked if task.check else self.points)
 
-    def _find(self, task: Task, ask: Callable[[Task], Point]) -> None:
+    def _find_alone(self, task: Task) -> None:
+        """For somebody who waits: nothing else runs meanwhile."""
+        for apart in self._apart:
+            apart.worker.hold()
+        try:
+            self._find(self._here.point, task)
+        finally:
+            for apart in self._apart:
+                apart.worker.go_on()
+
+    def _find(self, ask: Callable[[Task], Point], task: Task) -> None:
         if self._is_done(task):
             return
         setting, cancelled = task.setting, self._cancelled
@@ -107,15 +123,15 @@ def _modelled(setting: Setting) -> bool:
 
 
 class _Lane:
-    """A thread that does one task after another; what is asked for by `next` comes before the rest."""
+    """Tasks in their order, on a thread for each worker; what `next` is given comes before the rest."""
 
-    def __init__(self, work: Callable[[Task], None]) -> None:
-        self._work = work
+    def __init__(self, *workers: Callable[[Task], None]) -> None:
+        self._workers = workers
         self._next: Task | None = None
         self._rest: deque[Task] = deque()
         self._turn = threading.Condition()
         self._over = False
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def next(self, task: Task) -> None:
         with self._turn:
@@ -132,15 +148,17 @@ class _Lane:
         with self._turn:
             self._over, self._next = True, None
             self._rest.clear()
-            self._turn.notify()
+            self._turn.notify_all()
 
     def _wake(self) -> None:
-        if self._thread is None and not self._over:
-            self._thread = threading.Thread(target=self._run, name="gpulab explorer", daemon=True)
-            self._thread.start()
-        self._turn.notify()
+        if not self._threads and not self._over:
+            for work in self._workers:
+                thread = threading.Thread(target=self._run, args=(work,), name="gpulab explorer", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        self._turn.notify_all()
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[Task], None]) -> None:
         while True:
             with self._turn:
                 self._turn.wait_for(lambda: self._over or self._next is not None or self._rest)
@@ -149,7 +167,7 @@ class _Lane:
                 task, self._next = self._next, None
                 if task is None:
                     task = self._rest.popleft()
-            self._work(task)
+            work(task)
 
 
 class _Benches:
@@ -183,14 +201,14 @@ class _Apart:
     """The same in a process of its own."""
 
     def __init__(self) -> None:
-        self._worker = Worker(_benches_there, name="gpulab explorer")
+        self.worker = Worker(_benches_there, name="gpulab explorer")
 
     def point(self, task: Task) -> Point:
-        point: Point = self._worker.ask(task)
+        point: Point = self.worker.ask(task)
         return point
 
     def end(self) -> None:
-        self._worker.end()
+        self.worker.end()
 
 
 def _benches_there() -> Answer:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -38,6 +40,7 @@ class Worker:
         self._build, self._args, self._name = build, args, name
         self._process: SpawnProcess | None = None
         self._line: Connection[Any, Any] | None = None
+        self._held, self._turn = False, threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +93,26 @@ class Worker:
             process.join(5)
         return code
 
+    def hold(self) -> None:
+        """Let the process stand still until `go_on`, where the system has a way to; one that starts too."""
+        with self._turn:
+            self._held = True
+            self._signal("SIGSTOP")
+
+    def go_on(self) -> None:
+        """Let a held process go on; one that is not held does so anyway."""
+        with self._turn:
+            self._held = False
+            self._signal("SIGCONT")
+
+    def _signal(self, name: str) -> None:
+        process = self._process
+        if process is None or process.pid is None or not hasattr(signal, name):
+            return
+        with contextlib.suppress(ProcessLookupError, ValueError):  # it has ended, or is being closed
+            if process.exitcode is None:
+                os.kill(process.pid, getattr(signal, name))
+
     def _start(self) -> Connection[Any, Any]:
         context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
         line, theirs = context.Pipe()
@@ -98,7 +121,10 @@ class Worker:
         )
         process.start()
         theirs.close()
-        self._process, self._line = process, line
+        with self._turn:
+            self._process, self._line = process, line
+            if self._held:
+                self._signal("SIGSTOP")
         return line
 
 

@@ -58,7 +58,6 @@ class Explorer:
         self.exploration = Exploration(lambda setting: call(lambda: self._heard(setting)))
         self.figure = ExplorerFigure()
         self._handles()
-        self._offer()
         self._draw()
         self._look()
 
@@ -192,7 +191,6 @@ class Explorer:
         if legal and setting.block not in legal:
             setting = setting.at(block=nearest(setting.block, legal))
         self.setting = setting
-        self._offer()
         self._look()
 
     def _look(self) -> None:
@@ -204,6 +202,7 @@ class Explorer:
             self._draw()
         else:
             self._say()
+        self._offer()
         self.exploration.fill(self._tasks())
         self._filling = True
         self._progress()
