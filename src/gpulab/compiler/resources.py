@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from gpulab.compiler.program import Resources
+from gpulab.elf import sections
 
 __all__ = ["constant_bytes", "parse_report"]
 
@@ -62,25 +62,9 @@ def constant_bytes(cubin: bytes) -> Mapping[str, int]:
     """
     kernels: dict[str, int] = {}
     for_all = 0
-    for name, size in _sections(cubin):
-        if match := _BANK.match(name):
-            kernels[match[1]] = kernels.get(match[1], 0) + size
-        elif name == ".nv.constant3":
-            for_all += size
+    for section in sections(cubin):
+        if match := _BANK.match(section.name):
+            kernels[match[1]] = kernels.get(match[1], 0) + section.size
+        elif section.name == ".nv.constant3":
+            for_all += section.size
     return {name: size + for_all for name, size in kernels.items()}
-
-
-def _sections(elf: bytes) -> Iterator[tuple[str, int]]:
-    """Name and size of each section of a 64-bit little-endian ELF file (System V ABI, chapter 4)."""
-    if elf[:6] != b"\x7fELF\x02\x01":
-        return
-    try:
-        (table,) = struct.unpack_from("<Q", elf, 40)
-        entry_size, count, names_index = struct.unpack_from("<HHH", elf, 58)
-        headers = [struct.unpack_from("<IIQQQQ", elf, table + i * entry_size) for i in range(count)]
-        names = headers[names_index][4]
-        for header in headers:
-            start = names + header[0]
-            yield elf[start : elf.index(b"\0", start)].decode(errors="replace"), header[5]
-    except (struct.error, OverflowError, ValueError, IndexError):
-        return

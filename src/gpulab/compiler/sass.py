@@ -24,6 +24,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from gpulab.cache import fingerprint, kernel_cache
+from gpulab.compiler.cubin import without_numbers
 from gpulab.compiler.nvrtc import FILE_NAME
 from gpulab.compiler.program import Program
 
@@ -38,6 +39,7 @@ _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _LABEL = re.compile(r"(?:`?)([.$\w]+):\s*$")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 _TARGET = re.compile(r"`\(([^)]+)\)")
+_BY_TABLE = re.compile(r"\b(?:BRX|JMX)\b")
 _TABLE = re.compile(r'\(\*"BRANCH_TARGETS ([^"]*)"\*\)')
 
 
@@ -111,28 +113,54 @@ class MachineCode:
         return tuple(_blocks(self.instructions))
 
 
-def machine_code(program: Program, name: str) -> MachineCode | None:
+def machine_code(program: Program, name: str, *, numbers: bool = True) -> MachineCode | None:
     """The machine code of kernel `name`; None when the program has none or no nvdisasm is found.
 
-    The first call for a program runs nvdisasm, about 0.3 s; what it said is kept on disk.
+    The first call for a program runs nvdisasm, about 0.4 s; what it said is kept on disk.
+
+    numbers: False where those in the operands do not matter. The code of a program that differs in nothing
+    else, as of the same kernel for another block, will do then, if it is known.
     """
     if program.cubin is None:
         return None
-    key = "sass-" + fingerprint(Path(__file__).read_bytes(), program.cubin)
-    store = kernel_cache()
-    data = store.get(key) if store else None
-    if data is None:
-        text = _disassemble(program.cubin)
-        if text is None:
-            return None
-        rows = {section: [astuple(one) for one in found] for section, found in _read(text)}
-        data = json.dumps(rows).encode()
-        if store:
-            store.put(key, data)
-    found = json.loads(data).get(program.entry(name))
+    data = _kept(program.cubin, numbers) or _disassembled(program.cubin)
+    found = json.loads(data).get(program.entry(name)) if data is not None else None
     if found is None:
         return None
     return MachineCode(name, tuple(_from_row(*row) for row in found))
+
+
+def _kept(cubin: bytes, numbers: bool) -> bytes | None:
+    store = kernel_cache()
+    if store is None:
+        return None
+    data = store.get(_key(cubin))
+    if data is None and not numbers:
+        same = store.get(_key(without_numbers(cubin)))
+        data = store.get(same.decode()) if same is not None else None
+    return data
+
+
+def _disassembled(cubin: bytes) -> bytes | None:
+    text = _disassemble(cubin)
+    if text is None:
+        return None
+    rows = {section: [astuple(one) for one in found] for section, found in _read(text)}
+    data = json.dumps(rows).encode()
+    store = kernel_cache()
+    if store:
+        store.put(_key(cubin), data)
+        store.put(_key(without_numbers(cubin)), _key(cubin).encode())
+    return data
+
+
+def _key(code: bytes) -> str:
+    return "sass-" + fingerprint(_own_text(), code)
+
+
+@cache
+def _own_text() -> bytes:
+    return Path(__file__).read_bytes()
 
 
 @cache
@@ -160,12 +188,16 @@ def _disassemble(cubin: bytes) -> str | None:
         path = Path(folder) / "program.cubin"
         path.write_bytes(cubin)
         command = [nvdisasm, "--print-code", "--print-line-info", "--print-line-info-ptx", str(path)]
-        try:
-            answer = subprocess.run(
-                command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
+        # Where jumps by a table lead is all that it needs its analysis for, a third of its time.
+        text = _answer([*command, "--no-dataflow"])
+        return _answer(command) if text is None or _BY_TABLE.search(text) else text
+
+
+def _answer(command: Sequence[str]) -> str | None:
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     return answer.stdout if answer.returncode == 0 else None
 
 

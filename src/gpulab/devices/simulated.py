@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from gpulab.simt.inline import function_address
 from gpulab.simt.layout import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
+    from gpulab.simt.flow import Flow
     from gpulab.simt.native import NativeKernel
     from gpulab.simt.observe import Recording
 
@@ -107,6 +109,14 @@ class SimulatedKernel(Kernel):
                 host = self._symbols[variable.name].host
                 if host is not None and address is not None:
                     host[offset : offset + 8].view(np.int64)[0] = address + addend
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The kernel's blocks of code, by whose numbers counts go."""
+        from gpulab.simt.inline import flatten
+        from gpulab.simt.native import flow_of
+
+        return flow_of(flatten(self.module, self.entry))
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
         self.record(None, grid, block, args, shared_mem)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpulab.compiler.sass import MachineCode
     from gpulab.devices.simulated import SimulatedKernel
     from gpulab.simt.counting import Count, Counting, Picture, SiteCount
-    from gpulab.simt.flow import Block, Flow
+    from gpulab.simt.flow import Block
     from gpulab.simt.ptx import Instruction
     from gpulab.simt.values import Access
 
@@ -50,11 +50,8 @@ class Report:
     def __init__(
         self, kernel: SimulatedKernel, samples: list[tuple[float, Counting]], code: MachineCode | None
     ) -> None:
-        from gpulab.simt.inline import flatten
-        from gpulab.simt.native import flow_of
-
         self.kernel, self.samples, self.code = kernel, samples, code
-        self.flow: Flow = flow_of(flatten(kernel.module, kernel.entry))
+        self.flow = kernel.flow
         self.machine: list[tuple[float, MachineCounts]] = []
         if code is not None:
             self.machine = [(w, machine_counts(code, self.ptx_blocks(recording))) for w, recording in samples]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -27,20 +27,32 @@ class Graph:
 
     def __init__(self, edges: Sequence[tuple[int, int]]) -> None:
         self.edges = list(edges)
-        self._rows = np.zeros((0, len(edges) + 1))
+        self._from: dict[int, list[int]] = {}
+        self._to: dict[int, list[int]] = {}
+        self._of: dict[tuple[int, int], list[int]] = {}
+        for number, (start, end) in enumerate(self.edges):
+            self._from.setdefault(start, []).append(number)
+            self._to.setdefault(end, []).append(number)
+            self._of.setdefault((start, end), []).append(number)
+        self._room = np.zeros((len(self.edges), len(self.edges) + 1))
         self._pivots: list[int] = []
+
+    @property
+    def _rows(self) -> npt.NDArray[np.float64]:
+        """What is known, solved for the pivots: one row for each."""
+        return self._room[: len(self._pivots)]
 
     def out(self, block: int, value: float = 0.0) -> Row:
         """The sum over the jumps from a block equals `value`."""
-        return self._sum((i for i, (start, _) in enumerate(self.edges) if start == block), value)
+        return self._sum(self._from.get(block, ()), value)
 
     def into(self, block: int, value: float = 0.0) -> Row:
         """The sum over the jumps to a block equals `value`."""
-        return self._sum((i for i, (_, end) in enumerate(self.edges) if end == block), value)
+        return self._sum(self._to.get(block, ()), value)
 
     def edge(self, start: int, end: int, value: float = 0.0) -> Row:
         """One jump happens `value` times."""
-        return self._sum((i for i, edge in enumerate(self.edges) if edge == (start, end)), value)
+        return self._sum(self._of.get((start, end), ()), value)
 
     def add(self, row: Row) -> bool:
         """Take up one more equation; False, and nothing changes, when it contradicts what is known."""
@@ -49,8 +61,10 @@ class Graph:
             return abs(float(rest[-1])) < 0.5
         pivot = int(np.argmax(np.abs(rest[:-1])))
         rest /= rest[pivot]
-        self._rows = np.vstack([self._rows - np.outer(self._rows[:, pivot], rest), rest])
+        rows = self._rows
+        rows -= np.outer(rows[:, pivot], rest)
         self._pivots.append(pivot)
+        self._rows[-1] = rest
         return True
 
     def value(self, row: Row) -> int | None:
@@ -67,9 +81,10 @@ class Graph:
                 if start in found or (end in found and end != entry):
                     self.add(self.edge(start, end))
 
-    def _sum(self, edges: Iterable[int], value: float) -> Row:
+    def _sum(self, edges: Sequence[int], value: float) -> Row:
         row = np.zeros(len(self.edges) + 1)
-        row[list(edges)] = 1.0
+        for edge in edges:
+            row[edge] = 1.0
         row[-1] = value
         return row
 

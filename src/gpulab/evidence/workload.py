@@ -80,16 +80,20 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     """What the samples show, the occupancy on this GPU, and what ran, in words."""
     from gpulab.simt.tracing import Tracing
 
-    with ThreadPoolExecutor(1) as aside:  # the disassembler takes as long as it takes to make code to run
+    with ThreadPoolExecutor(1) as aside:  # what runs meanwhile takes about as long as the disassembler
         machine = aside.submit(_machine_code, launch.kernel, spec)
         order = _sample(launch)
         recording = Tracing()
         _run(launch, recording, order)
-        code, registers, widths = _code(launch, recording, spec, launch.blocks / len(order), machine.result())
-    residency = occupancy(spec, launch.threads, registers, _shared_bytes(launch, spec))
-    resident = max(residency.blocks_per_sm, 1)
-    traffic, ended, traced = _traffic(launch, spec, timings, code, resident)
-    flow = _flow(launch.kernel)
+        scale = launch.blocks / len(order)
+        coded = aside.submit(lambda: _code(launch, recording, spec, scale, machine.result()))
+        registers = _registers(launch.kernel, spec)
+        residency = occupancy(spec, launch.threads, registers, _shared_bytes(launch, spec))
+        resident = max(residency.blocks_per_sm, 1)
+        tracings = _traced(launch, spec, resident)
+        code, widths = coded.result()
+    traffic, traced = _traffic(launch, spec, timings, code, resident, tracings)
+    flow = launch.kernel.flow
     arrays = {id(a): a.nbytes for a in launch.args if hasattr(a, "allocation")}
     seen = Observed(
         launch.grid,
@@ -97,10 +101,10 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
         resident,
         registers,
         tuple(code),
-        _accesses(flow, recording.requests(), widths, launch.blocks / len(order)),
+        _accesses(flow, recording.requests(), widths, scale),
         traffic,
         sum(arrays.values()),
-        ended,
+        bool(tracings) and _ended(tracings[-1]),
     )
     sampled = f"{len(order):,} of {launch.blocks:,} blocks to their end"
     return seen, residency, f"{sampled}, {traced}" if traced else sampled
@@ -150,7 +154,7 @@ def _sample(launch: Launch) -> np.ndarray[Any, np.dtype[np.int64]]:
     middle = int(np.ravel_multi_index([n // 2 for n in reversed(launch.grid)], launch.grid[::-1]))
     first = Tracing()
     _run(launch, first, np.array([middle], np.int64))
-    lengths = [len(block.code) + 1 for block in _flow(launch.kernel).blocks]
+    lengths = [len(block.code) + 1 for block in launch.kernel.flow.blocks]
     cost = int(first.blocks()[:, 0] @ np.array(lengths))
     count = int(np.clip(SAMPLED_INSTRUCTIONS // max(cost, 1), 1, min(SAMPLED_BLOCKS, launch.blocks)))
     if count == launch.blocks:
@@ -166,24 +170,24 @@ def _sample(launch: Launch) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.unique((places[2] * launch.grid[1] + places[1]) * launch.grid[0] + places[0])
 
 
-def _flow(kernel: SimulatedKernel) -> Flow:
-    from gpulab.simt.inline import flatten
-    from gpulab.simt.native import flow_of
-
-    return flow_of(flatten(kernel.module, kernel.entry))
-
-
 def _machine_code(kernel: SimulatedKernel, spec: GpuSpec) -> MachineCode | None:
     """None for GPUs before 7.0: nobody can make their machine code any more."""
     from gpulab.compiler.sass import machine_code
 
-    return machine_code(kernel.program, kernel.name) if spec.compute_capability >= (7, 0) else None
+    if spec.compute_capability < (7, 0):
+        return None
+    return machine_code(kernel.program, kernel.name, numbers=False)
+
+
+def _registers(kernel: SimulatedKernel, spec: GpuSpec) -> int:
+    """Of a thread. The first GPUs' compilers are told from PTX: nobody can make their code any more."""
+    return pressure(kernel.flow) if spec.compute_capability < (2, 0) else kernel.resources.registers
 
 
 def _code(
     launch: Launch, recording: Tracing, spec: GpuSpec, scale: float, code: MachineCode | None
-) -> tuple[list[CodeBlock], int, Mapping[int, int]]:
-    """The code with how often it runs, registers a thread, and the width of machine accesses by PTX row.
+) -> tuple[list[CodeBlock], Mapping[int, int]]:
+    """The code with how often it runs, and the width of machine accesses by PTX row.
 
     Without machine code it is told from PTX.
     """
@@ -191,10 +195,8 @@ def _code(
 
     kernel = launch.kernel
     if code is None:
-        flow = _flow(kernel)
         runs = [scale * float(n) for n in recording.blocks()[:, 0]]
-        old = spec.compute_capability < (2, 0)
-        return ptx_blocks(flow, runs, folds=old), pressure(flow) if old else kernel.resources.registers, {}
+        return ptx_blocks(kernel.flow, runs, folds=spec.compute_capability < (2, 0)), {}
     report = Report(kernel, [(scale, recording)], code)
     executed = report.machine[0][1].executed
     found = machine_blocks(code, executed)
@@ -203,7 +205,7 @@ def _code(
     for one in code.instructions:
         if one.op in ("LDS", "STS"):
             widths[one.ptx_line] = max(widths.get(one.ptx_line, 0), one.width)
-    return blocks, kernel.resources.registers, widths
+    return blocks, widths
 
 
 def _shared_bytes(launch: Launch, spec: GpuSpec) -> int:
@@ -216,43 +218,60 @@ def _shared_bytes(launch: Launch, spec: GpuSpec) -> int:
     return launch.kernel.resources.shared_bytes + launch.shared_mem + arguments
 
 
-def _traffic(
-    launch: Launch, spec: GpuSpec, timings: Timings, code: Sequence[CodeBlock], resident: int
-) -> tuple[dict[int, SiteTraffic], bool, str]:
-    """By access, where the requests of a wave in the middle of the grid found their sectors; and whether its
-    warps came to their end.
-    """
+def _traced(launch: Launch, spec: GpuSpec, resident: int) -> list[Tracing]:
+    """A wave of blocks in the middle of the grid, behind the waves before it where blocks are short."""
     if not spec.l2_bytes:
-        return {}, False, ""
+        return []
     warps = spec.warps(launch.threads)
     blocks = min(spec.sms * resident, launch.blocks)
     first = (launch.blocks - blocks) // 2
     requests = int(np.clip(TRACED_REQUESTS // (blocks * warps), FEWEST_REQUESTS, MOST_REQUESTS))
-    tracings = [_trace(launch, first, blocks, requests)]
-    ended = bool(tracings[0].ended.mean() > 0.5)
-    if ended:  # what the blocks before left in L2 matters where blocks are short
-        made = int(tracings[0].used.sum())
-        before = int(np.clip(TRACED_REQUESTS // max(made, 1), 0, MOST_WAVES))
-        starts = [first - n * blocks for n in range(before, 0, -1) if first >= n * blocks]
-        tracings = [*(_trace(launch, start, blocks, requests) for start in starts), *tracings]
+    last = _trace(launch, first, blocks, requests)
+    if not _ended(last):
+        return [last]
+    made = int(last.used.sum())  # what the blocks before left in L2 matters
+    before = int(np.clip(TRACED_REQUESTS // max(made, 1), 0, MOST_WAVES))
+    starts = [first - n * blocks for n in range(before, 0, -1) if first >= n * blocks]
+    return [*(_trace(launch, start, blocks, requests) for start in starts), last]
+
+
+def _ended(tracing: Tracing) -> bool:
+    """Whether most warps of a wave came to their end."""
+    return bool(tracing.ended.mean() > 0.5)
+
+
+def _traffic(
+    launch: Launch,
+    spec: GpuSpec,
+    timings: Timings,
+    code: Sequence[CodeBlock],
+    resident: int,
+    tracings: Sequence[Tracing],
+) -> tuple[dict[int, SiteTraffic], str]:
+    """By access, where the requests of the last wave found their sectors; and what was traced, in words."""
+    if not tracings:
+        return {}, ""
+    last = tracings[-1]
+    assert last.wave is not None
+    requests = last.wave.requests
     l1 = timings.l1_bytes
     if timings.l1_is_shared:
         l1 = max(l1 - resident * spec.shared_allocated(_shared_bytes(launch, spec)), 0)
-    last = tracings[-1].native.accesses
+    accesses = last.native.accesses
     found = cache_traffic(
         [_wave(tracing, spec.sms) for tracing in tracings],
         CacheShape(l1, timings.l1_ways),
         CacheShape(spec.l2_bytes, timings.l2_ways),
-        sites=len(last),
+        sites=len(accesses),
         turns=requests,
-        skip=0 if ended else requests // 2,
-        window=loads_a_stall(code, units_of(spec, timings, warps)),
+        skip=0 if _ended(last) else requests // 2,
+        window=loads_a_stall(code, units_of(spec, timings, spec.warps(launch.threads))),
         clusters=timings.l2_clusters,
     )
-    flow = _flow(launch.kernel)
-    pairs = sorted(zip(last, found, strict=True), key=lambda pair: pair[1].requests)
+    flow = launch.kernel.flow
+    pairs = sorted(zip(accesses, found, strict=True), key=lambda pair: pair[1].requests)
     rows = {_row(flow, access): traffic for access, traffic in pairs if access.opcode and traffic.lines}
-    return rows, ended, f"the first {requests} requests of each warp of {blocks * len(tracings):,} blocks"
+    return rows, f"the first {requests} requests of each warp of {last.wave.blocks * len(tracings):,} blocks"
 
 
 def _trace(launch: Launch, first: int, blocks: int, requests: int) -> Tracing:

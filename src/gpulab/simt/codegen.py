@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import Any
+
+from gpulab.elf import undefined_symbols
 
 __all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load", "reads_scattered", "stack_bytes"]
 
@@ -43,10 +46,12 @@ def reads_scattered() -> bool:
     return "+avx512f" in host()[3].split(",")
 
 
-def _machine(opt: int = 2) -> Any:
+def _machine(opt: int = 2, *, near: bool = False) -> Any:
+    """near: everything that is called lies in the same object, so that a call needs 32 bits."""
     _, triple, cpu, features = host()
     target = _llvm().Target.from_triple(triple)
-    return target.create_target_machine(cpu=cpu, features=features, opt=opt, jit=True)
+    how = {"codemodel": "small", "reloc": "pic"} if near else {}
+    return target.create_target_machine(cpu=cpu, features=features, opt=opt, jit=True, **how)
 
 
 def compile_text(text: str, *, quickly: bool = False) -> bytes:
@@ -54,22 +59,42 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
 
     Raises `RuntimeError` when the text is no valid IR.
     """
-    llvm = _llvm()
+    large = text.count("\n") > LARGE
     with _LOCK:
-        module = llvm.parse_assembly(text)
-        module.verify()  # raises; a broken module would end the process later on
-        large = text.count("\n") > LARGE
-        machine = _machine(0 if large or quickly else 2)
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-        # Stack slots become values; longer pipelines cost more time than they save. Compiled plainly, every
-        # value would get a slot of its own again: megabytes of stack in place of some hundred kilobytes.
-        passes = llvm.create_new_function_pass_manager()
-        passes.add_sroa_pass()
-        for function in module.functions if not large else ():
-            if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
-                passes.run(function, builder)
-        code: bytes = machine.emit_object(module)
-        return code
+        if not large and not quickly:
+            return _compiled(text, _machine())
+        # LLVM's quick way to machine code gives up at every call of something that may be far away.
+        if _can_be_near():
+            code = _compiled(text + _near(), _machine(0, near=True), large=large)
+            if not undefined_symbols(code):
+                return code
+        return _compiled(text, _machine(0), large=large)
+
+
+def _compiled(text: str, machine: Any, *, large: bool = False) -> bytes:
+    llvm = _llvm()
+    module = llvm.parse_assembly(text)
+    module.verify()  # raises; a broken module would end the process later on
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    # Stack slots become values; longer pipelines cost more time than they save. Compiled plainly, every
+    # value would get a slot of its own again: megabytes of stack in place of some hundred kilobytes.
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    for function in module.functions if not large else ():
+        if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
+            passes.run(function, builder)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+@cache
+def _near() -> str:
+    return resources.files("gpulab.simt").joinpath("near.ll").read_text()
+
+
+def _can_be_near() -> bool:
+    triple = host()[1]
+    return triple.startswith("x86_64") and "linux" in triple
 
 
 def stack_bytes(text: str) -> int:

@@ -1,10 +1,10 @@
-"""A kernel without the values that it computes: what is left decides where it goes and what it asks of memory.
+"""A kernel without the values that it computes: what is left says where it goes and what it asks of memory.
 
 A model of caches is given addresses, and counts of blocks of code; most of a kernel's work is on values that
-neither depends on. The rest is a slice of it (Weiser, "Program Slicing", 1984), taken backwards from branches,
-addresses and masks. What a load outside it asks for is still asked for and checked, and so for a store or an
-atomic, by an instruction of its own, `touch`; other instructions outside it become `skip`. Blocks keep their numbers
-and instructions their places, so that what is counted is what the whole kernel would have.
+neither depends on. The rest is a slice of it (M. Weiser, Program Slicing, 1984), taken backwards from
+branches, addresses and masks. What a load outside it asks for is still asked for and checked, and so for a
+store or an atomic, by an instruction of its own, `touch`; other instructions outside it become `skip`.
+Blocks keep their numbers and instructions their places: what is counted is what the whole kernel would have.
 """
 
 from __future__ import annotations
@@ -64,12 +64,11 @@ def _acts(item: Instruction, spaces: set[str]) -> bool:
     """Whether an instruction must be executed, whoever needs its result."""
     if item.op in ("st", "atom", "red"):
         return not spaces.isdisjoint(_spaces(item))
-    # `add.cc` leaves a carry for the next instruction.
-    return not has_result(item) or item.call is not None or item.op in ACTS or "cc" in item.parts
+    return not has_result(item) or item.call is not None or item.op in ACTS
 
 
 def _read_anyway(item: Instruction) -> Iterator[str]:
-    """What is read of an instruction that is not executed: addresses, predicates, masks of who is waited for."""
+    """What is read of an instruction that is not executed: an address, its mask, and whom it waits for."""
     memory = _memory(item)
     if memory is not None:
         yield from registers_of((memory,))

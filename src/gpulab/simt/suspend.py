@@ -159,7 +159,9 @@ def change_over(low: Values) -> None:
         value = low.read(name)
         place = b.value(f"getelementptr i8, ptr {area}, i64 {low.canonical_at[name]}")
         if value.ty == "i1":
-            bits = b.value(f"sext i1 {value.ref} to i32") if value.kind == "uniform" else low.bits_of(value.ref)
+            bits = (
+                b.value(f"sext i1 {value.ref} to i32") if value.kind == "uniform" else low.bits_of(value.ref)
+            )
             b.line(f"store i32 {bits}, ptr {place}, align 4")
         else:
             low.spread(value, place)

@@ -1,5 +1,7 @@
 ; The traced tier: what each warp asks of memory, written down in the order in which it asks.
 
+declare i32 @llvm.ctpop.i32(i32)
+
 define internal void @sim_block_begins(ptr %ctx) alwaysinline {
   ret void
 }
@@ -180,6 +182,29 @@ trace:
   ret i1 %fine
 keep:
   call void @sim_picture(ptr %observed, i64 %site, ptr %addresses, i32 %mask)
+  ret i1 true
+}
+
+; A warp begins a block of code, whose counters lie at an offset: once more, with so many lanes. False when it
+; is traced and has executed as many instructions as it is to.
+define internal i1 @sim_enter(ptr %ctx, i32 %warp, ptr %observed, i64 %at, i32 %mask, i64 %cost) noinline {
+  %times.p = getelementptr i8, ptr %observed, i64 %at
+  %times = load i64, ptr %times.p
+  %times.next = add i64 %times, 1
+  store i64 %times.next, ptr %times.p
+  %threads.p = getelementptr i8, ptr %times.p, i64 8
+  %lanes = call i32 @llvm.ctpop.i32(i32 %mask)
+  %lanes64 = zext i32 %lanes to i64
+  %threads = load i64, ptr %threads.p
+  %threads.next = add i64 %threads, %lanes64
+  store i64 %threads.next, ptr %threads.p
+  %states = call i64 @get(ptr %observed, i64 $STATES)
+  %traces = icmp ne i64 %states, 0
+  br i1 %traces, label %trace, label %on
+trace:
+  %fine = call i1 @sim_goes_on(ptr %ctx, i32 %warp, ptr %observed, i64 %cost)
+  ret i1 %fine
+on:
   ret i1 true
 }
 

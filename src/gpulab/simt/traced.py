@@ -24,6 +24,8 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from gpulab.simt.counted import CountingObserver
+from gpulab.simt.counted_loops import count_rounds
+from gpulab.simt.counted_record import BLOCK_BYTES, HEAD
 from gpulab.simt.observe import OBSERVERS, Touch
 from gpulab.simt.shapes import WARP
 
@@ -77,16 +79,14 @@ class TracingObserver(CountingObserver):
         self.traces = low.b.value(f"icmp ne i64 {states}, 0")
 
     def block(self, low: Values, block: Block) -> None:
-        super().block(low, block)
-        b = low.b
-        trace, on = b.new_label("trace"), b.new_label("on")
-        b.branch(self.traces, trace, on)
-        b.open(trace)
+        b, on = low.b, low.b.new_label("on")
         fine = b.call(
-            "sim_goes_on", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
+            "sim_enter", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
+            ("i64", str(HEAD + BLOCK_BYTES * block.number)), ("i32", low.mask()),
             ("i64", str(len(block.code) + 1)),
         )  # fmt: skip
         self.end_unless(low, fine, on)
+        count_rounds(low, self.observed, self.record, block)
 
     def access(self, low: Values, touch: Touch) -> None:
         part = self.parts.get((low.here, low.index), 0)
