@@ -7,11 +7,12 @@ program object, so threads need no lock.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
-import time
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,10 +105,9 @@ def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) 
     program = _call("nvrtcCreateProgram", text.encode(), FILE_NAME.encode(), len(names), texts, names)
     results = binding.nvrtcResult
     try:
-        stop = _time_limit(binding, program)
         flags = [option.encode() for option in options]
-        status = binding.nvrtcCompileProgram(program, len(flags), flags)[0]
-        del stop  # NVRTC has called it until here
+        with _time_limit(binding, program):
+            status = binding.nvrtcCompileProgram(program, len(flags), flags)[0]
         log = _text(program, "ProgramLog")
         if status == results.NVRTC_SUCCESS:
             size = _call("nvrtcGetCUBINSize", program)
@@ -138,12 +138,24 @@ def _text(program: Any, kind: str) -> str:
     return buffer.rstrip(b"\0").replace(b"\0", b"\n").decode(errors="replace")
 
 
-def _time_limit(binding: Any, program: Any) -> object:
-    """Have NVRTC give up after `TIME_LIMIT_S`; the value must live as long as the compile."""
+@contextlib.contextmanager
+def _time_limit(binding: Any, program: Any) -> Iterator[None]:
+    """Have NVRTC give up after `TIME_LIMIT_S`.
+
+    It asks some 700 times in a compile, so what it calls is no Python, which would wait for other threads
+    each time: the C library's `atoi`, on a text that a timer turns from 0 to 1.
+    """
     if not hasattr(binding, "nvrtcSetFlowCallback"):  # before CUDA 12.8
-        return None
-    end = time.monotonic() + TIME_LIMIT_S
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-    callback = prototype(lambda _payload, _reserved: int(time.monotonic() > end))
-    binding.nvrtcSetFlowCallback(program, ctypes.cast(callback, ctypes.c_void_p).value, 0)
-    return callback
+        yield
+        return
+    said = ctypes.create_string_buffer(b"0")
+    library = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    atoi = ctypes.cast(library.atoi, ctypes.c_void_p).value
+    timer = threading.Timer(TIME_LIMIT_S, ctypes.memmove, (said, b"1", 1))
+    timer.daemon = True
+    binding.nvrtcSetFlowCallback(program, atoi, ctypes.addressof(said))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -21,6 +21,7 @@ from gpulab.evidence.speedup import time_variant
 from gpulab.evidence.timing import Timing
 from gpulab.evidence.transfers import time_copies
 from gpulab.evidence.verify import signature_reason, verify
+from gpulab.evidence.workload import disassembled
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
 
@@ -84,6 +85,16 @@ class Bench:
         if answer.why_not and self._worker is not None:  # a fault takes the CUDA context with it
             self._worker.end()
         return answer
+
+    def prepare(self, cell: Cell) -> None:
+        """Compile and disassemble a cell, on the simulator, so that its first point takes less time.
+
+        What is found is kept on disk, where there is room for it; what is wrong with the cell is not said.
+        """
+        if self._device.kind != "sim":
+            return
+        with suppress(CompileError, UsageError, UnsupportedInstruction):
+            disassembled(compile_cell(cell, self._device, keep=False), self._device.spec)
 
 
 @dataclass(frozen=True)

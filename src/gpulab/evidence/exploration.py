@@ -25,15 +25,20 @@ from gpulab.evidence.point import Point
 __all__ = ["Exploration", "Task"]
 
 STEPS_BACK = 5  # of a process in the background, as `nice` counts
+PREPARED = 24  # settings that are compiled before anything is timed: a curve has fewer
 MOST_APART = 3  # such processes, some 200 MB each
 
 
 @dataclass(frozen=True)
 class Task:
-    """A point to find. check: its values too, on the problem's check sizes, with its block and tile."""
+    """A point to find. check: its values too, on the problem's check sizes, with its block and tile.
+
+    prepare: only compile it, so that the point takes less time.
+    """
 
     setting: Setting
-    check: bool
+    check: bool = False
+    prepare: bool = False
 
 
 class Exploration:
@@ -47,6 +52,7 @@ class Exploration:
         self.points: dict[Setting, Point] = {}
         self.checked: set[Setting] = set()
         self._tell = tell
+        self._prepared: set[Setting] = set()
         self._cancelled = 0
         self._here, self._gpu = _Benches(), _Benches()
         self._apart = [_Apart() for _ in range(min(os.cpu_count() or 1, MOST_APART))]
@@ -65,9 +71,14 @@ class Exploration:
         return None
 
     def fill(self, tasks: Iterable[Task]) -> None:
-        """Do these in the background, in this order, and nothing that was asked for before."""
+        """Do these in the background, in this order, and nothing that was asked for before.
+
+        What is timed at once is compiled before anything is timed: whoever moves on waits for less.
+        """
         wanted = [task for task in tasks if not self._is_done(task)]
-        self._later.rest(task for task in wanted if _modelled(task.setting))
+        modelled = [task for task in wanted if _modelled(task.setting)]
+        soon = [Task(task.setting, prepare=True) for task in modelled if not task.check][:PREPARED]
+        self._later.rest(task for task in (*soon, *modelled) if not self._is_done(task))
         self._measured.rest(task for task in wanted if not _modelled(task.setting))
 
     def cancel(self) -> None:
@@ -88,6 +99,8 @@ class Exploration:
         self._gpu.end()
 
     def _is_done(self, task: Task) -> bool:
+        if task.prepare and task.setting in self._prepared:
+            return True
         return task.setting in (self.checked if task.check else self.points)
 
     def _find_alone(self, task: Task) -> None:
@@ -100,18 +113,22 @@ class Exploration:
             for apart in self._apart:
                 apart.worker.go_on()
 
-    def _find(self, ask: Callable[[Task], Point], task: Task) -> None:
+    def _find(self, ask: Callable[[Task], Point | None], task: Task) -> None:
         if self._is_done(task):
             return
         setting, cancelled = task.setting, self._cancelled
+        self._prepared.add(setting)
         try:
             point = ask(task)
         except (Stopped, RuntimeError, GpulabError) as error:
             ended = isinstance(error, Stopped) and cancelled != self._cancelled
-            if setting in self.points or ended:  # what is known stays, and being left is no verdict
+            # What is known stays, and neither being left nor failing to be prepared is a verdict.
+            if setting in self.points or ended or task.prepare:
                 return
             geometry = setting.problem, setting.variant, setting.shape, setting.block, setting.tile
             point = Point(*geometry, why_not=str(error))
+        if point is None:
+            return
         self.points[setting] = point
         if task.check or point.wrong:
             self.checked.add(setting)
@@ -176,10 +193,14 @@ class _Benches:
     def __init__(self) -> None:
         self._benches: dict[str, Bench] = {}
 
-    def point(self, task: Task) -> Point:
+    def point(self, task: Task) -> Point | None:
+        """The task's point; None where it was only to be prepared."""
         name, setting = task.setting.device, task.setting
         if name not in self._benches:
             self._benches[name] = Bench(_own_device(name), name)
+        if task.prepare:
+            self._benches[name].prepare(setting.cell)
+            return None
         return self._benches[name].point(setting.cell, setting.shape, check=task.check)
 
     def end(self) -> None:
@@ -203,8 +224,8 @@ class _Apart:
     def __init__(self) -> None:
         self.worker = Worker(_benches_there, name="gpulab explorer")
 
-    def point(self, task: Task) -> Point:
-        point: Point = self.worker.ask(task)
+    def point(self, task: Task) -> Point | None:
+        point: Point | None = self.worker.ask(task)
         return point
 
     def end(self) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -40,7 +39,6 @@ class Worker:
         self._build, self._args, self._name = build, args, name
         self._process: SpawnProcess | None = None
         self._line: Connection[Any, Any] | None = None
-        self._held, self._turn = False, threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -94,16 +92,12 @@ class Worker:
         return code
 
     def hold(self) -> None:
-        """Let the process stand still until `go_on`, where the system has a way to; one that starts too."""
-        with self._turn:
-            self._held = True
-            self._signal("SIGSTOP")
+        """Let the process stand still until `go_on`, where there is one and the system has a way to."""
+        self._signal("SIGSTOP")
 
     def go_on(self) -> None:
         """Let a held process go on; one that is not held does so anyway."""
-        with self._turn:
-            self._held = False
-            self._signal("SIGCONT")
+        self._signal("SIGCONT")
 
     def _signal(self, name: str) -> None:
         process = self._process
@@ -121,10 +115,7 @@ class Worker:
         )
         process.start()
         theirs.close()
-        with self._turn:
-            self._process, self._line = process, line
-            if self._held:
-                self._signal("SIGSTOP")
+        self._process, self._line = process, line
         return line
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpulab.devices.base import Kernel
 from gpulab.devices.catalogue import GpuSpec
 from gpulab.devices.timings import Timings
 from gpulab.evidence.instructions import machine_blocks, pressure, ptx_blocks
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gpulab.simt.tracing import Requests, Tracing
     from gpulab.simt.values import Access
 
-__all__ = ["Launch", "Workload", "observe", "workload"]
+__all__ = ["Launch", "Workload", "disassembled", "observe", "workload"]
 
 SAMPLED_INSTRUCTIONS = 1 << 20  # by warps: about as many are executed by the blocks that run to their end
 SAMPLED_BLOCKS = 24  # of them at most
@@ -81,7 +82,7 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     from gpulab.simt.tracing import Tracing
 
     with ThreadPoolExecutor(1) as aside:  # what runs meanwhile takes about as long as the disassembler
-        machine = aside.submit(_machine_code, launch.kernel, spec)
+        machine = aside.submit(disassembled, launch.kernel, spec)
         order = _sample(launch)
         recording = Tracing()
         _run(launch, recording, order)
@@ -108,6 +109,18 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     )
     sampled = f"{len(order):,} of {launch.blocks:,} blocks to their end"
     return seen, residency, f"{sampled}, {traced}" if traced else sampled
+
+
+def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
+    """A kernel's machine code, but for the numbers in it.
+
+    None for GPUs before 7.0: nobody can make their machine code any more.
+    """
+    from gpulab.compiler.sass import machine_code
+
+    if spec.compute_capability < (7, 0):
+        return None
+    return machine_code(kernel.program, kernel.name, numbers=False)
 
 
 def _accesses(
@@ -168,15 +181,6 @@ def _sample(launch: Launch) -> np.ndarray[Any, np.dtype[np.int64]]:
         for ratio, size in zip((0.8191725, 0.6710436, 0.5497005), launch.grid, strict=True)
     ]
     return np.unique((places[2] * launch.grid[1] + places[1]) * launch.grid[0] + places[0])
-
-
-def _machine_code(kernel: SimulatedKernel, spec: GpuSpec) -> MachineCode | None:
-    """None for GPUs before 7.0: nobody can make their machine code any more."""
-    from gpulab.compiler.sass import machine_code
-
-    if spec.compute_capability < (7, 0):
-        return None
-    return machine_code(kernel.program, kernel.name, numbers=False)
 
 
 def _registers(kernel: SimulatedKernel, spec: GpuSpec) -> int:

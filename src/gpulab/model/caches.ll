@@ -16,8 +16,9 @@ define internal void @add(ptr %p, i64 %at, i64 %by) alwaysinline {
   ret void
 }
 
-; The entry of a line in its set: (line + 1, last use, sectors, dirty sectors, filled in turn, and of L1 the
-; level that it came from; of L2 the clusters that asked for it lately, and since which turn).
+; The entry of a line in its set: (sectors, dirty sectors, filled in turn, and of L1 the level that it came
+; from; of L2 the clusters that asked for it lately, and since which turn).
+; A set is its lines + 1, the last use of each, and then their entries: most looks stay within a few bytes.
 ; Where the line is not there it takes the place of the one that was not used for longest, with no sectors.
 define internal ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now) noinline {
 entry:
@@ -29,41 +30,52 @@ entry:
   %tag = add i64 %line, 1
   %first = mul i64 %set, %ways
   %first.at = mul i64 %first, $ENTRY
-  %base = getelementptr i8, ptr %cache, i64 %first.at
+  %tags = getelementptr i8, ptr %cache, i64 %first.at
+  %uses = getelementptr i64, ptr %tags, i64 %ways
+  %entries = getelementptr i64, ptr %uses, i64 %ways
   br label %look
 look:
   %way = phi i64 [ 0, %entry ], [ %way.next, %next ]
-  %oldest = phi ptr [ %base, %entry ], [ %oldest.next, %next ]
-  %age = phi i64 [ -1, %entry ], [ %age.next, %next ]
-  %at = mul i64 %way, $ENTRY
-  %e = getelementptr i8, ptr %base, i64 %at
-  %e.tag = load i64, ptr %e
-  %hit = icmp eq i64 %e.tag, %tag
+  %tag.p = getelementptr i64, ptr %tags, i64 %way
+  %way.tag = load i64, ptr %tag.p
+  %hit = icmp eq i64 %way.tag, %tag
   br i1 %hit, label %found, label %next
 next:
-  %used = call i64 @get(ptr %e, i64 8)
-  %older = icmp ult i64 %used, %age
-  %age.next = select i1 %older, i64 %used, i64 %age
-  %oldest.next = select i1 %older, ptr %e, ptr %oldest
   %way.next = add i64 %way, 1
   %more = icmp ult i64 %way.next, %ways
-  br i1 %more, label %look, label %replace
+  br i1 %more, label %look, label %choose
+choose:
+  %n = phi i64 [ 0, %next ], [ %n.next, %choose ]
+  %oldest = phi i64 [ 0, %next ], [ %oldest.next, %choose ]
+  %age = phi i64 [ -1, %next ], [ %age.next, %choose ]
+  %used.p = getelementptr i64, ptr %uses, i64 %n
+  %used = load i64, ptr %used.p
+  %older = icmp ult i64 %used, %age
+  %age.next = select i1 %older, i64 %used, i64 %age
+  %oldest.next = select i1 %older, i64 %n, i64 %oldest
+  %n.next = add i64 %n, 1
+  %n.more = icmp ult i64 %n.next, %ways
+  br i1 %n.more, label %choose, label %replace
 replace:
-  store i64 %tag, ptr %oldest.next
-  %r.sectors = getelementptr i8, ptr %oldest.next, i64 16
-  store i64 0, ptr %r.sectors
-  %r.dirty = getelementptr i8, ptr %oldest.next, i64 24
+  %r.tag = getelementptr i64, ptr %tags, i64 %oldest.next
+  store i64 %tag, ptr %r.tag
+  %r.at = mul i64 %oldest.next, $STATE
+  %r = getelementptr i8, ptr %entries, i64 %r.at
+  store i64 0, ptr %r
+  %r.dirty = getelementptr i8, ptr %r, i64 8
   store i64 0, ptr %r.dirty
-  %r.filled = getelementptr i8, ptr %oldest.next, i64 32
+  %r.filled = getelementptr i8, ptr %r, i64 16
   store i64 -1000000, ptr %r.filled
-  %r.asked = getelementptr i8, ptr %oldest.next, i64 40
+  %r.asked = getelementptr i8, ptr %r, i64 24
   store i64 0, ptr %r.asked
   br label %found
 found:
-  %f = phi ptr [ %e, %look ], [ %oldest.next, %replace ]
-  %f.used = getelementptr i8, ptr %f, i64 8
+  %f = phi i64 [ %way, %look ], [ %oldest.next, %replace ]
+  %f.used = getelementptr i64, ptr %uses, i64 %f
   store i64 %now, ptr %f.used
-  ret ptr %f
+  %f.at = mul i64 %f, $STATE
+  %f.entry = getelementptr i8, ptr %entries, i64 %f.at
+  ret ptr %f.entry
 }
 
 ; How many sectors of a mask.
@@ -82,15 +94,15 @@ define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, 
   %ways = call i64 @get(ptr %p, i64 $L2_WAYS)
   %window = call i64 @get(ptr %p, i64 $WINDOW)
   %e = call ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
-  %sectors.p = getelementptr i8, ptr %e, i64 16
+  %sectors.p = getelementptr i8, ptr %e, i64 0
   %have = load i64, ptr %sectors.p
   %lack = xor i64 %have, -1
   %missing = and i64 %mask, %lack
   %all = or i64 %have, %mask
   store i64 %all, ptr %sectors.p
   ; One request of a cluster of SMs is on its way: those that ask for the same meanwhile join it.
-  %clusters.p = getelementptr i8, ptr %e, i64 40
-  %since.p = getelementptr i8, ptr %e, i64 48
+  %clusters.p = getelementptr i8, ptr %e, i64 24
+  %since.p = getelementptr i8, ptr %e, i64 32
   %since = load i64, ptr %since.p
   %clusters.all = load i64, ptr %clusters.p
   %since.ago = sub i64 %turn, %since
@@ -111,7 +123,7 @@ define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, 
   %goes = icmp ne i64 %asked, 0
   %lookup = zext i1 %goes to i64
   call void @add(ptr %counts, i64 $L2_LINES, i64 %lookup)
-  %filled.p = getelementptr i8, ptr %e, i64 32
+  %filled.p = getelementptr i8, ptr %e, i64 16
   %miss = icmp ne i64 %missing, 0
   br i1 %miss, label %fill, label %hit
 fill:
@@ -138,7 +150,7 @@ straight:
   ret i64 %s.level
 first:
   %e = call ptr @find(ptr %l1, i64 %sets, i64 %ways, i64 %line, i64 %now)
-  %sectors.p = getelementptr i8, ptr %e, i64 16
+  %sectors.p = getelementptr i8, ptr %e, i64 0
   %have = load i64, ptr %sectors.p
   %lack = xor i64 %have, -1
   %missing = and i64 %mask, %lack
@@ -147,8 +159,8 @@ first:
   %hitting = and i64 %mask, %have
   %hits = call i64 @count(i64 %hitting)
   call void @add(ptr %counts, i64 $L1_SECTORS, i64 %hits)
-  %filled.p = getelementptr i8, ptr %e, i64 32
-  %level.p = getelementptr i8, ptr %e, i64 40
+  %filled.p = getelementptr i8, ptr %e, i64 16
+  %level.p = getelementptr i8, ptr %e, i64 24
   %miss = icmp ne i64 %missing, 0
   br i1 %miss, label %fill, label %hit
 fill:
@@ -172,11 +184,11 @@ define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %co
   %sets = call i64 @get(ptr %p, i64 $L2_SETS)
   %ways = call i64 @get(ptr %p, i64 $L2_WAYS)
   %e = call ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
-  %sectors.p = getelementptr i8, ptr %e, i64 16
+  %sectors.p = getelementptr i8, ptr %e, i64 0
   %have = load i64, ptr %sectors.p
   %all = or i64 %have, %mask
   store i64 %all, ptr %sectors.p
-  %dirty.p = getelementptr i8, ptr %e, i64 24
+  %dirty.p = getelementptr i8, ptr %e, i64 8
   %dirty = load i64, ptr %dirty.p
   %clean = xor i64 %dirty, -1
   %fresh = and i64 %mask, %clean

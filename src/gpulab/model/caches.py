@@ -26,7 +26,8 @@ import numpy.typing as npt
 __all__ = ["LINE_BYTES", "CacheShape", "SiteTraffic", "WaveTrace", "cache_traffic"]
 
 LINE_BYTES = 128
-ENTRY_BYTES = 56
+STATE_BYTES = 40  # of a line in a cache: what caches.ll keeps of it
+ENTRY_BYTES = 16 + STATE_BYTES  # with its number and its last use
 _COUNTS = (
     "", "l1", "l2", "dram", "sectors", "lines", "l1_sectors", "l2_sectors", "dram_sectors", "l2_lines",
 )  # fmt: skip
@@ -172,6 +173,7 @@ def _native() -> tuple[Any, Any]:
     names |= {name.upper(): str(8 * number) for number, name in enumerate(_COUNTS) if "s" in name}
     names |= {
         "ENTRY": str(ENTRY_BYTES),
+        "STATE": str(STATE_BYTES),
         "SITE": str(8 * len(_COUNTS)),
         "LINE_SHIFT": str(LAYOUT["LINE_SHIFT"]),
     }
