@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
 import re
 import statistics
@@ -96,6 +97,7 @@ def notebook_page(lab: str, kernel: str) -> Iterator[tuple[Any, Any]]:
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
         )
         Path(folder, "explore.ipynb").write_text(formats.writes(notebook), encoding="utf-8")
+        os.environ["GPULAB_CACHE"] = str(Path(home, "kernels"))  # nothing was compiled before
         jupyter = browsing.Lab(Path(folder), Path(home))
         try:
             with sync_playwright() as playwright:
