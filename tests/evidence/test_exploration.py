@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from queue import Empty, Queue
 
 import pytest
@@ -100,3 +104,40 @@ def test_nobody_is_told_after_the_end() -> None:
     heard.exploration.end()
     with pytest.raises(Empty):
         heard.told.get(timeout=2)
+
+
+KILLED = """
+import os, sys, time
+from gpulab.cell import parse_cell
+from gpulab.evidence.exploration import Exploration, Task
+from gpulab.evidence.handles import Setting
+
+if __name__ == "__main__":
+    found = Exploration(lambda _: None)
+    setting = Setting(parse_cell(sys.stdin.read()), (256, 256, 256), "sim")
+    found.fill([Task(setting), Task(setting.at(block=(128, 1, 1))), Task(setting.at(block=(32, 1, 1)))])
+    while not found.points:
+        time.sleep(0.05)
+    for apart in found._apart:
+        apart.worker.hold()
+    print(*(apart.worker._process.pid for apart in found._apart if apart.worker._process), flush=True)
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that is held outlives a killed one")
+@pytest.mark.parametrize("how", ["killed", "ended"])
+def test_processes_that_are_held_end_with_the_one_that_began_them(how: str, tmp_path: Path) -> None:
+    script = tmp_path / "explores.py"
+    script.write_text(KILLED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), how], input=K1.replace("FIXED", "blockDim.x"), capture_output=True,
+        text=True, timeout=LONG_S, check=False,
+    )  # fmt: skip
+    numbers = [int(word) for word in done.stdout.split()]
+    assert numbers, done.stderr
+    end = time.monotonic() + LONG_S
+    while any(Path("/proc", str(number), "exe").exists() for number in numbers):
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -155,12 +155,13 @@ def _disassembled(cubin: bytes) -> bytes | None:
 
 
 def _key(code: bytes) -> str:
-    return "sass-" + fingerprint(_own_text(), code)
+    return "sass-" + fingerprint(_sources(), code)
 
 
 @cache
-def _own_text() -> bytes:
-    return Path(__file__).read_bytes()
+def _sources() -> bytes:
+    """What an answer depends on besides the code."""
+    return b"".join(Path(__file__).with_name(name).read_bytes() for name in ("sass.py", "cubin.py"))
 
 
 @cache

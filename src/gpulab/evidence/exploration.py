@@ -7,7 +7,11 @@ one thing at a time, so that no measurement stands in another's way.
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import os
+import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -26,6 +30,7 @@ __all__ = ["Exploration", "Task"]
 
 STEPS_BACK = 5  # of a process in the background, as `nice` counts
 PREPARED = 24  # settings that are compiled before anything is timed: a curve has fewer
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 MOST_APART = 3  # such processes, some 200 MB each
 
 
@@ -59,6 +64,7 @@ class Exploration:
         self._soon = _Lane(self._find_alone)
         self._later = _Lane(*(partial(self._find, apart.point) for apart in self._apart))
         self._measured = _Lane(partial(self._find, self._gpu.point))
+        atexit.register(self.end)  # a process that stands still would not end by itself
 
     def now(self, setting: Setting) -> Point | None:
         """The point, if it is known; else None, and it is the next that is looked for."""
@@ -90,6 +96,7 @@ class Exploration:
 
     def end(self) -> None:
         """Stop all work; nobody is told any more."""
+        atexit.unregister(self.end)
         self._tell = lambda _: None
         for lane in (self._soon, self._later, self._measured):
             lane.end()
@@ -234,6 +241,13 @@ class _Apart:
 
 def _benches_there() -> Answer:
     """Benches of the new process."""
+    _end_with_parent()
     with suppress(OSError, AttributeError):  # there is no `nice` on Windows
         os.nice(STEPS_BACK)
     return _Benches().point
+
+
+def _end_with_parent() -> None:
+    """Have the system kill this process when the thread that began it ends, held or not: on Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
