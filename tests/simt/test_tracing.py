@@ -182,3 +182,37 @@ def test_nothing_reads_what_was_left_out() -> None:
 def test_an_address_out_of_bounds_is_found_though_nothing_is_loaded_or_stored(body: str) -> None:
     with pytest.raises(MemoryFault):
         traced(body)
+
+
+ROW = """
+extern "C" __global__ void k(const unsigned char* a, unsigned char* out, int lanes)
+{
+    const int t = threadIdx.x;
+    if (t < lanes)
+        out[t * 256] = a[OFFSET + STRIDE * t];
+}
+"""
+
+
+@pytest.mark.parametrize("stride", [0, 1, 4, 8, 16, 24, 32, 33, 64, 128, 200])
+@pytest.mark.parametrize("offset", [0, 20, 127])
+@pytest.mark.parametrize("lanes", [64, 40])
+def test_a_request_is_its_lines_with_their_sectors(stride: int, offset: int, lanes: int) -> None:
+    device = simulator()
+    assert isinstance(device, SimulatedDevice)
+    kernel = device.compile(ROW.replace("OFFSET", str(offset)).replace("STRIDE", str(stride)), "k")
+    a, out = device.zeros(1 << 14, np.uint8), device.zeros(1 << 14, np.uint8)
+    tracing = Tracing(Wave(0, 1, 100, 10_000))
+    kernel.record(tracing, (1, 1, 1), (64, 1, 1), (a, out, np.int32(lanes)))
+    for warp in range(2):
+        threads = range(32 * warp, min(32 * warp + 32, lanes))
+        wanted: list[tuple[int, int, bool]] = []
+        for array, place in ((a, lambda t: offset + stride * t), (out, lambda t: 256 * t)):
+            lines: dict[int, int] = {}
+            for thread in threads:
+                at = array.allocation.address + place(thread)
+                lines[at // 128] = lines.get(at // 128, 0) | 1 << at % 128 // 32
+            wanted += [(line, sectors, array is out) for line, sectors in lines.items()]
+        words = [int(word) for word in tracing.words[warp, : tracing.used[warp]]]
+        assert [(word >> 22, word & 15, bool(word & 16)) for word in words] == wanted
+        assert sum(word >> 5 & 1 for word in words) == 2

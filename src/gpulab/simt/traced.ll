@@ -9,8 +9,9 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
   ret void
 }
 
-; Keep the lanes' addresses of some requests of a site: of the first ones, and of every $EVERY-th behind them.
-define internal void @sim_picture(ptr %observed, i64 %site, ptr %addresses, i32 %mask) noinline {
+; Count a request of a site. Where its lanes' addresses are to be kept, or null: those of the first ones are,
+; and of every $EVERY-th behind them.
+define internal ptr @sim_picture(ptr %observed, i64 %site, i32 %mask) noinline {
 entry:
   %pictures.i = call i64 @get(ptr %observed, i64 $PICTURES)
   %offset = mul i64 %site, $SITE_BYTES
@@ -45,16 +46,15 @@ keep:
   %mask64 = zext i32 %mask to i64
   store i64 %mask64, ptr %picture
   %lanes = getelementptr i8, ptr %picture, i64 8
-  %all = load <32 x i64>, ptr %addresses, align 8
-  store <32 x i64> %all, ptr %lanes, align 8
-  br label %done
+  ret ptr %lanes
 done:
-  ret void
+  ret ptr null
 }
 
 ; A request to global memory: its lines of 128 bytes, each with the sectors of it that are asked for.
-; False when the warp has traced as much as it is to.
-define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores) noinline {
+; stride: of a row of 32 active lanes, which lie behind each other without leaving a sector out; -1: of each lane
+; its own address. False when the warp has traced as much as it is to.
+define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride) noinline {
 entry:
   %block = call i64 @get(ptr %ctx, i64 ${block})
   %first.block = call i64 @get(ptr %observed, i64 $FIRST_BLOCK)
@@ -93,7 +93,39 @@ begin:
   %site.bits = shl i64 %site, 6
   %store.bit = shl i64 %stores, 4
   %low.bits = or i64 %site.bits, %store.bit
-  br label %lane
+  %is.row = icmp sge i64 %stride, 0
+  br i1 %is.row, label %row, label %lane
+row:
+  %row.p = getelementptr i64, ptr %addresses, i64 32
+  %row.a = load i64, ptr %row.p
+  %row.span = mul i64 %stride, 31
+  %row.z = add i64 %row.a, %row.span
+  %sector.first = lshr i64 %row.a, 5
+  %sector.last = lshr i64 %row.z, 5
+  br label %row.line
+row.line:
+  %r.sector = phi i64 [ %sector.first, %row ], [ %r.next, %row.line ]
+  %r.fill = phi i64 [ %used, %row ], [ %r.fill.next, %row.line ]
+  %r.line = lshr i64 %r.sector, 2
+  %r.from = and i64 %r.sector, 3
+  %r.begin = shl i64 %r.line, 2
+  %r.next = add i64 %r.begin, 4
+  %r.ends = icmp ult i64 %sector.last, %r.next
+  %r.last = and i64 %sector.last, 3
+  %r.to = select i1 %r.ends, i64 %r.last, i64 3
+  %r.below = shl i64 1, %r.from
+  %r.above = shl i64 2, %r.to
+  %r.bits = sub i64 %r.above, %r.below
+  %r.high = shl i64 %r.line, $LINE_SHIFT
+  %r.opens = icmp eq i64 %r.fill, %used
+  %r.first = select i1 %r.opens, i64 32, i64 0
+  %r.w1 = or i64 %r.high, %low.bits
+  %r.w2 = or i64 %r.w1, %r.first
+  %r.w3 = or i64 %r.w2, %r.bits
+  %r.p = getelementptr i64, ptr %words, i64 %r.fill
+  store i64 %r.w3, ptr %r.p
+  %r.fill.next = add i64 %r.fill, 1
+  br i1 %r.ends, label %written, label %row.line
 lane:
   %left = phi i32 [ %mask, %begin ], [ %rest, %next ]
   %fill = phi i64 [ %used, %begin ], [ %fill.next, %next ]
@@ -140,7 +172,8 @@ next:
   %again = icmp ne i32 %rest, 0
   br i1 %again, label %lane, label %written
 written:
-  store i64 %fill.next, ptr %state
+  %filled = phi i64 [ %r.fill.next, %row.line ], [ %fill.next, %next ]
+  store i64 %filled, ptr %state
   br label %over
 over:
   ret i1 true
@@ -152,6 +185,25 @@ define internal i1 @sim_request(ptr %ctx, i32 %warp, ptr %observed, i64 %site, p
 entry:
   %states = call i64 @get(ptr %observed, i64 $STATES)
   %traces = icmp ne i64 %states, 0
+  %one = icmp eq i32 %rows, 1
+  %whole = icmp eq i32 %mask, -1
+  %close = icmp ule i64 %stride, 32
+  %row.1 = and i1 %one, %whole
+  %row.3 = and i1 %row.1, %close
+  br i1 %traces, label %traced, label %counted
+counted:
+  %picture = call ptr @sim_picture(ptr %observed, i64 %site, i32 %mask)
+  %none = icmp eq ptr %picture, null
+  br i1 %none, label %done, label %apart
+done:
+  ret i1 true
+traced:
+  br i1 %row.3, label %trace.row, label %apart
+trace.row:
+  %row.fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride)
+  ret i1 %row.fine
+apart:
+  %to = phi ptr [ %picture, %counted ], [ null, %traced ]
   %given = icmp eq i32 %rows, 0
   br i1 %given, label %ready, label %expand
 expand:
@@ -178,10 +230,11 @@ lane:
 ready:
   br i1 %traces, label %trace, label %keep
 trace:
-  %fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores)
+  %fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 -1)
   ret i1 %fine
 keep:
-  call void @sim_picture(ptr %observed, i64 %site, ptr %addresses, i32 %mask)
+  %all = load <32 x i64>, ptr %addresses, align 8
+  store <32 x i64> %all, ptr %to, align 8
   ret i1 true
 }
 
