@@ -1,6 +1,7 @@
 ; One wave of warps through the L1 caches of their SMs and the L2 that all share; see caches.py.
 
 declare i32 @llvm.ctpop.i32(i32)
+declare i64 @llvm.umax.i64(i64, i64)
 
 define internal i64 @get(ptr %p, i64 %at) alwaysinline {
   %q = getelementptr i8, ptr %p, i64 %at
@@ -16,17 +17,37 @@ define internal void @add(ptr %p, i64 %at, i64 %by) alwaysinline {
   ret void
 }
 
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+
+define internal i64 @set_of(i64 %line, i64 %sets) alwaysinline {
+  %mixed.1 = lshr i64 %line, 11
+  %mixed.2 = lshr i64 %line, 19
+  %mixed.3 = xor i64 %line, %mixed.1
+  %mixed = xor i64 %mixed.3, %mixed.2
+  %set = urem i64 %mixed, %sets
+  ret i64 %set
+}
+
+; Have the host fetch what `find` will look at.
+define internal void @soon(ptr %cache, i64 %sets, i64 %ways, i64 %line) alwaysinline {
+  %some = call i64 @llvm.umax.i64(i64 %sets, i64 1)
+  %set = call i64 @set_of(i64 %line, i64 %some)
+  %first = mul i64 %set, %ways
+  %first.at = mul i64 %first, $ENTRY
+  %tags = getelementptr i8, ptr %cache, i64 %first.at
+  call void @llvm.prefetch.p0(ptr %tags, i32 0, i32 3, i32 1)
+  %uses = getelementptr i64, ptr %tags, i64 %ways
+  call void @llvm.prefetch.p0(ptr %uses, i32 0, i32 3, i32 1)
+  ret void
+}
+
 ; The entry of a line in its set: (sectors, dirty sectors, filled in turn, and of L1 the level that it came
 ; from; of L2 the clusters that asked for it lately, and since which turn).
 ; A set is its lines + 1, the last use of each, and then their entries: most looks stay within a few bytes.
 ; Where the line is not there it takes the place of the one that was not used for longest, with no sectors.
 define internal ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now) noinline {
 entry:
-  %mixed.1 = lshr i64 %line, 11
-  %mixed.2 = lshr i64 %line, 19
-  %mixed.3 = xor i64 %line, %mixed.1
-  %mixed = xor i64 %mixed.3, %mixed.2
-  %set = urem i64 %mixed, %sets
+  %set = call i64 @set_of(i64 %line, i64 %sets)
   %tag = add i64 %line, 1
   %first = mul i64 %set, %ways
   %first.at = mul i64 %first, $ENTRY
@@ -264,7 +285,8 @@ over:
   ret i64 %at.next
 }
 
-; Turn after turn, SM after SM, each of its warps makes its next request.
+; Turn after turn, SM after SM, each of its warps makes its next request; what the fourth one behind it will look
+; at is fetched meanwhile, as nearly every look is at memory that the host has not at hand.
 define i32 @run_wave(ptr %p) {
 entry:
   %clock = alloca i64
@@ -286,6 +308,12 @@ entry:
   %l1.i = call i64 @get(ptr %p, i64 $L1)
   %l1.all = inttoptr i64 %l1.i to ptr
   %l1.bytes = call i64 @get(ptr %p, i64 $L1_BYTES)
+  %l1.sets = call i64 @get(ptr %p, i64 $L1_SETS)
+  %l1.ways = call i64 @get(ptr %p, i64 $L1_WAYS)
+  %l2.i = call i64 @get(ptr %p, i64 $L2)
+  %l2 = inttoptr i64 %l2.i to ptr
+  %l2.sets = call i64 @get(ptr %p, i64 $L2_SETS)
+  %l2.ways = call i64 @get(ptr %p, i64 $L2_WAYS)
   br label %turn
 turn:
   %t = phi i64 [ 0, %entry ], [ %t.next, %sms.done ]
@@ -311,6 +339,23 @@ warp:
   %some = icmp ult i64 %n, %last
   br i1 %some, label %ask, label %warps.done
 ask:
+  %ahead = add i64 %n, 4
+  %is.there = icmp ult i64 %ahead, %last
+  br i1 %is.there, label %fetch, label %this
+fetch:
+  %f.p = getelementptr i64, ptr %order, i64 %ahead
+  %f = load i64, ptr %f.p
+  %f.cursor.p = getelementptr i64, ptr %cursors, i64 %f
+  %f.cursor = load i64, ptr %f.cursor.p
+  %f.first = mul i64 %f, %capacity
+  %f.at = add i64 %f.first, %f.cursor
+  %f.word.p = getelementptr i64, ptr %words.all, i64 %f.at
+  %f.word = load i64, ptr %f.word.p
+  %f.line = lshr i64 %f.word, $LINE_SHIFT
+  call void @soon(ptr %l1, i64 %l1.sets, i64 %l1.ways, i64 %f.line)
+  call void @soon(ptr %l2, i64 %l2.sets, i64 %l2.ways, i64 %f.line)
+  br label %this
+this:
   %w.p = getelementptr i64, ptr %order, i64 %n
   %w = load i64, ptr %w.p
   %end.p = getelementptr i64, ptr %used, i64 %w
