@@ -35,7 +35,7 @@ ROOM_OF = {
     "__init__": "page",
     "__main__": "page",
 }
-FREE_TO_ALL = {"cache", "errors", "finding"}
+FREE_TO_ALL = {"cache", "elf", "errors", "finding"}
 
 # The parts of Jupyter, and the folders that may import them.
 JUPYTER = {
