@@ -86,7 +86,7 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
         text = "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _MILD else "error"
         diagnostic = Diagnostic(line, column, severity, text, shown)
-        if diagnostic not in found and not _repeats(found, diagnostic):
+        if diagnostic not in found:
             found.append(diagnostic)
     return found
 
@@ -180,11 +180,3 @@ def _cell_line(more: list[str]) -> int:
     """Where the student's text made a header's template fail."""
     lines = [match for text in more if (match := _INSTANTIATED_AT.search(text))]
     return int(lines[-1][1]) if lines else 0
-
-
-def _repeats(found: list[Diagnostic], one: Diagnostic) -> bool:
-    """NVRTC reads bytes: one character outside ASCII gives an error for each of its bytes."""
-    if one.message != "unrecognized token":
-        return False
-    near = (other for other in found if other.line == one.line and "(U+" in other.message)
-    return any(0 <= one.column - other.column <= 3 for other in near)

@@ -84,7 +84,7 @@ class Exploration:
         wanted = [task for task in tasks if not self._is_done(task)]
         modelled = [task for task in wanted if _modelled(task.setting)]
         soon = [Task(task.setting, prepare=True) for task in modelled if not task.check][:PREPARED]
-        self._later.rest(task for task in (*soon, *modelled) if not self._is_done(task))
+        self._later.rest([*(task for task in soon if not self._is_done(task)), *modelled])
         self._measured.rest(task for task in wanted if not _modelled(task.setting))
 
     def cancel(self) -> None:

@@ -347,6 +347,11 @@ fetch:
   %f = load i64, ptr %f.p
   %f.cursor.p = getelementptr i64, ptr %cursors, i64 %f
   %f.cursor = load i64, ptr %f.cursor.p
+  %f.end.p = getelementptr i64, ptr %used, i64 %f
+  %f.end = load i64, ptr %f.end.p
+  %f.left = icmp ult i64 %f.cursor, %f.end
+  br i1 %f.left, label %fetch.word, label %this
+fetch.word:
   %f.first = mul i64 %f, %capacity
   %f.at = add i64 %f.first, %f.cursor
   %f.word.p = getelementptr i64, ptr %words.all, i64 %f.at

@@ -119,10 +119,7 @@ def locate(
     values: Sequence[Value] = (),
 ) -> Place:
     """Check an access of `size` bytes a lane and say where it goes. values: what is to be written."""
-    access = low.access(action, space, size)
-    if where.kind == "rows" and where.stride % size:  # not every lane is aligned where the first one is
-        where = Value("i64", "lanes", (low.lanes(where),))
-    low.observer.access(low, Touch(access, where, space, size, action, item, tuple(values)))
+    access, where = _asked(low, where, space, size, item, action, values)
     if space == "local":
         return Place(each=_local(low, where, size, access, item.predicate))
     return Locator(low, where, space, size, access, item.predicate).place()
@@ -130,11 +127,25 @@ def locate(
 
 def touch(low: Values, where: Value, space: str, size: int, item: Instruction, action: str) -> None:
     """Check an access that will not be made."""
-    access = low.access(action, space, size)
-    if where.kind == "rows" and where.stride % size:
-        where = Value("i64", "lanes", (low.lanes(where),))
-    low.observer.access(low, Touch(access, where, space, size, action, item))
+    access, where = _asked(low, where, space, size, item, action)
     Locator(low, where, space, size, access, item.predicate).check()
+
+
+def _asked(
+    low: Values,
+    where: Value,
+    space: str,
+    size: int,
+    item: Instruction,
+    action: str,
+    values: Sequence[Value] = (),
+) -> tuple[int, Value]:
+    """Number an access and let it be observed; its number, and its addresses in the form to be checked."""
+    access = low.access(action, space, size)
+    if where.kind == "rows" and where.stride % size:  # not every lane is aligned where the first one is
+        where = Value("i64", "lanes", (low.lanes(where),))
+    low.observer.access(low, Touch(access, where, space, size, action, item, tuple(values)))
+    return access, where
 
 
 class Locator:

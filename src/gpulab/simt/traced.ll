@@ -188,8 +188,8 @@ entry:
   %one = icmp eq i32 %rows, 1
   %whole = icmp eq i32 %mask, -1
   %close = icmp ule i64 %stride, 32
-  %row.1 = and i1 %one, %whole
-  %row.3 = and i1 %row.1, %close
+  %whole.row = and i1 %one, %whole
+  %is.row = and i1 %whole.row, %close
   br i1 %traces, label %traced, label %counted
 counted:
   %picture = call ptr @sim_picture(ptr %observed, i64 %site, i32 %mask)
@@ -198,7 +198,7 @@ counted:
 done:
   ret i1 true
 traced:
-  br i1 %row.3, label %trace.row, label %apart
+  br i1 %is.row, label %trace.row, label %apart
 trace.row:
   %row.fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride)
   ret i1 %row.fine
