@@ -184,6 +184,7 @@ def test_an_address_out_of_bounds_is_found_though_nothing_is_loaded_or_stored(bo
         traced(body)
 
 
+LINES = 1 << 42  # as many are told apart
 ROW = """
 extern "C" __global__ void k(const unsigned char* a, unsigned char* out, int lanes)
 {
@@ -211,8 +212,21 @@ def test_a_request_is_its_lines_with_their_sectors(stride: int, offset: int, lan
             lines: dict[int, int] = {}
             for thread in threads:
                 at = array.allocation.address + place(thread)
-                lines[at // 128] = lines.get(at // 128, 0) | 1 << at % 128 // 32
+                line = at // 128 % LINES
+                lines[line] = lines.get(line, 0) | 1 << at % 128 // 32
             wanted += [(line, sectors, array is out) for line, sectors in lines.items()]
         words = [int(word) for word in tracing.words[warp, : tracing.used[warp]]]
         assert [(word >> 22, word & 15, bool(word & 16)) for word in words] == wanted
         assert sum(word >> 5 & 1 for word in words) == 2
+
+
+def test_lanes_share_a_line_on_a_device_that_has_seen_thousands_of_arrays() -> None:
+    """Addresses are never used again: they grow beyond the bits that a traced line has for them."""
+    device = SimulatedDevice("h200")
+    kernel = device.compile(ROW.replace("OFFSET", "0").replace("STRIDE", "1"), "k")
+    while (a := device.zeros(64, np.uint8)).allocation.address < 128 * LINES:
+        pass
+    out = device.zeros(1 << 14, np.uint8)
+    tracing = Tracing(Wave(0, 1, 100, 10_000))
+    kernel.record(tracing, (1, 1, 1), (64, 1, 1), (a, out, np.int32(40)))
+    assert tracing.used.tolist() == [1 + 32, 1 + 8]

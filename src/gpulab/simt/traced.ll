@@ -135,6 +135,7 @@ lane:
   %a.p = getelementptr i64, ptr %addresses, i32 %n
   %a = load i64, ptr %a.p
   %line = lshr i64 %a, 7
+  %line.bits = shl i64 %line, $LINE_SHIFT
   %sector.64 = lshr i64 %a, 5
   %sector = and i64 %sector.64, 3
   %bit = shl i64 1, %sector
@@ -147,8 +148,8 @@ look:
   %at.less = sub i64 %at, 1
   %word.p = getelementptr i64, ptr %words, i64 %at.less
   %word = load i64, ptr %word.p
-  %word.line = lshr i64 %word, $LINE_SHIFT
-  %same = icmp eq i64 %word.line, %line
+  %differ = xor i64 %word, %line.bits
+  %same = icmp ult i64 %differ, $LINE_UNIT
   br i1 %same, label %join, label %other
 other:
   br label %search
@@ -157,7 +158,6 @@ join:
   store i64 %joined, ptr %word.p
   br label %next
 new:
-  %line.bits = shl i64 %line, $LINE_SHIFT
   %opens = icmp eq i64 %fill, %used
   %first.bit = select i1 %opens, i64 32, i64 0
   %w1 = or i64 %line.bits, %low.bits

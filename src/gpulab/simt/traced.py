@@ -53,6 +53,7 @@ LAYOUT = {
     "EARLY": 8,
     "EVERY": 61,
     "LINE_SHIFT": 22,
+    "LINE_UNIT": 1 << 22,
 }
 
 
@@ -67,6 +68,7 @@ class TracingObserver(CountingObserver):
 
     tier = "traced"
     values = False
+    shared = True
     well_up_to = well_if_brief = 0
 
     def __init__(self) -> None:
