@@ -21,7 +21,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt import layout
 from gpulab.simt.llvm import Value, vector
 from gpulab.simt.observe import Touch
-from gpulab.simt.ptx import Instruction, Mem, Reg, Sym
+from gpulab.simt.ptx import Instruction, Mem, Number, Reg, Sym
 from gpulab.simt.shapes import WARP
 from gpulab.simt.values import STORAGE, Values
 
@@ -96,9 +96,16 @@ def _signed(low: Values, value: Value) -> Value:
     return low.each(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
 
 
-def shifted(low: Values, value: Value, offset: int) -> Value:
+def shifted(low: Values, value: Value, offset: int | Number) -> Value:
     if not offset:
         return value
+    if isinstance(offset, Number):
+        by = low.operand(offset, "i64").ref
+        if value.kind == "lanes":
+            ref = low.b.value(f"add {vector('i64')} {value.ref}, {low.b.splat('i64', by)}")
+            return Value("i64", "lanes", (ref,))
+        sums = tuple(low.b.value(f"add i64 {r}, {by}") for r in value.refs)
+        return Value("i64", value.kind, sums, value.stride)
     if value.kind == "lanes":
         ref = low.b.value(f"add {vector('i64')} {value.ref}, splat (i64 {offset})")
         return Value("i64", "lanes", (ref,))
@@ -206,7 +213,8 @@ class Locator:
         if self.space == "shared":
             self.low_bound = "0"
             last = low.shared_bytes - self.span
-            self.limit = str((last >> self.shift) + 1) if last >= 0 else None
+            places = (max(last, -1) >> self.shift) + 1
+            self.limit = low.known("i64", places, "shared_limit", self.span, self.shift)
             return
         offset = self.access * layout.SLOT_BYTES
         self.slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {offset}")
@@ -235,10 +243,7 @@ class Locator:
         return offsets, fine
 
     def inside(self, ty: str, offset: str) -> str:
-        b = self.b
-        if self.limit is None:
-            return "false" if ty == "i64" else "splat (i1 false)"
-        limit = self.limit
+        b, limit = self.b, self.limit
         amount = str(self.shift)
         if ty != "i64":
             limit, amount = b.splat("i64", limit), f"splat (i64 {self.shift})"
@@ -269,7 +274,12 @@ class Locator:
             ("i64", str(self.access)), ("ptr", low.hosts),
         )  # fmt: skip
         if self.space == "shared":
-            good = b.call("sim_resolve_shared", "i1", *common, ("i64", str(low.shared_bytes)))
+            good = b.call(
+                "sim_resolve_shared",
+                "i1",
+                *common,
+                ("i64", low.known("i64", low.shared_bytes, "shared_bytes")),
+            )
         else:
             good = b.call("sim_resolve", "i1", *common, ("ptr", self.slot), ("i64", str(self.span)))
         on = b.new_label("resolved")

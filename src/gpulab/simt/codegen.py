@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from gpulab.elf import undefined_symbols
 
@@ -111,6 +115,10 @@ class Loaded:
     def address(self, name: str) -> int:
         """Where a function of the object file begins."""
         return int(self.engine.get_function_address(name))
+
+    def fill(self, name: str, words: npt.NDArray[np.uint64]) -> None:
+        """Write an array of the object file."""
+        ctypes.memmove(self.engine.get_global_value_address(name), words.ctypes.data, words.nbytes)
 
 
 def load(code: bytes) -> Loaded:

@@ -329,6 +329,7 @@ class _Flattener:
         memory, value = (item.operands[1], item.operands[0]) if load else item.operands
         assert isinstance(memory, Mem)
         assert isinstance(memory.base, Sym)
+        assert isinstance(memory.offset, int)
         ty = item.parts[-1]
         parts = value.parts if isinstance(value, Vec) else (value,)
         found = []

@@ -159,6 +159,7 @@ def _load_param(low: Values, item: Instruction, memory: Mem, ty: str) -> None:
     """A kernel parameter by name: the same for all threads, at an offset known when the code is made."""
     b = low.b
     assert isinstance(memory.base, Sym)
+    assert isinstance(memory.offset, int)
     offsets, end = low.parameter_offsets()
     size = type_size(item.parts[-1])
     targets = parts_of(item.operands[0])

@@ -6,7 +6,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.access import shifted
 from gpulab.simt.elementwise import const, elementwise, shifted_right, type_of
 from gpulab.simt.llvm import BITS, Value
-from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Vec
+from gpulab.simt.ptx import Imm, Instruction, Mem, Number, Operand, Reg, Vec
 from gpulab.simt.values import Values, handles
 
 # 8-bit and half types are not in the manual's list: parameters of calls are moved with them.
@@ -33,7 +33,7 @@ def _one(low: Values, item: Instruction, target: Operand, source: Operand) -> No
         low.assign(target, low.as_type(address, ty), item.predicate)
         return
     if isinstance(target, Reg) and target.name in low.flat.registers:
-        ty = low.register_type(target.name) if not isinstance(source, Imm) else ty
+        ty = low.register_type(target.name) if not isinstance(source, Imm | Number) else ty
     low.assign(target, low.operand(source, ty), item.predicate)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import json
 import threading
-from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from importlib import resources
+from math import prod
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -46,6 +47,7 @@ from gpulab.simt.flow import Flow, build, waits_for_lanes
 from gpulab.simt.frontier import spinning
 from gpulab.simt.inline import FlatFunction, flatten
 from gpulab.simt.lower import MALFORMED, Lowering
+from gpulab.simt.numbers import SYMBOL, Launched, Table, kind_of, set_apart
 from gpulab.simt.observe import Forms, observer
 from gpulab.simt.ptx import Module
 from gpulab.simt.shapes import WARP, analyse
@@ -164,10 +166,12 @@ def lower(
     special: Specialisation,
     plain: bool = False,
     accesses: list[Access] | None = None,
+    kept: Iterable[int] = (),
 ) -> tuple[Lowering, str]:
     """The kernel as LLVM IR, without the runtime.
 
-    plain: keep every register in lanes. accesses: those that are numbered already.
+    plain: keep every register in lanes. accesses: those that are numbered already. kept: of code that
+    several kernels share, the places of numbers that are to stay in it; others may have to, too.
     """
     flat = flatten(module, name)
     watching = observer(special.tier, special.forms)
@@ -182,7 +186,11 @@ def lower(
         v.name: number
         for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
     }
-    analysis = analyse(flat, blocks, special.block, plain)
+    table = Table() if watching.shared and not plain else None
+    if table:
+        blocks, analysis, table.kept = set_apart(flat, blocks, special.block, kept)
+    else:
+        analysis = analyse(flat, blocks, special.block, plain)
     lowering = Lowering(
         flat,
         blocks,
@@ -199,6 +207,7 @@ def lower(
         special.independent,
         accesses or [],
         watching,
+        table=table,
     )
     return lowering, lowering.function()
 
@@ -216,6 +225,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         "SLICE": str(layout.SLICE),
     }
     runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)
+    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
     constants = {
         "warp_count": f"i32 {lowering.warps}",
         "last_lanes": f"i32 {(1 << lowering.threads % WARP) - 1 if lowering.threads % WARP else -1}",
@@ -223,10 +233,15 @@ def module_text(lowering: Lowering, function: str) -> str:
         "local_bytes": f"i64 {lowering.local_bytes}",
         "local_end": f"i64 {lowering.local_end}",
     }
+    table = lowering.table
     for name, value in constants.items():
         ty = value.split()[0]
-        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal constant {value}")
-    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
+        known = f"internal constant {value}"
+        if table and name in table.aliases:
+            known = f"internal alias {ty}, ptr {table.place(name)}"
+        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = {known}")
+    if table:
+        runtime += table.definition()
     observed = Template(lowering.observer.runtime).substitute(names)
     defined_here = {
         line.split("@")[1].split("(")[0]
@@ -245,11 +260,15 @@ def compile_kernel(module: Module, name: str, special: Specialisation) -> Native
     """Compile a kernel for one block shape, or take it from the disk. Raises `UnsupportedInstruction`."""
     facts, machine_code = _cached(module, name, special)
     loaded = codegen.load(machine_code)
+    if facts["numbers"]:
+        shared, end = shared_layout(module, flatten(module, name))
+        launched = Launched(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
+        loaded.fill(SYMBOL, launched.table(facts["numbers"]))
     return NativeKernel(
         run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
         accesses=[Access(*access) for access in facts["accesses"]],
         symbols=facts["symbols"],
-        warps=facts["warps"],
+        warps=-(-prod(special.block) // WARP),
         saved_bytes=facts["saved_bytes"],
         canonical_bytes=facts["canonical_bytes"],
         local_bytes=facts["local_bytes"],
@@ -263,13 +282,18 @@ def compile_kernel(module: Module, name: str, special: Specialisation) -> Native
 def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[str, Any], bytes]:
     """What a launch must know of the code, and the code."""
     store = kernel_cache()
-    key = "native-" + fingerprint(_sources(), codegen.host(), module.digest, name, special)
-    found = store.get(key) if store else None
+    made_for: tuple[object, ...] = _sources(), codegen.host(), module.digest, name, special
+    if observer(special.tier).shared:
+        launch = replace(special, block=(0, 0, 0), shared_bytes=0)
+        made_for = _sources(), codegen.host(), module.form, name, kind_of(special.block), launch
+    which = f"kept-{fingerprint(*made_for)}"
+    kept: list[int] = json.loads((store and store.get(which)) or b"[]")
+    found = store.get(_key(made_for, module, kept)) if store else None
     if found is not None:
         head, _, machine_code = found.partition(b"\n")
         return json.loads(head), machine_code
     try:
-        lowering, function = lower(module, name, special)
+        lowering, function = lower(module, name, special, kept=kept)
         text = module_text(lowering, function)
         tier = lowering.observer
         well_up_to = tier.well_if_brief if special.brief else tier.well_up_to
@@ -281,7 +305,7 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
     facts = {
         "accesses": [astuple(access) for access in lowering.accesses],
         "symbols": list(lowering.symbols),
-        "warps": lowering.warps,
+        "numbers": list(lowering.table.entries) if lowering.table else [],
         "saved_bytes": lowering.saved_bytes,
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
@@ -290,8 +314,16 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
         "observed": lowering.facts,
     }
     if store:
-        store.put(key, json.dumps(facts).encode() + b"\n" + machine_code)
+        now = lowering.table.kept if lowering.table else []
+        if now != kept:
+            store.put(which, json.dumps(now).encode())
+        store.put(_key(made_for, module, now), json.dumps(facts).encode() + b"\n" + machine_code)
     return facts, machine_code
+
+
+def _key(made_for: tuple[object, ...], module: Module, kept: list[int]) -> str:
+    """The name of some code. kept: which of the module's numbers stay in it, where it is shared."""
+    return f"native-{fingerprint(*made_for, [(place, module.numbers[place]) for place in kept])}"
 
 
 @cache

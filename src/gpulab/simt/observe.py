@@ -57,6 +57,7 @@ class Observer:
     well_up_to: lines of code that are compiled well; more of them are sooner run than compiled well.
     well_if_brief: the same for launches of few threads.
     values: whether what the kernel computes matters, or only where it goes and what it asks of memory.
+    shared: whether kernels that differ in numbers share code (see `numbers`).
     forms: accesses to shared memory that a machine makes in another form than PTX, by their row in the PTX
     text: (bytes a lane, where it begins, in bytes from the address that PTX names); 0 bytes for one that is
     part of another's.
@@ -65,6 +66,7 @@ class Observer:
     tier = "values"
     well_up_to = well_if_brief = 1_000_000
     values = True
+    shared = False
     forms: Mapping[int, tuple[int, int]] = {}
     runtime = """
 define internal void @sim_block_begins(ptr %ctx) alwaysinline {

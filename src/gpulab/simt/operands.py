@@ -25,6 +25,11 @@ from gpulab.simt.tokens import Tokens, literal
 
 __all__ = ["Instructions", "unused"]
 
+# Instructions that work with any number alike, and those of which only the offset of an address is so.
+WITH_NUMBERS = (
+    "mov", "add", "sub", "mul", "mad", "fma", "shl", "shr", "and", "or", "xor", "setp", "selp", "min", "max",
+)  # fmt: skip
+WITH_OFFSETS = ("ld", "ldu", "st", "atom", "red")
 PARTS = (("x", "r"), ("y", "g"), ("z", "b"), ("w", "a"))  # names of a vector register's parts
 
 
@@ -43,6 +48,7 @@ class Instructions(Tokens):
         self.function_here = Function("", False, [])
         self.scopes: list[dict[str, Operand]] = []
         self.sums: list[Instruction] = []  # what the operands just read have added up
+        self.parts: tuple[str, ...] = ()  # of the instruction that is being read
 
     def declare(self, name: str, ty: str, vector: str) -> Operand:
         """A register of the innermost block; one of that name in another block is another one."""
@@ -70,7 +76,7 @@ class Instructions(Tokens):
             if not isinstance(name, Reg):
                 raise UsageError(f"this is not PTX: no register `{name}` near `{self.near()}`.")
             predicate = Reg(name.name, negated)
-        parts = tuple(self.next().split("."))
+        self.parts = parts = tuple(self.next().split("."))
         if parts[0] == "call":
             return self.call(parts, predicate)
         operands: list[Operand] = []
@@ -145,7 +151,7 @@ class Instructions(Tokens):
             return Vec(tuple(parts))
         if token == "[":
             base = self.operand(in_brackets=True)
-            memory = base if isinstance(base, Mem) else Mem(base, self.offset())
+            memory = base if isinstance(base, Mem) else self.memory(base)
             rest = []
             while self.accept(","):
                 rest.append(self.operand())
@@ -157,9 +163,9 @@ class Instructions(Tokens):
                 raise UsageError(f"this is not PTX: `!` before no predicate near `{self.near()}`.")
             return Reg(name.name, True)
         if token == "-":
-            return literal("-" + self.next())
+            return self.number("-" + self.next())
         if token[:1].isdigit():
-            return literal(token)
+            return self.number(token)
         if not token or not (token[0].isalpha() or token[0] in "%$_"):
             raise UsageError(f"this is not PTX: `{token}` is no operand near `{self.near()}`.")
         name = self.named(token)
@@ -167,10 +173,28 @@ class Instructions(Tokens):
         if dot and self.declared(stem) is not None and self.declared(token) is None:
             raise UnsupportedInstruction(token, self.line, f"`.{part}`: parts of registers")
         if isinstance(name, Sym) and self.peek() in ("+", "-"):  # `variable+16`
-            return Mem(name, self.offset())
+            return self.memory(name)
         if isinstance(name, Reg) and not in_brackets and self.peek() in ("+", "-"):
             return self.sum(name)
         return name
+
+    def number(self, token: str) -> Imm:
+        """A literal, apart from the form where the instruction works with any number alike."""
+        found, ty = literal(token), self.parts[-1]
+        if self.parts[0] in WITH_NUMBERS:
+            if ty in ("f32", "f64") and found.bits is not None:
+                return replace(found, place=self.set_apart(found.bits, [self.at - 1]))
+            if ty[0] in "sub" and ty[1:].isdigit() and found.bits is None and isinstance(found.value, int):
+                return replace(found, place=self.set_apart(found.value, [self.at - 1]))
+        return found
+
+    def memory(self, base: Operand) -> Mem:
+        """`base` with the offset that follows."""
+        offset, words = self.offset()
+        place, alike = -1, self.parts[0] in (*WITH_NUMBERS, *WITH_OFFSETS)
+        if words and alike and not {"param", "local"}.intersection(self.parts):
+            place = self.set_apart(offset, words)
+        return Mem(base, offset, place=place)
 
     def sum(self, register: Reg) -> Reg:
         """`%rd1+8` as an operand: a register of its own, added up before the instruction."""
@@ -178,7 +202,9 @@ class Instructions(Tokens):
         ty = f"u{8 * type_size(registers[register.name])}"
         target = Reg(unused(f"{register.name}+", registers))
         registers[target.name] = ty
-        operands = (target, register, Imm(self.offset()))
+        offset = self.memory(register)
+        assert isinstance(offset.offset, int)
+        operands = (target, register, Imm(offset.offset, place=offset.place))
         self.sums.append(Instruction(("add", ty), operands, None, self.line))
         return target
 

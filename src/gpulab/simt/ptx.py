@@ -18,6 +18,7 @@ __all__ = [
     "Instruction",
     "Mem",
     "Module",
+    "Number",
     "Operand",
     "Param",
     "Reg",
@@ -38,10 +39,22 @@ class Reg:
 
 @dataclass(frozen=True)
 class Imm:
-    """A literal. `bits` is set for `0f…` and `0d…`, which name a floating point value by its bits."""
+    """A literal. `bits` is set for `0f…` and `0d…`, which name a floating point value by its bits.
+
+    place: where it stands among `Module.numbers`, -1 for one that does not.
+    """
 
     value: int | float
     bits: int | None = None
+    place: int = field(default=-1, compare=False)
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of `Module.numbers`, whatever its value, or 2 to its power (see `numbers`)."""
+
+    place: int
+    power: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,11 +66,15 @@ class Sym:
 
 @dataclass(frozen=True)
 class Mem:
-    """`[base + offset]`; `rest` is what else stands in the brackets (of textures and tensors)."""
+    """`[base + offset]`; `rest` is what else stands in the brackets (of textures and tensors).
+
+    place: of the offset, as of an `Imm`.
+    """
 
     base: Operand
-    offset: int = 0
+    offset: int | Number = 0
     rest: tuple[Operand, ...] = ()
+    place: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,7 @@ class Vec:
     parts: tuple[Operand, ...]
 
 
-Operand = Reg | Imm | Sym | Mem | Vec
+Operand = Reg | Imm | Number | Sym | Mem | Vec
 
 
 @dataclass
@@ -134,16 +151,20 @@ class Function:
     body: list[Instruction | str] = field(default_factory=list)  # a str is a label
     tables: dict[str, list[str]] = field(default_factory=dict)  # labels of `.branchtargets`
     external: bool = False
-    max_threads: int | None = None
 
 
 @dataclass
 class Module:
-    """A PTX text as data. digest: the hash of the text, which stands for all of it."""
+    """A PTX text as data. digest: the hash of the text, which stands for all of it.
+
+    form: the hash of the text without some of its numbers, and numbers: these, as 64 bits.
+    """
 
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     digest: str = ""
+    form: str = ""
+    numbers: list[int] = field(default_factory=list)
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
@@ -168,6 +189,8 @@ def parse(text: str) -> Module:
     """Parse a PTX module. Raises `UsageError` where the text is not PTX."""
     from gpulab.simt.reading import Reader
 
-    module = Reader(text).read()
+    reader = Reader(text)
+    module = reader.read()
     module.digest = hashlib.sha256(text.encode()).hexdigest()
+    module.form, module.numbers = hashlib.sha256(reader.form().encode()).hexdigest(), reader.numbers
     return module

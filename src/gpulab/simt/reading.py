@@ -92,7 +92,10 @@ class Reader(Instructions):
                 if self.peek() == "]":
                     open_end = True
                 else:
+                    size_word = self.at
                     count *= int(self.next(), 0)
+                    if space == "shared":
+                        self.set_apart(count, [size_word])
                 self.expect("]")
             if not 0 <= count * size <= MOST_BYTES:
                 raise UsageError(f"`{name}` is larger than any device's memory.")
@@ -163,16 +166,9 @@ class Reader(Instructions):
         if self.peek() == "(":
             inputs = self.param_list()
         function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
-        while self.peek().startswith("."):
-            word = self.next()
-            numbers = []
-            while self.peek() not in ("{", ";") and not self.peek().startswith("."):
-                numbers.append(self.next())
-            if word == ".maxntid":
-                function.max_threads = 1
-                for number in numbers:
-                    if number != ",":
-                        function.max_threads *= int(number)
+        while self.peek() not in ("{", ";", ""):  # `.maxntid 256, 1, 1` and its like are the launch's concern
+            if self.next()[:1].isdigit():
+                self.set_apart(0, [self.at - 1])
         if self.accept(";"):
             function.external = True
             self.result.functions.setdefault(function.name, function)

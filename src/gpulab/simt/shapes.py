@@ -19,9 +19,9 @@ from math import gcd
 from gpulab.simt import flow
 from gpulab.simt.frontier import frontiers, leaves, spinning
 from gpulab.simt.inline import FlatFunction
-from gpulab.simt.ptx import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
+from gpulab.simt.ptx import Imm, Instruction, Mem, Number, Operand, Reg, Sym, Vec
 
-__all__ = ["LANES", "UNIFORM", "WARP", "Analysis", "Shape", "analyse", "row_width"]
+__all__ = ["LANES", "UNIFORM", "WARP", "Analysis", "Shape", "analyse", "parting", "row_width"]
 
 WARP = 32
 
@@ -96,6 +96,32 @@ def analyse(
     width = 0 if plain else row_width(block_dim)
     solver = _Solver(flat, blocks, block_dim, width, plain)
     return solver.solve()
+
+
+def parting(
+    flat: FlatFunction,
+    whole: flow.Flow,
+    other: flow.Flow,
+    analysis: Analysis,
+    block_dim: tuple[int, int, int],
+) -> list[Instruction]:
+    """The instructions that keep rows, or one value for all lanes, while what stands for them does not.
+
+    analysis: of `other`, which is `whole` with other instructions at the same places.
+    """
+    solver = _Solver(flat, other, block_dim, analysis.width, False)
+    solver.shapes = analysis.shapes
+    pairs = (
+        (item, stand_in)
+        for block, others in zip(whole.blocks, other.blocks, strict=True)
+        for item, stand_in in zip(block.code, others.code, strict=True)
+        if item is not stand_in and flow.has_result(item)
+    )
+    return [
+        item
+        for item, stand_in in pairs
+        if (kept := solver.result(item)) and kept.kind != (solver.result(stand_in) or LANES).kind
+    ]
 
 
 class _Solver:
@@ -183,6 +209,8 @@ class _Solver:
             return self.special(operand.name)
         if isinstance(operand, Sym) and operand.name == "WARP_SZ":
             return Shape("uniform", 0, WARP, 5)
+        if isinstance(operand, Number):
+            return UNIFORM
         if isinstance(operand, Sym):
             return Shape("uniform", 0, None, 2)
         if isinstance(operand, Mem):

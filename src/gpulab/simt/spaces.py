@@ -18,6 +18,7 @@ def convert_address(low: Values, item: Instruction) -> None:
     window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(space, 0)
     given = item.operands[1]
     source, offset = (given.base, given.offset) if isinstance(given, Mem) else (given, 0)  # `variable+16`
+    assert isinstance(offset, int)
     sign = -1 if "to" in item.parts else 1
     value = low.operand(source, "i64")
     low.assign(item.operands[0], shifted(low, value, offset + sign * window), item.predicate)

@@ -41,6 +41,8 @@ class Tokens:
             self.tokens.append(token)
             self.starts.append(start)
         self.at = 0
+        self.numbers: list[int] = []
+        self.apart: set[int] = set()  # which words they are
 
     @staticmethod
     def _scan(text: str) -> Iterator[tuple[str, int]]:
@@ -92,16 +94,27 @@ class Tokens:
             found.append(token)
         return found
 
-    def offset(self) -> int:
-        """`+4`, `-8+4`, or nothing."""
-        total = 0
+    def offset(self) -> tuple[int, list[int]]:
+        """`+4`, `-8+4`, or nothing; and which words its numbers are."""
+        total, words = 0, []
         while self.peek() in ("+", "-"):
             sign = -1 if self.next() == "-" else 1
             if self.peek() == "-":
                 self.next()
                 sign = -sign
+            words.append(self.at)
             total += sign * int(self.next().rstrip("U"), 0)
-        return total
+        return total, words
+
+    def set_apart(self, value: int, words: list[int]) -> int:
+        """Keep a number apart from the text's form; its place among the numbers."""
+        self.apart.update(words)
+        self.numbers.append(value)
+        return len(self.numbers) - 1
+
+    def form(self) -> str:
+        """The words, but for the numbers that were set apart."""
+        return "\n".join("#" if at in self.apart else token for at, token in enumerate(self.tokens))
 
 
 def literal(token: str) -> Imm:

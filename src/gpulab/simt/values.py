@@ -19,8 +19,9 @@ from gpulab.simt.forms import HANDLERS, handles
 from gpulab.simt.frontier import ways_out
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.llvm import BITS, Builder, Value, float_literal, suffix, vector
+from gpulab.simt.numbers import Table
 from gpulab.simt.observe import Observer
-from gpulab.simt.ptx import Imm, Operand, Reg, Sym, Vec
+from gpulab.simt.ptx import Imm, Number, Operand, Reg, Sym, Vec
 from gpulab.simt.shapes import WARP, Analysis, Shape
 
 __all__ = ["HANDLERS", "PARAMETERS", "STORAGE", "Access", "Values", "handles", "parts_of"]
@@ -76,6 +77,7 @@ class Values:
     accesses: list[Access] = field(default_factory=list)
     observer: Observer = field(default_factory=Observer)
     facts: dict[str, Any] = field(default_factory=dict)  # what the observer wants the launch to know
+    table: Table | None = None  # of the numbers that code finds there, where it is made for many
     b: Builder = field(default_factory=Builder)
 
     def __post_init__(self) -> None:
@@ -119,6 +121,16 @@ class Values:
         """Write a 64-bit field of the worker's context."""
         place = self.b.value(f"getelementptr i8, ptr %ctx, i64 {layout.field(name)}")
         self.b.line(f"store i64 {value}, ptr {place}")
+
+    def known(self, ty: str, value: int, *entry: str | int) -> str:
+        """A number of the launch: a literal, or what the table has for it (see `numbers.Launched`)."""
+        if self.table is None:
+            return str(value)
+        return self.b.value(f"load {ty}, ptr {self.table.place(*entry)}")
+
+    def size(self, axis: str) -> str:
+        """The block's size, as an i32."""
+        return self.known("i32", self.block_dim["xyz".index(axis)], "block", axis)
 
     def forget(self) -> None:
         """Where control can come from elsewhere, nothing that was read or computed before is known."""
@@ -250,6 +262,9 @@ class Values:
         """An operand as a value of LLVM type `ty` (a register's bits are reinterpreted if need be)."""
         if isinstance(operand, Imm):
             return Value(ty, "uniform", (self.literal(operand, ty),))
+        if isinstance(operand, Number):
+            name = "power" if operand.power else "text"
+            return Value(ty, "uniform", (self.known(ty, 0, name, operand.place),))
         if isinstance(operand, Reg):
             value = self.predicate(operand) if operand.negated else self.read(operand.name)
             return self.as_type(value, ty)
@@ -288,7 +303,7 @@ class Values:
             base = self.address_of(PARAMETERS)
             return Value("i64", "uniform", (self.b.value(f"add i64 {base.ref}, {offset}"),))
         if name in self.shared:
-            return Value("i64", "uniform", (str(self.shared[name]),))
+            return Value("i64", "uniform", (self.known("i64", self.shared[name], "shared", name),))
         if name in self.local:
             return Value("i64", "uniform", (str(self.local[name]),))
         number = self.symbols.get(name)
