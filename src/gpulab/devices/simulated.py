@@ -121,6 +121,30 @@ class SimulatedKernel(Kernel):
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
         self.record(None, grid, block, args, shared_mem)
 
+    def make_code(self, recording: Recording, block: Dim3, shared_mem: int = 0) -> None:
+        """Make the code for launches with this recording and block, and keep it; nothing runs."""
+        self._code(recording, dim3(block, "block"), shared_mem, blocks=1)
+
+    def _code(
+        self, recording: Recording, block: tuple[int, int, int], shared_mem: int, blocks: int
+    ) -> tuple[NativeKernel, int]:
+        """The code for a launch of so many blocks, and the shared memory of a block in bytes."""
+        from gpulab.simt.native import Specialisation, compile_kernel, is_brief, static_shared
+
+        if self._static_shared is None:
+            self._static_shared = static_shared(self.module, self.entry)
+        key = Specialisation(
+            block,
+            self._static_shared + shared_mem,
+            self.independent_threads,
+            recording.tier,
+            recording.forms,
+            is_brief(recording.tier, prod(block) * blocks),
+        )
+        if key not in self._native:
+            self._native[key] = compile_kernel(self.module, self.entry, key)
+        return self._native[key], key.shared_bytes
+
     def record(
         self,
         recording: Recording | None,
@@ -137,7 +161,7 @@ class SimulatedKernel(Kernel):
         where that is not all of them. budget: for a launch that is to have less than the device's.
         """
         from gpulab.simt.launch import launch
-        from gpulab.simt.native import Specialisation, compile_kernel, is_brief, static_shared
+        from gpulab.simt.observe import Recording
         from gpulab.simt.printing import format_record
 
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
@@ -149,25 +173,18 @@ class SimulatedKernel(Kernel):
             accepts=lambda a: isinstance(a, SimulatedArray) and a.memory is self.device.memory,
             device=self.device.name,
         )
-        if self._static_shared is None:
-            self._static_shared = static_shared(self.module, self.entry)
-        tier = recording.tier if recording else "values"
-        forms = recording.forms if recording else ()
-        shared_bytes = self._static_shared + shared_mem
-        brief = is_brief(tier, prod(block3) * (prod(grid3) if order is None else len(order)))
-        key = Specialisation(block3, shared_bytes, self.independent_threads, tier, forms, brief)
-        native = self._native.get(key)
-        if native is None:
-            native = self._native[key] = compile_kernel(self.module, self.entry, key)
+        recording = recording or Recording()
+        blocks = prod(grid3) if order is None else len(order)
+        native, shared_bytes = self._code(recording, block3, shared_mem, blocks)
         packed = self._pack(values)
         symbols, kept = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.functions
         self.printed = ""
-        if tier != "sanitized":  # which does not follow what is written
+        if recording.tier != "sanitized":  # which does not follow what is written
             self.device.memory.written()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(
-            native, self.device.memory, grid3, block3, packed, symbols, key.shared_bytes, prints,
+            native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
             budget, recording, order,
         )  # fmt: skip
         del kept

@@ -10,6 +10,7 @@ from typing import Self
 
 from gpulab.cell import Cell
 from gpulab.devices.base import Device, Kernel
+from gpulab.devices.simulated import SimulatedKernel
 from gpulab.errors import CompileError, LaunchError, MemoryFault, UnsupportedInstruction, UsageError
 from gpulab.evidence.check import compile_cell, rehearsed
 from gpulab.evidence.geometry import launch_geometry
@@ -21,7 +22,7 @@ from gpulab.evidence.speedup import time_variant
 from gpulab.evidence.timing import Timing
 from gpulab.evidence.transfers import time_copies
 from gpulab.evidence.verify import signature_reason, verify
-from gpulab.evidence.workload import disassembled
+from gpulab.evidence.workload import prepare
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
 
@@ -87,14 +88,15 @@ class Bench:
         return answer
 
     def prepare(self, cell: Cell) -> None:
-        """Compile and disassemble a cell, on the simulator, so that its first point takes less time.
+        """Make all code for a cell, on the simulator, so that its first point takes less time.
 
         What is found is kept on disk, where there is room for it; what is wrong with the cell is not said.
         """
-        if self._device.kind != "sim":
-            return
+        block = cell.header.block
         with suppress(CompileError, UsageError, UnsupportedInstruction):
-            disassembled(compile_cell(cell, self._device, keep=False), self._device.spec)
+            kernel = compile_cell(cell, self._device, keep=False)
+            if isinstance(kernel, SimulatedKernel) and block:
+                prepare(kernel, self._device.spec, block)
 
 
 @dataclass(frozen=True)

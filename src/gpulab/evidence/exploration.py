@@ -25,6 +25,7 @@ from gpulab.evidence.bench import Bench
 from gpulab.evidence.handles import Setting
 from gpulab.evidence.isolated import Answer, Stopped, Worker
 from gpulab.evidence.point import Point
+from gpulab.simt.numbers import kind_of
 
 __all__ = ["Exploration", "Task"]
 
@@ -81,10 +82,12 @@ class Exploration:
 
         What is timed at once is compiled before anything is timed: whoever moves on waits for less.
         """
+        tasks = tuple(tasks)
         wanted = [task for task in tasks if not self._is_done(task)]
         modelled = [task for task in wanted if _modelled(task.setting)]
-        soon = [Task(task.setting, prepare=True) for task in modelled if not task.check][:PREPARED]
-        self._later.rest([*(task for task in soon if not self._is_done(task)), *modelled])
+        soon = _kinds_first(task.setting for task in tasks if _modelled(task.setting) and not task.check)
+        prepared = [Task(setting, prepare=True) for setting in soon[:PREPARED]]
+        self._later.rest([*(task for task in prepared if not self._is_done(task)), *modelled])
         self._measured.rest(task for task in wanted if not _modelled(task.setting))
 
     def cancel(self) -> None:
@@ -144,6 +147,13 @@ class Exploration:
 
 def _modelled(setting: Setting) -> bool:
     return setting.device.startswith("sim")
+
+
+def _kinds_first(settings: Iterable[Setting]) -> list[Setting]:
+    """In this order, but before all others one with each kind of block: those of a kind share code."""
+    given = list(settings)
+    firsts = {kind_of(setting.block): setting for setting in reversed(given)}
+    return [*reversed(firsts.values()), *(setting for setting in given if setting not in firsts.values())]
 
 
 class _Lane:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpulab.simt.tracing import Requests, Tracing
     from gpulab.simt.values import Access
 
-__all__ = ["Launch", "Workload", "disassembled", "observe", "workload"]
+__all__ = ["Launch", "Workload", "observe", "prepare", "workload"]
 
 SAMPLED_INSTRUCTIONS = 1 << 20  # by warps: about as many are executed by the blocks that run to their end
 SAMPLED_BLOCKS = 24  # of them at most
@@ -109,6 +109,14 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     )
     sampled = f"{len(order):,} of {launch.blocks:,} blocks to their end"
     return seen, residency, f"{sampled}, {traced}" if traced else sampled
+
+
+def prepare(kernel: SimulatedKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
+    """Make all the code that `workload` needs for launches with this block; it is kept on disk."""
+    from gpulab.simt.tracing import Tracing
+
+    disassembled(kernel, spec)
+    kernel.make_code(Tracing(), block)
 
 
 def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
