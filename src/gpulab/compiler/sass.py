@@ -60,7 +60,7 @@ class MachineInstruction:
     ptx_line: int
     targets: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def op(self) -> str:
         """The opcode without modifiers."""
         return self.opcode.partition(".")[0]
