@@ -98,7 +98,8 @@ _MATH = """
 #define M_SQRT2 1.41421356237309504880
 """
 
-_STDDEF = "#define offsetof(type, member) __builtin_offsetof(type, member)\n"
+# NVRTC 13.0 does not know __builtin_offsetof yet.
+_STDDEF = "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type *)0)->member)))\n"
 
 
 def _guarded(name: str, text: str) -> str:
