@@ -47,7 +47,7 @@ from gpulab.simt.flow import Flow, build, waits_for_lanes
 from gpulab.simt.frontier import spinning
 from gpulab.simt.inline import FlatFunction, flatten
 from gpulab.simt.lower import MALFORMED, Lowering
-from gpulab.simt.numbers import SYMBOL, Launched, Table, kind_of, set_apart
+from gpulab.simt.numbers import READ_BY_RUNTIME, SYMBOL, Launched, Table, kind_of, set_apart
 from gpulab.simt.observe import Forms, observer
 from gpulab.simt.ptx import Module
 from gpulab.simt.shapes import WARP, analyse
@@ -237,7 +237,7 @@ def module_text(lowering: Lowering, function: str) -> str:
     for name, value in constants.items():
         ty = value.split()[0]
         known = f"internal constant {value}"
-        if table and name in table.aliases:
+        if table and name in READ_BY_RUNTIME:
             known = f"internal alias {ty}, ptr {table.place(name)}"
         runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = {known}")
     if table:

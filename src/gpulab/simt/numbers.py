@@ -22,10 +22,10 @@ from gpulab.simt.inline import FlatFunction
 from gpulab.simt.ptx import Imm, Instruction, Mem, Module, Number, Operand, Vec
 from gpulab.simt.shapes import WARP, Analysis, analyse, parting, row_width
 
-__all__ = ["SYMBOL", "Launched", "Table", "kind_of", "literals", "set_apart"]
+__all__ = ["READ_BY_RUNTIME", "SYMBOL", "Launched", "Table", "kind_of", "set_apart"]
 
 SYMBOL = "numbers"  # the table's name in the code
-FIXED = ("warp_count", "last_lanes", "shared_bytes")  # entries that runtime.ll reads, too
+READ_BY_RUNTIME = ("warp_count", "last_lanes", "shared_bytes")  # entries that runtime.ll reads, too
 Entry = tuple[str | int, ...]
 
 
@@ -35,11 +35,9 @@ class Table:
     kept: the places of the text's numbers that stay in the code.
     """
 
-    aliases = FIXED
-
     def __init__(self) -> None:
         self.kept: list[int] = []
-        self.entries: dict[Entry, int] = {(name,): place for place, name in enumerate(FIXED)}
+        self.entries: dict[Entry, int] = {(name,): place for place, name in enumerate(READ_BY_RUNTIME)}
 
     def place(self, *entry: str | int) -> str:
         """Where the code finds an entry, as an address in LLVM IR."""
@@ -53,8 +51,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Launched:
-    """What a table is filled in from. shared: where shared variables lie; shared_bytes: of a block's
-    launch, of which dynamic_bytes were asked for with it.
+    """What a table is filled in from.
+
+    shared: where shared variables lie. shared_bytes: of a block's shared memory; dynamic_bytes: those among
+    them that the launch asked for.
     """
 
     module: Module
@@ -64,6 +64,7 @@ class Launched:
     dynamic_bytes: int
 
     def table(self, entries: Iterable[Entry]) -> npt.NDArray[np.uint64]:
+        """(entries,): what stands in a table with these entries."""
         return np.array([self.number(*entry) & ((1 << 64) - 1) for entry in entries], np.uint64)
 
     def number(self, name: str | int, *of: Any) -> int:
@@ -112,11 +113,11 @@ def set_apart(
     while True:
         apart = _without(flow, stay)
         analysis = analyse(flat, apart, block)
-        deciding = literals(parting(flat, flow, apart, analysis, block)) - stay
+        deciding = _literals(parting(flat, flow, apart, analysis, block)) - stay
         if not deciding and _kinds(analysis) != _kinds(whole):  # a constant decides, through registers
-            deciding = literals(item for one in flow.blocks for item in one.code if item.op == "mov") - stay
+            deciding = _literals(item for one in flow.blocks for item in one.code if item.op == "mov") - stay
         if not deciding:
-            return apart, analysis, sorted(literals(item for one in apart.blocks for item in one.code))
+            return apart, analysis, sorted(_literals(item for one in apart.blocks for item in one.code))
         stay |= deciding
 
 
@@ -148,7 +149,7 @@ def _number(operand: Operand, kept: set[int]) -> Operand:
     return operand
 
 
-def literals(items: Iterable[Instruction]) -> set[int]:
+def _literals(items: Iterable[Instruction]) -> set[int]:
     """The places of numbers that stand in these instructions as literals."""
     return {place for item in items for place in _places(item.operands) if place >= 0}
 
