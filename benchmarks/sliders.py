@@ -41,6 +41,7 @@ PAUSE_S = 1.0  # a person looks at a point before the next move
 WAIT_MS = 180_000
 
 # Waits for the release of the mouse, then for words and a picture that are new; counts to the next frame.
+# It looks when the page changes, not in every frame: looking takes a share of the two cores.
 WATCH = """async ([output]) => {
     const words = () => output.querySelector(".gp-note").innerText;
     const layer = () => output.querySelector(".js-plotly-plot .cartesianlayer").innerHTML;
@@ -48,14 +49,14 @@ WATCH = """async ([output]) => {
     const released = await new Promise(done =>
         addEventListener("pointerup", () => done(performance.now()), {capture: true, once: true}));
     window.gpulabMoved = await new Promise(done => {
-        const look = () => {
+        const observer = new MutationObserver(() => {
             const said = words();
-            if (performance.now() - released > 20000) return done(null);
-            if (said !== before[0] && !said.includes("…") && layer() !== before[1])
-                return requestAnimationFrame(() => done(performance.now() - released));
-            requestAnimationFrame(look);
-        };
-        look();
+            if (said === before[0] || said.includes("…") || layer() === before[1]) return;
+            observer.disconnect();
+            requestAnimationFrame(() => done(performance.now() - released));
+        });
+        observer.observe(output, {subtree: true, childList: true, characterData: true, attributes: true});
+        setTimeout(() => done(null), 20000);
     });
     return window.gpulabMoved;
 }"""
