@@ -11,9 +11,13 @@ from queue import Empty, Queue
 
 import pytest
 
+from gpulab.cache import DiskCache
 from gpulab.cell import parse_cell
-from gpulab.evidence.exploration import Exploration, Task
+from gpulab.devices import open_device
+from gpulab.evidence.bench import Bench
+from gpulab.evidence.exploration import Exploration, Task, _Lane
 from gpulab.evidence.handles import Setting
+from gpulab.simt import codegen, native
 
 LONG_S = 120  # a busy machine
 K1 = """%%cuda matmul.K1 --block 64
@@ -96,6 +100,36 @@ def test_a_point_that_was_left_on_its_way_is_not_a_failed_one(heard: Heard) -> N
     heard.exploration.fill([Task(RIGHT, check=False)])
     heard.wait_for(lambda exploration: RIGHT in exploration.points)
     assert heard.exploration.points[RIGHT].timing
+
+
+def test_what_is_prepared_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiled: list[str] = []
+
+    def counted(text: str, *, quickly: bool = False) -> bytes:
+        compiled.append(text)
+        return compile_text(text, quickly=quickly)
+
+    compile_text = codegen.compile_text
+    monkeypatch.setattr(codegen, "compile_text", counted)
+    monkeypatch.setattr(native, "kernel_cache", lambda: DiskCache(tmp_path, 1 << 28))
+    with Bench(open_device("sim"), check=False) as bench:
+        bench.prepare(RIGHT.cell)
+        assert len(compiled) == 1
+        assert bench.point(RIGHT.cell, SMALL).kernel_ms
+        assert sum("@sim_request" in text for text in compiled) == 1
+
+
+def test_one_block_of_each_kind_is_prepared_first(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a kind share code, so the others of it then have little left to compile."""
+    asked: list[Task] = []
+    monkeypatch.setattr(_Lane, "rest", lambda _, tasks: asked.extend(tasks))
+    blocks = [(64, 1, 1), (128, 1, 1), (16, 8, 1), (32, 1, 1), (8, 8, 1), (16, 4, 1)]
+    settings = [RIGHT.at(block=block) for block in blocks]
+    heard.exploration.fill(Task(setting) for setting in settings)
+    prepared = [task.setting.block for task in asked if task.prepare]
+    assert sorted(prepared[:3]) == [(8, 8, 1), (16, 8, 1), (64, 1, 1)]
+    assert prepared[3:] == [(128, 1, 1), (32, 1, 1), (16, 4, 1)]
+    assert [task.setting for task in asked if not task.prepare] == settings
 
 
 def test_nobody_is_told_after_the_end() -> None:
