@@ -102,7 +102,10 @@ def test_a_point_that_was_left_on_its_way_is_not_a_failed_one(heard: Heard) -> N
     assert heard.exploration.points[RIGHT].timing
 
 
-def test_what_is_prepared_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("gpu", ["sim", "sim:gtx280"])
+def test_what_is_prepared_is_not_compiled_again(
+    gpu: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     compiled: list[str] = []
 
     def counted(text: str, *, quickly: bool = False) -> bytes:
@@ -112,7 +115,7 @@ def test_what_is_prepared_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch,
     compile_text = codegen.compile_text
     monkeypatch.setattr(codegen, "compile_text", counted)
     monkeypatch.setattr(native, "kernel_cache", lambda: DiskCache(tmp_path, 1 << 28))
-    with Bench(open_device("sim"), check=False) as bench:
+    with Bench(open_device(gpu), check=False) as bench:
         bench.prepare(RIGHT.cell)
         assert len(compiled) == 1
         assert bench.point(RIGHT.cell, SMALL).kernel_ms

@@ -10,19 +10,17 @@ from typing import Self
 
 from gpulab.cell import Cell
 from gpulab.devices.base import Device, Kernel
-from gpulab.devices.simulated import SimulatedKernel
 from gpulab.errors import CompileError, LaunchError, MemoryFault, UnsupportedInstruction, UsageError
 from gpulab.evidence.check import compile_cell, rehearsed
 from gpulab.evidence.geometry import launch_geometry
 from gpulab.evidence.isolated import Answer, Stopped, Worker
 from gpulab.evidence.occupancy import occupancy
 from gpulab.evidence.point import Point, require_size, with_geometry
-from gpulab.evidence.profile import profile_variant
+from gpulab.evidence.profile import prepare_variant, profile_variant
 from gpulab.evidence.speedup import time_variant
 from gpulab.evidence.timing import Timing
 from gpulab.evidence.transfers import time_copies
 from gpulab.evidence.verify import signature_reason, verify
-from gpulab.evidence.workload import prepare
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
 
@@ -92,11 +90,14 @@ class Bench:
 
         What is found is kept on disk, where there is room for it; what is wrong with the cell is not said.
         """
-        block = cell.header.block
+        if self._device.kind != "sim":
+            return
+        header = with_geometry(cell).header
+        assert header.block
+        assert header.tile
         with suppress(CompileError, UsageError, UnsupportedInstruction):
             kernel = compile_cell(cell, self._device, keep=False)
-            if isinstance(kernel, SimulatedKernel) and block:
-                prepare(kernel, self._device.spec, block)
+            prepare_variant(kernel, header.block, header.tile, device=self._device)
 
 
 @dataclass(frozen=True)

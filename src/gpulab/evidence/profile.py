@@ -26,7 +26,7 @@ from gpulab.evidence.occupancy import Occupancy, occupancy
 from gpulab.evidence.provenance import Provenance
 from gpulab.evidence.rolled import rolled
 from gpulab.evidence.twin import copies, twin_of
-from gpulab.evidence.workload import Launch, observe
+from gpulab.evidence.workload import Launch, observe, prepare
 from gpulab.model.demand import work_of
 from gpulab.model.estimate import estimate
 from gpulab.model.words import bound_words
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from gpulab.devices.simulated import SimulatedKernel
 
-__all__ = ["Profile", "profile_launch", "profile_variant"]
+__all__ = ["Profile", "prepare_variant", "profile_launch", "profile_variant"]
 
 OTHER_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads of a block that the words may recommend
 
@@ -97,6 +97,11 @@ def profile_variant(
         for argument in problem.arguments(shape, None)
     ]
     return _profile(Launch(twin, launch.grid, launch.block, args), spec)
+
+
+def prepare_variant(kernel: Kernel, block: Block, tile: Block, *, device: Device) -> None:
+    """Make all code that `profile_variant` needs for this block and tile; it is kept on disk."""
+    prepare(_of_its_time(twin_of(kernel, device), device.spec, block, tile), device.spec, block)
 
 
 def profile_launch(

@@ -112,7 +112,7 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
 
 
 def prepare(kernel: SimulatedKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
-    """Make all the code that `workload` needs for launches with this block; it is kept on disk."""
+    """Make all the code that `observe` needs for launches with this block; it is kept on disk."""
     from gpulab.simt.tracing import Tracing
 
     disassembled(kernel, spec)
