@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gpulab.cache import DiskCache
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 from gpulab.errors import MemoryFault
 from gpulab.simt import codegen, native
@@ -73,24 +74,9 @@ BLOCKS: tuple[tuple[Block, ...], ...] = (
 NUMBERS = (9, 34, 69)
 
 
-@dataclass
-class Store:
-    """A cache that forgets nothing, and counts what is put there."""
-
-    kept: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self, name: str) -> bytes | None:
-        return self.kept.get(name)
-
-    def put(self, name: str, content: bytes) -> None:
-        self.kept[name] = content
-
-
 @pytest.fixture(autouse=True)
-def store(monkeypatch: pytest.MonkeyPatch) -> Store:
-    fresh = Store()
-    monkeypatch.setattr(native, "kernel_cache", lambda: fresh)
-    return fresh
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(native, "kernel_cache", lambda: DiskCache(tmp_path, 1 << 28))
 
 
 @pytest.fixture

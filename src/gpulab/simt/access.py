@@ -68,7 +68,7 @@ def address(low: Values, memory: Mem, space: str) -> Value:
     else:
         base = low.operand(memory.base, "i64")
     if isinstance(memory.base, Sym) and space == "generic":
-        if memory.base.name in low.shared:
+        if memory.base.name in low.launched.shared:
             base = shifted(low, base, layout.SHARED_WINDOW)
         elif memory.base.name in low.local:
             base = shifted(low, base, layout.LOCAL_WINDOW)
@@ -99,18 +99,14 @@ def _signed(low: Values, value: Value) -> Value:
 def shifted(low: Values, value: Value, offset: int | Number) -> Value:
     if not offset:
         return value
-    if isinstance(offset, Number):
-        by = low.operand(offset, "i64").ref
-        if value.kind == "lanes":
-            ref = low.b.value(f"add {vector('i64')} {value.ref}, {low.b.splat('i64', by)}")
-            return Value("i64", "lanes", (ref,))
-        sums = tuple(low.b.value(f"add i64 {r}, {by}") for r in value.refs)
-        return Value("i64", value.kind, sums, value.stride)
+    by = str(offset) if isinstance(offset, int) else low.operand(offset, "i64").ref
     if value.kind == "lanes":
-        ref = low.b.value(f"add {vector('i64')} {value.ref}, splat (i64 {offset})")
+        ref = low.b.value(f"add {vector('i64')} {value.ref}, {low.b.splat('i64', by)}")
         return Value("i64", "lanes", (ref,))
     refs = tuple(
-        str(int(r) + offset) if r.lstrip("-").isdigit() else low.b.value(f"add i64 {r}, {offset}")
+        str(int(r) + offset)
+        if isinstance(offset, int) and r.lstrip("-").isdigit()
+        else low.b.value(f"add i64 {r}, {by}")
         for r in value.refs
     )
     return Value("i64", value.kind, refs, value.stride)
@@ -212,9 +208,7 @@ class Locator:
         b, low = self.b, self.low
         if self.space == "shared":
             self.low_bound = "0"
-            last = low.shared_bytes - self.span
-            places = (max(last, -1) >> self.shift) + 1
-            self.limit = low.known("i64", places, "shared_limit", self.span, self.shift)
+            self.limit = low.known("i64", "shared_limit", self.span, self.shift)
             return
         offset = self.access * layout.SLOT_BYTES
         self.slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {offset}")
@@ -274,12 +268,7 @@ class Locator:
             ("i64", str(self.access)), ("ptr", low.hosts),
         )  # fmt: skip
         if self.space == "shared":
-            good = b.call(
-                "sim_resolve_shared",
-                "i1",
-                *common,
-                ("i64", low.known("i64", low.shared_bytes, "shared_bytes")),
-            )
+            good = b.call("sim_resolve_shared", "i1", *common, ("i64", low.known("i64", "shared_bytes")))
         else:
             good = b.call("sim_resolve", "i1", *common, ("ptr", self.slot), ("i64", str(self.span)))
         on = b.new_label("resolved")

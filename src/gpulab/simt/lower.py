@@ -90,9 +90,8 @@ class Lowering(Values):
         everyone = "-1"
         if self.threads % WARP:
             behind = b.value("add i32 %warp, 1")
-            last = b.value(f"icmp eq i32 {behind}, {self.known('i32', self.warps, 'warp_count')}")
-            lanes = self.known("i32", (1 << self.threads % WARP) - 1, "last_lanes")
-            everyone = b.value(f"select i1 {last}, i32 {lanes}, i32 -1")
+            last = b.value(f"icmp eq i32 {behind}, {self.known('i32', 'warp_count')}")
+            everyone = b.value(f"select i1 {last}, i32 {self.known('i32', 'last_lanes')}, i32 -1")
         b.line(f"store i32 {everyone}, ptr {self.mask_slot}")
         for name in sorted(self.flow.live_in[0]):  # read before it is written: 0, not what the host has there
             register = self.slot(name)

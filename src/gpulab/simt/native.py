@@ -152,6 +152,11 @@ def shared_layout(module: Module, flat: FlatFunction) -> tuple[dict[str, int], i
     return offsets, end
 
 
+def _launched(module: Module, flat: FlatFunction, special: Specialisation) -> Launched:
+    shared, end = shared_layout(module, flat)
+    return Launched(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
+
+
 def flow_of(flat: FlatFunction) -> Flow:
     """The kernel's blocks, by whose numbers code and counts go."""
     blocks = build(flat)
@@ -178,7 +183,6 @@ def lower(
     blocks = flow_of(flat)
     if not watching.values:
         blocks = without_values(blocks, set(flat.registers))
-    shared, shared_end = shared_layout(module, flat)
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
     )
@@ -195,10 +199,7 @@ def lower(
         flat,
         blocks,
         analysis,
-        special.block,
-        shared,
-        special.shared_bytes,
-        special.shared_bytes - shared_end,
+        _launched(module, flat, special),
         local,
         -(-local_bytes // 16) * 16,
         local_bytes,
@@ -225,21 +226,17 @@ def module_text(lowering: Lowering, function: str) -> str:
         "SLICE": str(layout.SLICE),
     }
     runtime = Template(resources.files("gpulab.simt").joinpath("runtime.ll").read_text()).substitute(names)
-    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
+    table, launched = lowering.table, lowering.launched
     constants = {
-        "warp_count": f"i32 {lowering.warps}",
-        "last_lanes": f"i32 {(1 << lowering.threads % WARP) - 1 if lowering.threads % WARP else -1}",
-        "shared_bytes": f"i64 {lowering.shared_bytes}",
-        "local_bytes": f"i64 {lowering.local_bytes}",
-        "local_end": f"i64 {lowering.local_end}",
+        "local_bytes": ("i64", f"constant i64 {lowering.local_bytes}"),
+        "local_end": ("i64", f"constant i64 {lowering.local_end}"),
     }
-    table = lowering.table
-    for name, value in constants.items():
-        ty = value.split()[0]
-        known = f"internal constant {value}"
-        if table and name in READ_BY_RUNTIME:
-            known = f"internal alias {ty}, ptr {table.place(name)}"
-        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = {known}")
+    for name, ty in READ_BY_RUNTIME.items():
+        place = f"alias {ty}, ptr {table.place(name)}" if table else ""
+        constants[name] = ty, place or f"constant {ty} {launched.number(name)}"
+    for name, (ty, known) in constants.items():
+        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {known}")
+    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
     if table:
         runtime += table.definition()
     observed = Template(lowering.observer.runtime).substitute(names)
@@ -261,8 +258,7 @@ def compile_kernel(module: Module, name: str, special: Specialisation) -> Native
     facts, machine_code = _cached(module, name, special)
     loaded = codegen.load(machine_code)
     if facts["numbers"]:
-        shared, end = shared_layout(module, flatten(module, name))
-        launched = Launched(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
+        launched = _launched(module, flatten(module, name), special)
         loaded.fill(SYMBOL, launched.table(facts["numbers"]))
     return NativeKernel(
         run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
@@ -283,11 +279,12 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
     """What a launch must know of the code, and the code."""
     store = kernel_cache()
     made_for: tuple[object, ...] = _sources(), codegen.host(), module.digest, name, special
-    if observer(special.tier).shared:
+    shared = observer(special.tier).shared
+    if shared:
         launch = replace(special, block=(0, 0, 0), shared_bytes=0)
         made_for = _sources(), codegen.host(), module.form, name, kind_of(special.block), launch
     which = f"kept-{fingerprint(*made_for)}"
-    kept: list[int] = json.loads((store and store.get(which)) or b"[]")
+    kept: list[int] = json.loads((store and shared and store.get(which)) or b"[]")
     found = store.get(_key(made_for, module, kept)) if store else None
     if found is not None:
         head, _, machine_code = found.partition(b"\n")

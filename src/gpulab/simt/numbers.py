@@ -9,7 +9,7 @@ The block's sizes are in the table, too: code is made for blocks of one `kind`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -25,7 +25,7 @@ from gpulab.simt.shapes import WARP, Analysis, analyse, parting, row_width
 __all__ = ["READ_BY_RUNTIME", "SYMBOL", "Launched", "Table", "kind_of", "set_apart"]
 
 SYMBOL = "numbers"  # the table's name in the code
-READ_BY_RUNTIME = ("warp_count", "last_lanes", "shared_bytes")  # entries that runtime.ll reads, too
+READ_BY_RUNTIME = {"warp_count": "i32", "last_lanes": "i32", "shared_bytes": "i64"}  # runtime.ll does, too
 Entry = tuple[str | int, ...]
 
 
@@ -51,7 +51,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Launched:
-    """What a table is filled in from.
+    """What code must know of a launch: it stands in the code, or in a table beside it.
 
     shared: where shared variables lie. shared_bytes: of a block's shared memory; dynamic_bytes: those among
     them that the launch asked for.
@@ -59,7 +59,7 @@ class Launched:
 
     module: Module
     block: tuple[int, int, int]
-    shared: Mapping[str, int]
+    shared: dict[str, int]
     shared_bytes: int
     dynamic_bytes: int
 
@@ -82,7 +82,7 @@ class Launched:
             case "warp_count":
                 found = -(-threads // WARP)
             case "last_lanes":
-                found = (1 << (threads % WARP or WARP)) - 1
+                found = (1 << threads % WARP) - 1 if threads % WARP else -1
             case "shared":
                 found = self.shared[of[0]]
             case "shared_bytes":

@@ -181,12 +181,14 @@ class Instructions(Tokens):
     def number(self, token: str) -> Imm:
         """A literal, apart from the form where the instruction works with any number alike."""
         found, ty = literal(token), self.parts[-1]
-        if self.parts[0] in WITH_NUMBERS:
-            if ty in ("f32", "f64") and found.bits is not None:
-                return replace(found, place=self.set_apart(found.bits, [self.at - 1]))
-            if ty[0] in "sub" and ty[1:].isdigit() and found.bits is None and isinstance(found.value, int):
-                return replace(found, place=self.set_apart(found.value, [self.at - 1]))
-        return found
+        if self.parts[0] not in WITH_NUMBERS:
+            return found
+        number = None
+        if ty in ("f32", "f64"):
+            number = found.bits
+        elif ty[0] in "sub" and ty[1:].isdigit() and found.bits is None and isinstance(found.value, int):
+            number = found.value
+        return found if number is None else replace(found, place=self.set_apart(number, [self.at - 1]))
 
     def memory(self, base: Operand) -> Mem:
         """`base` with the offset that follows."""

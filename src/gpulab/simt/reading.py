@@ -92,10 +92,9 @@ class Reader(Instructions):
                 if self.peek() == "]":
                     open_end = True
                 else:
-                    size_word = self.at
+                    if space == "shared":  # where it ends is the launch's concern
+                        self.apart.add(self.at)
                     count *= int(self.next(), 0)
-                    if space == "shared":
-                        self.set_apart(count, [size_word])
                 self.expect("]")
             if not 0 <= count * size <= MOST_BYTES:
                 raise UsageError(f"`{name}` is larger than any device's memory.")
@@ -168,7 +167,7 @@ class Reader(Instructions):
         function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
         while self.peek() not in ("{", ";", ""):  # `.maxntid 256, 1, 1` and its like are the launch's concern
             if self.next()[:1].isdigit():
-                self.set_apart(0, [self.at - 1])
+                self.apart.add(self.at - 1)
         if self.accept(";"):
             function.external = True
             self.result.functions.setdefault(function.name, function)

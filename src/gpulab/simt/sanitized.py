@@ -68,7 +68,7 @@ class Sanitized(Observer):
                 sizes[space].add(size)
         self.granule = {space: min([8, *found]) for space, found in sizes.items()}
         low.facts["granules"] = self.granule
-        low.facts["shared"] = low.shared
+        low.facts["shared"] = low.launched.shared
         self.values_at = low.b.alloca("[64 x i64]", "values")
         self.addresses_at = low.b.alloca("[32 x i64]", "addresses")
         self.state = low.context("observed", "ptr")
@@ -346,7 +346,7 @@ class _Look:
         b, low, state = self.b, self.low, self.observer.state
         if self.touch.space == "shared":
             place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['shared_shadow']}")
-            return "0", str(low.shared_bytes), b.value(f"load ptr, ptr {place}")
+            return "0", low.known("i64", "shared_bytes"), b.value(f"load ptr, ptr {place}")
         slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {self.touch.site * layout.SLOT_BYTES}")
         words = [
             b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")

@@ -17,9 +17,10 @@ __all__ = ["read", "thread_indices"]
 def thread_indices(low: Values, first: str) -> None:
     """`%tid` for the rows of this warp, or for its lanes where there are no rows."""
     b = low.b
-    ones = {axis: size == 1 for axis, size in zip("xyz", low.block_dim, strict=True)}
-    lead = lead_axis(low.block_dim)
-    sizes = {axis: "1" if ones[axis] else low.size(axis) for axis in "xyz"}
+    block = low.launched.block
+    ones = {axis: size == 1 for axis, size in zip("xyz", block, strict=True)}
+    lead = lead_axis(block)
+    sizes = {axis: "1" if ones[axis] else low.known("i32", "block", axis) for axis in "xyz"}
     if low.analysis.width:
         bases: dict[str, list[str]] = {axis: [] for axis in "xyz"}
         for row in range(low.rows):
@@ -27,8 +28,7 @@ def thread_indices(low: Values, first: str) -> None:
             for axis in "xyz":
                 bases[axis].append(b.value(f"urem i32 {rest}, {sizes[axis]}"))
                 rest = b.value(f"udiv i32 {rest}, {sizes[axis]}")
-        if low.block_dim["xyz".index(lead)] == low.threads:
-            # One row of threads: the last warp runs past its end.
+        if block["xyz".index(lead)] == low.threads:  # one row of threads: the last warp runs past its end
             bases[lead] = [
                 b.value(f"add i32 {first}, {row * low.width}") if row else first for row in range(low.rows)
             ]
@@ -64,14 +64,14 @@ def read(low: Values, name: str) -> Value:
         return found
     stem, _, axis = name[1:].partition(".")
     if stem == "ntid":
-        return Value("i32", "uniform", (low.size(axis),))
+        return Value("i32", "uniform", (low.known("i32", "block", axis),))
     if stem in ("ctaid", "nctaid"):
         wide = low.context(("ctaid_" if stem == "ctaid" else "grid_") + axis)
         return Value("i32", "uniform", (b.value(f"trunc i64 {wide} to i32"),))
     if stem == "warpid":
         return Value("i32", "uniform", ("%warp",))
     if stem == "nwarpid":
-        return Value("i32", "uniform", (low.known("i32", low.warps, "warp_count"),))
+        return Value("i32", "uniform", (low.known("i32", "warp_count"),))
     if stem in ("smid", "gridid", "nsmid"):  # all blocks as on one processor
         return Value("i32", "uniform", ("1" if stem == "nsmid" else "0",))
     if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
@@ -90,10 +90,8 @@ def read(low: Values, name: str) -> Value:
         ref = ref or b.value(f"xor {ty} {invert[stem]}, splat (i32 -1)")
         return Value("i32", "lanes", (ref,))
     if stem in ("dynamic_smem_size", "total_smem_size"):
-        size, entry = low.dynamic_bytes, "dynamic_bytes"
-        if stem == "total_smem_size":
-            size, entry = low.shared_bytes, "shared_bytes"
-        return Value("i32", "uniform", (low.known("i32", size, entry),))
+        entry = "shared_bytes" if stem == "total_smem_size" else "dynamic_bytes"
+        return Value("i32", "uniform", (low.known("i32", entry),))
     if "cluster" in stem:
         raise UnsupportedInstruction(name, low.line, "thread block clusters")
     raise UnsupportedInstruction(name, low.line, "a special register")

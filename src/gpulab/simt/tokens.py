@@ -42,7 +42,7 @@ class Tokens:
             self.starts.append(start)
         self.at = 0
         self.numbers: list[int] = []
-        self.apart: set[int] = set()  # which words they are
+        self.apart: set[int] = set()  # words that are no part of the text's form: these, and some sizes
 
     @staticmethod
     def _scan(text: str) -> Iterator[tuple[str, int]]:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from gpulab.errors import UnsupportedInstruction
@@ -19,7 +20,7 @@ from gpulab.simt.forms import HANDLERS, handles
 from gpulab.simt.frontier import ways_out
 from gpulab.simt.inline import FlatFunction
 from gpulab.simt.llvm import BITS, Builder, Value, float_literal, suffix, vector
-from gpulab.simt.numbers import Table
+from gpulab.simt.numbers import Launched, Table
 from gpulab.simt.observe import Observer
 from gpulab.simt.ptx import Imm, Number, Operand, Reg, Sym, Vec
 from gpulab.simt.shapes import WARP, Analysis, Shape
@@ -64,10 +65,7 @@ class Values:
     flat: FlatFunction
     flow: Flow
     analysis: Analysis
-    block_dim: tuple[int, int, int]
-    shared: dict[str, int]  # offset of each shared variable
-    shared_bytes: int  # static and dynamic together …
-    dynamic_bytes: int  # … and those that the launch asked for
+    launched: Launched
     local: dict[str, int]
     local_bytes: int  # of a thread's local memory, rounded up
     local_end: int  # where its last variable ends
@@ -90,9 +88,8 @@ class Values:
         self.line = 0
         self.mask_bits = ""
         self.mask_vector = ""
-        threads = self.block_dim[0] * self.block_dim[1] * self.block_dim[2]
-        self.warps = -(-threads // WARP)
-        self.threads = threads
+        self.threads = threads = prod(self.launched.block)
+        self.warps = self.launched.number("warp_count")
         self.width = self.analysis.width or WARP
         self.rows = WARP // self.width
         self.specials: dict[str, Value] = {}
@@ -122,15 +119,11 @@ class Values:
         place = self.b.value(f"getelementptr i8, ptr %ctx, i64 {layout.field(name)}")
         self.b.line(f"store i64 {value}, ptr {place}")
 
-    def known(self, ty: str, value: int, *entry: str | int) -> str:
-        """A number of the launch: a literal, or what the table has for it (see `numbers.Launched`)."""
+    def known(self, ty: str, *entry: str | int) -> str:
+        """A number that `Launched` knows: a literal, or what the table has for it."""
         if self.table is None:
-            return str(value)
+            return str(self.launched.number(*entry))
         return self.b.value(f"load {ty}, ptr {self.table.place(*entry)}")
-
-    def size(self, axis: str) -> str:
-        """The block's size, as an i32."""
-        return self.known("i32", self.block_dim["xyz".index(axis)], "block", axis)
 
     def forget(self) -> None:
         """Where control can come from elsewhere, nothing that was read or computed before is known."""
@@ -264,7 +257,7 @@ class Values:
             return Value(ty, "uniform", (self.literal(operand, ty),))
         if isinstance(operand, Number):
             name = "power" if operand.power else "text"
-            return Value(ty, "uniform", (self.known(ty, 0, name, operand.place),))
+            return Value(ty, "uniform", (self.known(ty, name, operand.place),))
         if isinstance(operand, Reg):
             value = self.predicate(operand) if operand.negated else self.read(operand.name)
             return self.as_type(value, ty)
@@ -302,8 +295,8 @@ class Values:
             self.symbols.setdefault(PARAMETERS, len(self.symbols))
             base = self.address_of(PARAMETERS)
             return Value("i64", "uniform", (self.b.value(f"add i64 {base.ref}, {offset}"),))
-        if name in self.shared:
-            return Value("i64", "uniform", (self.known("i64", self.shared[name], "shared", name),))
+        if name in self.launched.shared:
+            return Value("i64", "uniform", (self.known("i64", "shared", name),))
         if name in self.local:
             return Value("i64", "uniform", (str(self.local[name]),))
         number = self.symbols.get(name)
