@@ -110,7 +110,7 @@ def options_of(text: str) -> dict[str, list[str]]:
 def prepare(case: Any, folder: Path) -> str | None:
     """Machine code and arguments of one case as files in `folder`; why not, if it does not compile."""
     from gpulab.compiler import compile_program
-    from gpulab.devices.launch import dim3
+    from gpulab.devices.launch_limits import dim3
     from gpulab.errors import GpulabError
 
     try:

@@ -34,7 +34,7 @@ from time import perf_counter
 import numpy as np
 from gpulab.cell import read_cells
 from gpulab.devices import open_device
-from gpulab.evidence.geometry import defines, launch_geometry
+from gpulab.config import defines, launch_geometry
 from gpulab.problems import problem
 
 path, index = sys.argv[1], int(sys.argv[2])

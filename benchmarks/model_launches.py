@@ -109,7 +109,7 @@ def _of(name: str, cell: Cell) -> Iterator[Timed]:
 
 def geometry_of(one: Timed) -> tuple[Block, tuple[int, ...]]:
     """Grid and size of a launch: 512^3 points, or matrices of 4096 x 4096 and a little more."""
-    from gpulab.evidence.geometry import launch_geometry
+    from gpulab.config import launch_geometry
 
     known = problem(one.problem)
     shape = known.timing_shape(one.variant, one.block, one.tile, "cuda")

@@ -59,7 +59,7 @@ SLOW_MS = 60.0  # kernels that take longer are not profiled
 def _compile(one: Timed) -> str:
     """Into the cache on disk; what went wrong, if anything did."""
     from gpulab.compiler import compile_program
-    from gpulab.evidence.geometry import defines
+    from gpulab.config import defines
 
     try:
         compile_program(one.source, arch=90, defines=defines(one.block, one.tile))
@@ -86,7 +86,7 @@ class Bench:
         return self.arrays[key]
 
     def launch(self, one: Timed) -> tuple[Any, Any, list[Any]]:
-        from gpulab.evidence.geometry import defines
+        from gpulab.config import defines
         from gpulab.problems import problem
 
         known = problem(one.problem)
@@ -101,8 +101,8 @@ class Bench:
         return kernel, grid, args
 
     def timed(self, one: Timed) -> dict[str, Any]:
-        from gpulab.evidence.verify import verify
         from gpulab.problems import problem
+        from gpulab.verification.verify import verify
 
         kernel, grid, args = self.launch(one)
         known = problem(one.problem)

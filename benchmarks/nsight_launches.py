@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.cell import Cell, read_cells
-from gpulab.evidence.geometry import defines, launch_geometry
+from gpulab.config import defines, launch_geometry
 from gpulab.problems import problem
 from gpulab.problems.base import Shape
 

@@ -54,10 +54,10 @@ class _Simulator:
     """One kernel, uploaded once, that any tier can launch."""
 
     def __init__(self, workload: Workload) -> None:
-        from gpulab.compiler.sass import machine_code
+        from gpulab.compiler.sass.disassembly import machine_code
+        from gpulab.compiler.sass.memory_forms import shared_forms
         from gpulab.devices import open_device
         from gpulab.devices.simulated import SimulatedDevice
-        from gpulab.evidence.machine_memory import shared_forms
 
         device = open_device("sim")
         assert isinstance(device, SimulatedDevice)
@@ -83,9 +83,9 @@ class _Simulator:
 
     def run(self, tier: str) -> float:
         """Seconds from the call until the values, and what the tier found, are there."""
-        from gpulab.simt.counting import Counting
-        from gpulab.simt.observe import Recording
-        from gpulab.simt.races import Sanitizing
+        from gpulab.simt.instrument.base import Recording
+        from gpulab.simt.instrument.counters.counter_recorder import Counting
+        from gpulab.simt.instrument.racecheck.racecheck_recorder import Sanitizing
 
         start = perf_counter()
         recording: Recording | None = None

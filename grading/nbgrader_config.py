@@ -23,7 +23,7 @@ from nbgrader.preprocessors import (
     SaveCells,
 )
 
-from gpulab.grading.preprocessors import (
+from gpulab.grading.release.preprocessors import (
     ClearKernelSolutions,
     DropDuplicates,
     DropStandardError,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpulab.compiler.program import Parameter, Program, Resources
 from gpulab.devices.base import Device, Kernel
-from gpulab.devices.catalogue import gpu
+from gpulab.gpus.catalogue import gpu
 
 Function = Callable[..., None]  # called with the kernel's arguments; arrays are NumPy's own
 

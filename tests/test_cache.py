@@ -14,7 +14,7 @@ import gpulab
 from gpulab import cache
 from gpulab.cache import DiskCache, fingerprint
 from gpulab.compiler import nvrtc
-from gpulab.simt import codegen
+from gpulab.simt.codegen import jit
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_kernel_is_compiled_once(fresh: Path, monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("compiled again")
 
     monkeypatch.setattr(nvrtc, "compile_text", must_not)
-    monkeypatch.setattr(codegen, "compile_text", must_not)
+    monkeypatch.setattr(jit, "compile_text", must_not)
     run()
 
 

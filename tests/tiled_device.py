@@ -9,9 +9,9 @@ import pytest
 
 from gpulab.cell import Cell, parse_cell
 from gpulab.errors import CompileError, Diagnostic
-from gpulab.evidence.provenance import Provenance
-from gpulab.evidence.speedup import VariantTiming
-from gpulab.evidence.timing import Timing
+from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.speedup import VariantTiming
+from gpulab.provenance import Provenance
 from tests.python_device import PythonDevice, PythonKernel
 
 MODELLED = Provenance("modelled", "stand-in", "for a test")
@@ -62,7 +62,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, *, kernel_ms: Any = 2.0, copies_m
         samples = [ms] * options["repeats"]
         return VariantTiming(variant, options["shape"], block, tile, Timing.from_samples(samples, MODELLED))
 
-    monkeypatch.setattr("gpulab.evidence.bench.time_variant", timed)
+    monkeypatch.setattr("gpulab.profiling.bench.time_variant", timed)
     monkeypatch.setattr(
-        "gpulab.evidence.bench.time_copies", lambda *args: Timing.from_samples([copies_ms], MODELLED)
+        "gpulab.profiling.bench.time_copies", lambda *args: Timing.from_samples([copies_ms], MODELLED)
     )

@@ -26,24 +26,24 @@ from gpulab.finding import Finding
 if TYPE_CHECKING:
     from gpulab import timing
     from gpulab.devices import open_device as device
-    from gpulab.evidence.counters import counters
-    from gpulab.evidence.sanitize import sanitize
-    from gpulab.notebook import speedup_figure, speedup_table
     from gpulab.notebook.beside_view import beside_published
-    from gpulab.notebook.catalogue_view import catalogue_table
     from gpulab.notebook.explore import explore
-    from gpulab.notebook.ladder_view import ladder_table
-    from gpulab.notebook.launch_view import show_counts
     from gpulab.notebook.level import choose_level
-    from gpulab.notebook.memory_view import memory_table
-    from gpulab.notebook.published_view import published_table
-    from gpulab.notebook.query_view import device_query
     from gpulab.notebook.roofline_view import roofline
-    from gpulab.notebook.sections_view import sections_table
+    from gpulab.notebook.session_timings import speedup_table
     from gpulab.notebook.sweep_view import sweep_table
-    from gpulab.notebook.traffic_view import traffic_table
-    from gpulab.notebook.transfer_view import transfer_table
-    from gpulab.registry import kernel
+    from gpulab.profiling.counts.counters import counters
+    from gpulab.session import kernel
+    from gpulab.verification.sanitize import sanitize
+    from gpulab.views.launch_view import show_counts
+    from gpulab.views.tables.catalogue_view import catalogue_table
+    from gpulab.views.tables.ladder_view import ladder_table
+    from gpulab.views.tables.memory_view import memory_table
+    from gpulab.views.tables.published_view import published_table
+    from gpulab.views.tables.query_view import device_query
+    from gpulab.views.tables.sections_view import sections_table
+    from gpulab.views.tables.traffic_view import traffic_table
+    from gpulab.views.tables.transfer_view import transfer_table
 
 __version__ = "0.1.0"
 
@@ -76,7 +76,6 @@ __all__ = [
     "sanitize",
     "sections_table",
     "show_counts",
-    "speedup_figure",
     "speedup_table",
     "sweep_table",
     "timing",
@@ -86,26 +85,25 @@ __all__ = [
 
 _LAZY = {
     "beside_published": ("gpulab.notebook.beside_view", "beside_published"),
-    "catalogue_table": ("gpulab.notebook.catalogue_view", "catalogue_table"),
+    "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
-    "counters": ("gpulab.evidence.counters", "counters"),
+    "counters": ("gpulab.profiling.counts.counters", "counters"),
     "device": ("gpulab.devices", "open_device"),
-    "device_query": ("gpulab.notebook.query_view", "device_query"),
+    "device_query": ("gpulab.views.tables.query_view", "device_query"),
     "explore": ("gpulab.notebook.explore", "explore"),
-    "kernel": ("gpulab.registry", "kernel"),
-    "ladder_table": ("gpulab.notebook.ladder_view", "ladder_table"),
-    "memory_table": ("gpulab.notebook.memory_view", "memory_table"),
-    "published_table": ("gpulab.notebook.published_view", "published_table"),
+    "kernel": ("gpulab.session", "kernel"),
+    "ladder_table": ("gpulab.views.tables.ladder_view", "ladder_table"),
+    "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
+    "published_table": ("gpulab.views.tables.published_view", "published_table"),
     "roofline": ("gpulab.notebook.roofline_view", "roofline"),
-    "sanitize": ("gpulab.evidence.sanitize", "sanitize"),
-    "sections_table": ("gpulab.notebook.sections_view", "sections_table"),
-    "show_counts": ("gpulab.notebook.launch_view", "show_counts"),
-    "speedup_figure": ("gpulab.notebook", "speedup_figure"),
-    "speedup_table": ("gpulab.notebook", "speedup_table"),
+    "sanitize": ("gpulab.verification.sanitize", "sanitize"),
+    "sections_table": ("gpulab.views.tables.sections_view", "sections_table"),
+    "show_counts": ("gpulab.views.launch_view", "show_counts"),
+    "speedup_table": ("gpulab.notebook.session_timings", "speedup_table"),
     "sweep_table": ("gpulab.notebook.sweep_view", "sweep_table"),
     "timing": ("gpulab.timing", ""),  # the module itself
-    "traffic_table": ("gpulab.notebook.traffic_view", "traffic_table"),
-    "transfer_table": ("gpulab.notebook.transfer_view", "transfer_table"),
+    "traffic_table": ("gpulab.views.tables.traffic_view", "traffic_table"),
+    "transfer_table": ("gpulab.views.tables.transfer_view", "transfer_table"),
 }
 
 

@@ -108,5 +108,5 @@ def kernel_cache() -> DiskCache | None:
 
 def sources_of(folders: Iterable[Path]) -> str:
     """The hash of a package's own files: what they make is stale when they change."""
-    paths = sorted(path for folder in folders for path in folder.glob("*") if path.suffix in (".py", ".ll"))
+    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".ll"))
     return fingerprint(*(path.read_bytes() for path in paths))

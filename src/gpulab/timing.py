@@ -21,7 +21,7 @@ from typing import Any
 
 from gpulab.devices.base import Device
 from gpulab.errors import UsageError
-from gpulab.evidence.provenance import Provenance
+from gpulab.provenance import Provenance
 
 __all__ = ["ASYNCHRONOUS", "MEANINGS", "OVERLAP", "SectionTime", "Sections", "Span"]
 

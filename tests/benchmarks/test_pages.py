@@ -12,7 +12,7 @@ from benchmarks import compute_sanitizer, nsight_page
 from benchmarks.nsight_compare import Compared, compare
 from benchmarks.nsight_figures import COMPARED, Figures
 from benchmarks.nsight_launches import launches
-from gpulab.compiler.sass import find_nvdisasm
+from gpulab.compiler.sass.disassembly import find_nvdisasm
 from tests.kernels.findings.findings import cases
 
 LAUNCHES = (

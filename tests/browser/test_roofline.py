@@ -9,7 +9,7 @@ import pytest
 from nbconvert import HTMLExporter
 
 from gpulab.notebook.roofline_figure import roofline_figure
-from gpulab.notebook.roofline_layout import scene_of
+from gpulab.views.roofline.roofline_layout import scene_of
 from tests.browser.test_kernel_cell import CELL_S
 from tests.notebook.roofline_cases import roofline_case
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.evidence.test_verify import right
 from tests.python_device import PythonDevice
+from tests.verification.test_verify import right
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
 

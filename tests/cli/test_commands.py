@@ -16,7 +16,7 @@ from gpulab.cli import main
 from gpulab.doctor import Item
 from gpulab.errors import CompileError, Diagnostic, MemoryFault, UsageError
 from gpulab.finding import Finding
-from tests.evidence.test_verify import right
+from tests.verification.test_verify import right
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
 FINDING = Finding("memcheck", "out_of_bounds_read", 2, (0, 0, 0), (1, 0, 0), "reads A0[-1]")

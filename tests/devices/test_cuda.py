@@ -10,9 +10,9 @@ import pytest
 from gpulab.compiler import ptx_program
 from gpulab.compiler.program import Parameter, Program, Resources
 from gpulab.devices import cuda, cuda_context, open_device
-from gpulab.devices.catalogue import gpu
 from gpulab.devices.query import device_query
 from gpulab.errors import LaunchError, MemoryFault, UsageError
+from gpulab.gpus.catalogue import gpu
 from tests.devices.fake_cupy import H200, CudaError, FakeCupy, OutOfMemoryError
 
 SIGNATURE = (Parameter("fac", "float", 4), Parameter("A0", "pointer", 8), Parameter("n", "int", 4))

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpulab.devices.catalogue import GpuSpec, gpu, names
 from gpulab.devices.query import device_query
+from gpulab.gpus.catalogue import GpuSpec, gpu, names
 
 # Lab 0's listing of a GeForce GTX 480 in the PASI manual. Three of its lines differ on purpose: it
 # counts 8 cores an SM (Fermi has 32), and prints 513 and a flat grid for what CUDA reports as 512 and 3-D.

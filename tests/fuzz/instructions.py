@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from gpulab.simt.ptx import Imm, Instruction
+from gpulab.simt.ptx.syntax import Imm, Instruction
 from tests.fuzz import exact
 
 __all__ = ["ATOMICS", "NotInterpreted", "Unspecified", "bits_of", "decode", "encode", "operation"]

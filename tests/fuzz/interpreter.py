@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulab.simt.ptx import Function, Imm, Instruction, Mem, Module, Operand, Reg, Sym, Vec
+from gpulab.simt.ptx.syntax import Function, Imm, Instruction, Mem, Module, Operand, Reg, Sym, Vec
 from tests.fuzz import warps
 from tests.fuzz.instructions import ATOMICS, NotInterpreted, Unspecified, bits_of, decode, encode, operation
 from tests.fuzz.memory import LOCAL, SHARED, Fault, Memory, Thread

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.simt.observe import Observer
+from gpulab.simt.instrument.base import Observer
 from tests.fuzz.worker import answer
 
 

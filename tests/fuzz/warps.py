@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpulab.simt.ptx import Instruction, Operand, Vec
+from gpulab.simt.ptx.syntax import Instruction, Operand, Vec
 from tests.fuzz.instructions import NotInterpreted, Unspecified
 
 if TYPE_CHECKING:

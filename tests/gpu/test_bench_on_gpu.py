@@ -10,10 +10,10 @@ import pytest
 from gpulab.cell import parse_cell, read_cells
 from gpulab.cli import main
 from gpulab.devices.base import Device
-from gpulab.evidence.bench import Bench
-from gpulab.evidence.beside import beside
-from gpulab.evidence.sweep import Sweep
 from gpulab.problems.published import rows
+from gpulab.profiling.bench import Bench
+from gpulab.profiling.published_comparison import beside
+from gpulab.profiling.sweep import Sweep
 from tests.kernels.corpus import FOLDER
 
 pytestmark = pytest.mark.cuda
@@ -43,7 +43,7 @@ def test_the_driver_measures_every_iteration(gpu: Device, capsys: Any) -> None:
 
 def test_a_fault_does_not_end_a_sweep(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     text = parse_cell(THREE_WAYS)
-    monkeypatch.setattr("gpulab.evidence.isolated.TIME_LIMIT_S", 15.0)
+    monkeypatch.setattr("gpulab.worker_process.TIME_LIMIT_S", 15.0)
     sweep = Sweep(
         [text], gpu, [(32,), (64,), (128,), (32,)], sizes=["256"], device_name="cuda:0", check=False
     )

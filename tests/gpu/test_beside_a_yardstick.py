@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpulab.devices.base import Device
-from gpulab.evidence.yardstick import time_beside
 from gpulab.problems import problem
+from gpulab.profiling.baseline import time_beside
 
 PRODUCT = """extern "C" __global__
 void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gpulab.config import defines
 from gpulab.devices.base import Device
-from gpulab.evidence.ceilings import measured_ceilings, published_ceilings
-from gpulab.evidence.geometry import defines
-from gpulab.evidence.roofline_points import Rung, roofline_of
 from gpulab.problems import problem
+from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
+from gpulab.profiling.roofline_points import Rung, roofline_of
 
 pytestmark = pytest.mark.cuda
 

@@ -7,9 +7,9 @@ import pytest
 import gpulab
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError
-from gpulab.evidence.check import check_cell
-from gpulab.evidence.verify import verify
 from gpulab.problems import problem
+from gpulab.verification.check import check_cell
+from gpulab.verification.verify import verify
 from tests.kernels.corpus import CorpusKernel, load
 
 CORPUS = [kernel for kernel in load() if not kernel.file.startswith("programs/")]

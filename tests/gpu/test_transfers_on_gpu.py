@@ -6,8 +6,8 @@ import numpy as np
 
 import gpulab
 from gpulab.devices.base import Device
-from gpulab.evidence.transfers import time_copies, time_copy
 from gpulab.problems import problem
+from gpulab.profiling.transfers import time_copies, time_copy
 
 SPIN = """extern "C" __global__ void spin(long long cycles, int* out) {
     long long start = clock64();

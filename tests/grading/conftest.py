@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from gpulab.grading.course import Course, open_course
+from gpulab.grading.pipeline.course import Course, open_course
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

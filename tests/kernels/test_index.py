@@ -7,8 +7,8 @@ import re
 import pytest
 
 from gpulab.compiler import compile_program
+from gpulab.config import check_block, defines
 from gpulab.errors import CompileError
-from gpulab.evidence.geometry import check_block, defines
 from tests.kernels.corpus import FOLDER, CorpusKernel, load
 
 KERNELS = load()

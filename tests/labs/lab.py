@@ -141,8 +141,8 @@ def run(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False) -> 
 
 def released_notebook(lab: Lab, work: Path) -> Path:
     """The notebook that students get, made in `work`."""
-    from gpulab.grading.course import open_course
-    from gpulab.grading.release import release
+    from gpulab.grading.pipeline.course import open_course
+    from gpulab.grading.release.assignments import release
 
     course = open_course(REPOSITORY / "grading" / "nbgrader_config.py", work=work)
     (notebook,) = release(course, lab.folder_name).notebooks
@@ -173,7 +173,7 @@ class SourceNotebook:
         assert len(names) == len(set(names))
 
     def test_gives_the_points_of_the_rubric(self, lab: Lab, source: NotebookNode) -> None:
-        from gpulab.grading.rubric import check_points, read_rubric
+        from gpulab.grading.release.rubric import check_points, read_rubric
 
         rubric = read_rubric(REPOSITORY / "grading" / "rubric.toml", lab.folder_name)
         check_points(rubric, points(source), lab.notebook)

@@ -16,15 +16,15 @@ import pytest
 
 import gpulab
 from gpulab.cell import parse_cell
-from gpulab.evidence.check import compile_cell
-from gpulab.evidence.roofline import Roofline
-from gpulab.evidence.roofline_points import Rung, roofline_of, roofs_of
-from gpulab.notebook.label_places import Box
 from gpulab.notebook.roofline_figure import roofline_figure
-from gpulab.notebook.roofline_layout import MARK, scene_of
-from gpulab.notebook.roofline_static import matplotlib_figure
-from gpulab.notebook.theme import LIGHT
 from gpulab.problems import problem as problem_named
+from gpulab.profiling.roofline import Roofline
+from gpulab.profiling.roofline_points import Rung, roofline_of, roofs_of
+from gpulab.verification.check import compile_cell
+from gpulab.views.roofline.label_places import Box
+from gpulab.views.roofline.roofline_layout import MARK, scene_of
+from gpulab.views.roofline.roofline_static import matplotlib_figure
+from gpulab.views.theme import LIGHT
 from tests.labs.lab import REPOSITORY, Lab, kernel_cells, read
 
 PICTURES = REPOSITORY / "build" / "rooflines"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from gpulab.grading.rubric import read_rubric
+from gpulab.grading.release.rubric import read_rubric
 from tests.labs.lab import (
     REPOSITORY,
     Lab,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.devices.catalogue import gpu, names
-from gpulab.devices.timings import Timings, sources, timings
+from gpulab.gpus.architectures import Timings, sources, timings
+from gpulab.gpus.catalogue import gpu, names
 from gpulab.model.estimate import Work, estimate
-from gpulab.model.words import bound_words
+from gpulab.model.explanation import bound_words
 
 WORK = Work(
     blocks=4000, resident=8, warps=4, warp_cycles=50_000, instructions=1e8,

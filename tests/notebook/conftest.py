@@ -15,10 +15,10 @@ from IPython.utils.capture import RichOutput, capture_output
 
 from gpulab.compiler.program import Program, Resources
 from gpulab.devices.base import Device, Dim3, Kernel
-from gpulab.devices.catalogue import gpu
 from gpulab.errors import CompileError, Diagnostic, LaunchError, MemoryFault
 from gpulab.finding import Finding
-from gpulab.notebook import load, session
+from gpulab.gpus.catalogue import gpu
+from gpulab.notebook import load, session_timings
 from gpulab.problems import problem
 
 
@@ -140,7 +140,7 @@ def time_small_sizes() -> None:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    session._TABLES.clear()
+    session_timings._TABLES.clear()
     stencil = type(problem("stencil"))
     monkeypatch.setattr(stencil, "timing_sizes", stencil.timing_sizes)  # restored afterwards
     time_small_sizes()

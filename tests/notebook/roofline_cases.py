@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from gpulab.devices.catalogue import gpu
-from gpulab.evidence.ceilings import published_ceilings
-from gpulab.evidence.provenance import Provenance
-from gpulab.evidence.roofline import Ceiling, Point, Roofline, attainable_gflops
-from gpulab.evidence.timing import Timing
+from gpulab.gpus.catalogue import gpu
+from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.ceilings import published_ceilings
+from gpulab.profiling.roofline import Ceiling, Point, Roofline
+from gpulab.provenance import Provenance
 
 NAMES = ("naive", "opt_1", "opt_2", "opt_3", "opt_4", "K34", "K4g", "Ks", "K5", "K6", "opt_2_b", "opt_4_b")
 FLOPS = 10**9
@@ -44,7 +44,7 @@ def roofline_case(
     for number in range(count):
         intensity = centre * 10 ** chance.uniform(-decades, decades)
         reached = 3.0 if number == above else 0.3 + 0.5 * number / count
-        gflops = reached * attainable_gflops(intensity, spec.dram_gb_s, spec.peak_fp32_gflops)
+        gflops = reached * min(intensity * spec.dram_gb_s, spec.peak_fp32_gflops)
         timing = Timing.from_samples([FLOPS / gflops / 1e6], Provenance("modelled", spec.name))
         nbytes = FLOPS / intensity
         counted = Provenance("counted", spec.name, "sectors; 9 of 90 blocks")

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from gpulab import registry
+from gpulab import session
 from gpulab.errors import UsageError
-from gpulab.evidence.beside import Beside
-from gpulab.evidence.point import Point
-from gpulab.evidence.provenance import Provenance
-from gpulab.evidence.timing import Timing
 from gpulab.notebook.beside_view import beside_published, beside_view
 from gpulab.problems.published import rows, source
+from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.point import Point
+from gpulab.profiling.published_comparison import Beside
+from gpulab.provenance import Provenance
 from tests.tiled_device import MODELLED, TiledDevice, cell, set_clock
 
 ROWS = rows("t10", variant="K4")
@@ -22,7 +22,7 @@ CITATION = source("t10").citation
 
 @pytest.fixture(autouse=True)
 def registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_CELLS", {})
+    monkeypatch.setattr(session, "_CELLS", {})
 
 
 def point(ms: float, provenance: Provenance = MODELLED) -> Point:
@@ -57,9 +57,9 @@ def test_what_was_not_published_is_said_with_what_was(variant: str, source_key: 
 
 def test_a_cell_that_ran_has_a_row_for_every_published_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     device = TiledDevice(takes=(2,))
-    monkeypatch.setattr("gpulab.evidence.beside.open_device", lambda name=None: device)
+    monkeypatch.setattr("gpulab.profiling.published_comparison.open_device", lambda name=None: device)
     set_clock(monkeypatch)
-    registry.keep_cell(cell())
+    session.keep_cell(cell())
     view = beside_published("matmul.K4", source="t10")
     assert view.html.count("<tr>") == 1 + len(ROWS)
     assert view.text.count("wrong with this block and tile") == sum(row.tile != (1, 2, 1) for row in ROWS)

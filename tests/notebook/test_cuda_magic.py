@@ -7,7 +7,7 @@ import re
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from gpulab import registry
+from gpulab import session
 from gpulab.errors import CompileError, HeaderError, LaunchError, MemoryFault, UsageError, WrongResult
 
 
@@ -86,7 +86,7 @@ def test_the_shell_shows_a_short_message_and_no_traceback(notebook, kernel_cell)
 
 
 def test_an_error_in_a_python_cell_names_the_python_line(notebook):
-    run = notebook.run("import gpulab.registry\n\ngpulab.registry.kernel('nothing')")
+    run = notebook.run("import gpulab.session\n\ngpulab.registry.kernel('nothing')")
     assert "at line 3" in run.stdout
     assert "Traceback" not in run.stdout
 
@@ -99,14 +99,14 @@ def test_a_plain_name_is_compiled_and_kept(notebook):
     run = notebook.run("%%cuda mine --block 128\n__global__ void mine() { }")
     assert run.error is None
     assert "24 registers" in run.text
-    assert registry.kernel("mine").name == "kernel"
+    assert session.kernel("mine").name == "kernel"
 
 
 def test_a_rerun_takes_the_place_of_the_old_variant(notebook, kernel_cell):
     notebook.run(kernel_cell("right"))
-    first = registry.kernel("stencil.opt_1")
+    first = session.kernel("stencil.opt_1")
     run = notebook.run(kernel_cell("right"))
-    assert registry.kernel("stencil.opt_1") is not first
+    assert session.kernel("stencil.opt_1") is not first
     assert run.text.count("opt_1 ") == 1 + run.text.count("stencil.opt_1 ")
 
 

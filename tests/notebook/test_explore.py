@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 import gpulab
-from gpulab import registry
+from gpulab import session
 from gpulab.cell import parse_cell
 from gpulab.devices import open_device
-from gpulab.devices.catalogue import gpu
-from gpulab.evidence.handles import Setting
-from gpulab.evidence.point import Point
-from gpulab.evidence.provenance import Provenance
-from gpulab.evidence.speedup import VariantTiming
-from gpulab.evidence.timing import Timing
-from gpulab.notebook import session
+from gpulab.exploration.search_space import Setting
+from gpulab.gpus.catalogue import gpu
+from gpulab.notebook import session_timings
 from gpulab.notebook.explore_curve import curve_of
 from gpulab.notebook.explore_still import still_view
+from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.point import Point
+from gpulab.profiling.speedup import VariantTiming
+from gpulab.provenance import Provenance
 
 LONG_S = 120  # a busy machine
 K1 = """%%cuda matmul.K1 --block 64
@@ -46,10 +46,10 @@ def point(setting: Setting, ms: float, **more: Any) -> Point:
 @pytest.fixture
 def right_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A session in which K1 was right and timed."""
-    monkeypatch.setattr(registry, "_CELLS", {"matmul.K1": CELL})
-    monkeypatch.setattr(session, "_TABLES", {})
+    monkeypatch.setattr(session, "_CELLS", {"matmul.K1": CELL})
+    monkeypatch.setattr(session_timings, "_TABLES", {})
     timing = Timing.from_samples([1.0], Provenance("modelled", "a GPU"))
-    session.keep_timing("matmul", VariantTiming("K1", SHAPE, (64, 1, 1), (1, 1, 1), timing))
+    session_timings.keep_timing("matmul", VariantTiming("K1", SHAPE, (64, 1, 1), (1, 1, 1), timing))
     return
 
 
@@ -57,7 +57,7 @@ def right_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_without_a_right_kernel_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_TABLES", {})
+    monkeypatch.setattr(session_timings, "_TABLES", {})
     assert "run a %%cuda matmul cell" in gpulab.explore("matmul").text
 
 

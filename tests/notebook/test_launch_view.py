@@ -9,8 +9,8 @@ import pytest
 
 import gpulab
 from gpulab.errors import UsageError
-from gpulab.evidence.cell_counts import count_launch
-from gpulab.notebook.counts_view import counts_view
+from gpulab.profiling.counts.cell_counts import count_launch
+from gpulab.views.counts_view import counts_view
 
 TEXT = """%%cuda pairs
 // A thread adds two neighbours.

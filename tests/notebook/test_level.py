@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gpulab import registry
+from gpulab import session
 from gpulab.errors import CompileError, UsageError
-from gpulab.grading.stub import kernel_stub
+from gpulab.grading.release.stub import kernel_stub
 from gpulab.notebook import level, magic
 
 STUB = f"%%cuda stencil.opt_1 --block 16 16\n__global__ void block2D_opt_1() {{\n{kernel_stub('it')}\n}}\n"
@@ -23,7 +23,7 @@ TEST = CHECK + "require_correct('stencil.opt_1', points={1: 10, 2: 0})"
 @pytest.fixture(autouse=True)
 def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level, "_SESSION", level._Session())
-    monkeypatch.setattr(registry, "_CELLS", {})
+    monkeypatch.setattr(session, "_CELLS", {})
     monkeypatch.setattr(magic, "_time", lambda *_: None)  # no time is asked for here
 
 
@@ -64,7 +64,7 @@ class TestTheCellOfAGivenKernel:
         assert run.error is None
         assert "Level 2: opt_1 is given; this is given/opt_1.cu." in run.text
         assert "stencil.opt_1 is right" in run.text
-        assert registry.cell("stencil.opt_1").header.block == (32, 8, 1)
+        assert session.cell("stencil.opt_1").header.block == (32, 8, 1)
 
     def test_is_a_stub_at_level_1(self, notebook):
         notebook.run(choose(1))

@@ -9,7 +9,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from gpulab.errors import CompileError, WrongResult
-from gpulab.notebook import session
+from gpulab.notebook import session_timings
 from tests.notebook.conftest import CellRun
 
 SOURCE = '<div class="gp-source">'
@@ -18,7 +18,7 @@ KERNELS = Path(__file__).parents[1] / "kernels" / "stencil"
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
-    session._TABLES.clear()
+    session_timings._TABLES.clear()
     InteractiveShell.clear_instance()
     fresh = InteractiveShell.instance(colors="nocolor")
     fresh.run_cell("%load_ext gpulab")

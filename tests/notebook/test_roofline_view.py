@@ -15,17 +15,17 @@ import plotly.graph_objects as go
 import pytest
 
 import gpulab
-from gpulab import registry
+from gpulab import session
 from gpulab.cell import parse_cell
 from gpulab.errors import UsageError
-from gpulab.evidence.check import compile_cell
-from gpulab.evidence.roofline import Roofline
-from gpulab.notebook import session
-from gpulab.notebook.label_places import Box
+from gpulab.notebook import session_timings
 from gpulab.notebook.roofline_figure import RooflineFigure, roofline_figure
-from gpulab.notebook.roofline_layout import MARK, Scene, scene_of
-from gpulab.notebook.roofline_static import matplotlib_figure, svg
-from gpulab.notebook.theme import DARK, LIGHT
+from gpulab.profiling.roofline import Roofline
+from gpulab.verification.check import compile_cell
+from gpulab.views.roofline.label_places import Box
+from gpulab.views.roofline.roofline_layout import MARK, Scene, scene_of
+from gpulab.views.roofline.roofline_static import matplotlib_figure, svg
+from gpulab.views.theme import DARK, LIGHT
 from tests.notebook.roofline_cases import roofline_case
 
 COUNTS = (3, 6, 12)
@@ -275,9 +275,9 @@ def test_a_theme_that_there_is_not_is_refused() -> None:
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel of any other test."""
-    monkeypatch.setattr(registry, "_KERNELS", {})
-    monkeypatch.setattr(registry, "_CELLS", {})
-    monkeypatch.setattr(session, "_TABLES", {})
+    monkeypatch.setattr(session, "_KERNELS", {})
+    monkeypatch.setattr(session, "_CELLS", {})
+    monkeypatch.setattr(session_timings, "_TABLES", {})
 
 
 def test_a_session_without_kernels_has_roofs_and_says_so(kernels: None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gpulab
-from gpulab import registry
+from gpulab import session
 from gpulab.cell import parse_cell
 from gpulab.errors import UsageError
 
@@ -24,7 +24,7 @@ __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, 
 
 def test_each_block_has_a_row_and_a_wrong_one_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    registry.keep_cell(parse_cell(FIXED_TO_32))
+    session.keep_cell(parse_cell(FIXED_TO_32))
     shown = gpulab.sweep_table("stencil.naive", blocks=[(32, 2), (16, 4)], sizes=["34x18x5"])
     right, wrong = (line for line in shown.text.splitlines() if "34x18x5" in line)
     assert right.startswith("*")

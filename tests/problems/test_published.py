@@ -6,9 +6,9 @@ from math import prod
 
 import pytest
 
-from gpulab.devices.catalogue import gpu, names
+from gpulab.config import launch_geometry
 from gpulab.errors import UsageError
-from gpulab.evidence.geometry import launch_geometry
+from gpulab.gpus.catalogue import gpu, names
 from gpulab.problems import problem
 from gpulab.problems.published import rows, source, sources
 

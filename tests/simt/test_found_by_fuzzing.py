@@ -11,9 +11,10 @@ import pytest
 
 from gpulab.compiler import compile_program
 from gpulab.errors import LaunchError
-from gpulab.simt import codegen, launch
-from gpulab.simt.native import Specialisation, compile_kernel, lower, module_text
-from gpulab.simt.ptx import parse
+from gpulab.simt.codegen import jit
+from gpulab.simt.codegen.native import Specialisation, compile_kernel, lower, module_text
+from gpulab.simt.ptx.syntax import parse
+from gpulab.simt.runtime import launch
 from tests.simt import ptx_harness
 from tests.simt.programs import simulator
 
@@ -282,7 +283,7 @@ def test_halves_of_a_product_of_small_numbers() -> None:
 
 def test_a_kernel_too_long_to_be_compiled_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_CACHE", "off")
-    monkeypatch.setattr(codegen, "LARGE", 0)
+    monkeypatch.setattr(jit, "LARGE", 0)
     source = """__global__ void k(const float* in, float* out) {
         __shared__ float s[64];
         int t = threadIdx.x;
@@ -310,15 +311,15 @@ def long_kernel(loops: int) -> str:
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="looks for an instruction of x86")
-@pytest.mark.parametrize("large", [0, codegen.LARGE])
+@pytest.mark.parametrize("large", [0, jit.LARGE])
 def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
-    monkeypatch.setattr(codegen, "LARGE", large)
+    monkeypatch.setattr(jit, "LARGE", large)
     module = parse(compile_program(long_kernel(30)).ptx)
     text = module_text(*lower(module, "k", Specialisation((64, 1, 1), 0), plain=True))
-    frames = re.findall(rb"\x48\x81\xec(....)", codegen.compile_text(text), re.DOTALL)  # sub rsp, ...
+    frames = re.findall(rb"\x48\x81\xec(....)", jit.compile_text(text), re.DOTALL)  # sub rsp, ...
     most = max(int.from_bytes(f, "little") for f in frames)
     # Compiled well it takes far less; how much less where compiled plainly depends on the host.
-    assert most < codegen.stack_bytes(text) / (12 if large else 1)
+    assert most < jit.stack_bytes(text) / (12 if large else 1)
 
 
 def test_plain_code_that_needs_more_stack_than_there_is_is_not_made() -> None:

@@ -25,10 +25,9 @@ _COMMANDS = (
     "gpulab.cli.run",
     "gpulab.cli.sweep",
     "gpulab.cli.counters",
-    "gpulab.cli.model_accuracy",
 )
 # Rooms with commands of their own, in the same way; what they need may not be installed.
-_ROOMS = ("gpulab.grading.cli",)
+_ROOMS = ("gpulab.cli.grade",)
 
 
 class Parser(argparse.ArgumentParser):

@@ -6,11 +6,11 @@ import argparse
 import json
 from pathlib import Path
 
-from gpulab.cli.judged import judged, show
+from gpulab.cli.check_progress import judged, show
 from gpulab.cli.options import add_kernel_options
 from gpulab.cli.refusal import refuse
 from gpulab.errors import UsageError
-from gpulab.terminal import say
+from gpulab.views.terminal import say
 
 __all__ = ["add_commands"]
 

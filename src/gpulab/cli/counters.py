@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from gpulab.cli.options import add_kernel_options
 from gpulab.errors import UsageError
-from gpulab.terminal import Bar, say, say_heat
+from gpulab.views.terminal import Bar, say, say_heat
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
-    from gpulab.evidence.cell_counts import CellCounts
+    from gpulab.profiling.counts.cell_counts import CellCounts
 
 __all__ = ["add_commands"]
 
@@ -31,9 +31,9 @@ def run_counters(args: argparse.Namespace) -> int:
     """Count the kernels of a file on the simulator and print them line by line."""
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
-    from gpulab.evidence.cell_counts import count_cell
-    from gpulab.evidence.check import compile_cell
     from gpulab.problems import problem
+    from gpulab.profiling.counts.cell_counts import count_cell
+    from gpulab.verification.check import compile_cell
 
     cells = [cell for cell in read_cells(args.file) if cell.header.problem is not None]
     if not cells:
@@ -59,7 +59,7 @@ def run_counters(args: argparse.Namespace) -> int:
 
 def show_counts(cell: Cell, counts: CellCounts, line: int | None) -> None:
     """A kernel's counts as the notebook has them; with a line, the drawings of its accesses alone."""
-    from gpulab.notebook.counts_view import drawings_view, heat_text, totals_view
+    from gpulab.views.counts_view import drawings_view, heat_text, totals_view
 
     say(f"{cell.header} ({cell.origin})", "bold")
     if line is None:

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from gpulab.cli.options import add_device, add_json
-from gpulab.terminal import say
+from gpulab.views.terminal import say
 
 __all__ = ["add_commands"]
 

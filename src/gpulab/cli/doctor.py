@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 
 from gpulab.cli.options import add_json
-from gpulab.terminal import Bar, say
+from gpulab.views.terminal import Bar, say
 
 __all__ = ["add_commands"]
 

@@ -9,19 +9,19 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpulab.cli.judged import judged, show
+from gpulab.cli.check_progress import judged, show
 from gpulab.cli.options import add_csv, at_least_one, chosen, numbers
 from gpulab.cli.plot_table import PlotTable
 from gpulab.cli.refusal import refuse
 from gpulab.errors import UsageError
-from gpulab.terminal import Bar, say
+from gpulab.views.terminal import Bar, say
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
     from gpulab.devices.base import Device
-    from gpulab.evidence.outcome import Outcome
-    from gpulab.evidence.point import Point
     from gpulab.problems import Shape
+    from gpulab.profiling.point import Point
+    from gpulab.verification.outcome import Outcome
 
 __all__ = ["add_driver_options", "drive", "refuse_driver_options"]
 
@@ -117,9 +117,9 @@ def drive(args: argparse.Namespace, file: Path) -> int:
 
 def _planned(cell: Cell, args: argparse.Namespace, device: Device) -> tuple[Cell, Shape]:
     """The cell with the block and tile that are meant, and the size; `UsageError` for what cannot be."""
-    from gpulab.evidence.geometry import launch_geometry
-    from gpulab.evidence.point import require_size, with_geometry
+    from gpulab.config import launch_geometry
     from gpulab.problems import problem
+    from gpulab.profiling.point import require_size, with_geometry
 
     block = numbers(args.block, "--block", 1) if args.block else ()
     tile = numbers(args.tile, "--tile", 0) if args.tile else ()
@@ -172,7 +172,7 @@ def _values_right(outcome: Outcome) -> bool:
 
 
 def _timed(cell: Cell, shape: Shape, args: argparse.Namespace, device: Device) -> Point:
-    from gpulab.evidence.bench import Bench
+    from gpulab.profiling.bench import Bench
 
     iterations = args.iterations or ITERATIONS
     with (
@@ -200,8 +200,8 @@ def _as_dict(cell: Cell, point: Point | None, *, checked: bool) -> dict[str, Any
 
 def _show(cell: Cell, point: Point, device: Device, *, checked: bool) -> None:
     """What was launched, then a line for each launch."""
-    from gpulab.notebook.point_view import launches_view, source_of
     from gpulab.problems import problem
+    from gpulab.views.tables.point_view import launches_view, source_of
 
     known = problem(point.problem)
     say(f"{cell.header.name} ({cell.origin})", "bold")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gpulab.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpulab.evidence.point import Iteration, Point
+    from gpulab.profiling.point import Iteration, Point
 
 __all__ = ["PlotTable"]
 

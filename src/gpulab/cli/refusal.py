@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gpulab.terminal import say
+from gpulab.views.terminal import say
 
 __all__ = ["refuse"]
 

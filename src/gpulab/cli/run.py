@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpulab.cli.check_progress import judged, show
 from gpulab.cli.driver import add_driver_options, drive, refuse_driver_options
-from gpulab.cli.judged import judged, show
 from gpulab.cli.options import add_file, add_kernel_options, file_of
-from gpulab.terminal import say
+from gpulab.views.terminal import say
 
 if TYPE_CHECKING:
-    from gpulab.evidence.speedup import SpeedupTable
     from gpulab.problems import Shape
+    from gpulab.profiling.speedup import SpeedupTable
 
 __all__ = ["add_commands"]
 
@@ -42,9 +42,9 @@ def run_all(args: argparse.Namespace, file: Path) -> int:
     """Exit code 2 when a cell cannot be used as asked, 1 when one is wrong."""
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
-    from gpulab.evidence.speedup import SpeedupTable
-    from gpulab.notebook.speedup_view import speedup_view
     from gpulab.problems import problem
+    from gpulab.profiling.speedup import SpeedupTable
+    from gpulab.views.tables.speedup_view import speedup_view
 
     cells = read_cells(file)
     sizes: dict[str | None, Shape | None] = {None: None}

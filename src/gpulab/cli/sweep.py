@@ -19,13 +19,13 @@ from gpulab.cli.options import (
 )
 from gpulab.cli.plot_table import PlotTable
 from gpulab.errors import UsageError
-from gpulab.terminal import Bar, say
+from gpulab.views.terminal import Bar, say
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
-    from gpulab.evidence.point import Point
-    from gpulab.evidence.sweep import Sweep
     from gpulab.problems import Shape
+    from gpulab.profiling.point import Point
+    from gpulab.profiling.sweep import Sweep
 
 __all__ = ["add_commands"]
 
@@ -75,7 +75,7 @@ def run_sweep(args: argparse.Namespace) -> int:
     """Exit code 0 when something was timed; else 1 for a wrong kernel, 2 when nothing could be launched."""
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
-    from gpulab.evidence.sweep import Sweep
+    from gpulab.profiling.sweep import Sweep
 
     file = file_of(args, "kernel", "blocks", "tiles", "sizes")
     if args.json and args.csv == "-":
@@ -127,8 +127,8 @@ def _name(cell: Cell, shape: Shape) -> str:
 
 
 def _report(args: argparse.Namespace, sweep: Sweep, points: list[Point], *, interrupted: bool) -> None:
-    from gpulab.evidence.sweep import fastest
-    from gpulab.notebook.point_view import points_view
+    from gpulab.profiling.sweep import fastest
+    from gpulab.views.tables.point_view import points_view
 
     if args.json:
         best = fastest(points)

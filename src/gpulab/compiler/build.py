@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from gpulab.compiler import nvrtc, store
 from gpulab.compiler.diagnostics import parse_log
-from gpulab.compiler.headers import OWN_HEADERS, nvidia_include_folders
-from gpulab.compiler.includes import check_source
 from gpulab.compiler.mangling import plain_name, plain_names
-from gpulab.compiler.options import check_options
-from gpulab.compiler.phases import SourceText, read_source
+from gpulab.compiler.preprocess.headers import OWN_HEADERS, nvidia_include_folders
+from gpulab.compiler.preprocess.includes import check_source
+from gpulab.compiler.preprocess.options import check_options
+from gpulab.compiler.preprocess.phases import SourceText, read_source
 from gpulab.compiler.program import Program
 from gpulab.compiler.resources import parse_report
 from gpulab.compiler.signature import entry_signature, ptx_entries, target_arch
@@ -39,7 +39,7 @@ def compile_program(
     A text that was compiled before, with the same options by the same compiler, comes from the disk.
 
     defines: macros by name, numbers or one line of C. options: NVRTC options out of
-    `gpulab.compiler.options`. Safe to call from several threads.
+    `gpulab.compiler.preprocess.options`. Safe to call from several threads.
 
     Raises `CompileError` (the text is wrong; with diagnostics in its own line numbers),
     `IncludeRefused` (it could read a file; NVRTC never saw it), `UsageError` (options, architecture, no

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpulab.compiler.phases import SourceText, Token, tokenize
+from gpulab.compiler.preprocess.phases import SourceText, Token, tokenize
 
 __all__ = ["Declared", "Definition", "definitions"]
 

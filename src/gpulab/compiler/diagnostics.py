@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from gpulab.compiler.mangling import plain_name
 from gpulab.compiler.nvrtc import FILE_NAME
-from gpulab.compiler.phases import SourceText
+from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.errors import Diagnostic
 
 __all__ = ["parse_log"]

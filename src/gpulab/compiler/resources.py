@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gpulab.compiler.elf import sections
 from gpulab.compiler.program import Resources
-from gpulab.elf import sections
 
 __all__ = ["constant_bytes", "parse_report"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from gpulab.compiler.declarators import Declared, definitions
-from gpulab.compiler.phases import SourceText
+from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.compiler.program import Parameter, Signature
 
 __all__ = ["Entry", "entry_signature", "ptx_entries", "target_arch"]

@@ -41,7 +41,7 @@ def open_device(name: str | None = None) -> Device:
 
 
 def _simulator(gpu_name: str) -> Device:
-    from gpulab.devices.catalogue import DEFAULT_GPU, gpu
+    from gpulab.gpus.catalogue import DEFAULT_GPU, gpu
 
     return _simulated(gpu(gpu_name or DEFAULT_GPU).key)
 

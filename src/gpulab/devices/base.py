@@ -52,7 +52,7 @@ class Device(ABC):
 
     kind: str  # "cuda" or "sim": goes into the provenance of every number
     name: str  # "NVIDIA H200", or "simulator (H200)"
-    spec: Any  # gpulab.devices.catalogue.GpuSpec of the GPU that is here, or that is modelled
+    spec: Any  # gpulab.gpus.catalogue.GpuSpec of the GPU that is here, or that is modelled
 
     @abstractmethod
     def asarray(self, host: npt.ArrayLike) -> Array: ...
@@ -93,12 +93,12 @@ class Device(ABC):
     def profile(
         self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
     ) -> Any:
-        """What the performance model says of a launch: a `gpulab.evidence.profile.Profile`.
+        """What the performance model says of a launch: a `gpulab.model.profile.Profile`.
 
         The arrays keep their values. Raises what a launch raises.
         """
         # The model is a room above this one, and is found by its name.
-        profile = import_module("gpulab.evidence.profile").profile_launch
+        profile = import_module("gpulab.model.profile").profile_launch
         return profile(kernel, grid, block, args, shared_mem, device=self)
 
     def full(

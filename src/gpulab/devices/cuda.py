@@ -21,11 +21,11 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program, Resources
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Device, Dim3, Kernel
-from gpulab.devices.catalogue import GpuSpec
 from gpulab.devices.cuda_context import CudaContext, gpus
-from gpulab.devices.launch import check_launch, dim3
+from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
 from gpulab.errors import LaunchError, UsageError
+from gpulab.gpus.catalogue import GpuSpec
 
 __all__ = ["CudaDevice", "CudaKernel", "cuda_device"]
 

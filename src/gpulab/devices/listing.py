@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulab.devices.catalogue import pcie_formula, pcie_gb_s
-from gpulab.devices.limits import Dims
+from gpulab.gpus.catalogue import pcie_formula, pcie_gb_s
+from gpulab.gpus.limits import Dims
 
 if TYPE_CHECKING:
     from gpulab.devices.query import DeviceProperties

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.devices.base import Device
-from gpulab.devices.catalogue import (
+from gpulab.devices.listing import Entry, lab0_entries, newer_entries
+from gpulab.gpus.catalogue import (
     GpuSpec,
     by_cuda_name,
     dram_gb_s,
     limits_of,
     peak_fp32_gflops,
 )
-from gpulab.devices.limits import Dims, Limits
-from gpulab.devices.listing import Entry, lab0_entries, newer_entries
+from gpulab.gpus.limits import Dims, Limits
 
 __all__ = ["DeviceProperties", "cuda_properties", "device_query", "spec_of"]
 
@@ -35,7 +35,7 @@ class DeviceProperties:
     clock_mhz: the highest clock of the cores.
     driver_version, runtime_version: CUDA's, such as "13.0", with the driver's release where it is
     known; None on the simulator.
-    dram_gb_s, peak_fp32_gflops: theoretical, by the formulas of `gpulab.devices.catalogue`.
+    dram_gb_s, peak_fp32_gflops: theoretical, by the formulas of `gpulab.gpus.catalogue`.
     bus: to the host, from the catalogue on a GPU too; "" where it does not have the GPU.
     devices: how many GPUs CUDA shows; 0 on the simulator.
     figure_sources: what a figure's source is, by its name in `GpuSpec`, where it is not `source`.

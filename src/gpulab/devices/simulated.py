@@ -15,18 +15,18 @@ from gpulab.compiler.program import Program
 from gpulab.devices import open_device
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Device, Dim3, Kernel
-from gpulab.devices.catalogue import GpuSpec, gpu
-from gpulab.devices.launch import check_launch, dim3
-from gpulab.devices.simulated_faults import explain
+from gpulab.devices.faults import explain
+from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.errors import LaunchError, UsageError
-from gpulab.simt.allocation import Allocation, Memory
-from gpulab.simt.inline import function_address
-from gpulab.simt.layout import DEFAULT_BUDGET
+from gpulab.gpus.catalogue import GpuSpec, gpu
+from gpulab.simt.ptx.inlining import function_address
+from gpulab.simt.runtime.allocation import Allocation, Memory
+from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
-    from gpulab.simt.flow import Flow
-    from gpulab.simt.native import NativeKernel
-    from gpulab.simt.observe import Recording
+    from gpulab.simt.analysis.control_flow import Flow
+    from gpulab.simt.codegen.native import NativeKernel
+    from gpulab.simt.instrument.base import Recording
 
 __all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator_of"]
 
@@ -76,7 +76,7 @@ class SimulatedKernel(Kernel):
     def __init__(
         self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool
     ) -> None:
-        from gpulab.simt.ptx import parse
+        from gpulab.simt.ptx.syntax import parse
 
         self.device, self.program, self.name = device, program, name
         self.printed = ""
@@ -113,8 +113,8 @@ class SimulatedKernel(Kernel):
     @cached_property
     def flow(self) -> Flow:
         """The kernel's blocks of code, by whose numbers counts go."""
-        from gpulab.simt.inline import flatten
-        from gpulab.simt.native import flow_of
+        from gpulab.simt.codegen.native import flow_of
+        from gpulab.simt.ptx.inlining import flatten
 
         return flow_of(flatten(self.module, self.entry))
 
@@ -129,7 +129,7 @@ class SimulatedKernel(Kernel):
         self, recording: Recording, block: tuple[int, int, int], shared_mem: int, blocks: int
     ) -> tuple[NativeKernel, int]:
         """The code for a launch of so many blocks, and the shared memory of a block in bytes."""
-        from gpulab.simt.native import Specialisation, compile_kernel, is_brief, static_shared
+        from gpulab.simt.codegen.native import Specialisation, compile_kernel, is_brief, static_shared
 
         if self._static_shared is None:
             self._static_shared = static_shared(self.module, self.entry)
@@ -160,9 +160,9 @@ class SimulatedKernel(Kernel):
         recording: of the tier that is to run; None: the values tier. order: numbers of the blocks to run,
         where that is not all of them. budget: for a launch that is to have less than the device's.
         """
-        from gpulab.simt.launch import launch
-        from gpulab.simt.observe import Recording
-        from gpulab.simt.printing import format_record
+        from gpulab.simt.instrument.base import Recording
+        from gpulab.simt.runtime.launch import launch
+        from gpulab.simt.runtime.printing import format_record
 
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
         # Registers are the real GPU's concern; the simulator has as many as a kernel asks for.
@@ -201,7 +201,7 @@ class SimulatedKernel(Kernel):
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
         """Device addresses of the symbols that the code asks for, and an array to keep for the launch."""
-        from gpulab.simt.values import PARAMETERS
+        from gpulab.simt.codegen.context import PARAMETERS
 
         if PARAMETERS not in names:
             return [self._symbols[name].address for name in names], None

@@ -54,7 +54,7 @@ class CacheShape:
 class WaveTrace:
     """The requests of the warps of a wave.
 
-    words: (warps, most words) lines in the form of `gpulab.simt.traced`; used: how many each warp has.
+    words: (warps, most words) lines in the form of `trace_code`; used: how many each warp has.
     order, starts: the warps of SM s are order[starts[s]:starts[s + 1]], in the order of their turns.
     """
 
@@ -166,8 +166,8 @@ def _one_wave(
 @cache
 def _native() -> tuple[Any, Any]:
     """The function of caches.ll, and what keeps its code alive."""
-    from gpulab.simt import codegen
-    from gpulab.simt.traced import LAYOUT
+    from gpulab.simt.codegen import jit
+    from gpulab.simt.instrument.trace.trace_code import LAYOUT
 
     names = {name: str(8 * number) for number, name in enumerate(_FIELDS)}
     names |= {name.upper(): str(8 * number) for number, name in enumerate(_COUNTS) if "s" in name}
@@ -178,5 +178,5 @@ def _native() -> tuple[Any, Any]:
         "LINE_SHIFT": str(LAYOUT["LINE_SHIFT"]),
     }
     text = Template(resources.files("gpulab.model").joinpath("caches.ll").read_text()).substitute(names)
-    loaded = codegen.load(codegen.compile_text(text))
+    loaded = jit.load(jit.compile_text(text))
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_wave")), loaded

@@ -94,7 +94,7 @@ def bank_passes(masks: Masks, offsets: Addresses, width: int, banks: int) -> npt
 
     With 16 banks each half-warp goes by itself. Elements of 8 and 16 bytes are served to halves and quarters
     of as many lanes as there are banks; with 32 banks to twice as many where lanes come in pairs that ask for
-    the same element (measured on an H200, see `gpulab.simt.counted`). Lanes that ask for the same element
+    the same element (measured on an H200, see `counter_code`). Lanes that ask for the same element
     share it.
     """
     width = max(width, 4)

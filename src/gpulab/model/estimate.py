@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 
-from gpulab.devices.catalogue import GpuSpec
-from gpulab.devices.timings import Timings
+from gpulab.gpus.architectures import Timings
+from gpulab.gpus.catalogue import GpuSpec
 
 __all__ = ["Estimate", "Work", "estimate"]
 

@@ -1,8 +1,4 @@
-"""page: what a notebook shows. The only room that imports IPython and plotly, and only when asked.
-
-The builders of HTML (`html`, `plane`, `theme`, the `*_view` modules) import neither: the grading
-report is made of them too.
-"""
+"""Jupyter: the `%%cuda` magic, completion and widgets. No other package imports IPython or plotly."""
 
 from __future__ import annotations
 
@@ -11,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import plotly.graph_objects as go
-
     from gpulab.devices.base import Device
-    from gpulab.notebook.html import View
 
-__all__ = ["load", "speedup_figure", "speedup_table"]
+__all__ = ["load"]
 
 
 def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
@@ -30,18 +23,3 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
     ipython.register_magics(CudaMagics(ipython, open_device))
     completion.install(ipython)
     failure.install(terminal=not screen.is_notebook(ipython))
-
-
-def speedup_table(problem: str = "stencil") -> View:
-    """The speed-up table of a problem's variants so far in this session."""
-    from gpulab.notebook.session import speedup_table as table
-
-    return table(problem)
-
-
-def speedup_figure(problem: str = "stencil") -> go.Figure:
-    """The same as a plotly figure; `UsageError` while it is empty or plotly is not installed."""
-    from gpulab.notebook.figures import speedup_figure as figure
-    from gpulab.notebook.session import timings
-
-    return figure(timings(problem))

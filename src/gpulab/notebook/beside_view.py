@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gpulab import registry
+from gpulab import session
 from gpulab.errors import UsageError
-from gpulab.notebook.html import View, note, paragraph, stack, table
-from gpulab.notebook.point_view import rate, shared_sources
-from gpulab.notebook.published_view import published_provenance
 from gpulab.problems.published import PublishedRow, rows, sources
 from gpulab.problems.published import source as source_named
+from gpulab.views.html import View, note, paragraph, stack, table
+from gpulab.views.tables.point_view import rate, shared_sources
+from gpulab.views.tables.published_view import published_provenance
 
 if TYPE_CHECKING:
-    from gpulab.evidence.beside import Beside
+    from gpulab.profiling.published_comparison import Beside
 
 __all__ = ["beside_published", "beside_view"]
 
@@ -31,7 +31,7 @@ def beside_published(variant: str, source: str = "t10", *, device: str | None = 
     A sentence in place of the table while the variant's cell was not run. Raises `UsageError` for a table
     that there is not, and for one without figures of the variant.
     """
-    from gpulab.evidence.beside import beside
+    from gpulab.profiling.published_comparison import beside
 
     problem, _, short = variant.rpartition(".")
     citation = source_named(source).citation
@@ -39,7 +39,7 @@ def beside_published(variant: str, source: str = "t10", *, device: str | None = 
     if not found or not short:
         raise UsageError(_none(variant, source))
     name = f"{found[0].problem}.{short}"
-    cell = registry.cell(name)
+    cell = session.cell(name)
     if cell is None:
         return paragraph(
             f"Run the cell that starts with %%cuda {name} first: its kernel goes beside what was published."

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
-from gpulab.notebook.html import View, paragraph, stack
 from gpulab.problems import problem as problem_named
+from gpulab.views.html import View, paragraph, stack
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
     from gpulab.devices.base import Device
-    from gpulab.evidence.handles import Setting
+    from gpulab.exploration.search_space import Setting
     from gpulab.notebook.explorer import Explorer
     from gpulab.problems.base import Problem
 
@@ -67,11 +67,11 @@ def explore(problem: str = "stencil") -> Explorer | View:
 
 def _right_cells(known: Problem) -> dict[str, Cell]:
     """The cells of this session whose kernel was right, in the order of the ladder."""
-    from gpulab import registry
-    from gpulab.notebook import session
+    from gpulab import session
+    from gpulab.notebook import session_timings
 
-    right = session.timings(known.name).timings
-    cells = {variant: registry.cell(f"{known.name}.{variant}") for variant in known.variants}
+    right = session_timings.timings(known.name).timings
+    cells = {variant: session.cell(f"{known.name}.{variant}") for variant in known.variants}
     return {variant: cell for variant, cell in cells.items() if cell is not None and variant in right}
 
 
@@ -100,10 +100,10 @@ def _still(cells: dict[str, Cell], device: Device) -> View:
     Its cell checked its values with its own block; the others' are not checked, which takes longer than all
     the rest: nobody chooses a block here.
     """
-    from gpulab.evidence.bench import Bench
-    from gpulab.evidence.handles import neighbours
+    from gpulab.exploration.search_space import neighbours
     from gpulab.notebook.explore_curve import curve_of
     from gpulab.notebook.explore_still import still_view
+    from gpulab.profiling.bench import Bench
 
     setting = start(list(cells.values())[-1], device)
     wanted = neighbours(setting, device.spec, setting.block)[:STILL_POINTS]
@@ -116,7 +116,7 @@ def _still(cells: dict[str, Cell], device: Device) -> View:
 
 def start(cell: Cell, device: Device) -> Setting:
     """Where the handles stand at first: the cell's own block and tile, the problem's timing size."""
-    from gpulab.evidence.handles import Setting
+    from gpulab.exploration.search_space import Setting
 
     known = problem_named(str(cell.header.problem))
     shape = known.timing_sizes["cuda" if device.kind == "cuda" else "sim"]
@@ -130,7 +130,7 @@ def device_name(device: Device) -> str:
 
 def gpus(device: Device) -> Sequence[tuple[str, str]]:
     """(words, device) for each GPU that can be chosen: what the session runs on first, then the catalogue."""
-    from gpulab.devices.catalogue import gpu, names
+    from gpulab.gpus.catalogue import gpu, names
 
     own = device_name(device)
     first = [(f"{device.spec.name}, measured", own)] if device.kind == "cuda" else []

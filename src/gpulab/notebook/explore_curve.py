@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpulab.devices.catalogue import GpuSpec
-from gpulab.evidence.handles import Setting, blocks
-from gpulab.evidence.point import Point
+from gpulab.exploration.search_space import Setting, blocks
+from gpulab.gpus.catalogue import GpuSpec
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
+from gpulab.profiling.point import Point
 
 __all__ = ["Curve", "Printed", "curve_of", "printed"]
 
@@ -97,8 +97,8 @@ def curve_of(
 
 def printed(setting: Setting, gpu: str, among: tuple[Block, ...]) -> tuple[Printed, ...]:
     """What course documents print of this kernel, tile, size and GPU, at the blocks of the picture."""
-    from gpulab.evidence.beside import tile_of
     from gpulab.problems.published import rows
+    from gpulab.profiling.published_comparison import tile_of
 
     found = []
     for row in rows(gpu=gpu, variant=setting.variant) if gpu else ():

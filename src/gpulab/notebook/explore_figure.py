@@ -9,11 +9,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from gpulab.evidence.point import Point
 from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_words import block_name, hover
-from gpulab.notebook.theme import LIGHT
+from gpulab.notebook.explore_text import block_name, hover
 from gpulab.problems.base import Block
+from gpulab.profiling.point import Point
+from gpulab.views.theme import LIGHT
 
 __all__ = ["CLASS", "STYLE", "ExplorerFigure"]
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 from math import floor, log10
 
 from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_words import block_name, curve_table, point_view
-from gpulab.notebook.html import View, disclosure, escape, paragraph, stack
-from gpulab.notebook.point_view import rate
-from gpulab.notebook.svg import Pen
+from gpulab.notebook.explore_text import block_name, curve_table, point_view
+from gpulab.views.html import View, disclosure, escape, paragraph, stack
+from gpulab.views.svg import Pen
+from gpulab.views.tables.point_view import rate
 
 __all__ = ["still_view"]
 

@@ -13,20 +13,20 @@ from IPython.display import display
 from gpulab.cell import Cell
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
-from gpulab.devices.catalogue import GpuSpec
-from gpulab.evidence.exploration import Exploration, Task
-from gpulab.evidence.handles import Setting, blocks, nearest, neighbours, sizes, tiles
-from gpulab.evidence.point import with_geometry
+from gpulab.exploration.scheduler import Exploration, Task
+from gpulab.exploration.search_space import Setting, blocks, nearest, neighbours, sizes, tiles
+from gpulab.gpus.catalogue import GpuSpec
 from gpulab.notebook.explore import gpus, start
 from gpulab.notebook.explore_curve import Curve, curve_of
 from gpulab.notebook.explore_figure import CLASS, STYLE, ExplorerFigure
 from gpulab.notebook.explore_still import still_view
-from gpulab.notebook.explore_words import block_name, point_view, tile_name, waiting_view
-from gpulab.notebook.html import View
-from gpulab.notebook.theme import STYLE as PAGE_STYLE
+from gpulab.notebook.explore_text import block_name, point_view, tile_name, waiting_view
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem
+from gpulab.profiling.point import with_geometry
+from gpulab.views.html import View
+from gpulab.views.theme import STYLE as PAGE_STYLE
 
 __all__ = ["Explorer"]
 

@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from gpulab.cell import Cell, read_cells
 from gpulab.errors import UsageError
-from gpulab.grading.stub import is_untouched
-from gpulab.notebook.html import View, paragraph
+from gpulab.grading.release.stub import is_untouched
+from gpulab.views.html import View, paragraph
 
 __all__ = ["LEVELS", "choose_level", "given_in_place_of", "is_given", "keep_given", "level", "read_given"]
 

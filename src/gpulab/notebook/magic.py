@@ -10,21 +10,21 @@ from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 
 from gpulab.cell import Cell, parse_cell
 from gpulab.errors import CompileError, GpulabError, LaunchError, MemoryFault, UsageError, WrongResult
-from gpulab.notebook import level, session
-from gpulab.notebook.cell_view import judged_view, kernel_view, launch_error_view
-from gpulab.notebook.compile_view import compile_error_view
-from gpulab.notebook.compile_view import summary as compile_summary
-from gpulab.notebook.counts_view import counts_view
+from gpulab.notebook import level, session_timings
 from gpulab.notebook.failure import mark_shown
-from gpulab.notebook.html import paragraph
 from gpulab.notebook.progress import Progress
 from gpulab.notebook.screen import Screen, screen_of
-from gpulab.notebook.verdict_view import summary as verdict_summary
 from gpulab.problems import problem as problem_named
+from gpulab.views.cell_view import judged_view, kernel_view, launch_error_view
+from gpulab.views.compile_view import compile_error_view
+from gpulab.views.compile_view import summary as compile_summary
+from gpulab.views.counts_view import counts_view
+from gpulab.views.html import paragraph
+from gpulab.views.verdict_view import summary as verdict_summary
 
 if TYPE_CHECKING:
     from gpulab.devices.base import Device
-    from gpulab.evidence.check import CheckResult
+    from gpulab.verification.check import CheckResult
 
 __all__ = ["CudaMagics"]
 
@@ -83,11 +83,11 @@ class CudaMagics(Magics):
 
 def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     """Check a cell and show what happened; raises for anything but success, after it was shown."""
-    from gpulab.evidence.check import check_cell
+    from gpulab.verification.check import check_cell
 
     header = cell.header
     if header.problem is not None and header.variant is not None:
-        session.forget(header.problem, header.variant)
+        session_timings.forget(header.problem, header.variant)
     try:
         with Progress(screen, "checking") as progress:
             result = check_cell(cell, device, progress=progress)
@@ -114,7 +114,7 @@ def _count(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> N
 
     The environment variable GPULAB_COUNTERS=off leaves it out.
     """
-    from gpulab.evidence.cell_counts import count_cell
+    from gpulab.profiling.counts.cell_counts import count_cell
 
     verdict, kernel = result.verdict, result.kernel
     if os.environ.get("GPULAB_COUNTERS", "").lower() == "off" or kernel is None or verdict is None:
@@ -151,7 +151,7 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
 
 def _time(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
     """Time a right kernel and show the table of its problem so far."""
-    from gpulab.evidence.speedup import time_variant
+    from gpulab.profiling.speedup import time_variant
 
     header, kernel = cell.header, result.kernel
     if kernel is None or not (header.problem and header.variant and header.block and header.tile):
@@ -171,5 +171,5 @@ def _time(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> No
         screen.add(launch_error_view(error, cell.source))
         mark_shown(error, f"{header.name} is right on small sizes; at {problem.format_shape(shape)}: {error}")
         raise
-    session.keep_timing(problem.name, timed)
-    screen.add(session.speedup_table(problem.name))
+    session_timings.keep_timing(problem.name, timed)
+    screen.add(session_timings.speedup_table(problem.name))

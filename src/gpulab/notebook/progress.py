@@ -9,8 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from gpulab.notebook.html import View, escape
 from gpulab.notebook.screen import Screen
+from gpulab.views.html import View, escape
 
 __all__ = ["Progress"]
 

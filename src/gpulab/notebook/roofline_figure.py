@@ -12,9 +12,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from gpulab.errors import UsageError
-from gpulab.evidence.roofline import Roofline
-from gpulab.notebook.html import View, disclosure, escape, stack
-from gpulab.notebook.roofline_layout import (
+from gpulab.profiling.roofline import Roofline
+from gpulab.views.html import View, disclosure, escape, stack
+from gpulab.views.roofline.roofline_layout import (
     BELOW,
     LEFT,
     MARK,
@@ -26,9 +26,9 @@ from gpulab.notebook.roofline_layout import (
     Label,
     Scene,
 )
-from gpulab.notebook.roofline_static import png, svg
-from gpulab.notebook.roofline_words import ceiling_words, figures_table, plain_text, point_words
-from gpulab.notebook.svg import THEMES
+from gpulab.views.roofline.roofline_static import png, svg
+from gpulab.views.roofline.roofline_text import ceiling_words, figures_table, plain_text, point_words
+from gpulab.views.svg import THEMES
 
 __all__ = ["RooflineFigure", "roofline_figure"]
 

@@ -12,9 +12,9 @@ from gpulab.problems import problem as problem_named
 if TYPE_CHECKING:
     from gpulab.cell import Cell
     from gpulab.devices.base import Device
-    from gpulab.evidence.roofline_points import Rung, Step
     from gpulab.notebook.roofline_figure import RooflineFigure
     from gpulab.problems.base import Problem
+    from gpulab.profiling.roofline_points import Rung, Step
 
 __all__ = ["roofline"]
 
@@ -49,8 +49,8 @@ def roofline(
     except ImportError:
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
-    from gpulab.evidence.roofline_points import roofline_of, roofs_of
-    from gpulab.notebook.roofline_layout import scene_of
+    from gpulab.profiling.roofline_points import roofline_of, roofs_of
+    from gpulab.views.roofline.roofline_layout import scene_of
 
     check_theme(theme)
     device = open_device()
@@ -79,25 +79,25 @@ def roofline(
 
 def _right(known: Problem, device: Device) -> tuple[list[Rung], list[str]]:
     """The kernels of this session that are right, and why the others are left out."""
-    from gpulab import registry
-    from gpulab.evidence.roofline_points import Rung
+    from gpulab import session
+    from gpulab.profiling.roofline_points import Rung
 
     rungs: list[Rung] = []
     without_kernel: list[str] = []
     wrong: list[str] = []
     for variant in known.variants:
         name = f"{known.name}.{variant}"
-        cell = registry.cell(name)
+        cell = session.cell(name)
         if cell is None:
             continue
-        if name not in registry.kernel_names():
+        if name not in session.kernel_names():
             without_kernel.append(variant)
         elif not _is_right(cell, known, variant, device):
             wrong.append(variant)
         else:
             assert cell.header.block is not None
             assert cell.header.tile is not None
-            rungs.append(Rung(variant, registry.kernel(name), cell.header.block, cell.header.tile))
+            rungs.append(Rung(variant, session.kernel(name), cell.header.block, cell.header.tile))
     return rungs, [
         *_left_out(wrong, "its values are not right yet", "their values are not right yet"),
         *_left_out(without_kernel, "its cell did not compile", "their cells did not compile"),
@@ -113,14 +113,14 @@ def _left_out(variants: list[str], why: str, why_many: str) -> Iterator[str]:
 
 def _is_right(cell: Cell, known: Problem, variant: str, device: Device) -> bool:
     """Whether the kernel was found right when its cell ran; one that was not timed then is checked now."""
-    from gpulab import registry
-    from gpulab.evidence.check import rehearsed
-    from gpulab.evidence.verify import signature_reason, verify
-    from gpulab.notebook import session
+    from gpulab import session
+    from gpulab.notebook import session_timings
+    from gpulab.verification.check import rehearsed
+    from gpulab.verification.verify import signature_reason, verify
 
-    if variant in session.timings(known.name).timings:
+    if variant in session_timings.timings(known.name).timings:
         return True
-    kernel, header = registry.kernel(cell.header.name), cell.header
+    kernel, header = session.kernel(cell.header.name), cell.header
     if header.block is None or header.tile is None or signature_reason(kernel, known, variant):
         return False
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
-from gpulab.notebook.html import View, stack
+from gpulab.views.html import View, stack
 
 __all__ = ["NotebookScreen", "Screen", "TerminalScreen", "is_notebook", "screen_of", "show"]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
-from gpulab.notebook.html import View, paragraph
+from gpulab.views.html import View, paragraph
 
 if TYPE_CHECKING:
-    from gpulab.evidence.point import Point
+    from gpulab.profiling.point import Point
 
 __all__ = ["sweep_table"]
 
@@ -30,14 +30,14 @@ def sweep_table(
     """
     from IPython import get_ipython
 
-    from gpulab import registry
+    from gpulab import session
     from gpulab.devices import open_device
-    from gpulab.evidence.sweep import Sweep, fastest
-    from gpulab.notebook.point_view import points_view
     from gpulab.notebook.progress import Progress
     from gpulab.notebook.screen import screen_of
+    from gpulab.profiling.sweep import Sweep, fastest
+    from gpulab.views.tables.point_view import points_view
 
-    cell = registry.cell(name)
+    cell = session.cell(name)
     if cell is None:
         raise UsageError(
             f"there is no kernel `{name}` to try out: run the cell that begins with `%%cuda {name}` first."

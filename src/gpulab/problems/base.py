@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.errors import UsageError
-from gpulab.problems.promise import Promise
+from gpulab.problems.requirement import Promise
 
 __all__ = ["Argument", "Block", "Case", "Problem", "Shape", "Slip", "Variant", "gamma", "values"]
 

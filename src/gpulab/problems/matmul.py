@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
-from gpulab.problems.promise import Promise
+from gpulab.problems.requirement import Promise
 
 __all__ = ["Matmul"]
 

@@ -10,8 +10,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from gpulab.devices.catalogue import gpu as gpu_named
 from gpulab.errors import UsageError
+from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.problems.base import Block, Shape
 
 __all__ = ["PublishedRow", "Source", "rows", "source", "sources"]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
-from gpulab.problems.promise import Promise
+from gpulab.problems.requirement import Promise
 
 __all__ = ["Stencil"]
 

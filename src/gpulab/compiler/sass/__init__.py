@@ -1,0 +1,1 @@
+"""Machine code (SASS): disassembly, and machine-instruction counts derived from PTX execution counts."""

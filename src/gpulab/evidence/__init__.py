@@ -1,1 +1,0 @@
-"""evidence: everything that can be said about a launch, as values; nothing here draws."""

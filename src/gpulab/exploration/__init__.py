@@ -1,0 +1,1 @@
+"""Exploration of launch configurations: the search space and the scheduling of its points."""

@@ -1,0 +1,1 @@
+"""Data about GPUs: the catalogue, limits of compute capabilities, architectures, occupancy."""

@@ -1,0 +1,1 @@
+"""Grading of a class: autograding, inspection of submissions, and the gradebook."""

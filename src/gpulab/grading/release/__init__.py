@@ -1,0 +1,1 @@
+"""Release of assignments: nbgrader preprocessors, stubs, rubric, and the sample class."""

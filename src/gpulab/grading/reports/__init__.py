@@ -1,0 +1,1 @@
+"""Grading reports, as HTML and in the terminal."""

@@ -1,0 +1,1 @@
+"""Profiling of a kernel: timing, transfers, speed-up, sweeps and the roofline."""

@@ -1,0 +1,128 @@
+"""A kernel's time beside a yardstick's, in turns on the same GPU: a plain copy, or the vendor's product."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpulab.config import launch_geometry
+from gpulab.devices.base import Device, Kernel
+from gpulab.errors import GpulabError, UsageError
+from gpulab.problems.base import Block, Problem, Shape
+from gpulab.profiling.benchmark import Timing
+from gpulab.provenance import timing_provenance
+from gpulab.verification.inputs import on_device
+
+__all__ = ["YARDSTICKS", "Beside", "time_beside"]
+
+YARDSTICKS: Mapping[str, str] = {
+    "copy": "a copy from the GPU's memory to the GPU's memory",
+    "sgemm": "the vendor's SGEMM (fp32, without TF32)",
+}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Two times of one run, in turns, and the rates they make.
+
+    of: which yardstick, "copy" or "sgemm". kernel_rate and yardstick_rate in `unit`: GB/s (10^9 bytes that no
+    kernel can avoid, or that the copy reads and writes) or GFLOPS (as the problem counts them).
+    """
+
+    of: str
+    shape: Shape
+    kernel: Timing
+    yardstick: Timing
+    kernel_rate: float
+    yardstick_rate: float
+    unit: str
+
+    @property
+    def fraction(self) -> float:
+        """The kernel's rate as a part of the yardstick's."""
+        return self.kernel_rate / self.yardstick_rate
+
+
+def time_beside(
+    kernel: Kernel,
+    problem: Problem,
+    variant: str,
+    block: Block,
+    tile: Block,
+    *,
+    device: Device,
+    of: str,
+    shape: Shape | None = None,
+    rounds: int = 9,
+    warmup: int = 3,
+) -> Beside:
+    """Time a kernel and a yardstick on a CUDA device, one launch of each in every round.
+
+    of: "copy" moves as many bytes as the problem cannot avoid, half of them read and half written; "sgemm"
+    multiplies the problem's own matrices.
+    shape: None for the problem's timing size.
+
+    Raises `UsageError` for a geometry that cannot be launched, where there is no GPU, and where the vendor's
+    library is missing; and what the launch raises.
+    """
+    if device.kind != "cuda":
+        raise UsageError(f"a time beside {YARDSTICKS[of]} needs a GPU; this is the {device.name}.")
+    shape = shape or problem.timing_shape(variant, block, tile, device.kind)
+    launch = launch_geometry(problem, shape, block, tile, device.spec)
+    arrays = on_device(device, problem.arguments(shape, np.random.default_rng(0)))
+    args = list(arrays.values())
+    nbytes = problem.compulsory_bytes(shape)
+    measure = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
+
+    def run() -> None:
+        kernel(launch.grid, launch.block, args)
+
+    for _ in range(warmup):
+        run()
+        measure()
+    device.synchronize()
+    mine: list[float] = []
+    theirs: list[float] = []
+    for turn in range(rounds):  # who goes first changes, so that neither always follows the other's heat
+        for samples, each in ((mine, run), (theirs, measure))[:: 1 if turn % 2 else -1]:
+            samples.append(device.time(each))
+    detail = f"median at {problem.format_shape(shape)}, in turns"
+    provenance = timing_provenance(device, detail)
+    here, there = Timing.from_samples(mine, provenance), Timing.from_samples(theirs, provenance)
+    work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (problem.flops(shape) / 1e6, "GFLOPS")
+    moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
+    return Beside(of, shape, here, there, work / here.median_ms, moved / there.median_ms, unit)
+
+
+def _copy(device: Device, nbytes: int) -> Callable[[], None]:
+    """A copy of `nbytes` within the device's memory, by CUDA itself."""
+    source, target = device.zeros(nbytes, np.uint8), device.zeros(nbytes, np.uint8)
+
+    def copy() -> None:
+        target.data.copy_from_device_async(source.data, nbytes)
+
+    return copy
+
+
+def _sgemm(arrays: Mapping[str, Any]) -> Callable[[], None]:
+    """a = c b (as NumPy sees the arrays) by cuBLAS."""
+    if os.environ.get("CUPY_TF32", "0") != "0":
+        raise UsageError("CUPY_TF32 is set, and fp32 is compared with fp32: unset it and start again.")
+    import cupy
+
+    a, b, c = (arrays[name] for name in "abc")
+
+    def multiply() -> None:
+        cupy.matmul(c, b, out=a)
+
+    try:
+        multiply()
+    except GpulabError:
+        raise
+    except Exception as error:  # noqa: BLE001  (a missing library is any of half a dozen kinds)
+        raise UsageError(f"the vendor's SGEMM cannot be called here: {error}") from None
+    return multiply

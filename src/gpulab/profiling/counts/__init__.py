@@ -1,0 +1,1 @@
+"""Performance counters of a launch: metrics, source lines and single warp accesses."""

@@ -1,0 +1,200 @@
+"""Copies between host and device: measured on a GPU, else modelled from the bus and published figures."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from gpulab.devices.base import Device
+from gpulab.errors import UsageError
+from gpulab.gpus.catalogue import GpuSpec
+from gpulab.gpus.catalogue import gpu as gpu_named
+from gpulab.problems import problem as problem_named
+from gpulab.problems.base import Problem, Shape
+from gpulab.problems.published import PublishedRow, rows
+from gpulab.profiling.benchmark import Timing
+from gpulab.provenance import Provenance
+
+__all__ = ["ImpliedRate", "Transfer", "implied_rate", "time_copies", "time_copy"]
+
+# cudaMemcpyKind's numbers (CUDA Runtime API), part of CUDA's binary interface.
+_TO_DEVICE, _FROM_DEVICE = 1, 2
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One copy: bytes, which way, and from or to which kind of host memory.
+
+    pinned: whether the host's memory is page-locked. timing: of one copy, with its provenance.
+    """
+
+    nbytes: int
+    to_device: bool
+    pinned: bool
+    timing: Timing
+
+    @property
+    def gb_s(self) -> float:
+        """Bandwidth in GB/s (1e9 bytes), by the median time."""
+        return self.nbytes / self.timing.median_ms / 1e6
+
+
+@dataclass(frozen=True)
+class ImpliedRate:
+    """The bandwidth of copies that a published pair of figures implies, in GB/s.
+
+    The difference of the two times is that of the copies: rate = bytes / (flops / overall - flops / kernel).
+    low, high: the same with each figure as far off as its printed digits allow.
+    row: the printed pair; the fastest kernel's, on which the rounding weighs least.
+    """
+
+    gb_s: float
+    low: float
+    high: float
+    row: PublishedRow
+
+    def __str__(self) -> str:
+        return f"{self.gb_s:.2f} GB/s ({self.low:.2f} to {self.high:.2f} with the figures' rounding)"
+
+
+def time_copy(
+    device: Device, nbytes: int, *, to_device: bool = True, pinned: bool = False, repeats: int = 5
+) -> Transfer:
+    """The time of one copy of `nbytes` between the host and `device`.
+
+    On a GPU it is measured, once to warm up and then `repeats` times. On the simulator it is modelled of
+    the GPU that it stands for: the peak of its bus times the efficiency in `transfers.toml`; for pageable
+    memory on a GPU with published times with and without copies, the bandwidth that those imply. The
+    fixed time of a copy, some microseconds, is not in the model.
+
+    Raises `UsageError` for no bytes or no repeats, and for more memory than the GPU has.
+    """
+    if nbytes < 1 or repeats < 1:
+        raise UsageError(f"a copy has at least one byte and is timed at least once: {nbytes=}, {repeats=}.")
+    if device.kind != "cuda":
+        return Transfer(nbytes, to_device, pinned, _modelled(device.name, device.spec, nbytes, pinned))
+    sample = _copying(device, nbytes, to_device, pinned)
+    sample()
+    way = "to the device" if to_device else "from the device"
+    detail = f"median of {repeats} copies {way}, {_kind(pinned)} memory"
+    samples = [sample() for _ in range(repeats)]
+    timing = Timing.from_samples(samples, Provenance("measured", device.name, detail))
+    return Transfer(nbytes, to_device, pinned, timing)
+
+
+def time_copies(
+    device: Device,
+    problem: Problem,
+    shape: Shape,
+    *,
+    pinned: bool = False,
+    repeats: int = 5,
+    gpu: str | None = None,
+) -> Timing:
+    """What "overall" adds to the kernel: every input copied to the device, every output back.
+
+    gpu: key of a GPU in the catalogue to model instead of timing `device`.
+
+    Raises as `time_copy` does.
+    """
+    sizes = _sizes(problem.name, problem.checked_shape(shape))
+    if gpu is not None or device.kind != "cuda":
+        spec = device.spec if gpu is None else gpu_named(gpu)
+        name = device.name if gpu is None else spec.name
+        return _modelled(name, spec, sum(nbytes for nbytes, _ in sizes), pinned)
+    copies = [
+        time_copy(device, nbytes, to_device=to_device, pinned=pinned, repeats=repeats).timing
+        for nbytes, to_device in sizes
+    ]
+    samples = [sum(each) for each in zip(*(timing.samples_ms for timing in copies), strict=True)]
+    detail = f"{len(sizes)} copies, {_kind(pinned)} memory, median of {repeats}"
+    return Timing.from_samples(samples, Provenance("measured", device.name, detail))
+
+
+def implied_rate(gpu_key: str) -> ImpliedRate | None:
+    """The bandwidth that the published tables of a GPU imply, or None where none prints both figures."""
+    pairs = [row for row in rows(gpu=gpu_key) if row.overall_gflops and row.kernel_gflops and row.shape]
+    return _implied_by(max(pairs, key=lambda row: row.kernel_gflops or 0)) if pairs else None
+
+
+def _implied_by(row: PublishedRow) -> ImpliedRate:
+    overall, kernel, shape = row.overall_gflops, row.kernel_gflops, row.shape
+    assert overall is not None
+    assert kernel is not None
+    assert shape is not None
+    flops = problem_named(row.problem).flops(shape)
+    nbytes = sum(nbytes for nbytes, _ in _sizes(row.problem, shape))
+
+    def rate(with_copies: float, without: float) -> float:
+        return nbytes / (flops / with_copies - flops / without)
+
+    (least, most), (slowest, fastest) = _printed(overall), _printed(kernel)
+    return ImpliedRate(rate(overall, kernel), rate(least, fastest), rate(most, slowest), row)
+
+
+def _printed(value: float) -> tuple[float, float]:
+    """What a printed figure may have been: whole ones are rounded down, the others to the nearest tenth."""
+    return (value, value + 1) if isinstance(value, int) else (value - 0.05, value + 0.05)
+
+
+def _modelled(name: str, spec: GpuSpec, nbytes: int, pinned: bool) -> Timing:
+    gb_s, words = _rate(spec, pinned)
+    provenance = Provenance("modelled", name, f"{_kind(pinned)} memory, {gb_s:.3g} GB/s: {words}")
+    return Timing.from_samples([nbytes / gb_s / 1e6], provenance)
+
+
+def _rate(spec: GpuSpec, pinned: bool) -> tuple[float, str]:
+    """GB/s of a copy, and where the figure comes from in words."""
+    implied = None if pinned else implied_rate(spec.key) if spec.key else None
+    if implied is not None:
+        return implied.gb_s, f"implied by the published times with and without copies, {implied.row.source}"
+    if spec.bus_gb_s is None:
+        raise UsageError(
+            f"the catalogue does not know the bus of {spec.name}: its copies cannot be modelled."
+        )
+    entry = _rates()["page_locked" if pinned else "pageable"]
+    efficiency = float(entry["efficiency"])
+    words = f"{spec.bus}, peak {spec.bus_gb_s:.1f} GB/s * {efficiency}; {entry['source']}"
+    return spec.bus_gb_s * efficiency, words
+
+
+def _copying(device: Device, nbytes: int, to_device: bool, pinned: bool) -> Callable[[], float]:
+    """A function that copies once on a CUDA GPU and gives the milliseconds between two events around it."""
+    import cupy
+
+    there = device.empty(nbytes, np.uint8)
+    # Written once, so that the pages of pageable memory exist before the clock runs.
+    memory: Any = cupy.cuda.alloc_pinned_memory(nbytes) if pinned else bytearray(nbytes)
+    host = np.frombuffer(memory, np.uint8, nbytes)
+    host[:] = 1
+
+    def copy() -> None:
+        if to_device:
+            cupy.cuda.runtime.memcpy(there.data.ptr, host.ctypes.data, nbytes, _TO_DEVICE)
+        else:
+            cupy.cuda.runtime.memcpy(host.ctypes.data, there.data.ptr, nbytes, _FROM_DEVICE)
+
+    return lambda: device.time(copy)
+
+
+@cache
+def _sizes(problem: str, shape: Shape) -> tuple[tuple[int, bool], ...]:
+    """(bytes, whether it goes to the device) of every array of a launch: each crosses the bus once."""
+    arguments = problem_named(problem).arguments(shape, None)
+    arrays = [argument for argument in arguments if argument.role != "scalar"]
+    return tuple((argument.value.nbytes, argument.role == "input") for argument in arrays)
+
+
+def _kind(pinned: bool) -> str:
+    return "page-locked" if pinned else "pageable"
+
+
+@cache
+def _rates() -> dict[str, Any]:
+    return tomllib.loads(files("gpulab.profiling").joinpath("transfers.toml").read_text(encoding="utf-8"))

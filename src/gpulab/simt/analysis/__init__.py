@@ -1,0 +1,1 @@
+"""Static analysis of a kernel: control flow, reconvergence, divergence, slicing, specialization."""

@@ -1,0 +1,159 @@
+"""LLVM IR as text: types, literals, and a builder that names temporaries and opens blocks."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpulab.simt.analysis.divergence import WARP
+
+__all__ = ["BITS", "Builder", "Value", "float_literal", "suffix", "vector"]
+
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "float": 32, "double": 64}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of LLVM type `ty` in a shape (see `shapes`): `refs` is one name, or one for each row."""
+
+    ty: str
+    kind: str
+    refs: tuple[str, ...]
+    stride: int = 0
+
+    @property
+    def ref(self) -> str:
+        return self.refs[0]
+
+
+def vector(ty: str, lanes: int = WARP) -> str:
+    return f"<{lanes} x {ty}>"
+
+
+def suffix(ty: str) -> str:
+    """The overload suffix of an intrinsic: `f32`, `v32i64`, `v16p0`."""
+    if ty.startswith("<"):
+        lanes, _, inner = ty[1:-1].partition(" x ")
+        return f"v{lanes}{suffix(inner)}"
+    return {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}.get(ty, ty)
+
+
+def float_literal(bits: int, ty: str) -> str:
+    """An LLVM literal with exactly these IEEE bits; `float` literals are written as doubles."""
+    if ty == "float":
+        sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
+        if exponent == 0xFF:
+            bits = sign << 63 | 0x7FF << 52 | fraction << 29
+        else:
+            (value,) = struct.unpack("<f", struct.pack("<I", bits))
+            (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+    return f"0x{bits:016X}"
+
+
+class Builder:
+    """Lines of a function body, with fresh names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.entry: list[str] = []  # allocas and other lines for the start of the function
+        self.count = 0
+        self.label = ""
+        self.declared: set[str] = set()
+        self.functions: dict[str, str] = {}  # small functions that the code calls, by name
+
+    def name(self, hint: str = "t") -> str:
+        self.count += 1
+        return f"%{hint}{self.count}"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def value(self, text: str) -> str:
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def alloca(self, ty: str, hint: str = "v", align: int = 64) -> str:
+        name = self.name(hint)
+        self.entry.append(f"  {name} = alloca {ty}, align {align}")
+        return name
+
+    def call(self, name: str, ty: str, *arguments: tuple[str, str]) -> str:
+        """A call of an intrinsic or runtime function, declared on first use."""
+        self.declare(name, ty, [t for t, _ in arguments])
+        listed = ", ".join(f"{t} {v}" for t, v in arguments)
+        if ty == "void":
+            self.line(f"call void @{name}({listed})")
+            return ""
+        return self.value(f"call {ty} @{name}({listed})")
+
+    def declare(self, name: str, ty: str, arguments: list[str]) -> None:
+        self.declared.add(f"declare {ty} @{name}({', '.join(arguments)})")
+
+    def define(
+        self,
+        name: str,
+        ty: str,
+        arguments: list[tuple[str, str]],
+        body: Callable[[Builder, list[str]], str],
+    ) -> str:
+        """A call of a function of our own, made on first use: `body` gives the name of its result, or "".
+
+        Its text is `body`'s: the same name must stand for the same text.
+        """
+        if name not in self.functions:
+            self.functions[name] = ""
+            inner = Builder()
+            inner.declared, inner.functions = self.declared, self.functions
+            names = [f"%x{number}" for number in range(len(arguments))]
+            result = body(inner, names)
+            formal = ", ".join(f"{t} {n}" for (t, _), n in zip(arguments, names, strict=True))
+            head = f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{"
+            self.functions[name] = "\n".join([head, *inner.lines, f"  ret {ty} {result}".rstrip(), "}"])
+        given = f"call {ty} @{name}({', '.join(f'{t} {v}' for t, v in arguments)})"
+        if ty == "void":
+            self.line(given)
+            return ""
+        return self.value(given)
+
+    # -- control flow ---------------------------------------------------------------------------
+
+    def new_label(self, hint: str = "b") -> str:
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def open(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        self.line(f"br label %{label}")
+
+    def branch(self, condition: str, yes: str, no: str, likely: bool | None = None) -> None:
+        weights = "" if likely is None else ", !prof !0" if likely else ", !prof !1"
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
+
+    def phi(self, ty: str, *incoming: tuple[str, str]) -> str:
+        return self.value(f"phi {ty} " + ", ".join(f"[ {v}, %{b} ]" for v, b in incoming))
+
+    # -- vectors --------------------------------------------------------------------------------
+
+    def splat(self, ty: str, ref: str, lanes: int = WARP) -> str:
+        if ref[0] != "%":
+            return f"splat ({ty} {ref})"
+        one = self.value(f"insertelement {vector(ty, lanes)} poison, {ty} {ref}, i64 0")
+        return self.pick(ty, one, lanes, [0] * lanes)
+
+    def concat(self, ty: str, parts: list[str], lanes: int) -> str:
+        """Vectors of `lanes` elements, one after the other; the number of parts is a power of two."""
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.pick(ty, first, lanes, list(range(2 * lanes)), second) for first, second in pairs]
+            lanes *= 2
+        return parts[0]
+
+    def pick(self, ty: str, ref: str, lanes: int, indices: list[int], second: str = "poison") -> str:
+        """Elements of one vector, or of one and a second one behind it, by constant index."""
+        full, order = vector(ty, lanes), ", ".join(f"i32 {i}" for i in indices)
+        return self.value(f"shufflevector {full} {ref}, {full} {second}, <{len(indices)} x i32> <{order}>")

@@ -1,0 +1,332 @@
+"""Native code for a kernel at one block shape: lowered, compiled by LLVM, ready to be called."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, replace
+from functools import cache
+from importlib import resources
+from math import prod
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from gpulab.cache import fingerprint, kernel_cache, sources_of
+from gpulab.errors import UsageError
+from gpulab.simt.analysis.control_flow import Flow, build, waits_for_lanes
+from gpulab.simt.analysis.divergence import WARP, analyse
+from gpulab.simt.analysis.reconvergence import spinning
+from gpulab.simt.analysis.slicing import without_values
+from gpulab.simt.analysis.specialization import READ_BY_RUNTIME, SYMBOL, Launched, Table, kind_of, set_apart
+
+# Imported because they register their instructions.
+from gpulab.simt.codegen import jit
+from gpulab.simt.codegen.context import Access
+from gpulab.simt.codegen.lowering import MALFORMED, Lowering
+from gpulab.simt.instructions import (  # noqa: F401
+    address_spaces,
+    async_copy,
+    atomics,
+    collective,
+    host_calls,
+    loads_stores,
+    matrix,
+    mbarrier,
+    move,
+    refused,
+)
+from gpulab.simt.instructions.arithmetic import (  # noqa: F401
+    bits,
+    comparison,
+    conversion,
+    fields,
+    floating,
+    half,
+    integer,
+    video,
+)
+from gpulab.simt.instrument.base import Forms, observer
+from gpulab.simt.instrument.counters import counter_code  # noqa: F401
+from gpulab.simt.instrument.racecheck import racecheck_code  # noqa: F401
+from gpulab.simt.instrument.trace import trace_code  # noqa: F401
+from gpulab.simt.ptx.inlining import FlatFunction, flatten
+from gpulab.simt.ptx.syntax import Module
+from gpulab.simt.runtime import layout
+
+__all__ = ["NativeKernel", "Specialisation", "compile_kernel", "flow_of", "is_brief"]
+
+_PLAIN_LOCK = threading.Lock()
+ATTRIBUTES = """
+attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
+attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
+STACK_BYTES = 1 << 24
+BRIEF_THREADS = 1 << 14  # of a launch; the checks' are below
+WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
+
+    tier: what is recorded while it runs (`Observer.tier`). forms: what `Observer.forms` says. brief: whether
+    its launches have few threads, so that compiling is what takes time.
+    """
+
+    block: tuple[int, int, int]
+    shared_bytes: int
+    independent: bool = True
+    tier: str = "values"
+    forms: Forms = ()
+    brief: bool = False
+
+
+@dataclass
+class NativeKernel:
+    """Compiled code and what a launch must provide for it."""
+
+    run: Callable[[int], int]  # run_blocks(address of a worker's context)
+    accesses: list[Access]
+    symbols: list[str]  # module variables whose device addresses the code asks for, in order
+    warps: int
+    saved_bytes: int  # a warp's save area
+    canonical_bytes: int  # the same in the plain code
+    local_bytes: int  # a thread's local memory
+    stack_bytes: int  # of the host's stack, for the code and for the plain code
+    facts: dict[str, Any]  # what the tier's observer says of the code
+    lower_plain: Callable[[list[Access]], tuple[Lowering, str]]
+    code: list[jit.Loaded]  # keeps it alive
+    plain: int = 0  # address of the plain code's `warp`, once it is made
+
+    def make_plain(self) -> int:
+        """Compile the plain code, which starts numbering its accesses behind those that there are."""
+        with _PLAIN_LOCK:
+            if not self.plain:
+                lowering, function = self.lower_plain(list(self.accesses))
+                text = module_text(lowering, function)
+                if jit.stack_bytes(text) > self.stack_bytes:
+                    return 0  # the launch ends; past the end of the stack the process would
+                loaded = jit.load(jit.compile_text(text))
+                self.code.append(loaded)
+                self.accesses = lowering.accesses
+                self.plain = loaded.address("warp")
+            return self.plain
+
+
+def is_brief(tier: str, threads: int) -> bool:
+    """`Specialisation.brief` of a launch; False in a tier that compiles all launches alike."""
+    recorded = observer(tier)
+    return threads <= BRIEF_THREADS and recorded.well_if_brief != recorded.well_up_to
+
+
+def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tuple[dict[str, int], int]:
+    """Offsets of (name, size, align), one after the other, and the end."""
+    found, at = {}, start
+    for name, size, align in variables:
+        at = -(-at // align) * align
+        found[name] = at
+        at += size
+    return found, at
+
+
+def static_shared(module: Module, name: str) -> int:
+    """Bytes of shared memory that a kernel takes without dynamic ones. Raises `UsageError` for no PTX."""
+    try:
+        return shared_layout(module, flatten(module, name))[1]
+    except MALFORMED as error:
+        raise UsageError(f"this PTX is not well formed: {error!r}.") from error
+
+
+def shared_layout(module: Module, flat: FlatFunction) -> tuple[dict[str, int], int]:
+    """Where the kernel's shared variables lie, and where they end.
+
+    An unsized `extern __shared__` array lies behind all others, as on the device.
+    """
+    found = [v for v in [*module.variables.values(), *flat.variables.values()] if v.space == "shared"]
+    sized = [(v.name, v.size, v.align) for v in found if v.size]
+    offsets, end = place_variables(sized)
+    unsized = [v for v in found if not v.size]
+    if unsized:
+        end = -(-end // 16) * 16
+        offsets.update(dict.fromkeys((v.name for v in unsized), end))
+    return offsets, end
+
+
+def _launched(module: Module, flat: FlatFunction, special: Specialisation) -> Launched:
+    shared, end = shared_layout(module, flat)
+    return Launched(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
+
+
+def flow_of(flat: FlatFunction) -> Flow:
+    """The kernel's blocks, by whose numbers code and counts go."""
+    blocks = build(flat)
+    if spinning(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
+        return build(flat, meetings=True)  # lanes do not always come together by themselves
+    return blocks
+
+
+def lower(
+    module: Module,
+    name: str,
+    special: Specialisation,
+    plain: bool = False,
+    accesses: list[Access] | None = None,
+    kept: Iterable[int] = (),
+) -> tuple[Lowering, str]:
+    """The kernel as LLVM IR, without the runtime.
+
+    plain: keep every register in lanes. accesses: those that are numbered already. kept: of code that
+    several kernels share, the places of numbers that are to stay in it; others may have to, too.
+    """
+    flat = flatten(module, name)
+    watching = observer(special.tier, special.forms)
+    blocks = flow_of(flat)
+    if not watching.values:
+        blocks = without_values(blocks, set(flat.registers))
+    local, local_bytes = place_variables(
+        [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
+    )
+    symbols = {
+        v.name: number
+        for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
+    }
+    table = Table() if watching.shared and not plain else None
+    if table:
+        blocks, analysis, table.kept = set_apart(flat, blocks, special.block, kept)
+    else:
+        analysis = analyse(flat, blocks, special.block, plain)
+    lowering = Lowering(
+        flat,
+        blocks,
+        analysis,
+        _launched(module, flat, special),
+        local,
+        -(-local_bytes // 16) * 16,
+        local_bytes,
+        symbols,
+        plain,
+        special.independent,
+        accesses or [],
+        watching,
+        table=table,
+    )
+    return lowering, lowering.function()
+
+
+def module_text(lowering: Lowering, function: str) -> str:
+    """One LLVM module: constants, runtime, kernel."""
+    names = {name: str(layout.field(name)) for name in layout.FIELDS}
+    names |= {name.upper(): str(code) for name, code in layout.FAULTS.items()}
+    names |= {
+        "SHARED_WINDOW": str(layout.SHARED_WINDOW),
+        "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
+        "WINDOW_BYTES": str(layout.WINDOW_BYTES),
+        "PLAIN": str(layout.PLAIN),
+        "PLACES": str(layout.PLAIN - 1),
+        "SLICE": str(layout.SLICE),
+    }
+    runtime = Template(resources.files("gpulab.simt.runtime").joinpath("runtime.ll").read_text()).substitute(
+        names
+    )
+    table, launched = lowering.table, lowering.launched
+    constants = {
+        "local_bytes": ("i64", f"constant i64 {lowering.local_bytes}"),
+        "local_end": ("i64", f"constant i64 {lowering.local_end}"),
+    }
+    for name, ty in READ_BY_RUNTIME.items():
+        place = f"alias {ty}, ptr {table.place(name)}" if table else ""
+        constants[name] = ty, place or f"constant {ty} {launched.number(name)}"
+    for name, (ty, known) in constants.items():
+        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {known}")
+    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
+    if table:
+        runtime += table.definition()
+    observed = Template(lowering.observer.runtime).substitute(names)
+    defined_here = {
+        line.split("@")[1].split("(")[0]
+        for line in (runtime + observed).splitlines()
+        if line.startswith(("define", "declare"))
+    }
+    kept = [
+        line
+        for line in function.splitlines()
+        if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in defined_here)
+    ]
+    return "\n".join([runtime, observed, *kept, ATTRIBUTES, WEIGHTS])
+
+
+def compile_kernel(module: Module, name: str, special: Specialisation) -> NativeKernel:
+    """Compile a kernel for one block shape, or take it from the disk. Raises `UnsupportedInstruction`."""
+    facts, machine_code = _cached(module, name, special)
+    loaded = jit.load(machine_code)
+    if facts["numbers"]:
+        launched = _launched(module, flatten(module, name), special)
+        loaded.fill(SYMBOL, launched.table(facts["numbers"]))
+    return NativeKernel(
+        run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
+        accesses=[Access(*access) for access in facts["accesses"]],
+        symbols=facts["symbols"],
+        warps=-(-prod(special.block) // WARP),
+        saved_bytes=facts["saved_bytes"],
+        canonical_bytes=facts["canonical_bytes"],
+        local_bytes=facts["local_bytes"],
+        stack_bytes=facts["stack_bytes"],
+        facts=facts["observed"],
+        lower_plain=lambda accesses: lower(module, name, special, True, accesses),
+        code=[loaded],
+    )
+
+
+def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[str, Any], bytes]:
+    """What a launch must know of the code, and the code."""
+    store = kernel_cache()
+    made_for: tuple[object, ...] = _sources(), jit.host(), module.digest, name, special
+    shared = observer(special.tier).shared
+    if shared:
+        launch = replace(special, block=(0, 0, 0), shared_bytes=0)
+        made_for = _sources(), jit.host(), module.form, name, kind_of(special.block), launch
+    which = f"kept-{fingerprint(*made_for)}"
+    kept: list[int] = json.loads((store and shared and store.get(which)) or b"[]")
+    found = store.get(_key(made_for, module, kept)) if store else None
+    if found is not None:
+        head, _, machine_code = found.partition(b"\n")
+        return json.loads(head), machine_code
+    try:
+        lowering, function = lower(module, name, special, kept=kept)
+        text = module_text(lowering, function)
+        tier = lowering.observer
+        well_up_to = tier.well_if_brief if special.brief else tier.well_up_to
+        machine_code = jit.compile_text(text, quickly=text.count("\n") > well_up_to)
+    except (*MALFORMED, RuntimeError) as error:
+        raise UsageError(
+            f"the simulator can make no code of this PTX: it is not well formed ({error})."
+        ) from error
+    facts = {
+        "accesses": [astuple(access) for access in lowering.accesses],
+        "symbols": list(lowering.symbols),
+        "numbers": list(lowering.table.entries) if lowering.table else [],
+        "saved_bytes": lowering.saved_bytes,
+        "canonical_bytes": lowering.canonical_bytes,
+        "local_bytes": lowering.local_bytes,
+        # The plain code is up to six times as long where the code has rows.
+        "stack_bytes": max(STACK_BYTES, 16 * jit.stack_bytes(text)),
+        "observed": lowering.facts,
+    }
+    if store:
+        now = lowering.table.kept if lowering.table else []
+        if now != kept:
+            store.put(which, json.dumps(now).encode())
+        store.put(_key(made_for, module, now), json.dumps(facts).encode() + b"\n" + machine_code)
+    return facts, machine_code
+
+
+def _key(made_for: tuple[object, ...], module: Module, kept: list[int]) -> str:
+    """The name of some code. kept: which of the module's numbers stay in it, where it is shared."""
+    return f"native-{fingerprint(*made_for, [(place, module.numbers[place]) for place in kept])}"
+
+
+@cache
+def _sources() -> str:
+    return sources_of([Path(__file__).parents[1]])

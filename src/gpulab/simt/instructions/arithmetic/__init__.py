@@ -1,0 +1,1 @@
+"""Arithmetic, logic and conversion instructions, and the numeric formats behind them."""

@@ -1,0 +1,147 @@
+"""Comparison and selection (PTX manual, sections 9.7.6 and 9.7.7)."""
+
+from __future__ import annotations
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.ir import BITS, Value, float_literal, vector
+from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, signed, spread, type_of
+from gpulab.simt.instructions.arithmetic.floating import flush
+from gpulab.simt.instructions.arithmetic.half import compare_halves, format_of, is_half, ones
+from gpulab.simt.ptx.syntax import Instruction
+
+ORDERED = {
+    "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno",
+    "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge",
+}  # fmt: skip
+UNSIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
+JOINTS = "{.and|or|xor}"
+FLOAT_TESTS = "." + "|".join(ORDERED)
+INTEGER_TESTS = ".eq|ne|lt|le|gt|ge|lo|ls|hi|hs"
+INTEGERS = ".u16|u32|u64|s16|s32|s64"
+BITSIZES = ".b16|b32|b64"
+ANY = ".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64"
+
+
+def comparisons(low: Values, item: Instruction) -> tuple[Value, ...]:
+    """Each comparison of the instruction: two for a pair of halves, else one."""
+    name, source = item.parts[1], item.parts[-1]
+    if is_half(source):
+        return compare_halves(low, item, ORDERED[name])
+    ty = type_of(item)
+    values = [low.operand(o, ty) for o in item.operands[1:3]]
+    if source in ("f32", "f64"):
+        text = f"fcmp {ORDERED[name]}"
+    elif name in ("eq", "ne"):
+        text = f"icmp {name}"
+    else:
+        text = f"icmp {UNSIGNED.get(name) or ('s' if signed(source) else 'u') + name}"
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        if "ftz" in item.parts:
+            names = [flush(low.b, t, n) for n in names]
+        return low.b.value(f"{text} {t} {names[0]}, {names[1]}")
+
+    return (elementwise(low, "i1", values, make),)
+
+
+def opposite(low: Values, flag: Value) -> Value:
+    return elementwise(low, "i1", [flag], lambda t, _, n: low.b.value(f"xor {t} {n[0]}, {const(t, 'true')}"))
+
+
+def joined(low: Values, item: Instruction, flag: Value) -> Value:
+    """A comparison joined with a predicate where `.and`, `.or`, `.xor` ask for it."""
+    joint = next((p for p in item.parts[2:-1] if p in ("and", "or", "xor")), None)
+    if joint is None:
+        return flag
+    other = low.operand(item.operands[3], "i1")
+    return elementwise(low, "i1", [flag, other], lambda t, _, n: low.b.value(f"{joint} {t} {n[0]}, {n[1]}"))
+
+
+@handles(f"setp.eq|ne{JOINTS} {BITSIZES}", f"setp{INTEGER_TESTS}{JOINTS} {INTEGERS}")
+@handles(f"setp{FLOAT_TESTS}{JOINTS}{{.ftz}} .f32|f16|f16x2", f"setp{FLOAT_TESTS}{JOINTS} .f64|bf16|bf16x2")
+def set_predicate(low: Values, item: Instruction) -> None:
+    """The second predicate is the opposite comparison's, or the upper half's."""
+    flags = comparisons(low, item)
+    pair = flags if len(flags) == 2 else (flags[0], opposite(low, flags[0]))
+    results = [joined(low, item, flag) for flag in pair]
+    for target, value in zip(parts_of(item.operands[0]), results, strict=False):
+        low.assign(target, value, item.predicate)
+
+
+@handles(f"set.eq|ne{JOINTS} .u32|s32|f32|f16|bf16 {BITSIZES}")
+@handles(f"set{INTEGER_TESTS}{JOINTS} .u32|s32|f32|f16|bf16 {INTEGERS}")
+@handles(f"set{FLOAT_TESTS}{JOINTS}{{.ftz}} .u32|s32|f32|f16|bf16 .f32")
+@handles(f"set{FLOAT_TESTS}{JOINTS} .u32|s32|f32|f16|bf16 .f64")
+@handles(f"set{FLOAT_TESTS}{JOINTS}{{.ftz}} .u16|s16|u32|s32|f16 .f16")
+@handles(f"set{FLOAT_TESTS}{JOINTS} .u16|s16|u32|s32|bf16 .bf16")
+@handles(f"set{FLOAT_TESTS}{JOINTS}{{.ftz}} .u32|s32|f16x2 .f16x2")
+@handles(f"set{FLOAT_TESTS}{JOINTS} .u32|s32|bf16x2 .bf16x2")
+def set_value(low: Values, item: Instruction) -> None:
+    """All ones, or 1.0, where the comparison holds."""
+    to, b = item.parts[-2], low.b
+    flags = [joined(low, item, flag) for flag in comparisons(low, item)]
+    if to == "f32":
+        made = elementwise(low, "float", flags, lambda t, r, n: b.value(f"uitofp {t} {n[0]} to {r}"))
+        low.assign(item.operands[0], made, item.predicate)
+        return
+    width = 16 if len(flags) == 2 or is_half(to) else int(to[1:])
+    yes = ones(format_of(to)) if is_half(to) else -1
+    ty = f"i{width * len(flags)}"
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        small = result.replace(ty, f"i{width}")
+        each = [
+            b.value(f"select {t} {n}, {small} {const(small, yes)}, {small} {const(small, 0)}") for n in names
+        ]
+        if len(each) == 1:
+            return each[0]
+        lower, upper = (b.value(f"zext {small} {n} to {result}") for n in each)
+        return b.value(f"or {result} {lower}, {b.value(f'shl {result} {upper}, {const(result, 16)}')}")
+
+    low.assign(item.operands[0], elementwise(low, ty, flags, make), item.predicate)
+
+
+@handles(f"selp {ANY}")
+def select(low: Values, item: Instruction) -> None:
+    ty = type_of(item)
+    yes, no = (low.operand(o, ty) for o in item.operands[1:3])
+    choice = low.operand(item.operands[3], "i1")
+    b = low.b
+    if choice.kind == "uniform":
+        count = max(len(yes.refs), len(no.refs))
+        same = yes.kind == no.kind and yes.stride == no.stride
+        if same and yes.kind != "lanes":
+            pairs = zip(spread(yes, count), spread(no, count), strict=True)
+            refs = tuple(b.value(f"select i1 {choice.ref}, {ty} {x}, {ty} {y}") for x, y in pairs)
+            low.assign(item.operands[0], Value(ty, yes.kind, refs, yes.stride), item.predicate)
+            return
+        x, y = low.lanes(yes), low.lanes(no)
+        made = b.value(f"select i1 {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
+    else:
+        x, y = low.lanes(yes), low.lanes(no)
+        made = b.value(f"select {vector('i1')} {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
+    low.assign(item.operands[0], Value(ty, "lanes", (made,)), item.predicate)
+
+
+@handles(f"slct {ANY} .s32", f"slct{{.ftz}} {ANY} .f32")
+def select_by_sign(low: Values, item: Instruction) -> None:
+    """The first operand where the third is not negative; -0 is not, NaN is."""
+    if len(item.operands) != 4:
+        raise UnsupportedInstruction(item.text, item.line, "it takes three operands")
+    ty, by = f"i{BITS[type_of(item, item.parts[-2])]}", type_of(item)
+    values = [low.operand(o, ty) for o in item.operands[1:3]]
+    b = low.b
+    zero = float_literal(0, by) if by == "float" else "0"
+    text = "fcmp oge" if by == "float" else "icmp sge"
+
+    def test(t: str, _: str, names: list[str]) -> str:
+        name = flush(b, t, names[0]) if "ftz" in item.parts else names[0]
+        return b.value(f"{text} {t} {name}, {const(t, zero)}")
+
+    flag = elementwise(low, "i1", [low.operand(item.operands[3], by)], test)
+
+    def choose(t: str, result: str, names: list[str]) -> str:
+        return b.value(f"select {t} {names[0]}, {result} {names[1]}, {result} {names[2]}")
+
+    low.assign(item.operands[0], elementwise(low, ty, [flag, *values], choose), item.predicate)

@@ -1,0 +1,318 @@
+"""Conversions between types: `cvt` (PTX manual, section 9.7.9.21)."""
+
+from __future__ import annotations
+
+from gpulab.simt.codegen.context import STORAGE, Values, handles
+from gpulab.simt.codegen.ir import BITS, Builder, Value, suffix
+from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, signed, wants_rows, widen
+from gpulab.simt.instructions.arithmetic.floating import clamp, directed, flush, rounding_of
+from gpulab.simt.instructions.arithmetic.formats import E4M3, E5M2, TF32, narrow
+from gpulab.simt.instructions.arithmetic.formats import widen as to_float
+from gpulab.simt.instructions.arithmetic.half import format_of, in_pairs, is_half
+from gpulab.simt.ptx.syntax import Instruction, Operand, Reg
+
+INTEGERS = ".u8|u16|u32|u64|s8|s16|s32|s64"
+FLOATS = ".f16|bf16|f32|f64"
+IRND = "{.rni|rzi|rmi|rpi}"
+FRND = "{.rn|rz|rm|rp}"
+ROUND_TO_INTEGER = {"rni": "llvm.roundeven", "rzi": "llvm.trunc", "rmi": "llvm.floor", "rpi": "llvm.ceil"}
+SMALL = {"e4m3x2": E4M3, "e5m2x2": E5M2}
+SMALL_PAIRS = ".e4m3x2|e5m2x2"
+
+
+def like(t: str, inner: str) -> str:
+    """The type `t` with elements of type `inner`."""
+    return f"<{t[1:-1].partition(' x ')[0]} x {inner}>" if t.startswith("<") else inner
+
+
+@handles(f"cvt{{.sat}} {INTEGERS} {INTEGERS}")
+def convert_integers(low: Values, item: Instruction) -> None:
+    to, source = item.parts[-2:]
+    value = low.operand(item.operands[1], STORAGE[source])
+    have, want = BITS[value.ty], BITS[STORAGE[to]]
+    if "sat" in item.parts:
+        made = _saturated(low, value, source, to)
+    elif want > have:
+        made = widen(low, item, value, STORAGE[to], signed(source))
+    else:
+        if value.kind == "rows" and (not wants_rows(low, item) or want < 32):
+            value = Value(value.ty, "lanes", (low.lanes(value),))
+        made = value
+        if want < have:
+            made = low.each(value, STORAGE[to], lambda t, r, o: f"trunc {t} {r} to {o}")
+    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+
+
+def _saturated(low: Values, value: Value, source: str, to: str) -> Value:
+    """Clamp to the range of the target, compared where every source value fits."""
+    b, have, bits = low.b, BITS[value.ty], BITS[STORAGE[to]]
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
+    width = 64 if max(have, bits) < 64 else 128
+    extend = "sext" if signed(source) else "zext"
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        wide = like(t, f"i{width}")
+        full = b.value(f"{extend} {t} {names[0]} to {wide}")
+        full = b.call(f"llvm.smax.{suffix(wide)}", wide, (wide, full), (wide, const(wide, least)))
+        full = b.call(f"llvm.smin.{suffix(wide)}", wide, (wide, full), (wide, const(wide, most)))
+        return b.value(f"trunc {wide} {full} to {result}")
+
+    return elementwise(low, STORAGE[to], [value], make)
+
+
+def _filled(low: Values, value: Value, to: str, target: Operand) -> Value:
+    """A narrow result fills its wider register, with the sign for signed types."""
+    if not isinstance(target, Reg) or target.name not in low.flat.registers:
+        return value
+    want = low.register_type(target.name)
+    if want in ("float", "double") or BITS[want] <= BITS[value.ty]:
+        return value
+    extend = "sext" if signed(to) else "zext"
+    if value.kind == "rows":
+        value = Value(value.ty, "lanes", (low.lanes(value),))
+    return low.each(value, want, lambda t, r, o: f"{extend} {t} {r} to {o}")
+
+
+# -- floats to integers -------------------------------------------------------------------------
+
+
+def as_float(b: Builder, t: str, name: str, source: str) -> tuple[str, str]:
+    """A value of a floating point type as (type, name) of a float or double; exact."""
+    if is_half(source):
+        return like(t, "float"), to_float(b, t, name, format_of(source))
+    return t, name
+
+
+@handles(f"cvt.rni|rzi|rmi|rpi{{.ftz}}{{.sat}} {INTEGERS} {FLOATS}")
+def convert_to_integer(low: Values, item: Instruction) -> None:
+    """Rounded, then clamped to the target's range; NaN gives 0, or only the top bit for 64-bit types."""
+    to, source = item.parts[-2:]
+    b, bits = low.b, BITS[STORAGE[to]]
+    wide = source == "f64" or bits == 64
+    rounding = next(p for p in item.parts if p in ROUND_TO_INTEGER)
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        ft, value = as_float(b, t, names[0], source)
+        if "ftz" in item.parts and source == "f32":
+            value = flush(b, ft, value)
+        value = b.call(f"{ROUND_TO_INTEGER[rounding]}.{suffix(ft)}", ft, (ft, value))
+        # Vectors of bytes have no saturating conversion of their own: by way of 32 bits.
+        middle = like(result, f"i{max(bits, 32)}")
+        kind = "fptosi" if signed(to) else "fptoui"
+        made = b.call(f"llvm.{kind}.sat.{suffix(middle)}.{suffix(ft)}", middle, (ft, value))
+        if bits < 32:
+            made = _clamped(b, middle, made, bits, signed(to))
+            made = b.value(f"trunc {middle} {made} to {result}")
+        if not wide:
+            return made
+        unordered = b.value(f"fcmp uno {ft} {value}, {value}")
+        top = const(result, -(1 << bits - 1))
+        return b.value(f"select {like(result, 'i1')} {unordered}, {result} {top}, {result} {made}")
+
+    value = low.operand(item.operands[1], STORAGE[source])
+    made = elementwise(low, STORAGE[to], [value], make)
+    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+
+
+def _clamped(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> str:
+    if not is_signed:
+        return b.call(f"llvm.umin.{suffix(t)}", t, (t, name), (t, const(t, (1 << bits) - 1)))
+    name = b.call(f"llvm.smin.{suffix(t)}", t, (t, name), (t, const(t, (1 << bits - 1) - 1)))
+    return b.call(f"llvm.smax.{suffix(t)}", t, (t, name), (t, const(t, -(1 << bits - 1))))
+
+
+# -- integers to floats -------------------------------------------------------------------------
+
+
+@handles(f"cvt.rn|rz|rm|rp{{.ftz}}{{.sat}} {FLOATS} {INTEGERS}")
+def convert_from_integer(low: Values, item: Instruction) -> None:
+    to, source = item.parts[-2:]
+    b, mode = low.b, rounding_of(item)
+    is_signed = signed(source)
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        if not is_half(to):
+            if mode is not None:
+                made = _directed_float(b, t, names[0], result, mode, is_signed)
+            else:
+                made = b.value(f"{'sitofp' if is_signed else 'uitofp'} {t} {names[0]} to {result}")
+            return clamp(b, result, made) if "sat" in item.parts else made
+        dt, value = _as_double(b, t, names[0], BITS[STORAGE[source]], is_signed)
+        if "sat" in item.parts:
+            value = clamp(b, dt, value)
+        return narrow(b, dt, value, format_of(to), mode or "rn")
+
+    value = low.operand(item.operands[1], STORAGE[source])
+    made = elementwise(low, STORAGE[to], [value], make)
+    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+
+
+def _directed_float(b: Builder, t: str, name: str, result: str, mode: str, is_signed: bool) -> str:
+    """From signed integers only: hosts make up unsigned conversions of sums, which round on their own."""
+    if is_signed:
+        return directed(b, "sitofp", mode, result, [(t, name)])
+    wide, flag = like(t, "i64"), like(t, "i1")
+    if "i64" not in t:
+        name = b.value(f"zext {t} {name} to {wide}")
+        return directed(b, "sitofp", mode, result, [(wide, name)])
+    # Above 2^63, half of the number, with the lost bit kept as a trace; then twice the result.
+    large = b.value(f"icmp slt {t} {name}, {const(t, 0)}")
+    half = b.value(f"lshr {t} {name}, {const(t, 1)}")
+    half = b.value(f"or {t} {half}, {b.value(f'and {t} {name}, {const(t, 1)}')}")
+    made = directed(
+        b, "sitofp", mode, result, [(t, b.value(f"select {flag} {large}, {t} {half}, {t} {name}"))]
+    )
+    doubled = b.value(f"fadd {result} {made}, {made}")
+    return b.value(f"select {flag} {large}, {result} {doubled}, {result} {made}")
+
+
+def _as_double(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> tuple[str, str]:
+    """An integer as a double that rounds to fewer digits as the integer does.
+
+    Of 64 bits, the lowest 11 do not fit: they are drawn together into one, which tells whether any
+    of them is set. The double then has the integer's leading 53 digits and the right direction.
+    """
+    dt = like(t, "double")
+    action = "sitofp" if is_signed else "uitofp"
+    if bits < 64:
+        return dt, b.value(f"{action} {t} {name} to {dt}")
+    lost = b.value(f"and {t} {name}, {const(t, 2047)}")
+    some = b.value(f"icmp ne {t} {lost}, {const(t, 0)}")
+    high = b.value(f"ashr {t} {name}, {const(t, 63)}") if is_signed else const(t, 0)
+    magnitude = b.value(f"xor {t} {name}, {high}")
+    large = b.value(f"icmp ugt {t} {magnitude}, {const(t, (1 << 53) - 1)}")
+    drawn = b.value(f"or {t} {b.value(f'and {t} {name}, {const(t, -2048)}')}, {const(t, 2048)}")
+    both = b.value(f"and {like(t, 'i1')} {some}, {large}")
+    fitted = b.value(f"select {like(t, 'i1')} {both}, {t} {drawn}, {t} {name}")
+    return dt, b.value(f"{action} {t} {fitted} to {dt}")
+
+
+# -- floats to floats ---------------------------------------------------------------------------
+
+
+@handles(f"cvt{FRND}{{.ftz}}{{.sat}} {FLOATS} {FLOATS}", "cvt.rn|rz{.relu}{.satfinite} .f16|bf16 .f32")
+@handles(*(f"cvt{IRND}{{.ftz}}{{.sat}} .{ty} .{ty}" for ty in ("f16", "bf16", "f32", "f64")))
+def convert_floats(low: Values, item: Instruction) -> None:
+    to, source = item.parts[-2:]
+    b, mode = low.b, rounding_of(item)
+    rounding = next((p for p in item.parts if p in ROUND_TO_INTEGER), None)
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        ft, value = as_float(b, t, names[0], source)
+        if "ftz" in item.parts and source == "f32":
+            value = flush(b, ft, value)
+        if rounding is not None:
+            value = b.call(f"{ROUND_TO_INTEGER[rounding]}.{suffix(ft)}", ft, (ft, value))
+        if "sat" in item.parts:
+            value = clamp(b, ft, value)
+        if is_half(to):
+            form = format_of(to)
+            return narrow(b, ft, value, form, mode or "rn", "satfinite" in item.parts, "relu" in item.parts)
+        if "double" in ft and to == "f32":
+            if mode is not None:
+                value = directed(b, "fptrunc", mode, result, [(ft, value)])
+            else:
+                value = b.value(f"fptrunc {ft} {value} to {result}")
+        elif "float" in ft and to == "f64":
+            value = b.value(f"fpext {ft} {value} to {result}")
+        return flush(b, result, value) if "ftz" in item.parts and to == "f32" else value
+
+    value = low.operand(item.operands[1], STORAGE[source])
+    made = elementwise(low, STORAGE[to], [value], make)
+    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+
+
+@handles("cvt.rna{.satfinite} .tf32 .f32", "cvt.rn|rz{.satfinite}{.relu} .tf32 .f32")
+def convert_to_tf32(low: Values, item: Instruction) -> None:
+    """A float with 10 digits of fraction, in a float's place. Ties away is a plain sum on its bits."""
+    b = low.b
+    mode = next(p for p in item.parts if p in ("rna", "rn", "rz"))
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        if mode == "rna" and "satfinite" not in item.parts:
+            bits = b.value(f"bitcast {t} {names[0]} to {result}")
+            raised = b.value(f"add {result} {bits}, {const(result, 1 << 12)}")
+            return b.value(f"and {result} {raised}, {const(result, -(1 << 13))}")
+        made = narrow(b, t, names[0], TF32, mode, "satfinite" in item.parts, "relu" in item.parts)
+        made = b.value(f"shl {result} {made}, {const(result, 13)}")
+        unordered = b.value(f"fcmp uno {t} {names[0]}, {names[0]}")
+        nan = const(result, 0x7FFFE000)
+        return b.value(f"select {like(t, 'i1')} {unordered}, {result} {nan}, {result} {made}")
+
+    value = low.operand(item.operands[1], "float")
+    low.assign(item.operands[0], elementwise(low, "i32", [value], make), item.predicate)
+
+
+# -- pairs --------------------------------------------------------------------------------------
+
+
+@handles("cvt.rn|rz{.relu}{.satfinite} .f16x2|bf16x2 .f32", f"cvt.rn.satfinite{{.relu}} {SMALL_PAIRS} .f32")
+def convert_to_pair(low: Values, item: Instruction) -> None:
+    """Two floats to the upper and the lower half of the result."""
+    b, to = low.b, item.parts[-2]
+    form = SMALL.get(to) or format_of(to)
+    mode = rounding_of(item) or "rn"
+    ty = "i16" if to in SMALL else "i32"
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        upper, lower = (
+            narrow(b, t, n, form, mode, "satfinite" in item.parts, "relu" in item.parts) for n in names
+        )
+        part = like(t, f"i{form.bits}")
+        high = b.value(f"zext {part} {upper} to {result}")
+        high = b.value(f"shl {result} {high}, {const(result, form.bits)}")
+        return b.value(f"or {result} {high}, {b.value(f'zext {part} {lower} to {result}')}")
+
+    values = [low.operand(o, "float") for o in item.operands[1:3]]
+    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+
+
+@handles(f"cvt.rn.satfinite{{.relu}} {SMALL_PAIRS} .f16x2|bf16x2")
+def convert_pair_down(low: Values, item: Instruction) -> None:
+    b, (to, source) = low.b, item.parts[-2:]
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        st = in_pairs(t)
+        parts = to_float(b, st, b.value(f"bitcast {t} {names[0]} to {st}"), format_of(source))
+        made = narrow(b, like(st, "float"), parts, SMALL[to], "rn", True, "relu" in item.parts)
+        return b.value(f"bitcast {like(st, 'i8')} {made} to {result}")
+
+    value = low.operand(item.operands[1], "i32")
+    low.assign(item.operands[0], elementwise(low, "i16", [value], make), item.predicate)
+
+
+@handles(f"cvt.rn{{.relu}} .f16x2|bf16x2 {SMALL_PAIRS}")
+def convert_pair_up(low: Values, item: Instruction) -> None:
+    b, (to, source) = low.b, item.parts[-2:]
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        st = in_pairs(result)
+        bytes_ = b.value(f"bitcast {t} {names[0]} to {like(st, 'i8')}")
+        parts = to_float(b, like(st, "i8"), bytes_, SMALL[source])
+        made = narrow(b, like(st, "float"), parts, format_of(to), relu="relu" in item.parts)
+        return b.value(f"bitcast {st} {made} to {result}")
+
+    value = low.operand(item.operands[1], "i16")
+    low.assign(item.operands[0], elementwise(low, "i32", [value], make), item.predicate)
+
+
+@handles("cvt.pack.sat .u16|s16 .s32", "cvt.pack.sat .u8|s8|u4|s4|u2|s2 .s32 .b32")
+def pack(low: Values, item: Instruction) -> None:
+    """Two integers, saturated, side by side; above them, what a third operand shifts in."""
+    b, to = low.b, item.parts[3]
+    bits = int(to[1:])
+    values = [low.operand(o, "i32") for o in item.operands[1:]]
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
+        parts = []
+        for name in names[:2]:
+            made = b.call(f"llvm.smax.{suffix(t)}", t, (t, name), (t, const(t, least)))
+            made = b.call(f"llvm.smin.{suffix(t)}", t, (t, made), (t, const(t, most)))
+            parts.append(b.value(f"and {t} {made}, {const(t, (1 << bits) - 1)}"))
+        made = b.value(f"or {t} {parts[1]}, {b.value(f'shl {t} {parts[0]}, {const(t, bits)}')}")
+        if len(names) < 3:
+            return made
+        return b.value(f"or {t} {made}, {b.value(f'shl {t} {names[2]}, {const(t, 2 * bits)}')}")
+
+    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)

@@ -1,0 +1,263 @@
+"""Floating point arithmetic on f32 and f64 (PTX manual, section 9.7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.ir import Builder, float_literal, suffix
+from gpulab.simt.instructions.arithmetic import approximate
+from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, type_of
+from gpulab.simt.ptx.syntax import Instruction
+
+RND = ".rn|rz|rm|rp"
+ROUNDING = {"rz": 0, "rp": 2, "rm": 3}  # LLVM's codes for set.rounding; 1 is to nearest
+
+
+def rounding_of(item: Instruction) -> str | None:
+    """`rz`, `rp` or `rm`; None for the rounding to nearest that every instruction has by default."""
+    return next((p for p in item.parts if p in ROUNDING), None)
+
+
+def clamp(b: Builder, t: str, name: str) -> str:
+    """`.sat`: to [0, 1], NaN to 0."""
+    one = float_literal(0x3FF << 52, "double") if "double" in t else float_literal(0x3F800000, "float")
+    raised = b.call(f"llvm.maximumnum.{suffix(t)}", t, (t, name), (t, const(t, "0.0")))
+    return b.call(f"llvm.minimumnum.{suffix(t)}", t, (t, raised), (t, const(t, one)))
+
+
+def flush(b: Builder, t: str, name: str) -> str:
+    """`.ftz`: a subnormal number becomes a zero of its sign. `t`: floats."""
+    it, flag = t.replace("float", "i32"), t.replace("float", "i1")
+    bits = b.value(f"bitcast {t} {name} to {it}")
+    magnitude = b.value(f"and {it} {bits}, {const(it, 0x7FFFFFFF)}")
+    small = b.value(f"icmp ult {it} {magnitude}, {const(it, 0x00800000)}")
+    sign = b.value(f"and {it} {bits}, {const(it, -(1 << 31))}")
+    return b.value(f"bitcast {it} {b.value(f'select {flag} {small}, {it} {sign}, {it} {bits}')} to {t}")
+
+
+def directed(b: Builder, name: str, mode: str, result: str, arguments: list[tuple[str, str]]) -> str:
+    """An operation under a rounding mode of its own, in a function where the mode is set and reset."""
+    types = [t for t, _ in arguments]
+    overload = suffix(result) + ("" if types[0] == result else f".{suffix(types[0])}")
+    function = f"{name}_{mode}.{overload}"
+    if function not in b.functions:
+        formal = ", ".join(f"{t} %x{n}" for n, t in enumerate(types))
+        constrained = f"llvm.experimental.constrained.{name}.{overload}"
+        b.declare(constrained, result, [*types, "metadata", "metadata"])
+        b.declare("llvm.set.rounding", "void", ["i32"])
+        b.functions[function] = f"""
+define internal {result} @{function}({formal}) noinline strictfp #1 {{
+  call void @llvm.set.rounding(i32 {ROUNDING[mode]}) strictfp
+  %r = call {result} @{constrained}({formal}, metadata !"round.dynamic", metadata !"fpexcept.ignore") strictfp
+  call void @llvm.set.rounding(i32 1) strictfp
+  ret {result} %r
+}}"""
+    given = ", ".join(f"{t} {v}" for t, v in arguments)
+    return b.value(f"call {result} @{function}({given})")
+
+
+def operation(b: Builder, name: str, mode: str | None, t: str, names: list[str]) -> str:
+    """`fadd`, `fsub`, `fmul`, `fdiv`, `fma` or `sqrt`, rounded as asked."""
+    if mode is not None:
+        return directed(b, name, mode, t, [(t, n) for n in names])
+    if name in ("fma", "sqrt"):
+        return b.call(f"llvm.{name}.{suffix(t)}", t, *((t, n) for n in names))
+    return b.value(f"{name} {t} {names[0]}, {names[1]}")
+
+
+def float_arithmetic(low: Values, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
+    """An instruction on floats: `.ftz` on what goes in and comes out, `.sat` on the result."""
+    ty = type_of(item)
+    values = [low.operand(o, ty) for o in item.operands[1:]]
+    flushes = "ftz" in item.parts and ty == "float"
+
+    def full(t: str, _: str, names: list[str]) -> str:
+        if flushes:
+            names = [flush(low.b, t, n) for n in names]
+        made = make(t, names)
+        if flushes:
+            made = flush(low.b, t, made)
+        return clamp(low.b, t, made) if "sat" in item.parts else made
+
+    low.assign(item.operands[0], elementwise(low, ty, values, full), item.predicate)
+
+
+@handles(f"add|sub|mul{{{RND}}}{{.ftz}}{{.sat}} .f32", f"add|sub|mul{{{RND}}} .f64")
+def binary(low: Values, item: Instruction) -> None:
+    mode = rounding_of(item)
+    float_arithmetic(low, item, lambda t, n: operation(low.b, f"f{item.op}", mode, t, n))
+
+
+@handles(f"fma{RND}{{.ftz}}{{.sat}} .f32", f"fma{RND} .f64")
+@handles(f"mad{{{RND}}}{{.ftz}}{{.sat}} .f32", f"mad{{{RND}}} .f64")
+def fused(low: Values, item: Instruction) -> None:
+    mode = rounding_of(item)
+    float_arithmetic(low, item, lambda t, n: operation(low.b, "fma", mode, t, n))
+
+
+@handles(f"div{RND}|full|approx{{.ftz}} .f32", f"div{RND} .f64")
+def divide(low: Values, item: Instruction) -> None:
+    mode = rounding_of(item)
+
+    def make(t: str, names: list[str]) -> str:
+        if "approx" in item.parts:
+            names = [names[0], _endless_when_huge(low.b, t, names[1])]
+        return operation(low.b, "fdiv", mode, t, names)
+
+    float_arithmetic(low, item, make)
+
+
+def _endless_when_huge(b: Builder, t: str, name: str) -> str:
+    """`div.approx` is a product with 1 / b, which is 0 for |b| above 2^126."""
+    it, flag = t.replace("float", "i32"), t.replace("float", "i1")
+    bits = b.value(f"bitcast {t} {name} to {it}")
+    above = b.value(
+        f"sub {it} {b.value(f'and {it} {bits}, {const(it, 0x7FFFFFFF)}')}, {const(it, 0x7E800001)}"
+    )
+    huge = b.value(f"icmp ult {it} {above}, {const(it, 0x7F800000 - 0x7E800001)}")
+    endless = b.value(
+        f"and {it} {b.value(f'or {it} {bits}, {const(it, 0x7F800000)}')}, {const(it, -(1 << 23))}"
+    )
+    return b.value(f"bitcast {it} {b.value(f'select {flag} {huge}, {it} {endless}, {it} {bits}')} to {t}")
+
+
+@handles(f"sqrt{RND}|approx{{.ftz}} .f32", f"sqrt{RND} .f64")
+def square_root(low: Values, item: Instruction) -> None:
+    mode = rounding_of(item)
+    float_arithmetic(low, item, lambda t, n: operation(low.b, "sqrt", mode, t, n))
+
+
+@handles(f"rcp{RND}|approx{{.ftz}} .f32", f"rcp{RND} .f64", "rsqrt.approx{.ftz} .f32", "rsqrt.approx .f64")
+def reciprocal(low: Values, item: Instruction) -> None:
+    """`rsqrt` errs by 2^-23 of the result at most (the manual's bound is 2^-22.9), the others not at all."""
+    mode, ty = rounding_of(item), type_of(item)
+    one = float_literal(0x3F800000 if ty == "float" else 0x3FF << 52, ty)
+
+    def make(t: str, names: list[str]) -> str:
+        value = operation(low.b, "sqrt", None, t, names) if item.op == "rsqrt" else names[0]
+        return operation(low.b, "fdiv", mode, t, [const(t, one), value])
+
+    float_arithmetic(low, item, make)
+
+
+@handles("rcp|rsqrt.approx.ftz .f64")
+def gross_reciprocal(low: Values, item: Instruction) -> None:
+    """From the upper 32 bits to the upper 32 bits of a double; subnormals count as 0."""
+    b = low.b
+    upper = -(1 << 32)
+
+    def flushed(t: str, it: str, bits: str) -> str:
+        flag = it.replace("i64", "i1")
+        magnitude = b.value(f"and {it} {bits}, {const(it, (1 << 63) - 1)}")
+        small = b.value(f"icmp ult {it} {magnitude}, {const(it, 1 << 52)}")
+        sign = b.value(f"and {it} {bits}, {const(it, -(1 << 63))}")
+        return b.value(f"bitcast {it} {b.value(f'select {flag} {small}, {it} {sign}, {it} {bits}')} to {t}")
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        it, flag = t.replace("double", "i64"), t.replace("double", "i1")
+        bits = b.value(f"bitcast {t} {names[0]} to {it}")
+        value = flushed(t, it, b.value(f"and {it} {bits}, {const(it, upper)}"))
+        if item.op == "rsqrt":
+            value = operation(b, "sqrt", None, t, [value])
+        made = operation(b, "fdiv", None, t, [const(t, float_literal(0x3FF << 52, "double")), value])
+        # Rounded to 20 bits of fraction.
+        made_bits = b.value(f"add {it} {b.value(f'bitcast {t} {made} to {it}')}, {const(it, 1 << 31)}")
+        made = flushed(t, it, b.value(f"and {it} {made_bits}, {const(it, upper)}"))
+        strange = b.value(f"fcmp uno {t} {value}, {value}")
+        nan = const(t, float_literal(0x7FFFFFFF_00000000, "double"))
+        return b.value(f"select {flag} {strange}, {t} {nan}, {t} {made}")
+
+    value = low.operand(item.operands[1], "double")
+    low.assign(item.operands[0], elementwise(low, "double", [value], make), item.predicate)
+
+
+@handles("sin|cos|lg2|ex2.approx{.ftz} .f32", "tanh.approx .f32")
+def transcendental(low: Values, item: Instruction) -> None:
+    """The functions of the special function units, within the errors that the manual allows them."""
+    float_arithmetic(low, item, lambda t, n: approximate.FUNCTIONS[item.op](low.b, t, n[0]))
+
+
+# -- sign and order -----------------------------------------------------------------------------
+
+
+@handles("neg{.ftz} .f32", "neg .f64")
+def negate(low: Values, item: Instruction) -> None:
+    float_arithmetic(low, item, lambda t, n: low.b.value(f"fneg {t} {n[0]}"))
+
+
+@handles("abs{.ftz} .f32", "abs .f64")
+def absolute(low: Values, item: Instruction) -> None:
+    float_arithmetic(low, item, lambda t, n: low.b.call(f"llvm.fabs.{suffix(t)}", t, (t, n[0])))
+
+
+@handles("copysign .f32|f64")
+def copy_sign(low: Values, item: Instruction) -> None:
+    """The first operand gives the sign, the second the magnitude."""
+    ty = type_of(item)
+    sign, magnitude = (low.operand(o, ty) for o in item.operands[1:3])
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        return low.b.call(f"llvm.copysign.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+
+    low.assign(item.operands[0], elementwise(low, ty, [magnitude, sign], make), item.predicate)
+
+
+def order(b: Builder, op: str, t: str, names: list[str], item: Instruction) -> str:
+    """`min` or `max` of two or three floats, with `.NaN`, `.abs` and `.xorsign`; -0 lies below +0."""
+    name = f"llvm.{op}imum" + ("" if "NaN" in item.parts else "num")
+    given = names
+    if "abs" in item.parts:
+        names = [b.call(f"llvm.fabs.{suffix(t)}", t, (t, n)) for n in names]
+    made = names[0]
+    for other in names[1:]:
+        made = b.call(f"{name}.{suffix(t)}", t, (t, made), (t, other))
+    if "xorsign" in item.parts:
+        inner = "double" if "double" in t else "float"
+        it = t.replace(inner, "i64" if inner == "double" else "i32")
+        first, second = (b.value(f"bitcast {t} {n} to {it}") for n in given)
+        sign = b.value(f"bitcast {it} {b.value(f'xor {it} {first}, {second}')} to {t}")
+        made = b.call(f"llvm.copysign.{suffix(t)}", t, (t, made), (t, sign))
+    return made
+
+
+@handles("min|max{.ftz}{.NaN}{.xorsign}{.abs} .f32", "min|max .f64")
+def extremum(low: Values, item: Instruction) -> None:
+    operands = len(item.operands) - 1
+    if operands > (2 if "xorsign" in item.parts or item.parts[-1] == "f64" else 3) or (
+        ("xorsign" in item.parts) > ("abs" in item.parts)
+    ):
+        raise UnsupportedInstruction(item.text, item.line, "this combination of modifiers")
+
+    def make(t: str, names: list[str]) -> str:
+        made = order(low.b, item.op, t, names, item)
+        if "double" in t:
+            return made
+        strange = low.b.value(f"fcmp uno {t} {made}, {made}")
+        nan = const(t, float_literal(0x7FFFFFFF, "float"))
+        return low.b.value(f"select {t.replace('float', 'i1')} {strange}, {t} {nan}, {t} {made}")
+
+    float_arithmetic(low, item, make)
+
+
+TESTS = {  # LLVM's classes: NaN 3, infinite 0x204, normal 0x108, subnormal 0x90, zero 0x60
+    "finite": 0x1F8,
+    "infinite": 0x204,
+    "number": 0x3FC,
+    "notanumber": 0x3,
+    "normal": 0x168,  # zeros count as normal
+    "subnormal": 0x90,
+}
+
+
+@handles("testp .finite|infinite|number|notanumber|normal|subnormal.f32|f64")
+def test_property(low: Values, item: Instruction) -> None:
+    ty = type_of(item)
+
+    def make(t: str, flag: str, names: list[str]) -> str:
+        name = f"llvm.is.fpclass.{suffix(t)}"
+        return low.b.call(name, flag, (t, names[0]), ("i32", str(TESTS[item.parts[1]])))
+
+    value = low.operand(item.operands[1], ty)
+    low.assign(item.operands[0], elementwise(low, "i1", [value], make), item.predicate)

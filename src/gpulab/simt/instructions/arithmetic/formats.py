@@ -1,0 +1,199 @@
+"""Narrow floating point formats: exact widening, and rounding in every mode, on integers.
+
+A format is an IEEE-like one (sign, exponent, fraction) in fewer bits than a `float`. Rounding works
+on the bits of a `float` or `double` vector, so that each mode, subnormal results, saturation and the
+canonical NaN are the same code for f16, bf16, tf32, e4m3 and e5m2.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from dataclasses import dataclass
+
+from gpulab.simt.codegen.ir import Builder, float_literal, suffix
+from gpulab.simt.instructions.arithmetic.elementwise import const
+
+__all__ = ["BF16", "E4M3", "E5M2", "F16", "TF32", "Format", "narrow", "round_to_odd", "widen"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """exponent, fraction: bits of each. infinity, nan, largest: as bits without the sign."""
+
+    exponent: int
+    fraction: int
+    nan: int
+    largest: int
+
+    @property
+    def bits(self) -> int:
+        return 1 + self.exponent + self.fraction
+
+    @property
+    def bias(self) -> int:
+        return (1 << self.exponent - 1) - 1
+
+    @property
+    def infinity(self) -> int:
+        return ((1 << self.exponent) - 1) << self.fraction
+
+
+F16 = Format(5, 10, 0x7FFF, 0x7BFF)
+BF16 = Format(8, 7, 0x7FFF, 0x7F7F)
+TF32 = Format(8, 10, 0x3FFFF, 0x3FBFF)
+E4M3 = Format(4, 3, 0x7F, 0x7E)  # no infinity: its place holds numbers up to 448
+E5M2 = Format(5, 2, 0x7F, 0x7B)
+
+
+@functools.cache
+def host_rounds_f16() -> bool:
+    """Whether the host converts between f16 and float by itself (without a library call)."""
+    import llvmlite.binding as llvm
+
+    if platform.machine().lower() in ("aarch64", "arm64"):
+        return True
+    return bool(llvm.get_host_cpu_features().get("f16c", False))
+
+
+def _like(t: str, inner: str) -> str:
+    """The type `t` with elements of type `inner`."""
+    return f"<{t[1:-1].partition(' x ')[0]} x {inner}>" if t.startswith("<") else inner
+
+
+def narrow(
+    b: Builder, t: str, x: str, form: Format, mode: str = "rn", saturates: bool = False, relu: bool = False
+) -> str:
+    """`x` of type `t` (floats or doubles) rounded to a format; integers of its width, rounded up to 8 bits.
+
+    mode: rn, rna (ties away from zero), rz, rm, rp. saturates: what is too large, infinity too,
+    becomes the largest number. relu: what is negative becomes 0. NaN becomes the canonical NaN.
+    """
+    wide = "double" in t
+    if form is F16 and mode == "rn" and not wide and not saturates and host_rounds_f16():
+        made = b.value(f"fptrunc {t} {x} to {_like(t, 'half')}")
+        made = b.value(f"bitcast {_like(t, 'half')} {made} to {_like(t, 'i16')}")
+        unordered = b.value(f"fcmp uno {t} {x}, {x}")
+        short = _like(t, "i16")
+        made = b.value(
+            f"select {_like(t, 'i1')} {unordered}, {short} {const(short, form.nan)}, {short} {made}"
+        )
+        return _without_negatives(b, short, made, 16) if relu else made
+    bits, fraction, bias = (64, 52, 1023) if wide else (32, 23, 127)
+    it, flag = _like(t, f"i{bits}"), _like(t, "i1")
+    infinity = ((1 << bits - 1 - fraction) - 1) << fraction
+
+    def c(number: int) -> str:
+        return const(it, number)
+
+    raw = b.value(f"bitcast {t} {x} to {it}")
+    sign = b.value(f"lshr {it} {raw}, {c(bits - 1)}")
+    magnitude = b.value(f"and {it} {raw}, {c((1 << bits - 1) - 1)}")
+    exponent = b.value(f"lshr {it} {magnitude}, {c(fraction)}")
+    normal = b.value(f"icmp ne {it} {exponent}, {c(0)}")
+    hidden = b.value(f"select {flag} {normal}, {it} {c(1 << fraction)}, {it} {c(0)}")
+    digits = b.value(f"or {it} {b.value(f'and {it} {magnitude}, {c((1 << fraction) - 1)}')}, {hidden}")
+    exponent = b.call(f"llvm.umax.{suffix(it)}", it, (it, exponent), (it, c(1)))
+    # Digits below the last place of the result are cut off; more of them where it is subnormal.
+    smallest = bias - form.bias + 1
+    steps = b.value(f"sub {it} {exponent}, {c(smallest)}")
+    below = b.call(f"llvm.smin.{suffix(it)}", it, (it, steps), (it, c(0)))
+    cut = b.value(f"sub {it} {c(fraction - form.fraction)}, {below}")
+    cut = b.call(f"llvm.umin.{suffix(it)}", it, (it, cut), (it, c(fraction + 2)))
+    kept = b.value(f"lshr {it} {digits}, {cut}")
+    rest = b.value(f"sub {it} {digits}, {b.value(f'shl {it} {kept}, {cut}')}")
+    up = _rounds_up(b, it, flag, mode, sign, kept, rest, cut)
+    if up:
+        kept = b.value(f"add {it} {kept}, {b.value(f'zext {flag} {up} to {it}')}")
+    above = b.call(f"llvm.smax.{suffix(it)}", it, (it, steps), (it, c(0)))
+    made = b.value(f"add {it} {kept}, {b.value(f'shl {it} {above}, {c(form.fraction)}')}")
+    # Too large, or infinite to begin with.
+    too_large = b.value(f"icmp ugt {it} {made}, {c(form.largest)}")
+    if saturates:
+        made = b.value(f"select {flag} {too_large}, {it} {c(form.largest)}, {it} {made}")
+    else:
+        limit = c(form.infinity)
+        if mode == "rz":
+            limit = c(form.largest)
+        elif mode in ("rm", "rp"):
+            negative = b.value(f"icmp ne {it} {sign}, {c(0)}")
+            low, high = (form.infinity, form.largest) if mode == "rm" else (form.largest, form.infinity)
+            limit = b.value(f"select {flag} {negative}, {it} {c(low)}, {it} {c(high)}")
+        made = b.value(f"select {flag} {too_large}, {it} {limit}, {it} {made}")
+        endless = b.value(f"icmp eq {it} {magnitude}, {c(infinity)}")
+        made = b.value(f"select {flag} {endless}, {it} {c(form.infinity)}, {it} {made}")
+    made = b.value(f"or {it} {made}, {b.value(f'shl {it} {sign}, {c(form.bits - 1)}')}")
+    if relu:
+        made = b.value(f"select {flag} {b.value(f'icmp ne {it} {sign}, {c(0)}')}, {it} {c(0)}, {it} {made}")
+    not_a_number = b.value(f"icmp ugt {it} {magnitude}, {c(infinity)}")
+    made = b.value(f"select {flag} {not_a_number}, {it} {c(form.nan)}, {it} {made}")
+    width = -(-form.bits // 8) * 8 if form.bits <= 16 else 32
+    if width == bits:
+        return made
+    return b.value(f"trunc {it} {made} to {_like(t, f'i{width}')}")
+
+
+def _rounds_up(b: Builder, it: str, flag: str, mode: str, sign: str, kept: str, rest: str, cut: str) -> str:
+    if mode == "rz":
+        return ""
+    if mode in ("rm", "rp"):
+        some = b.value(f"icmp ne {it} {rest}, {const(it, 0)}")
+        wanted = b.value(f"icmp {'ne' if mode == 'rm' else 'eq'} {it} {sign}, {const(it, 0)}")
+        return b.value(f"and {flag} {some}, {wanted}")
+    half = b.value(f"shl {it} {const(it, 1)}, {b.value(f'sub {it} {cut}, {const(it, 1)}')}")
+    if mode == "rna":
+        return b.value(f"icmp uge {it} {rest}, {half}")
+    odd = b.value(f"and {it} {kept}, {const(it, 1)}")
+    return b.value(f"icmp ugt {it} {b.value(f'add {it} {rest}, {odd}')}, {half}")
+
+
+def _without_negatives(b: Builder, t: str, x: str, bits: int) -> str:
+    """0 where the sign bit is set."""
+    spread = b.value(f"ashr {t} {x}, {const(t, bits - 1)}")
+    return b.value(f"and {t} {x}, {b.value(f'xor {t} {spread}, {const(t, -1)}')}")
+
+
+def widen(b: Builder, t: str, x: str, form: Format) -> str:
+    """Numbers of a format, as integers `x` of type `t`, as floats: exact."""
+    it, ft, flag = _like(t, "i32"), _like(t, "float"), _like(t, "i1")
+    if form is F16 and host_rounds_f16():
+        half = _like(t, "half")
+        return b.value(f"fpext {half} {b.value(f'bitcast {t} {x} to {half}')} to {ft}")
+    full = b.value(f"zext {t} {x} to {it}")
+    if form is BF16:
+        return b.value(f"bitcast {it} {b.value(f'shl {it} {full}, {const(it, 16)}')} to {ft}")
+    magnitude = b.value(f"and {it} {full}, {const(it, (1 << form.bits - 1) - 1)}")
+    sign = b.value(f"lshr {it} {full}, {const(it, form.bits - 1)}")
+    sign = b.value(f"shl {it} {sign}, {const(it, 31)}")
+    # The fraction in its place and the exponent as it is: too small by a power of two.
+    placed = b.value(f"shl {it} {magnitude}, {const(it, 23 - form.fraction)}")
+    small = b.value(f"bitcast {it} {placed} to {ft}")
+    scale = const(ft, float_literal((127 + 127 - form.bias) << 23, "float"))
+    made = b.value(f"bitcast {ft} {b.value(f'fmul {ft} {small}, {scale}')} to {it}")
+    special = form.nan if form is E4M3 else form.infinity
+    beyond = b.value(f"icmp uge {it} {magnitude}, {const(it, special)}")
+    endless = b.value(f"or {it} {placed}, {const(it, 0x7F800000)}")
+    made = b.value(f"select {flag} {beyond}, {it} {endless}, {it} {made}")
+    return b.value(f"bitcast {it} {b.value(f'or {it} {made}, {sign}')} to {ft}")
+
+
+def round_to_odd(b: Builder, t: str, rounded: str, error: str) -> str:
+    """A sum rounded to nearest, made odd in its last place where it was inexact.
+
+    error: what rounding left out, exactly. Rounding the result again, to a format with two digits
+    fewer or less, gives what one rounding of the exact sum gives (Boldo and Melquiond, 2008).
+    """
+    inner = "double" if "double" in t else "float"
+    it, flag = _like(t, "i64" if inner == "double" else "i32"), _like(t, "i1")
+    zero = const(t, "0.0")
+    raw = b.value(f"bitcast {t} {rounded} to {it}")
+    inexact = b.value(f"fcmp one {t} {error}, {zero}")
+    last = b.value(f"and {it} {raw}, {const(it, 1)}")
+    even = b.value(f"icmp eq {it} {last}, {const(it, 0)}")
+    moves = b.value(f"and {flag} {inexact}, {even}")
+    error_up = b.value(f"fcmp ogt {t} {error}, {zero}")
+    positive = b.value(f"icmp sge {it} {raw}, {const(it, 0)}")
+    outwards = b.value(f"icmp eq {flag} {error_up}, {positive}")
+    step = b.value(f"select {flag} {outwards}, {it} {const(it, 1)}, {it} {const(it, -1)}")
+    step = b.value(f"select {flag} {moves}, {it} {step}, {it} {const(it, 0)}")
+    return b.value(f"bitcast {it} {b.value(f'add {it} {raw}, {step}')} to {t}")

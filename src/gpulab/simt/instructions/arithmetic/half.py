@@ -1,0 +1,178 @@
+"""Arithmetic on f16 and bf16, single or two to a register (PTX manual, sections 9.7.4 and 9.7.7).
+
+Every operation is made in a wider format and rounded once. For sums and products a float has enough
+digits that rounding twice changes nothing; a fused multiply-add is rounded to odd in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.ir import Builder, Value
+from gpulab.simt.instructions.arithmetic import approximate
+from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, elementwise_two
+from gpulab.simt.instructions.arithmetic.floating import clamp, order
+from gpulab.simt.instructions.arithmetic.formats import BF16, F16, Format, narrow, round_to_odd, widen
+from gpulab.simt.ptx.syntax import Instruction, Operand
+
+__all__ = ["HALF", "compare_halves", "format_of", "in_pairs", "is_half"]
+
+HALF = ".f16|f16x2|bf16|bf16x2"
+F = ".f16|f16x2"
+B = ".bf16|bf16x2"
+
+
+def is_half(name: str) -> bool:
+    return name in ("f16", "f16x2", "bf16", "bf16x2")
+
+
+def format_of(name: str) -> Format:
+    return BF16 if name.startswith("bf16") else F16
+
+
+def in_pairs(t: str) -> str:
+    """The type that holds what is in `t`, 32 bits an element, as elements of 16 bits."""
+    if not t.startswith("<"):
+        return "<2 x i16>"
+    return f"<{2 * int(t[1:].partition(' ')[0])} x i16>"
+
+
+def operands(low: Values, item: Instruction, given: tuple[Operand, ...]) -> list[Value]:
+    ty = "i32" if item.parts[-1].endswith("x2") else "i16"
+    return [low.operand(o, ty) for o in given]
+
+
+def half_arithmetic(low: Values, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
+    """`make` on vectors of 16-bit integers: for a pair, on twice as many."""
+    values = operands(low, item, item.operands[1:])
+    b = low.b
+
+    def full(t: str, _: str, names: list[str]) -> str:
+        pairs = "i32" in t
+        st = in_pairs(t) if pairs else t
+        if pairs:
+            names = [b.value(f"bitcast {t} {n} to {st}") for n in names]
+        if "ftz" in item.parts:
+            names = [flush(b, st, n, format_of(item.parts[-1])) for n in names]
+        made = make(st, names)
+        if "ftz" in item.parts:
+            made = flush(b, st, made, format_of(item.parts[-1]))
+        return b.value(f"bitcast {st} {made} to {t}") if pairs else made
+
+    low.assign(item.operands[0], elementwise(low, values[0].ty, values, full), item.predicate)
+
+
+def flush(b: Builder, t: str, name: str, form: Format) -> str:
+    """A subnormal number becomes a zero of its sign."""
+    magnitude = b.value(f"and {t} {name}, {const(t, 0x7FFF)}")
+    small = b.value(f"icmp ult {t} {magnitude}, {const(t, 1 << form.fraction)}")
+    sign = b.value(f"and {t} {name}, {const(t, -(1 << 15))}")
+    return b.value(f"select {t.replace('i16', 'i1')} {small}, {t} {sign}, {t} {name}")
+
+
+def rounded(b: Builder, item: Instruction, ft: str, value: str) -> str:
+    """The result in the instruction's format, with `.sat` and `.relu`."""
+    if "sat" in item.parts:
+        value = clamp(b, ft, value)
+    return narrow(b, ft, value, format_of(item.parts[-1]), relu="relu" in item.parts)
+
+
+@handles(f"add|sub|mul{{.rn}}{{.ftz}}{{.sat}} {F}", f"add|sub|mul{{.rn}} {B}")
+def binary(low: Values, item: Instruction) -> None:
+    b, form = low.b, format_of(item.parts[-1])
+
+    def make(t: str, names: list[str]) -> str:
+        ft = t.replace("i16", "float")
+        x, y = (widen(b, t, n, form) for n in names)
+        return rounded(b, item, ft, b.value(f"f{item.op} {ft} {x}, {y}"))
+
+    half_arithmetic(low, item, make)
+
+
+@handles(f"fma.rn{{.ftz}}{{.sat}} {F}", f"fma.rn{{.ftz}}{{.relu}} {F}", f"fma.rn{{.relu}} {B}")
+def fused(low: Values, item: Instruction) -> None:
+    """The product is exact; the sum's error is found exactly (Knuth's two-sum) and makes it odd."""
+    b, form = low.b, format_of(item.parts[-1])
+
+    def make(t: str, names: list[str]) -> str:
+        ft = t.replace("i16", "float")
+        values = [widen(b, t, n, form) for n in names]
+        if form is BF16:  # products of bf16 leave a float's range
+            wide = t.replace("i16", "double")
+            values = [b.value(f"fpext {ft} {v} to {wide}") for v in values]
+            ft = wide
+        x = b.value(f"fmul {ft} {values[0]}, {values[1]}")
+        y = values[2]
+        total = b.value(f"fadd {ft} {x}, {y}")
+        part = b.value(f"fsub {ft} {total}, {x}")
+        first = b.value(f"fsub {ft} {x}, {b.value(f'fsub {ft} {total}, {part}')}")
+        error = b.value(f"fadd {ft} {first}, {b.value(f'fsub {ft} {y}, {part}')}")
+        return rounded(b, item, ft, round_to_odd(b, ft, total, error))
+
+    half_arithmetic(low, item, make)
+
+
+@handles(f"neg|abs{{.ftz}} {F}", f"neg|abs {B}")
+def sign(low: Values, item: Instruction) -> None:
+    def make(t: str, names: list[str]) -> str:
+        if item.op == "neg":
+            return low.b.value(f"xor {t} {names[0]}, {const(t, -(1 << 15))}")
+        return low.b.value(f"and {t} {names[0]}, {const(t, 0x7FFF)}")
+
+    half_arithmetic(low, item, make)
+
+
+@handles(f"min|max{{.ftz}}{{.NaN}} {F}", f"min|max{{.NaN}} {B}")
+@handles(f"min|max{{.ftz}}{{.NaN}}.xorsign.abs {F}", f"min|max{{.NaN}}.xorsign.abs {B}")
+def extremum(low: Values, item: Instruction) -> None:
+    b, form = low.b, format_of(item.parts[-1])
+
+    def make(t: str, names: list[str]) -> str:
+        ft = t.replace("i16", "float")
+        values = [widen(b, t, n, form) for n in names]
+        return narrow(b, ft, order(b, item.op, ft, values, item), form)
+
+    half_arithmetic(low, item, make)
+
+
+@handles("ex2.approx .f16|f16x2", "ex2.approx.ftz .bf16|bf16x2", f"tanh.approx {HALF}")
+def transcendental(low: Values, item: Instruction) -> None:
+    b, form = low.b, format_of(item.parts[-1])
+
+    def make(t: str, names: list[str]) -> str:
+        ft = t.replace("i16", "float")
+        value = approximate.FUNCTIONS[item.op](b, ft, widen(b, t, names[0], form))
+        return narrow(b, ft, value, form)
+
+    half_arithmetic(low, item, make)
+
+
+def compare_halves(low: Values, item: Instruction, condition: str) -> tuple[Value, ...]:
+    """One flag for each pair of numbers; for two to a register, the lower one's first."""
+    b, form = low.b, format_of(item.parts[-1])
+    values = operands(low, item, item.operands[1:3])
+
+    def flag(t: str, names: list[str]) -> str:
+        ft = t.replace("i16", "float")
+        if "ftz" in item.parts:
+            names = [flush(b, t, n, form) for n in names]
+        x, y = (widen(b, t, n, form) for n in names)
+        return b.value(f"fcmp {condition} {ft} {x}, {y}")
+
+    if values[0].ty == "i16":
+        return (elementwise(low, "i1", values, lambda t, _, n: flag(t, n)),)
+
+    def both(t: str, names: list[str]) -> tuple[str, str]:
+        st = t.replace("i32", "i16")
+        lower = [b.value(f"trunc {t} {n} to {st}") for n in names]
+        raised = [b.value(f"lshr {t} {n}, {const(t, 16)}") for n in names]
+        upper = [b.value(f"trunc {t} {n} to {st}") for n in raised]
+        return flag(st, lower), flag(st, upper)
+
+    return elementwise_two(low, ("i1", "i1"), values, both)
+
+
+def ones(form: Format) -> int:
+    """1.0 in a format."""
+    return form.bias << form.fraction

@@ -1,0 +1,292 @@
+"""Integer arithmetic, as the PTX manual defines it (sections 9.7.1 and 9.7.2)."""
+
+from __future__ import annotations
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
+from gpulab.simt.instructions.arithmetic.elementwise import (
+    const,
+    elementwise,
+    elementwise_two,
+    intrinsic,
+    lane_product,
+    product,
+    shifted_right,
+    signed,
+    simple,
+    total,
+    type_of,
+    widen,
+)
+from gpulab.simt.ptx.syntax import Instruction, Operand
+
+INT = ".u16|u32|u64|s16|s32|s64"
+WIDE = ".u32|s32|u64|s64"
+SATURATING = {"add": "llvm.sadd.sat", "sub": "llvm.ssub.sat"}
+
+
+@handles(f"add|sub {INT}")
+def add(low: Values, item: Instruction) -> None:
+    ty = type_of(item)
+    a, b = (low.operand(o, ty) for o in item.operands[1:])
+    low.assign(item.operands[0], total(low, item, ty, a, b, item.op), item.predicate)
+
+
+@handles("add|sub.sat .s32")
+def add_saturating(low: Values, item: Instruction) -> None:
+    intrinsic(low, item, SATURATING[item.op])
+
+
+def in_halves(low: Values, value: Value) -> Value:
+    """32 bits as two 16-bit integers: twice the lanes of half the width."""
+    if value.kind == "uniform":
+        return Value("<2 x i16>", "uniform", (low.b.value(f"bitcast i32 {value.ref} to <2 x i16>"),))
+    wide = vector("i16", 2 * WARP)
+    return Value(wide, "lanes", (low.b.value(f"bitcast {vector('i32')} {low.lanes(value)} to {wide}"),))
+
+
+# The manual writes `.relu` before the type, the compiler behind it.
+@handles("add .u16x2|s16x2", "min|max .u16x2|s16x2", "min|max.relu .s16x2", "min|max .s16x2.relu")
+def packed(low: Values, item: Instruction) -> None:
+    """Two 16-bit integers in 32 bits, each for itself."""
+    values = [low.operand(o, "i32") for o in item.operands[1:]]
+    if any(v.kind != "uniform" for v in values):
+        values = [Value("i32", "lanes", (low.lanes(v),)) for v in values]
+    a, b = (in_halves(low, v) for v in values)
+    t, kind = a.ty, a.kind
+    if item.op == "add":
+        made = low.b.value(f"add {t} {a.ref}, {b.ref}")
+    else:
+        name = f"llvm.{'u' if 'u16x2' in item.parts else 's'}{item.op}.{suffix(t)}"
+        made = low.b.call(name, t, (t, a.ref), (t, b.ref))
+        if "relu" in item.parts:
+            made = low.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, "zeroinitializer"))
+    full = vector("i32") if kind == "lanes" else "i32"
+    back = low.b.value(f"bitcast {t} {made} to {full}")
+    low.assign(item.operands[0], Value("i32", kind, (back,)), item.predicate)
+
+
+# -- products -----------------------------------------------------------------------------------
+
+
+@handles(f"mul|mad.lo|hi {INT}", "mul|mad.wide .u16|s16|u32|s32", "mad.hi.sat .s32")
+def multiply(low: Values, item: Instruction) -> None:
+    ty = type_of(item)
+    a, b = (low.operand(o, ty) for o in item.operands[1:3])
+    if "wide" in item.parts:
+        ty = f"i{2 * BITS[ty]}"
+        a, b = widen(low, item, a, ty), widen(low, item, b, ty)
+        made = product(low, item, ty, a, b)
+    elif "hi" in item.parts:
+        made = high_product(low, item, ty, a, b)
+    else:
+        made = product(low, item, ty, a, b)
+    if item.op == "mad":
+        made = _and_add(low, item, ty, made)
+    low.assign(item.operands[0], made, item.predicate)
+
+
+def _and_add(low: Values, item: Instruction, ty: str, made: Value) -> Value:
+    addend = low.operand(item.operands[3], ty)
+    if "sat" not in item.parts:
+        return total(low, item, ty, made, addend)
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        return low.b.call(f"llvm.sadd.sat.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+
+    return elementwise(low, ty, [made, addend], make)
+
+
+def high_product(low: Values, item: Instruction, ty: str, a: Value, b: Value) -> Value:
+    extend = "sext" if signed(item.parts[-1]) else "zext"
+    bits = BITS[ty]
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        wide = t.replace(ty, f"i{2 * bits}")
+        x, y = (low.b.value(f"{extend} {t} {n} to {wide}") for n in names)
+        shifted = shifted_right(low, "lshr", wide, lane_product(low, wide, x, y), bits)
+        return low.b.value(f"trunc {wide} {shifted} to {t}")
+
+    return elementwise(low, ty, [a, b], make)
+
+
+@handles("mul24|mad24.lo|hi .u32|s32", "mad24.hi.sat .s32")
+def multiply_24(low: Values, item: Instruction) -> None:
+    """The product of the operands' low 24 bits: its bits 31 to 0 (`lo`) or 47 to 16 (`hi`)."""
+    values = [low.operand(o, "i32") for o in item.operands[1:3]]
+    b, is_signed = low.b, signed(item.parts[-1])
+    action = "ashr" if is_signed else "lshr"
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        wide = t.replace("i32", "i64")
+        factors = []
+        for name in names:
+            raised = b.value(f"shl {t} {name}, {const(t, 8)}")
+            small = b.value(f"{action} {t} {raised}, {const(t, 8)}")
+            factors.append(b.value(f"{'sext' if is_signed else 'zext'} {t} {small} to {wide}"))
+        full = b.value(f"mul {wide} {factors[0]}, {factors[1]}")
+        if "hi" in item.parts:
+            full = b.value(f"lshr {wide} {full}, {const(wide, 16)}")
+        return b.value(f"trunc {wide} {full} to {t}")
+
+    made = elementwise(low, "i32", values, make)
+    if item.op == "mad24":
+        made = _and_add(low, item, "i32", made)
+    low.assign(item.operands[0], made, item.predicate)
+
+
+# -- carries: the parser makes the condition code an operand, `%cc` ------------------------------
+
+
+@handles(f"add|sub.cc {WIDE}", f"addc|subc{{.cc}} {WIDE}")
+def add_with_carry(low: Values, item: Instruction) -> None:
+    ty = type_of(item)
+    a, b = (low.operand(o, ty) for o in item.operands[1:3])
+    _carry(low, item, ty, a, b, item.operands[3:])
+
+
+@handles(f"mad.lo|hi.cc {WIDE}", f"madc.lo|hi{{.cc}} {WIDE}")
+def multiply_with_carry(low: Values, item: Instruction) -> None:
+    """The high or low half of a product, plus a third operand with carries."""
+    ty = type_of(item)
+    a, b, c = (low.operand(o, ty) for o in item.operands[1:4])
+    made = high_product(low, item, ty, a, b) if "hi" in item.parts else product(low, item, ty, a, b)
+    _carry(low, item, ty, made, c, item.operands[4:])
+
+
+def _carry(
+    low: Values, item: Instruction, ty: str, x: Value, y: Value, carry_in: tuple[Operand, ...]
+) -> None:
+    """x + y + carry; a difference is x + ~y + carry, as the hardware has it: its carry is "no borrow"."""
+    b = low.b
+    subtracts = item.op.startswith("sub")
+    values = [x, y]
+    if carry_in:
+        flag = low.operand(carry_in[0], "i1")
+        values.append(elementwise(low, ty, [flag], lambda t, r, n: b.value(f"zext {t} {n[0]} to {r}")))
+
+    def make(t: str, names: list[str]) -> tuple[str, str]:
+        first, second = names[:2]
+        carry = names[2] if carry_in else const(t, 1 if subtracts else 0)
+        if subtracts:
+            second = b.value(f"xor {t} {second}, {const(t, -1)}")
+        made = b.value(f"add {t} {first}, {second}")
+        over = b.value(f"icmp ult {t} {made}, {first}")
+        made = b.value(f"add {t} {made}, {carry}")
+        again = b.value(f"icmp ult {t} {made}, {carry}")
+        return made, b.value(f"or {t.replace(ty, 'i1')} {over}, {again}")
+
+    results = elementwise_two(low, (ty, "i1"), values, make)
+    for target, value in zip(parts_of(item.operands[0]), results, strict=False):
+        low.assign(target, value, item.predicate)
+
+
+# -- quotients ----------------------------------------------------------------------------------
+
+
+@handles(f"div|rem {INT}")
+def divide(low: Values, item: Instruction) -> None:
+    ty, is_signed = type_of(item), signed(item.parts[-1])
+    values = [low.operand(o, ty) for o in item.operands[1:]]
+    b = low.b
+    letter = "s" if is_signed else "u"
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        """By 0 quotient and remainder are all ones, as a GPU has it; -2^31 / -1 wraps."""
+        a, d = names
+        flag = t.replace(ty, "i1")
+        zero = b.value(f"icmp eq {t} {d}, {const(t, 0)}")
+        divisor = b.value(f"select {flag} {zero}, {t} {const(t, 1)}, {t} {d}")
+        if is_signed:  # a / 1 is what a / -1 wraps to
+            least = b.value(f"icmp eq {t} {a}, {const(t, -(1 << BITS[ty] - 1))}")
+            minus = b.value(f"icmp eq {t} {d}, {const(t, -1)}")
+            wrap = b.value(f"and {flag} {least}, {minus}")
+            divisor = b.value(f"select {flag} {wrap}, {t} {const(t, 1)}, {t} {divisor}")
+        if t.startswith("<") and BITS[ty] <= 32:
+            quotient = _divide_as_double(low, t, ty, a, divisor, letter)
+        else:
+            quotient = b.value(f"{letter}div {t} {a}, {divisor}")
+        if item.op == "div":
+            return b.value(f"select {flag} {zero}, {t} {const(t, -1)}, {t} {quotient}")
+        rest = b.value(f"sub {t} {a}, {b.value(f'mul {t} {quotient}, {divisor}')}")
+        return b.value(f"select {flag} {zero}, {t} {const(t, -1)}, {t} {rest}")
+
+    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+
+
+def _divide_as_double(low: Values, t: str, ty: str, a: str, d: str, letter: str) -> str:
+    """A 32-bit quotient is exact when rounded towards zero from a double; hosts divide no integer vectors."""
+    b = low.b
+    double = t.replace(ty, "double")
+    x, y = (b.value(f"{letter}itofp {t} {n} to {double}") for n in (a, d))
+    return b.value(f"fpto{letter}i {double} {b.value(f'fdiv {double} {x}, {y}')} to {t}")
+
+
+# -- sign, order, distance ----------------------------------------------------------------------
+
+
+@handles("neg .s16|s32|s64")
+def negate(low: Values, item: Instruction) -> None:
+    ty = type_of(item)
+    zero = Value(ty, "uniform", ("0",))
+    made = total(low, item, ty, zero, low.operand(item.operands[1], ty), "sub")
+    low.assign(item.operands[0], made, item.predicate)
+
+
+@handles("abs .s16|s32|s64")
+def absolute(low: Values, item: Instruction) -> None:
+    intrinsic(low, item, "llvm.abs", ("i1", "false"))
+
+
+@handles(f"min|max {INT}", "min|max.relu .s32", "min|max .s32.relu")
+def extremum(low: Values, item: Instruction) -> None:
+    ptx_type = next(p for p in item.parts[1:] if p != "relu")
+    ty = type_of(item, ptx_type)
+    values = [low.operand(o, ty) for o in item.operands[1:]]
+    name = f"llvm.{ptx_type[0]}{item.op}"
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        made = low.b.call(f"{name}.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+        if "relu" not in item.parts:
+            return made
+        return low.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, const(t, 0)))
+
+    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+
+
+@handles(f"sad {INT}")
+def absolute_difference(low: Values, item: Instruction) -> None:
+    letter = "s" if signed(item.parts[-1]) else "u"
+
+    def text(t: str, names: list[str]) -> str:
+        pair = (t, names[0]), (t, names[1])
+        most = low.b.call(f"llvm.{letter}max.{suffix(t)}", t, *pair)
+        least = low.b.call(f"llvm.{letter}min.{suffix(t)}", t, *pair)
+        return f"add {t} {low.b.value(f'sub {t} {most}, {least}')}, {names[2]}"
+
+    simple(low, item, text)
+
+
+@handles("dp4a .u32|s32.u32|s32", "dp2a.lo|hi .u32|s32.u32|s32")
+def dot_product(low: Values, item: Instruction) -> None:
+    """Four products of bytes, or two of a half-word and a byte, added to a 32-bit sum."""
+    b = low.b
+    a_signed, b_signed = signed(item.parts[-2]), signed(item.parts[-1])
+    values = [low.operand(o, "i32") for o in item.operands[1:4]]
+    half = item.op == "dp2a"
+    first = 2 if half and "hi" in item.parts else 0
+
+    def part(t: str, name: str, at: int, width: int, is_signed: bool) -> str:
+        up = b.value(f"shl {t} {name}, {const(t, 32 - width * (at + 1))}")
+        return b.value(f"{'ashr' if is_signed else 'lshr'} {t} {up}, {const(t, 32 - width)}")
+
+    def make(t: str, _: str, names: list[str]) -> str:
+        found = names[2]
+        for number in range(2 if half else 4):
+            x = part(t, names[0], number, 16 if half else 8, a_signed)
+            y = part(t, names[1], first + number, 8, b_signed)
+            found = b.value(f"add {t} {found}, {b.value(f'mul {t} {x}, {y}')}")
+        return found
+
+    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)

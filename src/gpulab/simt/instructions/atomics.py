@@ -1,0 +1,179 @@
+"""Atomic operations on memory (PTX manual, sections 9.7.13.5 and 9.7.13.6).
+
+Lane after lane, from the lowest. In global memory each one is atomic on the host too, since another
+core may run another block; shared memory belongs to one block, which one core runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.codegen.addressing import address, locate, space_of
+from gpulab.simt.codegen.context import STORAGE, Values, handles, parts_of
+from gpulab.simt.codegen.ir import BITS, Builder, Value, suffix, vector
+from gpulab.simt.instructions.arithmetic.formats import narrow, widen
+from gpulab.simt.instructions.arithmetic.half import format_of, is_half
+from gpulab.simt.ptx.syntax import Instruction, Mem
+
+RMW = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg", "min": "min", "max": "max",
+       "inc": "uinc_wrap", "dec": "udec_wrap"}  # fmt: skip
+WHERE = (
+    "{.relaxed|acquire|release|acq_rel}{.cta|cluster|gpu|sys}{.global|shared|shared::cta}{.L2::cache_hint}"
+)
+
+
+@handles(
+    f"atom|red{WHERE}.add|min|max .u32|s32|u64|s64",
+    f"atom|red{WHERE}.and|or|xor .b32|b64",
+    f"atom|red{WHERE}.inc|dec .u32",
+    f"atom|red{WHERE}.add .f32|f64",
+    f"atom|red{WHERE}.add{{.noftz}} .f16|f16x2|bf16|bf16x2",
+    f"atom|red{WHERE}.add.v2|v4 .f32",
+    f"atom|red{WHERE}.add.noftz.v2|v4 .f16x2|bf16x2|f16|bf16",
+    f"atom{WHERE}.exch .b32|b64",
+    f"atom{WHERE}.cas .b16|b32|b64",
+)
+def atomic(low: Values, item: Instruction) -> None:
+    result = item.op == "atom"
+    operands = item.operands[1:] if result else item.operands
+    memory = operands[0]
+    if not isinstance(memory, Mem):
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+    operation = next(p for p in item.parts[1:] if p in RMW or p == "cas")
+    space, ptx_type = space_of(item), item.parts[-1]
+    ty = STORAGE[ptx_type]
+    count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4")), 1)
+    size = BITS[ty] // 8
+    where = Value("i64", "lanes", (low.lanes(address(low, memory, space)),))
+    each = locate(low, where, space, size * count, item, "updates").each
+    # Of each operand, as many vectors as the instruction has elements; `cas` has two operands.
+    given = [
+        [low.lanes(low.operand(p, ty)) for p in parts_of(o)]
+        for o in operands[1 : 3 if operation == "cas" else 2]
+    ]
+    if any(len(parts) != count for parts in given):
+        raise UnsupportedInstruction(item.text, item.line, f"it takes {count} values")
+    shared = space == "shared"
+
+    def update(place: str, values: list[str]) -> str:
+        return _update(low.b, place, ty, operation, ptx_type, values, shared)
+
+    found = lane_by_lane(low, item, each, ty, given, update)
+    if result:
+        for target, value in zip(parts_of(item.operands[0]), found, strict=True):
+            low.assign(target, Value(ty, "lanes", (value,)), item.predicate)
+
+
+def lane_by_lane(
+    low: Values,
+    item: Instruction,
+    each: str,
+    ty: str,
+    given: list[list[str]],
+    update: Callable[[str, list[str]], str],
+) -> list[str]:
+    """A loop over the active lanes; gives what memory held before, a vector for each element.
+
+    given: of each operand a vector for each element. update: makes the code for one lane's element, of
+    its pointer and its operands, and gives the old value.
+    """
+    b, full, count = low.b, vector(ty), len(given[0])
+    mask = low.mask_bits_of(item.predicate)
+    before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
+    b.jump(before)
+    b.open(before)
+    b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
+    with low.aside(loop):
+        left, next_left = b.name("left"), b.name("left")
+        olds, news = [b.name("old") for _ in range(count)], [b.name("old") for _ in range(count)]
+        head = len(b.lines)
+        lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
+        pointer = b.value(f"extractelement {vector('ptr')} {each}, i32 {lane}")
+        for number in range(count):
+            values = [b.value(f"extractelement {full} {parts[number]}, i32 {lane}") for parts in given]
+            place = pointer
+            if number:
+                place = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * BITS[ty] // 8}")
+            old = update(place, values)
+            b.line(f"{news[number]} = insertelement {full} {olds[number]}, {ty} {old}, i32 {lane}")
+        b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
+        last = b.label
+        b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
+        b.lines[head:head] = [f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]"] + [
+            f"  {old} = phi {full} [ zeroinitializer, %{before} ], [ {new}, %{last} ]"
+            for old, new in zip(olds, news, strict=True)
+        ]
+    b.open(done)
+    return [b.phi(full, ("zeroinitializer", before), (new, last)) for new in news]
+
+
+def _update(
+    b: Builder, place: str, ty: str, operation: str, ptx_type: str, values: list[str], shared: bool
+) -> str:
+    """One lane's update of one place; gives the old value."""
+    align = BITS[ty] // 8
+    if shared:
+        old = b.value(f"load {ty}, ptr {place}, align {align}")
+        b.line(f"store {ty} {_combined(b, ty, operation, ptx_type, old, values)}, ptr {place}, align {align}")
+        return old
+    if operation == "cas":
+        pair = b.value(
+            f"cmpxchg ptr {place}, {ty} {values[0]}, {ty} {values[1]} seq_cst seq_cst, align {align}"
+        )
+        return b.value(f"extractvalue {{ {ty}, i1 }} {pair}, 0")
+    if not is_half(ptx_type):
+        name = RMW[operation]
+        if ty in ("float", "double"):
+            name = "f" + name
+        elif name in ("min", "max") and ptx_type[0] == "u":
+            name = "u" + name
+        return b.value(f"atomicrmw {name} ptr {place}, {ty} {values[0]} seq_cst, align {align}")
+    # The host has no atomic addition of halves: try until nobody came in between.
+    start = b.value(f"load atomic {ty}, ptr {place} monotonic, align {align}")
+    entry, again, done = b.label, b.new_label("again"), b.new_label("swapped")
+    b.jump(again)
+    b.open(again)
+    old, seen = b.name("old"), b.name("seen")
+    head = len(b.lines)
+    new = _combined(b, ty, operation, ptx_type, old, values)
+    pair = b.value(f"cmpxchg ptr {place}, {ty} {old}, {ty} {new} seq_cst seq_cst, align {align}")
+    b.line(f"{seen} = extractvalue {{ {ty}, i1 }} {pair}, 0")
+    b.branch(b.value(f"extractvalue {{ {ty}, i1 }} {pair}, 1"), done, again)
+    b.lines.insert(head, f"  {old} = phi {ty} [ {start}, %{entry} ], [ {seen}, %{b.label} ]")
+    b.open(done)
+    return old
+
+
+def _combined(b: Builder, ty: str, operation: str, ptx_type: str, old: str, values: list[str]) -> str:
+    """What an update leaves in memory."""
+    value = values[0]
+    if operation == "exch":
+        return value
+    if operation == "cas":
+        return b.value(f"select i1 {b.value(f'icmp eq {ty} {old}, {value}')}, {ty} {values[1]}, {ty} {old}")
+    if is_half(ptx_type):
+        return _half_sum(b, ty, ptx_type, old, value)
+    if ty in ("float", "double"):
+        return b.value(f"fadd {ty} {old}, {value}")
+    if operation in ("min", "max"):
+        name = f"llvm.{'u' if ptx_type[0] == 'u' else 's'}{operation}.{suffix(ty)}"
+        return b.call(name, ty, (ty, old), (ty, value))
+    if operation == "inc":
+        wraps = b.value(f"icmp uge {ty} {old}, {value}")
+        return b.value(f"select i1 {wraps}, {ty} 0, {ty} {b.value(f'add {ty} {old}, 1')}")
+    if operation == "dec":
+        beyond = b.value(f"icmp ugt {ty} {old}, {value}")
+        wraps = b.value(f"or i1 {beyond}, {b.value(f'icmp eq {ty} {old}, 0')}")
+        return b.value(f"select i1 {wraps}, {ty} {value}, {ty} {b.value(f'sub {ty} {old}, 1')}")
+    return b.value(f"{operation} {ty} {old}, {value}")
+
+
+def _half_sum(b: Builder, ty: str, ptx_type: str, old: str, value: str) -> str:
+    form = format_of(ptx_type)
+    t, ft = ("i16", "float") if ty == "i16" else ("<2 x i16>", "<2 x float>")
+    if ty != t:
+        old, value = (b.value(f"bitcast {ty} {x} to {t}") for x in (old, value))
+    x, y = (widen(b, t, v, form) for v in (old, value))
+    made = narrow(b, ft, b.value(f"fadd {ft} {x}, {y}"), form)
+    return b.value(f"bitcast {t} {made} to {ty}") if ty != t else made

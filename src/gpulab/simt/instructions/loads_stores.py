@@ -1,0 +1,296 @@
+"""Loads and stores, between registers and any state space; addresses of state spaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.addressing import (
+    Locator,
+    address,
+    locate,
+    memory_type,
+    space_of,
+    step_by,
+    touch,
+    width_of,
+)
+from gpulab.simt.codegen.context import HANDLERS, Values, handles, parts_of
+from gpulab.simt.codegen.gather_scatter import gather, scatter
+from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
+from gpulab.simt.instrument.base import Touch
+from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size
+
+TYPES = ".b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
+SCOPE = "{.cta|cluster|gpu|sys}"
+HINTS = (
+    "{.L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}"
+    "{.L2::evict_normal|L2::evict_first|L2::evict_last}{.L2::cache_hint}{.L2::64B|L2::128B|L2::256B}{.v2|v4|v8}"
+)
+LOADED = "{.const|global|local|param|param::entry|param::func|shared|shared::cta}"
+STORED = "{.global|local|param|param::func|shared|shared::cta}"
+
+
+@handles(
+    f"ld{{.weak|volatile|relaxed|acquire}}{{.mmio}}{SCOPE}{LOADED}{{.nc}}{{.ca|cg|cs|lu|cv}}{HINTS} {TYPES}",
+    f"ldu{{.global}}{{.v2|v4}} {TYPES}",
+)
+def load(low: Values, item: Instruction) -> None:
+    """Orders and scopes need nothing here: a warp's accesses happen in order and are seen at once."""
+    memory = _memory(item, 1)
+    space, ty, count = space_of(item), memory_type(item), width_of(item)
+    targets = parts_of(item.operands[0])
+    if len(targets) != count:
+        raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers for {count} values")
+    if space == "param":
+        if isinstance(memory.base, Sym):
+            _load_param(low, item, memory, ty)
+            return
+        space = "global"  # a parameter whose address was taken lies in an array of its own
+    size = type_size(item.parts[-1]) * count
+    where = address(low, memory, space)
+    values = read(low, where, space, ty, count, size, item)
+    for target, value in zip(targets, values, strict=True):
+        low.assign(target, _extended(low, value, item.parts[-1], target), item.predicate)
+
+
+def _memory(item: Instruction, place: int) -> Mem:
+    memory = item.operands[place] if len(item.operands) > place else None
+    if not isinstance(memory, Mem) or memory.rest:
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+    return memory
+
+
+def _extended(low: Values, value: Value, ptx_type: str, target: object) -> Value:
+    """A narrow load fills its wider register: with the sign for `.s`, with zeros otherwise."""
+    if not isinstance(target, Reg) or target.name == "_" or not value.ty.startswith("i"):
+        return value
+    want = BITS[low.register_type(target.name)]
+    if want <= BITS[value.ty]:
+        return value
+    action = "sext" if ptx_type[0] == "s" else "zext"
+    return low.each(value, f"i{want}", lambda t, r, o: f"{action} {t} {r} to {o}")
+
+
+def read(
+    low: Values, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
+) -> list[Value]:
+    """Load `count` neighbouring elements of type `ty` for each lane."""
+    b = low.b
+    step = BITS[ty] // 8
+    if where.kind == "rows" and space != "local" and where.stride in (size, 0):
+        return _read_rows(low, where, space, ty, count, size, item)
+    place = locate(low, where, space, size, item, "reads")
+    if place.one:
+        found = []
+        for number in range(count):
+            pointer = place.one
+            if number:
+                pointer = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}")
+            found.append(Value(ty, "uniform", (b.value(f"load {ty}, ptr {pointer}, align {step}"),)))
+        return found
+    mask = low.mask_lanes(item.predicate)
+    return [
+        Value(ty, "lanes", (gather(b, ty, step_by(low, place.each, n * step), mask),)) for n in range(count)
+    ]
+
+
+def _read_rows(
+    low: Values, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
+) -> list[Value]:
+    """Each row reads neighbouring elements, or one element for all of its lanes."""
+    b = low.b
+    step = BITS[ty] // 8
+    access = low.access("reads", space, size)
+    low.observer.access(low, Touch(access, where, space, size, "reads", item))
+    finder = Locator(low, where, space, size, access, item.predicate)
+    finder.bounds()
+    offsets, fine = finder.check_rows()
+    fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
+    b.branch(fine, fast, slow, likely=True)
+    with low.aside(fast):
+        host = finder.host()
+        pointers = [finder.pointer(host, o) for o in offsets]
+        near = []
+        if where.stride:
+            wide = low.width * count
+            parts = [b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in pointers]
+            joined = b.concat(ty, parts, wide)
+            near = [joined]
+            if count > 1:
+                every = range(WARP * count)
+                near = [b.pick(ty, joined, WARP * count, list(every[n::count])) for n in range(count)]
+        else:
+            for number in range(count):
+                moved = [
+                    b.value(f"getelementptr i8, ptr {p}, i64 {number * step}") if number else p
+                    for p in pointers
+                ]
+                singles = tuple(b.value(f"load {ty}, ptr {p}, align {step}") for p in moved)
+                near.append(_spread(low, ty, singles))
+        b.jump(join)
+    with low.aside(slow):
+        finder.resolve()
+        each = finder.host_vector()
+        mask = low.mask_lanes(item.predicate)
+        far = [gather(b, ty, step_by(low, each, n * step), mask) for n in range(count)]
+        slow_end = b.label
+        b.jump(join)
+    b.open(join)
+    return [
+        Value(ty, "lanes", (b.phi(vector(ty), (a, fast), (c, slow_end)),))
+        for a, c in zip(near, far, strict=True)
+    ]
+
+
+def _spread(low: Values, ty: str, singles: tuple[str, ...]) -> str:
+    """One value for each row, as lanes."""
+    b = low.b
+    if len(singles) == 1:
+        return b.splat(ty, singles[0])
+    made = "poison"
+    for number, ref in enumerate(singles):
+        made = b.value(f"insertelement {vector(ty)} {made}, {ty} {ref}, i64 {number}")
+    return b.pick(ty, made, WARP, [lane // low.width for lane in range(WARP)])
+
+
+def _load_param(low: Values, item: Instruction, memory: Mem, ty: str) -> None:
+    """A kernel parameter by name: the same for all threads, at an offset known when the code is made."""
+    b = low.b
+    assert isinstance(memory.base, Sym)
+    assert isinstance(memory.offset, int)
+    offsets, end = low.parameter_offsets()
+    size = type_size(item.parts[-1])
+    targets = parts_of(item.operands[0])
+    base = offsets.get(memory.base.name, -1) + memory.offset
+    if memory.base.name not in offsets or base < 0 or base + size * len(targets) > end:
+        raise UnsupportedInstruction(item.text, item.line, "an address outside the kernel's parameters")
+    pointer = low.context("params", "ptr")
+    for number, target in enumerate(targets):
+        place = b.value(f"getelementptr i8, ptr {pointer}, i64 {base + number * size}")
+        value = Value(ty, "uniform", (b.value(f"load {ty}, ptr {place}, align 1"),))
+        low.assign(target, _extended(low, value, item.parts[-1], target), item.predicate)
+
+
+@handles(f"st{{.weak|volatile|relaxed|release}}{{.mmio}}{SCOPE}{STORED}{{.wb|cg|cs|wt}}{HINTS} {TYPES}")
+def store(low: Values, item: Instruction) -> None:
+    memory = _memory(item, 0)
+    space, ty, count = space_of(item), memory_type(item), width_of(item)
+    parts = parts_of(item.operands[1])
+    if space == "param" or len(parts) != count:
+        raise UnsupportedInstruction(item.text, item.line, "a store that no kernel can make")
+    size = type_size(item.parts[-1]) * count
+    values = [low.operand(part, ty) for part in parts]
+    write(low, address(low, memory, space), space, ty, size, values, item)
+
+
+def write(
+    low: Values, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
+) -> None:
+    """Store neighbouring elements of type `ty`, `size` bytes together, for each lane."""
+    if where.kind == "rows" and where.stride == size and space != "local":
+        _write_rows(low, where, space, ty, len(values), size, values, item)
+        return
+    if where.kind == "uniform" and space != "local":
+        place = locate(low, where, space, size, item, "writes", values)
+        _write_one(low, place.one, ty, values, item.predicate)
+        return
+    each = locate(low, where, space, size, item, "writes", values).each
+    mask = low.mask_lanes(item.predicate)
+    for number, value in enumerate(values):
+        scatter(low.b, ty, step_by(low, each, number * size // len(values)), low.lanes(value), mask)
+
+
+def _write_one(low: Values, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
+    """All active lanes write one place: the last one's value stays there."""
+    b = low.b
+    mask = low.mask_bits_of(predicate)
+    write, done = b.new_label("write"), b.new_label("done")
+    if predicate is not None:
+        b.branch(b.value(f"icmp ne i32 {mask}, 0"), write, done)
+    else:
+        b.jump(write)
+    with low.aside(write):
+        step = BITS[ty] // 8
+        for number, value in enumerate(values):
+            ref = value.ref
+            if value.kind != "uniform":
+                leading = b.call("llvm.ctlz.i32", "i32", ("i32", mask), ("i1", "false"))
+                last = b.value(f"and i32 {b.value(f'sub i32 31, {leading}')}, 31")
+                ref = b.value(f"extractelement {vector(ty)} {low.lanes(value)}, i32 {last}")
+            place = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}") if number else pointer
+            b.line(f"store {ty} {ref}, ptr {place}, align {step}")
+        b.jump(done)
+    b.open(done)
+
+
+def _write_rows(
+    low: Values,
+    where: Value,
+    space: str,
+    ty: str,
+    count: int,
+    size: int,
+    values: list[Value],
+    item: Instruction,
+) -> None:
+    """Each row writes neighbouring elements, under the mask."""
+    b = low.b
+    step = BITS[ty] // 8
+    access = low.access("writes", space, size)
+    low.observer.access(low, Touch(access, where, space, size, "writes", item, tuple(values)))
+    finder = Locator(low, where, space, size, access, item.predicate)
+    finder.bounds()
+    vectors = [low.lanes(v) for v in values]
+    everyone = low.full and item.predicate is None
+    mask = low.mask_lanes(item.predicate)
+    offsets, fine = finder.check_rows()
+    fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
+    b.branch(fine, fast, slow, likely=True)
+    with low.aside(fast):
+        host = finder.host()
+        wide = low.width * count
+        merged, whole_mask = vectors[0], mask
+        if count > 1:
+            merged = b.concat(ty, vectors, WARP)
+            merged = b.pick(
+                ty, merged, WARP * count, [lane + WARP * n for lane in range(WARP) for n in range(count)]
+            )
+            if not everyone:
+                whole_mask = b.pick("i1", mask, WARP, [lane for lane in range(WARP) for _ in range(count)])
+        for number, offset in enumerate(offsets):
+            pointer = finder.pointer(host, offset)
+            part, part_mask = merged, whole_mask
+            if len(offsets) > 1:
+                chosen = list(range(number * wide, (number + 1) * wide))
+                part = b.pick(ty, merged, WARP * count, chosen)
+                part_mask = mask if everyone else b.pick("i1", whole_mask, WARP * count, chosen)
+            full = vector(ty, wide)
+            if everyone:
+                b.line(f"store {full} {part}, ptr {pointer}, align {step}")
+            else:
+                name, flags = f"llvm.masked.store.{suffix(full)}.p0", vector("i1", wide)
+                b.declare(name, "void", [full, "ptr", flags])
+                place = f"ptr align {step} {pointer}"
+                b.line(f"call void @{name}({full} {part}, {place}, {flags} {part_mask})")
+        b.jump(join)
+    with low.aside(slow):
+        finder.resolve()
+        each = finder.host_vector()
+        for number, value in enumerate(vectors):
+            scatter(b, ty, step_by(low, each, number * step), value, mask)
+        b.jump(join)
+    b.open(join)
+
+
+def _touch(low: Values, item: Instruction) -> None:
+    """A load, a store or an atomic of which only the address matters (`gpulab.simt.analysis.slicing`)."""
+    touching = replace(item, parts=item.parts[1:])
+    space = space_of(touching).replace("param", "global")
+    size = type_size(touching.parts[-1]) * width_of(touching)
+    action = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(touching.op, "updates")
+    touch(low, address(low, _memory(item, 0), space), space, size, touching, action)
+
+
+HANDLERS["touch"] = _touch

@@ -1,0 +1,99 @@
+"""Moves between registers, and several small values packed into one large one."""
+
+from __future__ import annotations
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.codegen.addressing import shifted
+from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.ir import BITS, Value
+from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, shifted_right, type_of
+from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Number, Operand, Reg, Vec
+
+# 8-bit and half types are not in the manual's list: parameters of calls are moved with them.
+TYPES = ".pred|b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f16|f16x2|bf16|bf16x2|f32|f64"
+
+
+@handles(f"mov {TYPES}")
+def move(low: Values, item: Instruction) -> None:
+    target, source = item.operands
+    if isinstance(source, Vec) and isinstance(target, Vec):
+        _each(low, item, target, source)
+    elif isinstance(source, Vec):
+        _pack(low, item, target, source)
+    elif isinstance(target, Vec):
+        _unpack(low, item, target, source)
+    else:
+        _one(low, item, target, source)
+
+
+def _one(low: Values, item: Instruction, target: Operand, source: Operand) -> None:
+    ty = type_of(item)
+    if isinstance(source, Mem):  # `mov.u64 %rd1, variable+16`
+        address = shifted(low, low.operand(source.base, "i64"), source.offset)
+        low.assign(target, low.as_type(address, ty), item.predicate)
+        return
+    if isinstance(target, Reg) and target.name in low.flat.registers:
+        ty = low.register_type(target.name) if not isinstance(source, Imm | Number) else ty
+    low.assign(target, low.operand(source, ty), item.predicate)
+
+
+@handles(f"mov .v2|v4|v8{TYPES}")
+def move_vector(low: Values, item: Instruction) -> None:
+    target, source = item.operands
+    if not isinstance(target, Vec) or not isinstance(source, Vec):
+        raise UnsupportedInstruction(item.text, item.line, "it moves vectors")
+    _each(low, item, target, source)
+
+
+def _each(low: Values, item: Instruction, target: Vec, source: Vec) -> None:
+    """All parts are read before any is written: a register may stand on both sides."""
+    if len(target.parts) != len(source.parts):
+        raise UnsupportedInstruction(item.text, item.line, "its vectors differ in length")
+    ty = type_of(item)
+    values = [low.operand(part, ty) for part in source.parts]
+    for part, value in zip(target.parts, values, strict=True):
+        low.assign(part, value, item.predicate)
+
+
+def _step(item: Instruction, count: int) -> int:
+    """Bits of each of `count` parts of the instruction's type."""
+    bits = BITS[type_of(item)]
+    if bits % count or bits // count < 8:
+        raise UnsupportedInstruction(item.text, item.line, f"{count} parts of {bits} bits")
+    return bits // count
+
+
+def _pack(low: Values, item: Instruction, target: Operand, source: Vec) -> None:
+    """`mov.b64 %rd, {lo, hi}`."""
+    step = _step(item, len(source.parts))
+    values = [low.operand(p, f"i{step}") for p in source.parts]
+    b = low.b
+
+    def make(t: str, result: str, names: list[str]) -> str:
+        found = ""
+        for number, name in enumerate(names):
+            wide = b.value(f"zext {t} {name} to {result}")
+            if number:
+                wide = b.value(f"shl {result} {wide}, {const(result, number * step)}")
+                wide = b.value(f"or {result} {found}, {wide}")
+            found = wide
+        return found
+
+    low.assign(target, elementwise(low, f"i{BITS[type_of(item)]}", values, make), item.predicate)
+
+
+def _unpack(low: Values, item: Instruction, target: Vec, source: Operand) -> None:
+    ty = f"i{BITS[type_of(item)]}"
+    step = _step(item, len(target.parts))
+    value = low.operand(source, ty)
+    if value.kind == "rows":
+        value = Value(ty, "lanes", (low.lanes(value),))
+    for number, part in enumerate(target.parts):
+
+        def make(t: str, result: str, names: list[str], number: int = number) -> str:
+            moved = names[0]
+            if number:
+                moved = shifted_right(low, "lshr", t, moved, number * step)
+            return low.b.value(f"trunc {t} {moved} to {result}")
+
+        low.assign(part, elementwise(low, f"i{step}", [value], make), item.predicate)

@@ -1,0 +1,13 @@
+"""Instructions that are refused by name, each with its reason."""
+
+from __future__ import annotations
+
+from gpulab.simt.ptx.forms import refuses
+
+refuses("tensor cores", "mma", "wmma", "wgmma", "tcgen05")
+refuses("textures", "tex", "tld4", "txq", "istypep")
+refuses("surfaces", "suld", "sust", "sured", "suq")
+refuses("the tensor memory accelerator", "tensormap")
+refuses("thread block clusters", "mapa", "getctarank", "clusterlaunchcontrol")
+refuses("several GPUs at once", "multimem")
+refuses("stack frames of a size found at run time", "alloca", "stacksave", "stackrestore")

@@ -1,0 +1,1 @@
+"""Instrumentation of generated code: performance counters, race checking, address traces."""

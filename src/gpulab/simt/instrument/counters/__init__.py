@@ -1,0 +1,1 @@
+"""The counters tier: executions, sectors and wavefronts of each access."""

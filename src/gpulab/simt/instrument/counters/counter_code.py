@@ -1,0 +1,132 @@
+"""The counted tier: how often each block of code and each access ran, and what memory had to do for it.
+
+What is counted, for each place that accesses memory (a *site*), over the requests that it made (one for
+each warp with at least one active lane):
+
+    global    32-byte sectors: the different ones among a request's active lanes
+    shared    wavefronts: of 4-byte elements and smaller ones, the largest number of different 4-byte words
+              in one of the 32 banks; elements of 8 and 16 bytes are served to halves and quarters of the
+              warp by themselves, whose wavefronts add up (loads to twice as many lanes where they come in
+              pairs that ask for the same element); so measured on an H200 with Nsight Compute
+    both      the 32 addresses of the first request, and of one that took the most sectors or wavefronts
+
+and, over the launch, the sectors of global memory that were read or written at all: what a cache that
+loses nothing would move.
+
+A request takes one sector or wavefront at least; only what it takes beyond that is counted while the
+kernel runs, and nothing where the code itself says that there is none. How often a site ran follows from
+how often its block of code did, but for sites under a predicate and for generic addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from string import Template
+from typing import TYPE_CHECKING
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.addressing import address, shifted
+from gpulab.simt.codegen.ir import Value
+from gpulab.simt.instrument.base import OBSERVERS, Observer, Touch
+from gpulab.simt.instrument.counters import counter_layout as record_of
+from gpulab.simt.instrument.counters.counter_layout import (
+    BLOCK_BYTES,
+    HEAD,
+    RECORD_BYTES,
+    Record,
+    add,
+    population,
+)
+from gpulab.simt.instrument.counters.loop_rounds import count_rounds, innermost_loops
+from gpulab.simt.instrument.counters.sector_code import SectorSite
+from gpulab.simt.instrument.counters.site_code import GenericSite, Site
+from gpulab.simt.instrument.counters.wavefront_code import MATRICES, WavefrontSite
+from gpulab.simt.ptx.syntax import Mem
+
+if TYPE_CHECKING:
+    from gpulab.simt.analysis.control_flow import Block
+    from gpulab.simt.codegen.context import Values
+
+__all__ = ["CountingObserver"]
+
+SITES = {"global": SectorSite, "shared": WavefrontSite, "generic": GenericSite}
+
+
+@cache
+def _runtime() -> str:
+    names = {name: str(value) for name, value in vars(record_of).items() if isinstance(value, int)}
+    for n in (1, 2):
+        names[f"SWAPPED_{n}"] = ", ".join(f"i32 {lane ^ n}" for lane in range(WARP))
+    text = resources.files("gpulab.simt.instrument.counters").joinpath("counters.ll").read_text()
+    return Template(text).safe_substitute(names)
+
+
+class CountingObserver(Observer):
+    """Emits the counting."""
+
+    tier = "counted"
+    well_up_to, well_if_brief = 10_000, 3_000
+
+    def __init__(self) -> None:
+        self.runtime = _runtime()
+        self.parts: dict[tuple[int, int], int] = {}  # accesses made so far by the instruction at a place
+
+    def begin(self, low: Values) -> None:
+        self.observed = low.context("observed", "ptr")
+        loops = innermost_loops(low.flow.blocks)
+        self.record = Record(len(low.flow.blocks), loops, low.warps)
+        low.facts |= {"blocks": len(low.flow.blocks), "loops": list(loops)}
+
+    def block(self, low: Values, block: Block) -> None:
+        threads = str(WARP) if low.full else population(low, low.mask())
+        for offset, by in ((0, "1"), (8, threads)):
+            add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + offset), by)
+        count_rounds(low, self.observed, self.record, block)
+
+    def branch(self, low: Values, block: Block, here: str, there: str) -> None:
+        b = low.b
+        both = [b.value(f"icmp ne i32 {mask}, 0") for mask in (here, there)]
+        parts = b.value(f"zext i1 {b.value(f'and i1 {both[0]}, {both[1]}')} to i64")
+        add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + 16), parts)
+
+    def access(self, low: Values, touch: Touch) -> None:
+        item = touch.item
+        part = self.parts.get((low.here, low.index), 0)
+        self.parts[low.here, low.index] = part + 1
+        lanes = -1
+        if item.op in MATRICES:
+            # Each row of 16 bytes is asked for by one lane, and given to several: one access says it all.
+            if part:
+                return
+            count = next(int(p[1:]) for p in item.parts if p in ("x1", "x2", "x4"))
+            memory = item.operands[MATRICES[item.op]]
+            assert isinstance(memory, Mem)
+            where = address(low, memory, touch.space)
+            touch = replace(touch, where=Value("i64", "lanes", (low.lanes(where),)))
+            lanes = (1 << 8 * count) - 1
+        if touch.space == "shared" and item.row in self.forms and touch.action != "updates":
+            size, shift = self.forms[item.row]
+            if not size:
+                return
+            touch = replace(touch, where=shifted(low, touch.where, shift), size=size)
+        apart = item.predicate is not None or touch.space == "generic"
+        low.accesses[touch.site] = replace(
+            low.accesses[touch.site],
+            opcode=item.text,
+            block=low.here,
+            index=low.index,
+            part=part,
+            apart=apart,
+            width=touch.size,
+        )
+        record = self.place(low, self.record.sites_at + RECORD_BYTES * touch.site)
+        kind = SITES.get(touch.space, Site)
+        kind(low, touch, self.observed, record, apart, lanes).count()
+
+    def place(self, low: Values, offset: int) -> str:
+        return low.b.value(f"getelementptr i8, ptr {self.observed}, i64 {offset}")
+
+
+OBSERVERS["counted"] = CountingObserver

@@ -1,0 +1,104 @@
+"""The code that counts one access to memory: how often it ran, and what a space adds to that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.context import Values
+from gpulab.simt.instrument.base import Touch
+from gpulab.simt.instrument.counters.counter_layout import EXECUTIONS, THREADS, add, population
+from gpulab.simt.runtime import layout
+
+__all__ = ["READS", "WRITES", "GenericSite", "Site"]
+
+READS, WRITES = 1, 2  # which maps of sectors an access is marked in
+
+
+class Site:
+    """The code that counts one access, put before it.
+
+    observed: the worker's counters; record: those of this site. apart: its executions are counted here
+    and not with its block. lanes: bits of the lanes that make requests.
+    """
+
+    served = False  # whether there is something to count besides its executions
+
+    def __init__(
+        self, low: Values, touch: Touch, observed: str, record: str, apart: bool, lanes: int
+    ) -> None:
+        self.low, self.b, self.touch, self.apart = low, low.b, touch, apart
+        self.observed, self.record = observed, record
+        self.where, self.size = touch.where, touch.size
+        self.mask = low.mask_bits_of(touch.item.predicate)
+        if lanes != -1:
+            self.mask = self.b.value(f"and i32 {self.mask}, {lanes}")
+        self.whole = low.full and touch.item.predicate is None and lanes == -1
+        self.rows = self.where.refs if self.where.kind != "lanes" else ()
+        self.width = low.width if self.where.kind == "rows" else WARP
+        self.stride = self.where.stride if self.where.kind == "rows" else 0
+        self.shift = self.size.bit_length() - 1
+        # Bytes from the first lane of a row down to the lowest one.
+        self.back = self.stride * (self.width - 1) if self.stride < 0 else 0
+        self.marks = {"reads": READS, "writes": WRITES}.get(touch.action, READS | WRITES)
+
+    def count(self) -> None:
+        b, low = self.b, self.low
+        if not self.served and not self.apart:
+            return
+        begin, self.done = b.new_label("count"), b.new_label("counted")
+        if self.touch.item.predicate is None:
+            b.jump(begin)
+        else:
+            b.branch(b.value(f"icmp ne i32 {self.mask}, 0"), begin, self.done)
+        with low.aside(begin):
+            if self.apart and self.touch.space != "generic":
+                add(low, self.at(EXECUTIONS), "1")
+                add(low, self.at(THREADS), population(low, self.mask))
+            self.requests()
+        b.open(self.done)
+
+    def requests(self) -> None:
+        """What memory does for it; ends with a jump to `done`. Here: nothing that is counted."""
+        self.b.jump(self.done)
+
+    def at(self, offset: int) -> str:
+        return self.b.value(f"getelementptr i8, ptr {self.record}, i64 {offset}")
+
+    def slot(self) -> str:
+        offset = self.touch.site * layout.SLOT_BYTES
+        return self.b.value(f"getelementptr i8, ptr {self.low.slots_base}, i64 {offset}")
+
+    def look(self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()) -> None:
+        """Let a function of counted.ll look at every lane."""
+        b, low = self.b, self.low
+        b.line(f"store <{WARP} x i64> {low.lanes(self.where)}, ptr {low.scratch}, align 64")
+        b.call(
+            function, "void", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.record), *counters,
+            ("ptr", low.scratch), ("i32", self.mask), *more,
+        )  # fmt: skip
+        b.jump(self.done)
+
+    def row_masks(self) -> list[str]:
+        """The active lanes of each row as the low bits of 64, its lowest address first."""
+        b, found = self.b, []
+        for number in range(len(self.rows)):
+            mask, ty = self.mask, "i32"
+            if self.width < WARP:
+                ty = f"i{self.width}"
+                moved = b.value(f"lshr i32 {mask}, {number * self.width}") if number else mask
+                mask = b.value(f"trunc i32 {moved} to {ty}")
+            if self.stride < 0:
+                mask = b.call(f"llvm.bitreverse.{ty}", ty, (ty, mask))
+            found.append(b.value(f"zext {ty} {mask} to i64"))
+        return found
+
+
+class GenericSite(Site):
+    """By generic addresses: each lane counts to the space where it goes."""
+
+    served = True
+
+    def requests(self) -> None:
+        shift, slot = str(max(self.shift, 2)), self.slot()
+        self.look("sim_generic", ("i64", shift), ("ptr", slot), ("i32", str(self.marks)))

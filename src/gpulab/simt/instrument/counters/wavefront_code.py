@@ -1,0 +1,99 @@
+"""The code that counts the wavefronts of an access to shared memory.
+
+Rows of lanes of which no two can want different words of one bank take as few as there can be; everything
+else goes to `sim_banks`, which looks at each lane's address.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.instrument.counters.counter_layout import EXCESS, IDEAL, MEMO, WORST, add
+from gpulab.simt.instrument.counters.site_code import READS, Site
+
+__all__ = ["MATRICES", "WavefrontSite"]
+
+BANKS = 32
+MATRICES = {"ldmatrix": 1, "stmatrix": 0}  # instructions of whole matrices; which operand is the address
+
+
+class WavefrontSite(Site):
+    served = True
+
+    def requests(self) -> None:
+        b, low = self.b, self.low
+        worst = b.value(f"load i64, ptr {self.at(WORST)}")
+        plain = self.without_conflicts()
+        other = b.new_label("other")
+        if plain is None:
+            b.jump(other)
+        else:
+            parts = self.parts()
+            usual = b.value(f"icmp ule i64 {parts}, {worst}")
+            if plain != "true":
+                usual = b.value(f"and i1 {usual}, {plain}")
+            fast = b.new_label("fast")
+            b.branch(usual, fast, other, likely=True)
+            with low.aside(fast):
+                if parts != "1":
+                    more = b.value(f"sub i64 {parts}, 1")
+                    add(low, self.at(EXCESS), more)
+                    add(low, self.at(IDEAL), more)
+                b.jump(self.done)
+        with low.aside(other):
+            self.look(
+                "sim_banks",
+                ("i64", str(max(self.shift, 2))),
+                ("i1", str(self.joins).lower()),
+                counters=(("ptr", self.record), ("ptr", self.at(MEMO))),
+            )
+
+    @property
+    def joins(self) -> bool:
+        """Whether lanes that ask for the same element may be served together (see `sim_pairs`)."""
+        return self.marks == READS and self.touch.item.op not in MATRICES
+
+    def without_conflicts(self) -> str | None:
+        """An i1: whether no two lanes that are served together want different words of one bank.
+
+        None where each lane has to be looked at.
+        """
+        b = self.b
+        if not self.rows:
+            return None
+        steps, alone = abs(self.stride), len(set(self.rows)) == 1
+        if self.size > 4:
+            if steps == 0:
+                return "true" if alone else None
+            if steps != self.size or self.width < 4 * WARP // self.size:
+                return None
+            whole = not self.joins or self.whole
+            return "true" if whole else b.value(f"icmp eq i32 {self.mask}, -1")
+        if alone:
+            odd = steps % 4 == 0 and gcd(steps // 4, BANKS) == 1
+            return "true" if odd or steps in (0, 1, 2) else None
+        if len(self.rows) > 2 or steps not in (0, 4):
+            return None
+        first, second = (b.value(f"lshr i64 {ref}, 2") for ref in self.rows)
+        distance = b.value(f"sub i64 {second}, {first}")
+        same = b.value(f"icmp eq i64 {distance}, 0")
+        banks = b.value(f"and i64 {distance}, {BANKS - 1}")
+        apart = f"icmp ne i64 {banks}, 0" if steps == 0 else f"icmp eq i64 {banks}, {self.width}"
+        return b.value(f"or i1 {same}, {b.value(apart)}")
+
+    def parts(self) -> str:
+        """How many groups of lanes that are served together have an active lane."""
+        b = self.b
+        count = max(self.size // 4, 1)
+        if self.stride == 0 and self.joins:
+            count = max(count // 2, 1)
+        elif self.joins or self.whole:
+            return str(count)
+        if count == 1:
+            return "1"
+        width = WARP // count
+        vectors = b.value(f"bitcast i32 {self.mask} to <{count} x i{width}>")
+        some = b.value(f"icmp ne <{count} x i{width}> {vectors}, zeroinitializer")
+        bits = b.value(f"zext i{count} {b.value(f'bitcast <{count} x i1> {some} to i{count}')} to i64")
+        return b.call("llvm.ctpop.i64", "i64", ("i64", bits))

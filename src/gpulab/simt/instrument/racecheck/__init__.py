@@ -1,0 +1,1 @@
+"""The sanitized tier: shadow memory, initialization checks and race detection."""

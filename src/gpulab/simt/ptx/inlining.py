@@ -1,0 +1,429 @@
+"""One flat body per kernel: every call of a device function becomes plain control flow.
+
+A `.param` variable of a call becomes registers, one for each offset that is stored to it; passing
+an argument is then a `mov`. A function that calls itself, or whose address is taken, has one body
+that all its callers share: a call leaves the place to return to on the thread's stack and jumps, a
+return pops it and jumps back. Everything else is expanded where it is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.ptx.syntax import (
+    Function,
+    Imm,
+    Instruction,
+    Mem,
+    Module,
+    Operand,
+    Reg,
+    Sym,
+    Variable,
+    Vec,
+    type_size,
+)
+
+__all__ = ["BUILTINS", "STACK", "FlatFunction", "flatten", "function_address"]
+
+BUILTINS = ("vprintf", "__assertfail", "__nanosleep")
+STACK = "stack"  # the local variable that shared bodies keep their frames in
+STACK_BYTES = 16 << 10  # a thread's stack; the real one begins at 1 KiB and is set by the host
+FUNCTION_WINDOW = 0x7E03_0000_0000  # what a function's address looks like
+TOP = Reg("stack top")
+
+
+@dataclass
+class FlatFunction:
+    """A kernel with no calls left except `BUILTINS`."""
+
+    name: str
+    entry: Function
+    body: list[Instruction | str] = field(default_factory=list)
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+
+
+def function_address(module: Module, name: str) -> int | None:
+    """The number that stands for a function's address; None when there is no such function."""
+    names = list(module.functions)
+    return FUNCTION_WINDOW + 16 * names.index(name) if name in module.functions else None
+
+
+def flatten(module: Module, name: str) -> FlatFunction:
+    """Turn every call in the kernel `name` into control flow."""
+    flat = FlatFunction(name, module.functions[name])
+    _Flattener(module, flat).run()
+    return flat
+
+
+def _symbols(operand: Operand) -> set[str]:
+    if isinstance(operand, Sym):
+        return {operand.name}
+    if isinstance(operand, Mem):
+        return _symbols(operand.base)
+    return set().union(*(_symbols(p) for p in operand.parts)) if isinstance(operand, Vec) else set()
+
+
+class _Flattener:
+    def __init__(self, module: Module, flat: FlatFunction) -> None:
+        self.module, self.flat = module, flat
+        self.copies = 0
+        self.sites: dict[str, list[str]] = {}  # shared body -> labels to return to
+        self.taken = self.addresses_taken()
+        self.shared = self.taken | {f for f in module.functions if f in self.reachable(f)}
+
+    def addresses_taken(self) -> set[str]:
+        """Functions whose address is a value somewhere."""
+        used = {s for v in self.module.variables.values() for _, s, _ in v.references}
+        for function in self.module.functions.values():
+            for item in function.body:
+                if isinstance(item, Instruction):
+                    used |= set().union(*(_symbols(o) for o in item.operands))
+        return {n for n in used if n in self.module.functions and not self.module.functions[n].external}
+
+    def callees(self, name: str) -> set[str]:
+        found: set[str] = set()
+        for item in self.module.functions[name].body:
+            if isinstance(item, Instruction) and item.call is not None:
+                target = item.call.target
+                found |= {target.name} if isinstance(target, Sym) else self.taken
+        return {n for n in found if n in self.module.functions}
+
+    def reachable(self, name: str) -> set[str]:
+        """Functions that a call of `name` can lead to."""
+        found: set[str] = set()
+        work = list(self.callees(name))
+        while work:
+            callee = work.pop()
+            if callee not in found:
+                found.add(callee)
+                work += self.callees(callee)
+        return found
+
+    def run(self) -> None:
+        flat = self.flat
+        needed = self.reachable(flat.name) & self.shared
+        if needed:
+            flat.registers[TOP.name] = "b64"
+            flat.variables[STACK] = Variable(STACK, "local", STACK_BYTES, 16)
+            self.emit("mov", "u64", TOP, Sym(STACK))
+        self.expand(flat.entry, "", None)
+        for name in sorted(needed):
+            flat.body.append(f"{name}:enter")
+            self.expand(self.module.functions[name], f"{name}:", name)
+            self.leave(name)
+
+    # -- shared bodies --------------------------------------------------------------------------
+
+    def emit(self, *parts: str | Operand, line: int = 0) -> None:
+        names = tuple(p for p in parts if isinstance(p, str))
+        self.flat.body.append(
+            Instruction(names, tuple(p for p in parts if not isinstance(p, str)), None, line)
+        )
+
+    def scratch(self, name: str, ty: str) -> Reg:
+        self.flat.registers[name] = ty
+        return Reg(name)
+
+    def push(self, value: Operand, line: int) -> None:
+        self.emit("st", "local", "b64", Mem(TOP), value, line=line)
+        self.emit("add", "s64", TOP, TOP, Imm(8), line=line)
+
+    def pop(self, target: Reg, line: int) -> None:
+        self.emit("add", "s64", TOP, TOP, Imm(-8), line=line)
+        self.emit("ld", "local", "b64", target, Mem(TOP), line=line)
+
+    def enter(
+        self,
+        names: list[str],
+        arguments: tuple[str, ...],
+        pointer: Operand | None,
+        caller: str | None,
+        line: int,
+    ) -> None:
+        """Jump to one of the shared bodies `names`, chosen by `pointer`, and come back behind the jump.
+
+        A caller that may be running below itself keeps its registers on the stack meanwhile.
+        """
+        kept = self.kept(names, caller)
+        for register, ty in kept:
+            self.push(self.as_word(register, ty, line), line)
+        for name in names:
+            self.pass_in(name, f"{name}:", arguments, line)
+        self.copies += 1
+        site = f"return@{self.copies}"
+        for name in names:
+            self.sites.setdefault(name, []).append(site)
+        number = self.scratch("return site", "b64")
+        self.emit("mov", "u64", number, Imm(self.copies), line=line)
+        self.push(number, line)
+        for name in names:
+            predicate = None
+            if pointer is not None:
+                predicate = self.scratch(f"is {name}", "pred")
+                address = function_address(self.module, name)
+                assert address is not None
+                self.emit("setp", "eq", "u64", predicate, pointer, Imm(address), line=line)
+            self.flat.body.append(Instruction(("bra",), (Sym(f"{name}:enter"),), predicate, line))
+        if pointer is not None:
+            self.emit("trap", line=line)  # not the address of any function
+        self.flat.body.append(site)
+        for register, ty in reversed(kept):
+            word = self.scratch("popped", "b64")
+            self.pop(word, line)
+            self.from_word(register, ty, word, line)
+
+    def kept(self, names: list[str], caller: str | None) -> list[tuple[str, str]]:
+        """The caller's registers, less the results that the call brings, where it may run again below."""
+        if caller is None or not any(caller in self.reachable(n) | {n} for n in names):
+            return []
+        results = tuple(f"{n}:{r.name}+" for n in names for r in self.module.functions[n].results)
+        mine = self.flat.registers.items()
+        return [(r, t) for r, t in mine if r.startswith(f"{caller}:") and not r.startswith(results)]
+
+    def as_word(self, register: str, ty: str, line: int) -> Reg:
+        """A register as 64 bits."""
+        word = self.scratch("pushed", "b64")
+        if ty == "pred":
+            self.emit("selp", "u64", word, Imm(1), Imm(0), Reg(register), line=line)
+        elif type_size(ty) == 8:
+            self.emit("mov", "b64", word, Reg(register), line=line)
+        else:
+            bits = "u16" if type_size(ty) <= 2 else "u32"
+            same = self.scratch(f"pushed {bits}", bits)
+            self.emit("mov", f"b{bits[1:]}", same, Reg(register), line=line)
+            self.emit("cvt", "u64", bits, word, same, line=line)
+        return word
+
+    def from_word(self, register: str, ty: str, word: Reg, line: int) -> None:
+        if ty == "pred":
+            self.emit("setp", "ne", "u64", Reg(register), word, Imm(0), line=line)
+        elif type_size(ty) == 8:
+            self.emit("mov", "b64", Reg(register), word, line=line)
+        else:
+            bits = "u16" if type_size(ty) <= 2 else "u32"
+            same = self.scratch(f"popped {bits}", bits)
+            self.emit("cvt", bits, "u64", same, word, line=line)
+            self.emit("mov", f"b{bits[1:]}", Reg(register), same, line=line)
+
+    def leave(self, name: str) -> None:
+        """The end of a shared body: give back its frame and jump to where it was called."""
+        function = self.module.functions[name]
+        if name in self.taken:  # a caller by pointer does not know which body it called
+            for position, formal in enumerate(function.results):
+                self.copy_param(f"{name}:{formal.name}", f"returned {position}", 0, formal.type)
+        frame = self.frame_bytes(function)
+        if frame:
+            self.emit("add", "s64", TOP, TOP, Imm(-frame))
+        back = self.scratch("return to", "b64")
+        self.pop(back, 0)
+        sites = self.sites.get(name, [])
+        for site in sites[:-1]:
+            hit = self.scratch(f"to {site}", "pred")
+            self.emit("setp", "eq", "u64", hit, back, Imm(int(site.split("@")[1])))
+            self.flat.body.append(Instruction(("bra",), (Sym(site),), hit, 0))
+        if sites:
+            self.flat.body.append(Instruction(("bra",), (Sym(sites[-1]),), None, 0))
+        else:
+            self.emit("trap")
+
+    @staticmethod
+    def frame_bytes(function: Function) -> int:
+        total = 0
+        for variable in function.variables:
+            if variable.space == "local":
+                total = -(-total // 16) * 16 + variable.size
+        return -(-total // 16) * 16
+
+    # -- bodies ---------------------------------------------------------------------------------
+
+    def expand(self, function: Function, prefix: str, body: str | None) -> None:
+        """Append the body of `function`, with its own names behind `prefix`.
+
+        body: the name of the shared body that this belongs to, or None.
+        """
+        labels = {item for item in function.body if isinstance(item, str)}
+        own = {v.name for v in function.variables} | {p.name for p in function.params + function.results}
+        own |= labels | set(function.tables)
+        self.flat.registers.update({prefix + r: t for r, t in function.registers.items()})
+        frame: dict[str, Reg] = {}
+        if body == function.name:
+            frame = self.open_frame(function, prefix)
+        names: dict[str, str] = {}
+        for variable in function.variables:
+            # What a function has in shared memory is there once, however many copies there are of its text.
+            owner = f"{function.name}:" if variable.space == "shared" and not function.entry else prefix
+            names[variable.name] = name = owner + variable.name
+            if variable.space != "param" and name not in frame:
+                self.flat.variables[name] = replace(variable, name=name)
+        self.flat.tables.update(
+            {prefix + t: [prefix + label for label in targets] for t, targets in function.tables.items()}
+        )
+        entry_params = {p.name for p in function.params} if function.entry else set()
+
+        def rename(operand: Operand) -> Operand:
+            if isinstance(operand, Reg):
+                mine = operand.name in function.registers
+                return replace(operand, name=prefix + operand.name) if mine else operand
+            if isinstance(operand, Sym):
+                if prefix + operand.name in frame:
+                    return frame[prefix + operand.name]
+                if operand.name in own:
+                    placed = names.get(operand.name, prefix + operand.name)
+                    return operand if operand.name in entry_params else Sym(placed)
+                address = function_address(self.module, operand.name)
+                return operand if address is None else Imm(address)
+            if isinstance(operand, Mem):
+                return replace(operand, base=rename(operand.base))
+            if isinstance(operand, Vec):
+                return Vec(tuple(rename(part) for part in operand.parts))
+            return operand
+
+        for item in function.body:
+            if isinstance(item, str):
+                self.flat.body.append(prefix + item)
+                continue
+            predicate = item.predicate and rename(item.predicate)
+            assert predicate is None or isinstance(predicate, Reg)
+            copy = replace(item, operands=tuple(rename(o) for o in item.operands), predicate=predicate)
+            if item.call is not None:
+                target = item.call.target
+                target = target if isinstance(target, Sym) else rename(target)
+                self.call(replace(copy, call=replace(item.call, target=target)), prefix, body)
+            elif item.op == "ret" and not function.entry:
+                self.flat.body.append(Instruction(("bra",), (Sym(f"{prefix}return"),), predicate, item.line))
+            elif item.op in ("ld", "st") and "param" in item.parts and self.is_call_param(copy, entry_params):
+                self.flat.body += self.moves(copy)
+            else:
+                self.flat.body.append(copy)
+        if not function.entry:
+            self.flat.body.append(f"{prefix}return")
+
+    def open_frame(self, function: Function, prefix: str) -> dict[str, Reg]:
+        """Local variables of a shared body live on the stack: their addresses, as registers."""
+        found: dict[str, Reg] = {}
+        at = 0
+        for variable in function.variables:
+            if variable.space == "local":
+                at = -(-at // 16) * 16
+                address = self.scratch(f"{prefix}{variable.name} at", "b64")
+                self.emit("add", "s64", address, TOP, Imm(at))
+                found[prefix + variable.name] = address
+                at += variable.size
+        if at:
+            self.emit("add", "s64", TOP, TOP, Imm(self.frame_bytes(function)))
+        return found
+
+    @staticmethod
+    def is_call_param(item: Instruction, entry_params: set[str]) -> bool:
+        memory = item.operands[1] if item.op == "ld" else item.operands[0]
+        assert isinstance(memory, Mem)
+        return isinstance(memory.base, Sym) and memory.base.name not in entry_params
+
+    def moves(self, item: Instruction) -> list[Instruction]:
+        """`st.param.v2.f32 [p+8], {a, b}` as `mov p+8, a; mov p+12, b`."""
+        load = item.op == "ld"
+        memory, value = (item.operands[1], item.operands[0]) if load else item.operands
+        assert isinstance(memory, Mem)
+        assert isinstance(memory.base, Sym)
+        assert isinstance(memory.offset, int)
+        ty = item.parts[-1]
+        parts = value.parts if isinstance(value, Vec) else (value,)
+        found = []
+        for number, part in enumerate(parts):
+            slot = Reg(f"{memory.base.name}+{memory.offset + number * type_size(ty)}")
+            if load:
+                self.flat.registers.setdefault(slot.name, ty)
+            else:
+                self.flat.registers[slot.name] = ty
+            pair = (part, slot) if load else (slot, part)
+            found.append(
+                Instruction(self.filling(ty, part) if load else ("mov", ty), pair, item.predicate, item.line)
+            )
+        return found
+
+    def filling(self, ty: str, target: Operand) -> tuple[str, ...]:
+        """The instruction that puts a parameter of type `ty` into a register: a narrow one fills it."""
+        width = type_size(self.flat.registers.get(target.name, ty)) if isinstance(target, Reg) else 0
+        if width <= type_size(ty) or ty[0] not in "sub":
+            return ("mov", ty)
+        letter = "s" if ty[0] == "s" else "u"
+        return ("cvt", f"{letter}{8 * width}", f"{letter}{ty[1:]}")
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    def call(self, item: Instruction, prefix: str, body: str | None) -> None:
+        call = item.call
+        assert call is not None
+        arguments = tuple(prefix + a for a in call.arguments)
+        results = tuple(prefix + r for r in call.results)
+        if isinstance(call.target, Sym) and call.target.name in BUILTINS:
+            self.flat.body.append(replace(item, call=replace(call, results=results, arguments=arguments)))
+            for result in results:
+                self.flat.registers.setdefault(f"{result}+0", "b32")
+            return
+        skip = None
+        if item.predicate is not None:
+            self.copies += 1
+            skip = f"skip@{self.copies}"
+            around = replace(item.predicate, negated=not item.predicate.negated)
+            self.flat.body.append(Instruction(("bra",), (Sym(skip),), around, item.line))
+        if isinstance(call.target, Sym):
+            self.call_by_name(item, call.target.name, arguments, results, body)
+        else:
+            shape = (len(arguments), len(results))
+            names = [n for n in sorted(self.taken) if self.signature(n) == shape]
+            self.enter(names, arguments, call.target, body, item.line)
+            for position, outer in enumerate(results):
+                ty = self.module.functions[names[0]].results[position].type if names else None
+                self.copy_param(f"returned {position}", outer, item.line, ty)
+        if skip is not None:
+            self.flat.body.append(skip)
+
+    def signature(self, name: str) -> tuple[int, int]:
+        function = self.module.functions[name]
+        return len(function.params), len(function.results)
+
+    def call_by_name(
+        self,
+        item: Instruction,
+        name: str,
+        arguments: tuple[str, ...],
+        results: tuple[str, ...],
+        body: str | None,
+    ) -> None:
+        function = self.module.functions.get(name)
+        if function is None or function.external:
+            raise UnsupportedInstruction(f"call {name}", item.line, "a function that is not in this text")
+        if name in self.shared:
+            self.enter([name], arguments, None, body, item.line)
+            self.pass_out(name, f"{name}:", results, item.line)
+            return
+        self.copies += 1
+        # Registers of an expanded body count as its caller's when they are kept across calls.
+        inner = f"{body}:" if body is not None else ""
+        inner += f"{name}@{self.copies}:"
+        self.pass_in(name, inner, arguments, item.line)
+        self.expand(function, inner, body)
+        self.pass_out(name, inner, results, item.line)
+
+    def pass_in(self, name: str, inner: str, arguments: tuple[str, ...], line: int) -> None:
+        for outer, formal in zip(arguments, self.module.functions[name].params, strict=True):
+            self.copy_param(outer, inner + formal.name, line)
+
+    def pass_out(self, name: str, inner: str, results: tuple[str, ...], line: int) -> None:
+        for outer, formal in zip(results, self.module.functions[name].results, strict=True):
+            self.copy_param(inner + formal.name, outer, line, formal.type)
+
+    def copy_param(self, source: str, target: str, line: int, ty: str | None = None) -> None:
+        slots = [(s, t) for s, t in self.flat.registers.items() if s.startswith(source + "+")]
+        if not slots and ty is not None and "[" not in ty:  # the shared body that stores it comes later
+            slots = [(f"{source}+0", ty)]
+            self.flat.registers.setdefault(*slots[0])
+        for slot, slot_type in slots:
+            copied = target + slot[len(source) :]
+            self.flat.registers[copied] = slot_type
+            self.flat.body.append(Instruction(("mov", slot_type), (Reg(copied), Reg(slot)), None, line))

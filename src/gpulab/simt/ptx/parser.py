@@ -1,0 +1,338 @@
+"""PTX text read into a module: variables, functions, registers and blocks (PTX manual, sections 4 to 6)."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import replace
+
+from gpulab.errors import UnsupportedInstruction, UsageError
+from gpulab.simt.ptx.operands import Instructions, unused
+from gpulab.simt.ptx.syntax import (
+    Function,
+    Imm,
+    Instruction,
+    Module,
+    Operand,
+    Param,
+    Sym,
+    Variable,
+    type_size,
+)
+from gpulab.simt.ptx.tokens import literal
+
+__all__ = ["Reader"]
+
+MAIN_FILE = "cell.cu"  # what the compile room calls the student's text; other files are headers
+MOST_REGISTERS = 1 << 20  # virtual registers of one declaration: far above what a compiler writes
+MOST_BYTES = 1 << 32  # of one variable
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, ValueError, struct.error)
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+
+
+class Reader(Instructions):
+    """Reads a whole text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        files = dict(_FILE.findall(text))
+        self.main_file = next((number for number, name in files.items() if name.endswith(MAIN_FILE)), "1")
+        self.result = Module()
+        self.blocks: list[tuple[int, int, set[str]]] = []  # inner blocks: (start, end, labels)
+
+    def read(self) -> Module:
+        """Raises `UsageError` where the text is not PTX."""
+        try:
+            while self.peek():
+                self.declaration()
+        except MALFORMED as error:
+            raise UsageError(f"this is not PTX: cannot read it near `{self.near()}`.") from error
+        except RecursionError:
+            raise UsageError("this is not PTX: its blocks are nested too deeply.") from None
+        return self.result
+
+    def declaration(self) -> None:
+        word = self.peek()
+        while word in (".visible", ".extern", ".weak", ".common"):
+            self.next()
+            word = self.peek()
+        if word in (".entry", ".func"):
+            self.function()
+        elif word in (".global", ".const", ".shared"):
+            for variable in self.variables():
+                self.result.variables[variable.name] = variable
+        elif word == ".section":
+            self.skip_to("}")
+        elif word in (".version", ".target", ".address_size", ".loc", ".file", ".alias", ".pragma"):
+            self.skip_to(";")
+        else:
+            raise UsageError(f"this is not PTX: a module cannot hold `{word}`.")
+
+    def variables(self) -> list[Variable]:
+        """`.shared .align 4 .b8 name[1024] = {…}, other;` of any state space."""
+        space = self.next()[1:]
+        align, vector, size, ty = 0, 1, 0, ""
+        while self.peek().startswith("."):
+            word = self.next()[1:]
+            if word == "align":
+                align = int(self.next())
+            elif word in ("v2", "v4"):
+                vector = int(word[1])
+            elif word == "attribute":
+                self.skip_to(")")
+            elif word in ("texref", "samplerref", "surfref"):
+                raise UnsupportedInstruction(f".{word}", self.line, "textures and surfaces")
+            else:
+                ty, size = word, type_size(word) * vector
+        found = []
+        while True:
+            name = self.next()
+            count, open_end = 1, False
+            while self.accept("["):
+                if self.peek() == "]":
+                    open_end = True
+                else:
+                    if space == "shared":  # where it ends is the launch's concern
+                        self.apart.add(self.at)
+                    count *= int(self.next(), 0)
+                self.expect("]")
+            if not 0 <= count * size <= MOST_BYTES:
+                raise UsageError(f"`{name}` is larger than any device's memory.")
+            image: bytes | None = None
+            references: tuple[tuple[int, str, int], ...] = ()
+            if self.accept("="):
+                image, references = self.initializer(ty)
+                if open_end:
+                    count = -(-len(image) // size)
+                image = image.ljust(count * size, b"\0")
+            elif open_end:
+                count = 0  # `extern __shared__ x[]`: sized by the launch
+            found.append(Variable(name, space, count * size, align or size, image, references))
+            if not self.accept(","):
+                break
+        self.expect(";")
+        return found
+
+    def initializer(self, ty: str) -> tuple[bytes, tuple[tuple[int, str, int], ...]]:
+        data = bytearray()
+        references: list[tuple[int, str, int]] = []
+        width = type_size(ty)
+
+        def one() -> None:
+            token = self.next()
+            if token == "{":
+                while self.peek() not in ("}", ""):
+                    one()
+                    self.accept(",")
+                self.expect("}")
+                return
+            if token == "-":
+                value = literal("-" + self.next())
+            elif token[0].isdigit():
+                value = literal(token)
+            else:
+                if token == "generic":
+                    self.expect("(")
+                    token = self.next()
+                    self.expect(")")
+                addend = 0
+                if self.peek() in ("+", "-"):
+                    sign = -1 if self.next() == "-" else 1
+                    addend = sign * int(self.next(), 0)
+                references.append((len(data), token, addend))
+                value = Imm(0)
+            if value.bits is not None:
+                data.extend(value.bits.to_bytes(width, "little"))
+            elif isinstance(value.value, float):
+                data.extend(struct.pack("<f" if width == 4 else "<d", value.value))
+            else:
+                data.extend((value.value & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
+
+        one()
+        return bytes(data), tuple(references)
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def function(self) -> None:
+        entry = self.next() == ".entry"
+        function = self.function_here = Function("", entry, [])
+        self.scopes, self.blocks = [{}], []
+        outputs: list[tuple[Param, Operand]] = []
+        inputs: list[tuple[Param, Operand]] = []
+        if not entry and self.peek() == "(":
+            outputs = self.param_list()
+        function.name = self.next()
+        if self.peek() == "(":
+            inputs = self.param_list()
+        function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
+        while self.peek() not in ("{", ";", ""):  # `.maxntid 256, 1, 1` and its like are the launch's concern
+            if self.next()[:1].isdigit():
+                self.apart.add(self.at - 1)
+        if self.accept(";"):
+            function.external = True
+            self.result.functions.setdefault(function.name, function)
+            return
+        self.expect("{")
+        for param, register in inputs:
+            if not isinstance(register, Sym):
+                function.body.append(self.transfer("ld", param.name, register))
+        self.block(function)
+        self.rename_labels(function)
+        given: list[tuple[str, Operand]] = [
+            (p.name, register) for p, register in outputs if not isinstance(register, Sym)
+        ]
+        if given:
+            self.give_results(function, given)
+        self.result.functions[function.name] = function
+
+    def give_results(self, function: Function, given: list[tuple[str, Operand]]) -> None:
+        body: list[Instruction | str] = []
+        for item in [*function.body, Instruction(("ret",), (), None, self.line)]:
+            if isinstance(item, Instruction) and item.op == "ret":
+                body += [self.transfer("st", name, value, item.predicate) for name, value in given]
+            body.append(item)
+        function.body = body
+
+    def param_list(self) -> list[tuple[Param, Operand]]:
+        """Parameters, each with the registers that it is, or its own name."""
+        self.expect("(")
+        params = []
+        while not self.accept(")"):
+            params.append(self.param())
+            self.accept(",")
+        return params
+
+    def param(self) -> tuple[Param, Operand]:
+        word = self.next()
+        if word not in (".param", ".reg"):
+            raise UsageError(f"this is not PTX: a parameter list cannot hold `{word}`.")
+        align, ty, pointer, vector = 0, "b32", False, ""
+        while self.peek().startswith("."):
+            part = self.next()[1:]
+            if part == "align":
+                value = int(self.next())
+                align = align if pointer else value
+            elif part == "ptr":
+                pointer = True
+            elif part in ("v2", "v4"):
+                vector = part
+            elif part not in ("global", "const", "shared", "local", "noalias"):
+                ty = part
+        name = self.next()
+        size = type_size(ty)
+        if word == ".reg":
+            register = self.declare(name, ty, vector)
+            count = int(vector[1:] or 1)
+            return Param(f"{name} in", ty, size * count, size * count, False), register
+        if self.accept("["):
+            size *= int(self.next(), 0) if self.peek() != "]" else 1
+            self.expect("]")
+            ty = f"{ty}[]"
+        return Param(name, ty, size, align or min(size, 8), pointer), Sym(name)
+
+    def block(self, function: Function) -> None:
+        """Statements up to the closing brace; inner braces scope names."""
+        while not self.accept("}"):
+            word = self.peek()
+            if word == "":
+                raise UsageError("this is not PTX: the text ends inside a function.")
+            if word == "{":
+                self.inner_block(function)
+            elif word == ".loc":
+                self.location()
+            elif word == ".reg":
+                self.register_declaration()
+            elif word in (".local", ".shared", ".param", ".global", ".const"):
+                self.local_variables(function)
+            elif word in (".pragma", ".file", ".callprototype", ".branchtargets", ".calltargets"):
+                self.skip_to(";")
+            elif self.at + 1 < len(self.tokens) and self.tokens[self.at + 1] == ":":
+                label = self.next()
+                self.next()
+                if self.accept(".branchtargets"):
+                    function.tables[label] = self.targets()
+                elif self.peek() in (".callprototype", ".calltargets"):
+                    self.skip_to(";")
+                else:
+                    function.body.append(label)
+            else:
+                function.body += self.instructions()
+
+    def inner_block(self, function: Function) -> None:
+        self.next()
+        self.scopes.append({})
+        start = len(function.body)
+        self.block(function)
+        self.scopes.pop()
+        labels = {item for item in function.body[start:] if isinstance(item, str)}
+        self.blocks.append((start, len(function.body), labels))
+
+    def rename_labels(self, function: Function) -> None:
+        """Labels of inner blocks that share their name with others: inline assembly repeats its own."""
+        names = [item for item in function.body if isinstance(item, str)]
+        for number, (start, end, labels) in enumerate(self.blocks):
+            repeated = {name for name in labels if names.count(name) > 1}
+            for place in range(start, end if repeated else start):
+                item = function.body[place]
+                if isinstance(item, str):
+                    function.body[place] = f"{item}'{number}" if item in repeated else item
+                else:
+                    item.operands = tuple(
+                        Sym(f"{o.name}'{number}") if isinstance(o, Sym) and o.name in repeated else o
+                        for o in item.operands
+                    )
+            names = [item for item in function.body if isinstance(item, str)]
+
+    def local_variables(self, function: Function) -> None:
+        """Variables of a function; its global and constant ones belong to the module."""
+        for variable in self.variables():
+            module = variable.space in ("global", "const")
+            taken = self.result.variables if module else {v.name for v in function.variables}
+            name = unused(variable.name, taken) if variable.name in taken else variable.name
+            self.scopes[-1][variable.name] = Sym(name)
+            if module:
+                self.result.variables[name] = replace(variable, name=name)
+            else:
+                function.variables.append(replace(variable, name=name))
+
+    def targets(self) -> list[str]:
+        return [word for word in self.skip_to(";") if word != ","]
+
+    def location(self) -> None:
+        """`.loc file line column[, function_name label, inlined_at file line column]`.
+
+        A line of a header counts as the line of the student's text that it was inlined at.
+        """
+        self.next()
+        words = self.skip_to(";")
+        places = [words[:2]]
+        if "inlined_at" in words:
+            at = words.index("inlined_at")
+            places.append(words[at + 1 : at + 3])
+        for file, line in places:
+            if file == self.main_file and line != "0":  # line 0: the instruction has no line of its own
+                self.line = int(line)
+                return
+
+    def register_declaration(self) -> None:
+        self.next()
+        ty, vector = self.next()[1:], ""
+        if ty in ("v2", "v4"):
+            ty, vector = self.next()[1:], ty
+        if ty == "b128":
+            raise UnsupportedInstruction(".reg .b128", self.line, "values of 128 bits")
+        type_size(ty)
+        while True:
+            name = self.next()
+            if self.accept("<"):
+                many = int(self.next())
+                self.expect(">")
+                if many > MOST_REGISTERS:
+                    raise UsageError(f"this is not PTX: {many} registers are more than a thread can have.")
+                for number in range(many):
+                    self.declare(f"{name}{number}", ty, vector)
+            else:
+                self.declare(name, ty, vector)
+            if not self.accept(","):
+                break
+        self.expect(";")

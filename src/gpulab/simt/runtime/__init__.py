@@ -1,0 +1,1 @@
+"""The run time of a launch: device memory, worker contexts, block scheduling, printf."""

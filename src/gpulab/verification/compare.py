@@ -1,0 +1,149 @@
+"""One output against its reference: which points are wrong, the first, the worst, and the picture."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.config import Launch
+from gpulab.problems.base import Case, Problem
+from gpulab.verification.hints import hint_for
+from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
+
+__all__ = ["POISON", "QUIETED_POISON", "compare"]
+
+# A signalling nan with a payload of our own. A copy keeps its bits; arithmetic sets the quiet bit
+# (IEEE 754, 6.2.3), so `a[i] += x` on a point nobody set can be told from a point nobody wrote.
+POISON = 0x7FADBEEF
+QUIETED_POISON = 0x7FEDBEEF
+
+
+@np.errstate(invalid="ignore", over="ignore")  # nan and infinity are looked for here, not stumbled over
+def compare(
+    problem: Problem,
+    case: Case,
+    launch: Launch,
+    got: npt.NDArray[np.float32],
+    input_changed: tuple[str, ...] = (),
+) -> ShapeResult:
+    """The result of one launch that ended: `got` is what the poisoned output array holds now."""
+    bits = got.view(np.uint32)
+    poison = bits == POISON
+    error = np.abs(got - case.expected)
+    # Not `error > tolerance`: that is False for a nan, which would then pass.
+    wrong = ~(error <= case.tolerance) & case.written
+    forbidden = ~poison & ~case.written
+    never = poison & case.written
+    non_finite = case.written & ~np.isfinite(got) & ~never
+    state = np.zeros(got.shape, np.uint8)
+    state[case.written] = State.RIGHT
+    state[wrong] = State.WRONG
+    state[never] = State.NEVER_WRITTEN
+    state[forbidden] = State.FORBIDDEN
+
+    n_wrong = int(np.count_nonzero(wrong))
+    n_forbidden = int(np.count_nonzero(forbidden))
+    correct = not (n_wrong or n_forbidden or input_changed)
+    first = worst = None
+    hint = ""
+    if n_wrong:
+        first = _mismatch(case, got, int(np.argmax(wrong)))
+        # A finite value that is far off says more than another nan.
+        finite = np.where(wrong & np.isfinite(got), error, -1.0)
+        worst = _mismatch(case, got, int(np.argmax(finite))) if finite.max() >= 0 else first
+        added = bool(np.any((bits == QUIETED_POISON) & case.written))
+        hint = hint_for(problem, case, launch, got, wrong, never, added=added)
+    reasons: list[str] = []
+    name = problem.format_shape(case.shape)
+    if first is not None and worst is not None:
+        total = int(np.count_nonzero(case.written))
+        n_odd = int(np.count_nonzero(non_finite))
+        reasons.append(_wrong_words(problem, name, n_wrong, total, n_odd, first, worst, bits, hint))
+    if n_forbidden:
+        where = _indexed(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
+        reasons.append(
+            f"{name}: {_points(n_forbidden)} of the outer shell {'was' if n_forbidden == 1 else 'were'} "
+            f"written, first at {where}: the kernel must leave the shell alone"
+        )
+    reasons += [f"{name}: the kernel changed its input {changed}" for changed in input_changed]
+    return ShapeResult(
+        shape=case.shape,
+        correct=correct,
+        wrong=n_wrong,
+        total=int(np.count_nonzero(case.written)),
+        first=first,
+        worst=worst,
+        non_finite=int(np.count_nonzero(non_finite)),
+        never_written=int(np.count_nonzero(never)),
+        shell_touched=n_forbidden,
+        input_changed=input_changed,
+        hint=hint,
+        reasons=tuple(reasons),
+        plane=_plane(problem, case, launch, state) if n_wrong or n_forbidden else None,
+    )
+
+
+def _mismatch(case: Case, got: npt.NDArray[np.float32], flat: int) -> Mismatch:
+    index = tuple(int(i) for i in np.unravel_index(flat, got.shape))
+    return Mismatch(index, float(case.expected[index]), float(got[index]))
+
+
+def _wrong_words(
+    problem: Problem,
+    name: str,
+    wrong: int,
+    total: int,
+    non_finite: int,
+    first: Mismatch,
+    worst: Mismatch,
+    bits: npt.NDArray[np.uint32],
+    hint: str,
+) -> str:
+    note = " (never written)" if bits[first.index] == POISON else ""
+    words = (
+        f"{name}: {wrong} of {total} points are wrong; first at {_indexed(problem, first.index)}: expected "
+        f"{first.expected:.6g}, got {first.got:.6g}{note}"
+    )
+    if worst != first and math.isfinite(worst.got):
+        words += (
+            f"; worst at {_indexed(problem, worst.index)}: expected {worst.expected:.6g}, got {worst.got:.6g}"
+        )
+    if non_finite:
+        words += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} nan or infinite"
+    return f"{words}. Hint: {hint}" if hint else words
+
+
+def _indexed(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
+    """`(z=1, y=2, x=3)`."""
+    return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(problem.index_names, index, strict=True)) + ")"
+
+
+def _points(number: int) -> str:
+    return f"{number} point{'' if number == 1 else 's'}"
+
+
+def _plane(problem: Problem, case: Case, launch: Launch, state: npt.NDArray[np.uint8]) -> Plane:
+    """The plane of the two fastest axes that has the most points which are not as they should be."""
+    pitch = _pitch(problem, case, launch)
+    name = problem.format_shape(case.shape)
+    planes = state.reshape(-1, *state.shape[-2:])
+    bad = np.count_nonzero(planes >= State.WRONG, axis=(1, 2))
+    chosen = int(np.argmax(bad))
+    if state.ndim > 2:
+        name += f", {problem.index_names[0]} = {chosen}"
+    title = f"{name}: {_points(int(bad[chosen]))} not right"
+    rows, columns = problem.index_names[-2:]
+    return Plane(title, (columns, rows), planes[chosen].copy(), pitch)
+
+
+def _pitch(problem: Problem, case: Case, launch: Launch) -> tuple[int, int]:
+    """Points between two block edges along x and y; the whole axis where one block loops over it."""
+    x, y, _ = (
+        threads * points or extent
+        for threads, points, extent in zip(
+            launch.block, launch.tile, problem.extents(case.shape), strict=True
+        )
+    )
+    return x, y

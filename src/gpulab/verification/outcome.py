@@ -1,0 +1,121 @@
+"""Everything there is to say of one kernel cell, whichever way it went: right, wrong, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from gpulab.cell import Cell
+from gpulab.devices.base import Device
+from gpulab.errors import CompileError, Diagnostic, LaunchError, UnsupportedInstruction, UsageError
+from gpulab.problems import Shape, problem
+from gpulab.profiling.speedup import VariantTiming, time_variant
+from gpulab.verification.check import CheckResult, check_cell
+from gpulab.verification.verify import Progress
+
+__all__ = ["Outcome", "outcome_of"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of one cell. Plain data: it can be sent from another process.
+
+    result: what was found, when the cell compiled. diagnostics: what the compiler said, when it did
+    not. refused: why the cell cannot be used as asked. stopped: why the check ended from outside.
+    timing: of a right kernel, when it was asked for.
+    """
+
+    cell: Cell
+    device: str
+    result: CheckResult | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    refused: str = ""
+    stopped: str = ""
+    timing: VariantTiming | None = None
+
+    @property
+    def correct(self) -> bool:
+        return self.result is not None and self.result.correct
+
+    @property
+    def exit_code(self) -> int:
+        """0 right, 1 wrong, 2 cannot be used as asked."""
+        return 2 if self.refused else int(not self.correct)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        if self.result is not None:
+            return self.result.reasons
+        said = tuple(str(d) for d in self.diagnostics if d.severity == "error") or tuple(
+            map(str, self.diagnostics)
+        )
+        return said or tuple(words for words in (self.refused, self.stopped) if words)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data for JSON; `error` is there when the cell could not be used as asked."""
+        header = self.cell.header
+        data: dict[str, Any] = {
+            "correct": self.correct,
+            "findings": [],
+            "technique": None,
+            "reasons": list(self.reasons),
+            "resources": None,
+            "shapes": [],
+        }
+        if self.result is not None:
+            data |= self.result.as_dict()
+        if self.refused:
+            data["error"] = self.refused
+        return data | {
+            "name": header.name,
+            "problem": header.problem,
+            "variant": header.variant,
+            "block": header.block,
+            "tile": header.tile,
+            "device": self.device,
+            "origin": self.cell.origin,
+            "diagnostics": [asdict(diagnostic) for diagnostic in self.diagnostics],
+            "time_ms": self.timing.timing.median_ms if self.timing else None,
+            "time_provenance": self.timing.timing.provenance.as_dict() if self.timing else None,
+        }
+
+
+def outcome_of(
+    cell: Cell,
+    device: Device,
+    shapes: Sequence[Shape] | None = None,
+    *,
+    time_at: Shape | None = None,
+    timed: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Check a cell and, with `timed`, time it when it is right; gpulab's own errors become outcomes.
+
+    time_at: the shape that is timed; None for the problem's timing size.
+    """
+    outcome = Outcome(cell, device.name)
+    try:
+        result = check_cell(cell, device, shapes, progress)
+        timing = _timing(cell, result, device, time_at) if timed and result.correct else None
+    except CompileError as error:
+        return replace(outcome, diagnostics=tuple(error.diagnostics))
+    except (UsageError, UnsupportedInstruction) as error:
+        return replace(outcome, refused=str(error))
+    except LaunchError as error:  # while it was timed: a check turns faults into findings
+        size = " while it was timed" if timed else ""
+        return replace(outcome, stopped=f"{error}{size}")
+    # A compiled kernel belongs to its process and its device.
+    return replace(outcome, result=replace(result, kernel=None), timing=timing)
+
+
+def _timing(cell: Cell, result: CheckResult, device: Device, shape: Shape | None) -> VariantTiming | None:
+    header = cell.header
+    if header.problem is None or header.variant is None or header.block is None or header.tile is None:
+        return None
+    if result.kernel is None:
+        return None
+    known = problem(header.problem)
+    return time_variant(
+        result.kernel, known, header.variant, header.block, header.tile, device=device, shape=shape
+    )

@@ -1,0 +1,1 @@
+"""Views of results as HTML, SVG and terminal text. Nothing here imports Jupyter."""

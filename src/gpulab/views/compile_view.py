@@ -1,0 +1,60 @@
+"""What the compiler said, each message at its place: line number, source line, caret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.errors import CompileError, Diagnostic
+from gpulab.views.html import View, note, paragraph, stack
+
+__all__ = ["compile_error_view", "summary", "warnings_view"]
+
+_MOST = 8  # later messages are mostly echoes of the first
+
+
+def summary(error: CompileError) -> str:
+    """The first error in one line, and how many there are."""
+    errors = [d for d in error.diagnostics if d.severity == "error"] or error.diagnostics
+    if not errors:
+        return str(error) or "the compiler refused the text."
+    where = f"line {errors[0].line}: " if errors[0].line else ""
+    more = f"  (and {len(errors) - 1} more, above)" if len(errors) > 1 else ""
+    return f"{where}{errors[0].message}{more}"
+
+
+def compile_error_view(error: CompileError) -> View:
+    """A box for each message of the compiler, in its own order."""
+    if not error.diagnostics:
+        return note("bad", "✗ does not compile", code=str(error))
+    shown = error.diagnostics[:_MOST]
+    left_out = len(error.diagnostics) - len(shown)
+    number = sum(d.severity == "error" for d in error.diagnostics)
+    return stack(
+        paragraph(f"✗ does not compile: {number} error{'s' if number != 1 else ''}"),
+        *(_diagnostic(d) for d in shown),
+        paragraph(f"and {left_out} more; mend the first ones first.", dim=True) if left_out else None,
+    )
+
+
+def warnings_view(warnings: Sequence[str]) -> View:
+    """The compiler's warnings, or nothing."""
+    return note("hint", "the compiler warns", warnings) if warnings else View()
+
+
+def _diagnostic(diagnostic: Diagnostic) -> View:
+    where = f"line {diagnostic.line}: " if diagnostic.line else ""
+    hue = "bad" if diagnostic.severity == "error" else "hint"
+    return note(hue, f"{where}{diagnostic.severity}: {diagnostic.message}", code=_pointed(diagnostic))
+
+
+def _pointed(diagnostic: Diagnostic) -> str:
+    """The source line with its number in the margin and a caret under the column."""
+    if not diagnostic.source_line:
+        return ""
+    margin = f"{diagnostic.line:>4} | "
+    text = margin + diagnostic.source_line
+    if diagnostic.column:
+        # Tabs stay tabs, so that the caret stands under its character.
+        before = diagnostic.source_line[: diagnostic.column - 1]
+        text += f"\n{' ' * (len(margin) - 2)}| " + "".join(c if c == "\t" else " " for c in before) + "^"
+    return text

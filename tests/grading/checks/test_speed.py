@@ -1,0 +1,109 @@
+"""Points by speed: the steps, what counts without a GPU, and which kernel is judged."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import gpulab.devices
+import gpulab.profiling.baseline
+from gpulab import session
+from gpulab.cell import parse_cell
+from gpulab.errors import UsageError, WrongResult
+from gpulab.grading.checks import speed
+from gpulab.grading.checks.speed import require_speed
+from gpulab.notebook import level, screen
+from gpulab.problems.requirement import Promise
+from gpulab.profiling.baseline import Beside
+from gpulab.profiling.benchmark import Timing
+from gpulab.provenance import Provenance
+from gpulab.verification.requirements import Kept, Technique
+from gpulab.views.html import View
+
+STEPS = {0.5: 5, 0.7: 10, 0.85: 15}
+CELL = parse_cell("%%cuda stencil.opt_4\n__global__ void block2D_opt_4() {}")
+PROMISE = Promise("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
+
+
+@pytest.fixture(autouse=True)
+def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_CELLS", {})
+    monkeypatch.setattr(level, "_SESSION", level._Session())
+    session.keep_cell(CELL)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
+    views: list[View] = []
+    monkeypatch.setattr(screen, "show", views.append)
+    return views
+
+
+def on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, technique: Any = None) -> None:
+    """A device of this kind, on which the kernel is right and reaches this part of the yardstick."""
+    there = Provenance("measured", "a GPU")
+    time = Timing.from_samples([1.0], there)
+    beside = Beside("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
+    monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(kind=kind, name=kind))
+    result = SimpleNamespace(correct=True, kernel=object(), technique=technique)
+    monkeypatch.setattr(speed, "check_again", lambda *_: result)
+    monkeypatch.setattr(gpulab.profiling.baseline, "time_beside", lambda *_, **__: beside)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "value"),
+    [(0.2, "0"), (0.5, "5"), (0.69, "5"), (0.7, "10"), (0.849, "10"), (0.85, "None"), (1.2, "None")],
+)
+def test_the_highest_step_reached_counts(
+    monkeypatch: pytest.MonkeyPatch, shown: list[View], fraction: float, value: str
+) -> None:
+    on(monkeypatch, "cuda", fraction)
+    assert repr(require_speed("stencil.opt_4", of="copy", steps=STEPS)) == value
+    assert "measured" in shown[0].text
+
+
+def test_without_a_gpu_a_right_kernel_gets_the_full_mark_and_is_told_why(
+    monkeypatch: pytest.MonkeyPatch, shown: list[View]
+) -> None:
+    kept = Kept(PROMISE, 1.25, 1.5, True, (4,))
+    on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (kept,)))
+    assert require_speed("stencil.opt_4", of="copy", steps=STEPS) is None
+    assert "needs a GPU" in shown[0].text
+    assert "loads of A0: 1.25" in shown[0].text
+
+
+def test_a_wrong_kernel_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "cuda")
+
+    def wrong(*_: object) -> None:
+        raise WrongResult("stencil.opt_4 is not right yet.")
+
+    monkeypatch.setattr(speed, "check_again", wrong)
+    with pytest.raises(WrongResult):
+        require_speed("stencil.opt_4", of="copy", steps=STEPS)
+
+
+def test_a_given_kernel_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "cuda")
+    level.keep_given(CELL)
+    with pytest.raises(UsageError, match="given"):
+        require_speed("stencil.opt_4", of="copy", steps=STEPS)
+
+
+def test_a_cell_that_did_not_run_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "cuda")
+    with pytest.raises(UsageError, match=r"%%cuda matmul\.K6"):
+        require_speed("matmul.K6", of="sgemm", steps=STEPS)
+
+
+@pytest.mark.parametrize("steps", [{}, {0.5: 0}, {0: 5}, {0.5: 5, 0.7: 5}, {0.5: 9, 0.7: 5}, {"a": 1}, 5])
+def test_steps_that_are_none_are_refused(steps: Any) -> None:
+    with pytest.raises(UsageError, match="steps"):
+        require_speed("stencil.opt_4", of="copy", steps=steps)
+
+
+def test_a_yardstick_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="copy, sgemm"):
+        require_speed("stencil.opt_4", of="light", steps=STEPS)

@@ -1,0 +1,125 @@
+"""A kernel profiled on the simulator: times of a GPU that is not here, each with where it comes from."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+import pytest
+
+from gpulab.config import defines
+from gpulab.devices import open_device
+from gpulab.model.profile import profile_variant
+from gpulab.model.unrolling import rolled
+from gpulab.problems import problem
+from gpulab.profiling.speedup import time_variant
+
+K1 = """
+extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y;
+    float sum = 0.0f;
+    for (int k = 0; k < p; ++k) sum += b[i + n * k] * c[k + p * j];
+    a[i + n * j] = sum;
+}
+"""
+COPY = """
+extern "C" __global__ void copy(float* to, const float* from, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i];
+}
+"""
+MATMUL = problem("matmul")
+TILE = (1, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def device():
+    return open_device("sim:h200")
+
+
+@pytest.fixture(scope="module")
+def k1(device):
+    return device.compile(K1, "mmkernel", defines((32, 1, 1), TILE))
+
+
+@pytest.fixture(scope="module")
+def profile(device, k1):
+    return profile_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device)
+
+
+def test_the_time_is_modelled_and_names_its_gpu(profile):
+    assert (profile.provenance.kind, profile.provenance.device) == ("modelled", "H200")
+
+
+def test_the_bottleneck_is_one_of_the_terms_and_the_words_say_it(profile):
+    assert profile.bottleneck in profile.terms
+    assert profile.words.startswith("bound by")
+
+
+def test_it_says_which_blocks_ran(profile):
+    assert "of 524,288 blocks" in profile.sampled
+
+
+def test_the_counters_are_of_the_whole_launch(profile):
+    assert profile.counters.global_load_requests == 2 * 4096**3 // 32
+
+
+@pytest.mark.parametrize("gpu", ["a100", "gtx280", "k40"])
+def test_a_gpu_that_nobody_measured_here_is_marked(device, k1, gpu):
+    small = (256, 256, 256)
+    found = profile_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device, shape=small, gpu=gpu)
+    assert "uncalibrated" in str(found.provenance)
+
+
+def test_time_variant_on_the_simulator_is_the_models_time(device, k1, profile):
+    timed = time_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device)
+    assert timed.timing.samples_ms == (profile.time_ms,)
+    assert timed.timing.provenance == profile.provenance
+
+
+def test_a_large_problem_costs_little_time_and_memory(device, k1, profile):
+    begun, used = process_time(), device.memory.used
+    time_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device)
+    assert process_time() - begun < 5
+    assert device.memory.used - used < 1 << 29
+
+
+def test_any_launch_can_be_profiled_and_keeps_its_arrays(device):
+    kernel = device.compile(COPY, "copy")
+    source = device.asarray(np.arange(1 << 16, dtype=np.float32))
+    target = device.asarray(np.full(1 << 16, 7, np.float32))
+    found = device.profile(kernel, 256, 256, [target, source, 1 << 16])
+    assert found.time_ms > 0
+    assert (device.asnumpy(target) == 7).all()
+
+
+def test_a_copy_moves_each_byte_once(device):
+    n = 1 << 25
+    kernel = device.compile(COPY, "copy")
+    found = device.profile(kernel, n // 256, 256, [device.zeros(n), device.zeros(n), n])
+    assert found.dram_bytes == pytest.approx(8 * n, rel=0.1)
+
+
+def test_a_block_size_with_less_occupancy_is_not_faster(device):
+    times = {}
+    for threads in (32, 128):
+        kernel = device.compile(K1, "mmkernel", defines((threads, 1, 1), TILE))
+        times[threads] = profile_variant(
+            kernel, MATMUL, "K1", (threads, 1, 1), TILE, device=device, shape=(1024, 1024, 1024)
+        ).time_ms
+    assert times[32] >= times[128]
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"),
+    [
+        ("for (int k = 0; k < p; ++k) x += k;", True),
+        ("for (int k = 0; k < 8; ++k) x += k;", False),
+        ("#pragma unroll 4\nfor (int k = 0; k < p; ++k) x += k;", False),
+        ("while (k < p) ++k;", True),
+    ],
+)
+def test_only_long_loops_without_a_pragma_are_rolled(loop, told):
+    assert ("#pragma unroll 1" in rolled(f"int x = 0;\n{loop}\n")) is told

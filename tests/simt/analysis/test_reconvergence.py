@@ -1,0 +1,109 @@
+"""Where lanes may wait is found as the rule says, and the code for it does not outgrow the kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpulab.compiler import compile_program
+from gpulab.simt.analysis.control_flow import Block
+from gpulab.simt.analysis.reconvergence import candidates, frontiers, held_back, leaves, stops, ways_out
+from gpulab.simt.codegen.native import Specialisation, lower
+from gpulab.simt.ptx.syntax import Instruction, Reg, parse
+from tests.simt.programs import simulator
+
+
+def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
+    """The rule in its plainest form."""
+    found: list[set[int]] = [set() for _ in blocks]
+    seen, changed, past, exits = {0}, True, stops(blocks), leaves(blocks)
+    while changed:
+        changed = False
+        for number in sorted(seen):
+            block, here = blocks[number], frozenset(found[number])
+            steps: list[tuple[int, frozenset[int]]] = []
+            for targets in ways_out(block, divergent):
+                if block.end == "barrier":
+                    steps += [(t, frozenset()) for t in targets]
+                    gone = past[number] | {number}
+                    steps += [(n, here - {n} | {number}) for n in here - gone]
+                else:
+                    order, occupied = candidates(here, targets, exits, past)
+                    held = held_back(here, set(targets) - exits, past)
+                    steps += [(c, frozenset(n for n in occupied if n > c or n in held) - {c}) for c in order]
+            if number in spins:
+                steps += [(c, here - {c} | {number}) for c in here]
+            for target, waiting in steps:
+                if target not in seen or not waiting <= found[target]:
+                    seen.add(target)
+                    found[target] |= waiting
+                    changed = True
+    return [frozenset(f) for f in found]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[Block]:
+    count = draw(st.integers(1, 9))
+    numbers = st.integers(0, count - 1)
+    code = Instruction(("mov", "u32"), (Reg("%r1"), Reg("%r2")), None, 0)
+    blocks = []
+    for number in range(count):
+        end = draw(st.sampled_from(["jump", "branch", "branch", "barrier", "exit"]))
+        targets = {"branch": (draw(numbers), draw(numbers)), "exit": ()}.get(end, (draw(numbers),))
+        condition = Reg("%p1") if end == "branch" else None
+        body = [code] if draw(st.booleans()) else []
+        blocks.append(Block(number, body, end, targets, condition))
+    return blocks
+
+
+@given(graphs(), st.sets(st.integers(0, 8)), st.frozensets(st.integers(0, 8)))
+def test_the_frontiers_of_any_graph(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> None:
+    assert frontiers(blocks, divergent, spins) == in_sets(blocks, divergent, spins)
+
+
+def waiting_kernel(branches: int) -> str:
+    """A lock, which lets lanes give way, and behind it many places where they part."""
+    body = "".join(
+        f"if (x[i * {k + 3} % n] > {k % 7}) {{ v += {k}; if (v % {k % 5 + 2} == 0) v ^= {3 * k}; }}\n"
+        for k in range(branches)
+    )
+    return f"""extern "C" __global__ void k(const int* x, int* out, int* lock, int n) {{
+        int i = threadIdx.x, v = 0;
+        while (atomicCAS(lock, 0, 1) != 0) {{ }}
+        __threadfence();
+        ((volatile int*)lock)[1] += 1;
+        __threadfence();
+        atomicExch(lock, 0);
+        {body}
+        out[i] = v;
+    }}"""
+
+
+def code_size(branches: int) -> int:
+    _, text = lower(parse(compile_program(waiting_kernel(branches)).ptx), "k", Specialisation((64, 1, 1), 0))
+    return len(text)
+
+
+def test_code_behind_a_waiting_loop_grows_with_the_kernel_and_not_with_its_square() -> None:
+    assert code_size(80) < 3 * code_size(40)
+
+
+def test_a_kernel_with_many_places_to_wait_is_right() -> None:
+    branches, n = 60, 64
+    x = np.random.default_rng(1).integers(0, 9, n, dtype=np.int32)
+    device = simulator()
+    out, lock = device.zeros(n, np.int32), device.zeros(2, np.int32)
+    device.compile(waiting_kernel(branches))(1, n, (device.asarray(x), out, lock, n))
+
+    def expected(i: int) -> int:
+        v = 0
+        for k in range(branches):
+            if x[i * (k + 3) % n] > k % 7:
+                v += k
+                if v % (k % 5 + 2) == 0:
+                    v ^= 3 * k
+        return v
+
+    assert device.asnumpy(lock).tolist() == [0, n]
+    assert device.asnumpy(out).tolist() == [expected(i) for i in range(n)]

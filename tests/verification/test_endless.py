@@ -1,0 +1,51 @@
+"""A check gives a warp enough instructions for all of the problem's work, and no more than the device has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpulab
+from gpulab.cell import parse_cell
+from gpulab.devices.simulated import SimulatedDevice
+from gpulab.verification.check import check_cell
+
+ONE_THREAD_DOES_IT_ALL = """\
+%%cuda matmul.Ks --block 32 1 --tile 1 1
+extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
+{
+    if (threadIdx.x || threadIdx.y || blockIdx.x || blockIdx.y) return;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            float sum = 0;
+            for (int k = 0; k < p; k++) sum += b[i + n * k] * c[k + p * j];
+            a[i + n * j] = sum;
+        }
+}"""
+ENDLESS = 'extern "C" __global__ void k(volatile int* a) { while (*a == 0); }'
+
+
+def simulator() -> SimulatedDevice:
+    device = gpulab.device("sim")
+    assert isinstance(device, SimulatedDevice)
+    return device
+
+
+def test_a_warp_that_does_all_the_work_comes_to_its_end() -> None:
+    result = check_cell(parse_cell(ONE_THREAD_DOES_IT_ALL), simulator())
+    assert result.verdict is not None
+    assert result.verdict.correct
+
+
+@pytest.mark.parametrize(
+    ("of_device", "given", "said"), [(1 << 24, 1 << 22, f"{1 << 22:,}"), (1 << 22, 1 << 24, f"{1 << 22:,}")]
+)
+def test_the_smaller_of_two_budgets_holds(
+    of_device: int, given: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = simulator()
+    monkeypatch.setattr(device, "budget", of_device)
+    kernel = device.compile(ENDLESS)
+    (found,) = gpulab.sanitize(kernel, 1, 32, (device.zeros(1, np.int32),), budget=given)
+    assert found.kind == "never_ends"
+    assert said in found.message

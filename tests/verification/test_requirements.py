@@ -1,0 +1,127 @@
+"""A step's promises: what is counted, which lines are named, and that other ways of doing it are accepted."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+
+import pytest
+
+import gpulab
+from gpulab.cell import parse_cell
+from gpulab.config import launch_geometry
+from gpulab.devices.simulated import SimulatedDevice
+from gpulab.problems import problem
+from gpulab.verification.check import CheckResult, check_cell, compile_cell
+from gpulab.verification.requirements import technique_of
+
+STRIP = """// %%cuda matmul.{variant} --block {block} --tile {tile}
+extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
+{{
+    {body}
+}}"""
+
+
+@cache
+def simulator() -> SimulatedDevice:
+    device = gpulab.device("sim")
+    assert isinstance(device, SimulatedDevice)
+    return device
+
+
+def checked(text: str) -> CheckResult:
+    return check_cell(parse_cell(text, "kernel.cu"), simulator())
+
+
+def test_a_strip_that_nobody_uses_is_a_decoy() -> None:
+    body = """__shared__ float strip[32];
+    int t = threadIdx.x, i = blockIdx.x * 32 + t, j = blockIdx.y;
+    float sum = 0.0f;
+    for (int k0 = 0; k0 < p; k0 += 32) {
+        strip[t] = c[k0 + t + p * j];
+        __syncthreads();
+        for (int k = 0; k < 32; ++k) sum += b[i + n * (k0 + k)] * c[k0 + k + p * j];
+        __syncthreads();
+        if (strip[t] == 12345.0f) sum = 0.0f;
+    }
+    a[i + n * j] = sum;"""
+    result = checked(STRIP.format(variant="K2", block=32, tile="1 1", body=body))
+    assert result.verdict is not None
+    assert result.verdict.correct
+    assert not result.correct
+    (reason,) = result.reasons
+    assert reason.startswith("loads of c from global memory for each multiply-add: 1.03 (line 10);")
+
+
+def test_a_strip_in_registers_of_the_warp_is_as_good_as_one_in_shared_memory() -> None:
+    body = """int t = threadIdx.x, i = blockIdx.x * 32 + t, j = blockIdx.y;
+    float sum = 0.0f;
+    for (int k0 = 0; k0 < p; k0 += 32) {
+        float mine = c[k0 + t + p * j];
+        for (int k = 0; k < 32; ++k) sum += b[i + n * (k0 + k)] * __shfl_sync(0xffffffffu, mine, k);
+    }
+    a[i + n * j] = sum;"""
+    result = checked(STRIP.format(variant="K2", block=32, tile="1 1", body=body))
+    assert result.reasons == ()
+    assert result.technique is not None
+    assert result.technique.met
+
+
+@pytest.mark.parametrize("columns", [2, 4, 8])
+def test_columns_of_a_thread_share_a_load_of_b(columns: int) -> None:
+    body = f"""__shared__ float strip[{columns}][32];
+    int t = threadIdx.x, i = blockIdx.x * 32 + t, j = blockIdx.y * {columns};
+    float sum[{columns}] = {{}};
+    for (int k0 = 0; k0 < p; k0 += 32) {{
+        for (int q = 0; q < {columns}; ++q) strip[q][t] = c[k0 + t + p * (j + q)];
+        __syncthreads();
+        for (int k = 0; k < 32; ++k) {{
+            float x = b[i + n * (k0 + k)];
+            for (int q = 0; q < {columns}; ++q) sum[q] += x * strip[q][k];
+        }}
+        __syncthreads();
+    }}
+    for (int q = 0; q < {columns}; ++q) a[i + n * (j + q)] = sum[q];"""
+    result = checked(STRIP.format(variant="K4", block=32, tile=f"1 {columns}", body=body))
+    assert result.reasons == ()
+    assert result.technique is not None
+    told = result.technique.as_dict()
+    assert told["met"] is True
+    of_b = next(row for row in told["promises"] if "loads of b" in row["what"])
+    assert of_b["counted"] == pytest.approx(1 / columns, rel=0.01)
+
+
+@pytest.mark.parametrize(("name", "first"), [("stencil", "naive"), ("matmul", "Ks")])
+def test_the_first_step_promises_nothing(name: str, first: str) -> None:
+    assert problem(name).variants[first].promises == ()
+
+
+def test_an_asynchronous_copy_of_16_bytes_is_one_access() -> None:
+    text = """// %%cuda stencil.opt_4 --block 32 4 --tile 4 1 8
+#include <cuda_pipeline.h>
+extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    __shared__ float4 mine[128];
+    int t = threadIdx.x + 32 * threadIdx.y;
+    __pipeline_memcpy_async(&mine[t], A0 + 4 * t, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    Anext[t] = mine[t].x;
+}"""
+    stencil, cell = problem("stencil"), parse_cell(text, "kernel.cu")
+    block, tile = (32, 4, 1), (4, 1, 8)
+    counted = technique_of(compile_cell(cell, simulator()), stencil, "opt_4", block, tile, simulator())
+    assert counted is not None
+    threads = prod(block) * prod(launch_geometry(stencil, counted.shape, block, tile).grid)
+    copied_read_and_stored = 3 * threads / stencil.work(counted.shape)
+    assert counted.kept[0].promise.measure == "memory_accesses"
+    assert counted.kept[0].figure == pytest.approx(copied_read_and_stored)
+
+
+def test_every_other_step_has_a_limit_between_it_and_the_one_before() -> None:
+    for name in ("stencil", "matmul"):
+        known = problem(name)
+        for variant, rung in known.variants.items():
+            block, tile = known.block_of(variant), known.default_tile
+            for promise in rung.promises:
+                assert not promise.is_kept(promise.before, block, tile), (variant, promise.what)

@@ -1,0 +1,32 @@
+"""The catalogue beside each other: every GPU, its figures, and where each was read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import gpulab
+from gpulab.gpus.catalogue import gpu, names
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_gpu_stands_with_its_peaks(name):
+    spec = gpu(name)
+    (line,) = [
+        line for line in gpulab.catalogue_table().text.splitlines() if line.startswith(f"{spec.name} ")
+    ]
+    assert f"{spec.dram_gb_s:,.0f}" in line
+    assert f"{spec.peak_fp32_gflops:,.0f}" in line
+
+
+def test_every_number_says_its_source():
+    numbers = re.findall(r'<td class="gp-n[^>]*>', gpulab.catalogue_table().html)
+    assert len(numbers) == 8 * len(names())
+    assert all(re.search(r'title="[^"]{10,}"', cell) for cell in numbers)
+
+
+def test_the_longest_bar_is_the_largest():
+    parts = [float(part) for part in re.findall(r"--gp-part:([\d.]+)%", gpulab.catalogue_table().html)]
+    assert len(parts) == 2 * len(names())
+    assert max(parts[::2]) == max(parts[1::2]) == 100

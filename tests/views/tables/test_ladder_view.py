@@ -1,0 +1,60 @@
+"""`gpulab.ladder_table`: the session's kernels on GPUs that are not here."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpulab
+from gpulab import session
+from gpulab.cell import parse_cell
+from gpulab.errors import UsageError
+from gpulab.verification.check import compile_cell
+
+COPY = """%%cuda stencil.{variant} --block 32 8 {tile}
+__global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x + nx * (blockIdx.y * BLOCK_Y + threadIdx.y);
+    for (int z = 0; z < nz; ++z)
+        Anext[i + nx * ny * z] = A0[i + nx * ny * z];
+}}"""
+
+
+@pytest.fixture(autouse=True)
+def session_of_two_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`naive` for any GPU; `opt_4` with blocks on the z axis, which a GPU of 2008 does not have."""
+    monkeypatch.setenv("GPULAB_DEVICE", "sim")
+    monkeypatch.setattr(session, "_CELLS", {})
+    monkeypatch.setattr(session, "_KERNELS", {})
+    for variant, tile in (("naive", ""), ("opt_4", "--tile 1 1 8")):
+        compile_cell(parse_cell(COPY.format(variant=variant, tile=tile)), gpulab.device("sim"))
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    table = [line.split() for line in text.splitlines()]
+    return {words[0]: words for words in table if words[1:2] == ["32x8x1"]}
+
+
+def test_each_gpu_has_a_modelled_time_and_what_bounds_it() -> None:
+    text = gpulab.ladder_table("stencil", gpus=("t10", "h200"), size=64).text
+    naive = rows(text)["naive"]
+    assert float(naive[2]) > float(naive[5]) > 0
+    assert "64x64x64" in text
+    assert "modelled, Tesla T10" in text
+    assert "modelled, H200" in text
+
+
+def test_a_launch_that_a_gpu_refuses_has_its_reason_below_the_table() -> None:
+    text = gpulab.ladder_table("stencil", gpus=("gtx280", "h200"), size=64).text
+    assert rows(text)["opt_4"][2:5] == ["-", "-", "-"]
+    assert float(rows(text)["opt_4"][5]) > 0
+    assert text.splitlines()[-1].startswith("opt_4 on the GeForce GTX 280: ")
+
+
+def test_a_session_without_kernels_is_told_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_KERNELS", {})
+    assert "run its kernel cells" in gpulab.ladder_table("stencil").text
+
+
+def test_an_unknown_gpu_is_refused() -> None:
+    with pytest.raises(UsageError, match="gtx281"):
+        gpulab.ladder_table("stencil", gpus=("gtx281",))

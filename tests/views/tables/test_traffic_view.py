@@ -1,0 +1,60 @@
+"""`gpulab.traffic_table`: requests and sectors of the kernels of a session."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpulab
+from gpulab import session
+from gpulab.cell import parse_cell
+from gpulab.errors import UsageError
+from gpulab.verification.check import compile_cell
+
+ONE_OF_EACH = """%%cuda stencil.{variant} --block 32 4
+__global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{{
+    __shared__ float tile[128];
+    int x = blockIdx.x * BLOCK_X + threadIdx.x, y = blockIdx.y * BLOCK_Y + threadIdx.y;
+    int t = threadIdx.x + 32 * threadIdx.y;
+    for (int z = 1; z < nz - 1; ++z) {{
+        tile[t] = A0[x + nx * (y + ny * z)];
+        __syncthreads();
+        Anext[x + nx * (y + ny * z)] = tile[t ^ 1];
+        __syncthreads();
+    }}
+}}"""
+
+
+@pytest.fixture
+def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPULAB_DEVICE", "sim")
+    monkeypatch.setattr(session, "_CELLS", {})
+    monkeypatch.setattr(session, "_KERNELS", {})
+
+
+@pytest.mark.usefixtures("empty_session")
+def test_requests_are_those_of_32_points() -> None:
+    compile_cell(parse_cell(ONE_OF_EACH.format(variant="opt_1")), gpulab.device("sim"))
+    shown = gpulab.traffic_table("stencil").text
+    (row,) = (line.split() for line in shown.splitlines() if line.startswith("opt_1"))
+    loads, sectors, stores, shared_loads, shared_stores, together = map(float, row[1:])
+    # One of each for a warp; the shell's points are not among the work, so a little more than one.
+    assert loads == stores == shared_loads == shared_stores == pytest.approx(1.05, abs=0.1)
+    assert sectors == pytest.approx(4 * loads, abs=0.3)
+    assert together == pytest.approx(4 * loads, abs=0.3)
+    assert "simulator" in shown
+
+
+@pytest.mark.usefixtures("empty_session")
+def test_a_kernel_that_did_not_compile_is_left_out_with_a_sentence() -> None:
+    session.keep_cell(parse_cell("%%cuda stencil.opt_2\nint x"))
+    assert "`stencil.opt_2` ran, but did not compile" in gpulab.traffic_table("stencil").text
+    compile_cell(parse_cell(ONE_OF_EACH.format(variant="opt_1")), gpulab.device("sim"))
+    assert "opt_2: the cell of kernel `stencil.opt_2` ran, but did not compile" in (
+        gpulab.traffic_table("stencil").text
+    )
+
+
+def test_an_unknown_problem_is_refused() -> None:
+    with pytest.raises(UsageError, match="stencil"):
+        gpulab.traffic_table("laplace")
