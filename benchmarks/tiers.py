@@ -83,24 +83,24 @@ class _Simulator:
 
     def run(self, tier: str) -> float:
         """Seconds from the call until the values, and what the tier found, are there."""
-        from gpulab.simt.instrument.base import Recording
-        from gpulab.simt.instrument.counters.counter_recorder import Counting
-        from gpulab.simt.instrument.racecheck.racecheck_recorder import Sanitizing
+        from gpulab.simt.instrument.base import Recorder
+        from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
+        from gpulab.simt.instrument.racecheck.racecheck_recorder import RacecheckRecorder
 
         start = perf_counter()
-        recording: Recording | None = None
+        recording: Recorder | None = None
         if tier == "values, one core":
-            recording = Recording()
+            recording = Recorder()
             recording.cores = 1
         elif tier == "counted":
-            recording = Counting(self.forms)
+            recording = CounterRecorder(self.forms)
         elif tier == "sanitized":
-            recording = Sanitizing(self.device.memory, prod(self.launch.grid))
+            recording = RacecheckRecorder(self.device.memory, prod(self.launch.grid))
         self.kernel.record(recording, self.launch.grid, self.launch.block, self.arguments)
-        if isinstance(recording, Counting):
+        if isinstance(recording, CounterRecorder):
             recording.sites()
             recording.touched()
-        elif isinstance(recording, Sanitizing):
+        elif isinstance(recording, RacecheckRecorder):
             found = recording.found()
             recording.finish()
             assert not found, "the kernels are right"

@@ -18,6 +18,8 @@ Function = Callable[..., None]  # called with the kernel's arguments; arrays are
 class PythonKernel(Kernel):
     """Runs its function once a launch and keeps the geometry of every launch."""
 
+    on_simulator = None  # a Python function has no PTX
+
     def __init__(self, name: str, function: Function, program: Program, printed: str = "") -> None:
         self.name = name
         self.program = program

@@ -1,11 +1,17 @@
-"""The rooms of the design, checked on the source text: who may import whom, and modules' names."""
+"""The architecture of docs/architecture.md, checked on the source text.
+
+Imports inside functions, under `TYPE_CHECKING` and by string (`import_module("gpulab.x")`) count.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,29 +21,22 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent / "src"
 MODULES = sorted((ROOT / "gpulab").rglob("*.py"))
 
-# Imports go from a higher number to a lower or an equal one.
-ROOMS = {"compile": 0, "run": 1, "evidence": 2, "page": 3}
-ROOM_OF = {
-    "compiler": "compile",
-    "simt": "run",
-    "devices": "run",
-    "model": "evidence",
-    "problems": "evidence",
-    "cell": "evidence",
-    "registry": "evidence",
-    "evidence": "evidence",
-    "timing": "evidence",
-    "notebook": "page",
-    "grading": "page",
-    "cli": "page",
-    "doctor": "page",
-    "terminal": "page",
-    "__init__": "page",
-    "__main__": "page",
-}
-FREE_TO_ALL = {"cache", "elf", "errors", "finding"}
+# A part (a folder or a file directly below gpulab) imports parts of its own tier and of those before it.
+TIERS = (
+    {"released_names", "errors", "finding", "cache", "provenance", "worker_process", "gpus"},
+    {"compiler", "simt"},
+    {"devices", "problems"},
+    {"cell", "config", "session"},
+    {"verification", "profiling", "model", "timing"},
+    {"views", "exploration"},
+    {"opening", "doctor"},
+    {"notebook", "grading", "cli"},
+    {"__init__", "__main__"},
+)
+TIER_OF = {part: tier for tier, parts in enumerate(TIERS) for part in parts}
+# The parts that a part of the same tier must not import.
+FORBIDDEN = {"compiler": {"simt"}, "grading": {"cli"}, "notebook": {"cli"}}
 
-# The parts of Jupyter, and the folders that may import them.
 JUPYTER = {
     "IPython": {"notebook"},
     "anywidget": {"notebook"},
@@ -52,13 +51,26 @@ JUPYTER = {
     "nbgrader": {"grading"},
     "traitlets": {"notebook", "grading"},
 }
-# Distributions that are imported by another name.
+# Distributions whose import name differs from their own.
 IMPORT_NAMES = {"cuda-bindings": "cuda", "nvidia-cuda-nvrtc": "nvidia", "ipython": "IPython"}
-NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"}
+VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"}
+SHARED_NAMES = {"__init__", "__main__", "base"}
 
 
-def imported_names(module: Path) -> Iterator[str]:
-    """Every absolute name that a module imports, wherever the import stands; `from a import b` gives a.b."""
+def dotted(module: Path) -> str:
+    return ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+NAMES = {dotted(module): module for module in MODULES}
+
+
+@cache
+def imported_names(module: Path) -> frozenset[str]:
+    """Return every absolute name that a module imports; `from a import b` gives a.b."""
+    return frozenset(_imported_names(module))
+
+
+def _imported_names(module: Path) -> Iterator[str]:
     package = module.relative_to(ROOT).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -67,84 +79,100 @@ def imported_names(module: Path) -> Iterator[str]:
             base = package[: len(package) - node.level + 1] if node.level else ()
             start = ".".join([*base, *([node.module] if node.module else [])])
             yield from (f"{start}.{alias.name}" for alias in node.names)
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value in NAMES
+            and "released_names" not in module.name
+        ):
+            yield node.value  # a module that is imported by its name
+
+
+def imported_modules(module: Path) -> set[str]:
+    """Return the modules of gpulab that a module imports, itself excluded."""
+    found = set()
+    for name in imported_names(module):
+        if name in NAMES:
+            found.add(name)
+        elif name.rpartition(".")[0] in NAMES:
+            found.add(name.rpartition(".")[0])
+    # Every module imports the package, and `from gpulab import x` a lazily loaded name of it.
+    return found - {dotted(module), "gpulab"}
 
 
 def part_of(name: str) -> str:
-    """The folder or file right under gpulab that a dotted name lies in."""
+    """Return the folder or file directly below gpulab that a dotted name belongs to."""
     parts = name.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 
 
-def own_part(module: Path) -> str:
-    return module.relative_to(ROOT / "gpulab").parts[0].removesuffix(".py")
-
-
-def own_imports(module: Path) -> set[str]:
-    names = {name for name in imported_names(module) if name.split(".")[0] == "gpulab"}
-    parts = {part_of(name) for name in names}
-    # `from gpulab import X` means the front door when X is no module of its own.
-    return {p if p in ROOM_OF or p in FREE_TO_ALL else "__init__" for p in parts}
-
-
-def in_words(module: Path) -> str:
+def relative(module: Path) -> str:
     return str(module.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=in_words)
-def test_every_module_has_a_room(module: Path) -> None:
-    assert own_part(module) in ROOM_OF.keys() | FREE_TO_ALL
-
-
-@pytest.mark.parametrize("module", MODULES, ids=in_words)
+@pytest.mark.parametrize("module", MODULES, ids=relative)
 def test_imports_point_one_way(module: Path) -> None:
-    here = own_part(module)
-    imports = own_imports(module) - FREE_TO_ALL
-    if here in FREE_TO_ALL:
-        assert not imports
-        return
-    level = ROOMS[ROOM_OF[here]]
-    assert {part for part in imports if ROOMS[ROOM_OF[part]] > level} == set()
+    part = part_of(dotted(module))
+    imports = {part_of(name) for name in imported_modules(module)} - {part}
+    assert {name for name in imports if TIER_OF[name] > TIER_OF[part]} == set()
+    assert imports & FORBIDDEN.get(part, set()) == set()
 
 
-@pytest.mark.parametrize("module", MODULES, ids=in_words)
-def test_the_simulator_knows_nothing_of_labs(module: Path) -> None:
-    if own_part(module) == "simt":
-        assert own_imports(module) <= {"simt", "compiler", "devices"} | FREE_TO_ALL
+def test_no_cycle_of_modules() -> None:
+    graph = {name: imported_modules(module) for name, module in NAMES.items() if name != "gpulab"}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=in_words)
-def test_jupyter_stays_in_its_room(module: Path) -> None:
-    here = own_part(module)
+def test_every_part_has_a_tier() -> None:
+    assert {part_of(name) for name in NAMES} == set(TIER_OF)
+
+
+def test_module_names_are_unique() -> None:
+    names = [m.stem for m in MODULES if m.stem not in SHARED_NAMES and m.parent.name != "cli"]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_class_names_are_unique() -> None:
+    places: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(relative(module))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_only_some_parts_import_jupyter(module: Path) -> None:
+    part = part_of(dotted(module))
     found = {name.split(".")[0] for name in imported_names(module)} & JUPYTER.keys()
-    assert {name for name in found if here not in JUPYTER[name]} == set()
+    assert {name for name in found if part not in JUPYTER[name]} == set()
 
 
-@pytest.mark.parametrize("module", MODULES, ids=in_words)
-def test_a_modules_name_says_what_it_is_for(module: Path) -> None:
-    assert not set(module.relative_to(ROOT).with_suffix("").parts) & NAMES_THAT_SAY_NOTHING
-
-
-@pytest.mark.parametrize("module", MODULES, ids=in_words)
-def test_a_modules_first_line_says_what_it_is_for(module: Path) -> None:
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_module_has_a_telling_name_and_a_docstring(module: Path) -> None:
+    assert not set(module.relative_to(ROOT).with_suffix("").parts) & VAGUE_NAMES
     assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
 
 
-def asked_for(*extras: str) -> set[str]:
-    """Import names of what pyproject.toml's core and these extras ask for."""
+def requirements(*extras: str) -> set[str]:
+    """Return the import names of the core dependencies and of these extras in pyproject.toml."""
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = [*project["dependencies"], *(r for e in extras for r in project["optional-dependencies"][e])]
     names = {canonicalize_name(Requirement(line).name) for line in lines}
     return {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in names}
 
 
-@pytest.mark.parametrize(("page", "extras"), [(False, ()), (True, ("lab",))], ids=["core", "page"])
-def test_what_is_imported_is_asked_for(page: bool, extras: tuple[str, ...]) -> None:
-    # CuPy is imported where there is a GPU to ask; its distribution's name depends on the driver.
-    allowed = asked_for(*extras) | {"gpulab", "cupy", "cupyx"} | sys.stdlib_module_names
+@pytest.mark.parametrize(("jupyter", "extras"), [(False, ()), (True, ("lab",))], ids=["core", "lab"])
+def test_imported_distributions_are_declared(jupyter: bool, extras: tuple[str, ...]) -> None:
+    # CuPy is imported only where there is a GPU; its distribution's name depends on the driver.
+    allowed = requirements(*extras) | {"gpulab", "cupy", "cupyx"} | sys.stdlib_module_names
     found = {
-        (in_words(module), top)
+        (relative(module), top)
         for module in MODULES
-        if (ROOM_OF.get(own_part(module)) == "page") == page
+        if (TIER_OF[part_of(dotted(module))] >= TIER_OF["views"]) == jupyter
         for top in (name.split(".")[0] for name in imported_names(module))
         if top not in allowed
     }

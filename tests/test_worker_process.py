@@ -11,7 +11,8 @@ import pytest
 
 from gpulab.cell import Cell, parse_cell
 from gpulab.problems import problem, problem_names
-from gpulab.worker_process import Stopped, Worker, outcome_in_process
+from gpulab.verification.outcome import outcome_in_process
+from gpulab.worker_process import Worker, WorkerDied
 from tests.kernels.corpus import FOLDER
 
 
@@ -72,7 +73,7 @@ def test_a_worker_is_built_once_and_answers_many_times() -> None:
 def test_a_worker_that_stops_says_how_and_starts_again(asked: str, said: str) -> None:
     with Worker(adder, 10) as worker:
         assert worker.ask(1) == 11
-        with pytest.raises(Stopped, match=said):
+        with pytest.raises(WorkerDied, match=said):
             worker.ask(asked, limit_s=1.0 if asked == "sleep" else 30.0)
         assert worker.ask(1) == 11
 

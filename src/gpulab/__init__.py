@@ -22,16 +22,17 @@ from gpulab.errors import (
     WrongResult,
 )
 from gpulab.finding import Finding
+from gpulab.released_names import install as _install_released_names
 
 if TYPE_CHECKING:
     from gpulab import timing
-    from gpulab.devices import open_device as device
     from gpulab.notebook.beside_view import beside_published
     from gpulab.notebook.explore import explore
     from gpulab.notebook.level import choose_level
     from gpulab.notebook.roofline_view import roofline
     from gpulab.notebook.session_timings import speedup_table
     from gpulab.notebook.sweep_view import sweep_table
+    from gpulab.opening import device
     from gpulab.profiling.counts.counters import counters
     from gpulab.session import kernel
     from gpulab.verification.sanitize import sanitize
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from gpulab.views.tables.transfer_view import transfer_table
 
 __version__ = "0.1.0"
+
+_install_released_names()
 
 __all__ = [
     "CompileError",
@@ -88,7 +91,7 @@ _LAZY = {
     "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
     "counters": ("gpulab.profiling.counts.counters", "counters"),
-    "device": ("gpulab.devices", "open_device"),
+    "device": ("gpulab.opening", "device"),
     "device_query": ("gpulab.views.tables.query_view", "device_query"),
     "explore": ("gpulab.notebook.explore", "explore"),
     "kernel": ("gpulab.session", "kernel"),

@@ -117,7 +117,7 @@ def _device() -> _Found:
     device = open_device()
     major, minor = device.spec.compute_capability
     detail = f"{device.name}, compute capability {major}.{minor}"
-    if device.kind == "sim":
+    if not device.measures_time:
         detail += "; kernels run on this machine's processor, so their wall time says nothing about a GPU"
     return True, detail
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gpulab.devices.base import Device
-
-__all__ = ["Kind", "Provenance", "timing_provenance"]
+__all__ = ["Kind", "Provenance"]
 
 Kind = Literal["measured", "counted", "modelled", "published", "simulator wall time"]
 
@@ -38,8 +36,3 @@ class Provenance:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def timing_provenance(device: Device, detail: str = "") -> Provenance:
-    """The provenance of a time taken on this device by the clock."""
-    return Provenance("measured" if device.kind == "cuda" else "simulator wall time", device.name, detail)

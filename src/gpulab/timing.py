@@ -161,7 +161,7 @@ class Sections:
 
 def _asynchronous(device: Device | None) -> Any:
     """The device itself when it works beside the host (a `CudaDevice`), else None."""
-    return device if device is not None and device.kind == "cuda" else None
+    return device if device is not None and device.measures_time else None
 
 
 def _covered(spans: Iterable[Span]) -> float:

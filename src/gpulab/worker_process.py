@@ -6,24 +6,20 @@ import contextlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Any, Self
 
-from gpulab.cell import Cell
-from gpulab.problems import Shape
-from gpulab.verification.outcome import Outcome, outcome_of
-
-__all__ = ["Stopped", "Worker", "outcome_in_process"]
+__all__ = ["Worker", "WorkerDied"]
 
 TIME_LIMIT_S = 60.0
 
 Answer = Callable[..., Any]
 
 
-class Stopped(Exception):
+class WorkerDied(Exception):
     """The process was ended, or ended itself, before it answered; the message says which."""
 
 
@@ -49,7 +45,7 @@ class Worker:
         self.end()
 
     def ask(self, *question: Any, limit_s: float | None = None) -> Any:
-        """The answer; `Stopped` when there is none within `limit_s` seconds, or when the process died.
+        """The answer; `WorkerDied` when there is none within `limit_s` seconds, or when the process died.
 
         limit_s: None for a minute.
 
@@ -63,13 +59,13 @@ class Worker:
             works, answer = line.recv() if answered else (False, None)
         except (EOFError, OSError):
             code = self.end(patience_s=5)
-            raise Stopped(f"the process that ran the kernel died (exit code {code})") from None
+            raise WorkerDied(f"the process that ran the kernel died (exit code {code})") from None
         except BaseException:  # interrupted: what is still on its way must not answer the next question
             self.end()
             raise
         if not answered:
             self.end()
-            raise Stopped(
+            raise WorkerDied(
                 f"the kernel did not end within {limit_s:g} seconds and was stopped; does every loop end?"
             )
         if not works:
@@ -117,40 +113,6 @@ class Worker:
         theirs.close()
         self._process, self._line = process, line
         return line
-
-
-def outcome_in_process(
-    cell: Cell,
-    device: str | None,
-    device_name: str,
-    shapes: Sequence[Shape] | None = None,
-    *,
-    time_at: Shape | None = None,
-    timed: bool = False,
-    limit_s: float = TIME_LIMIT_S,
-) -> Outcome:
-    """`outcome_of` in a new process, which is ended after `limit_s` seconds.
-
-    device: as `open_device` takes it. device_name: for the outcome of a process that says nothing.
-    """
-    with Worker(_checker, device, name="gpulab check") as worker:
-        try:
-            outcome: Outcome = worker.ask(cell, shapes, time_at, timed, limit_s=limit_s)
-        except Stopped as stopped:
-            return Outcome(cell, device_name, stopped=str(stopped))
-        return outcome
-
-
-def _checker(device: str | None) -> Answer:
-    """Checks cells on a device, in the new process."""
-    from gpulab.devices import open_device
-
-    opened = open_device(device)
-
-    def check(cell: Cell, shapes: Sequence[Shape] | None, time_at: Shape | None, timed: bool) -> Outcome:
-        return outcome_of(cell, opened, shapes, time_at=time_at, timed=timed)
-
-    return check
 
 
 def _serve(line: Connection[Any, Any], build: Callable[..., Answer], args: tuple[Any, ...]) -> None:

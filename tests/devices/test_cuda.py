@@ -10,7 +10,7 @@ import pytest
 from gpulab.compiler import ptx_program
 from gpulab.compiler.program import Parameter, Program, Resources
 from gpulab.devices import cuda, cuda_context, open_device
-from gpulab.devices.query import device_query
+from gpulab.devices.listing import listing_entries
 from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.gpus.catalogue import gpu
 from tests.devices.fake_cupy import H200, CudaError, FakeCupy, OutOfMemoryError
@@ -131,7 +131,7 @@ USES = {
     "empty": lambda device, kernel, array: device.empty(4),
     "asnumpy": lambda device, kernel, array: device.asnumpy(array),
     "synchronize": lambda device, kernel, array: device.synchronize(),
-    "query": lambda device, kernel, array: device_query(device),
+    "query": lambda device, kernel, array: device.properties(),
     "open it again": lambda device, kernel, array: open_device().synchronize(),
 }
 
@@ -179,7 +179,7 @@ def test_the_gpu_is_busy_while_what_is_timed_is_put_in_its_queue(cupy, device):
 
 
 def test_the_query_is_what_cuda_reports(device):
-    rows = dict(device_query(device).rows())
+    rows = {entry.label: entry.value for entry in listing_entries(device.properties())}
     assert rows["Number of cores"] == "16896"
     assert rows["CUDA driver version"].startswith("13.0")
     assert rows["CUDA runtime version"] == "12.9"

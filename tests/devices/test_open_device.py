@@ -8,7 +8,6 @@ from types import ModuleType
 
 import pytest
 
-from gpulab import devices
 from gpulab.devices import cuda_context, open_device
 from gpulab.errors import UsageError
 
@@ -17,13 +16,10 @@ from gpulab.errors import UsageError
 def no_gpu(monkeypatch):
     """No driver here, and a simulator that only remembers which GPU it was asked for."""
     simulated = ModuleType("gpulab.devices.simulated")
-    simulated.SimulatedDevice = lambda gpu_name: ("sim", gpu_name)
+    simulated.simulator = lambda gpu_name: ("sim", gpu_name)
     monkeypatch.setitem(sys.modules, "gpulab.devices.simulated", simulated)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: False)
     monkeypatch.setattr(cuda_context, "_answered", [])
-    devices._simulated.cache_clear()
-    yield
-    devices._simulated.cache_clear()
 
 
 @pytest.mark.parametrize(

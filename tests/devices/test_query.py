@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields, replace
-from types import SimpleNamespace
 
 import pytest
 
-from gpulab.devices.query import device_query
+from gpulab.devices.listing import listing_entries, listing_lines
+from gpulab.devices.query import published_properties
 from gpulab.gpus.catalogue import GpuSpec, gpu, names
 
 # Lab 0's listing of a GeForce GTX 480 in the PASI manual. Three of its lines differ on purpose: it
@@ -36,15 +36,19 @@ MANUAL = {
 
 @pytest.fixture
 def properties():
-    return device_query(SimpleNamespace(kind="sim", name="simulator (GeForce GTX 480)", spec=gpu("gtx480")))
+    return published_properties("simulator (GeForce GTX 480)", gpu("gtx480"))
+
+
+def rows_of(properties):
+    return {entry.label: entry.value for entry in listing_entries(properties)}
 
 
 def test_the_listing_begins_with_every_line_of_lab_0_in_its_order(properties):
-    assert properties.rows()[: len(MANUAL)] == list(MANUAL.items())
+    assert list(rows_of(properties).items())[: len(MANUAL)] == list(MANUAL.items())
 
 
 def test_the_listing_has_what_newer_gpus_add(properties):
-    rows = dict(properties.rows())
+    rows = rows_of(properties)
     assert rows["L2 cache"] == "786432 bytes"
     assert rows["Memory clock rate"] == "1848 MHz"
     assert rows["Memory bus width"] == "384 bits"
@@ -54,13 +58,13 @@ def test_the_listing_has_what_newer_gpus_add(properties):
 
 
 def test_the_values_stand_in_one_column(properties):
-    listing = properties.lines()[4:-2]
-    start = listing[0].index(properties.rows()[0][1])
+    listing = listing_lines(properties)[4:-2]
+    start = listing[0].index(listing_entries(properties)[0].value)
     assert all(line[start - 1] == " " != line[start] for line in listing)
 
 
 def test_a_computed_figure_shows_its_formula(properties):
-    shown = {entry.label: entry.formula for entry in properties.entries() if entry.formula}
+    shown = {entry.label: entry.formula for entry in listing_entries(properties) if entry.formula}
     assert shown["Number of cores"] == "15 multiprocessors * 32"
     assert shown["Theoretical memory bandwidth"] == "2 * 1848 MHz * 384 bits / 8 / 1000"
     assert shown["Theoretical fp32 peak"] == "480 cores * 2 * 1401 MHz / 1000"
@@ -69,8 +73,8 @@ def test_a_computed_figure_shows_its_formula(properties):
 
 @pytest.mark.parametrize("name", names())
 def test_every_formula_gives_the_figure_it_stands_beside(name):
-    properties = device_query(SimpleNamespace(kind="sim", name="simulator", spec=gpu(name)))
-    for entry in properties.entries():
+    properties = published_properties("simulator", gpu(name))
+    for entry in listing_entries(properties):
         if entry.formula:
             terms = re.sub(r"[A-Za-z]+(/s)?", "", entry.formula)
             value = float(entry.value.split()[0])
@@ -79,35 +83,35 @@ def test_every_formula_gives_the_figure_it_stands_beside(name):
 
 def test_every_line_names_the_figures_it_is_made_of(properties):
     known = {f.name for f in fields(GpuSpec)}
-    for entry in properties.entries():
+    for entry in listing_entries(properties):
         assert set(entry.figures) <= known
         assert entry.figures or "version" in entry.label
 
 
 def test_on_the_simulator_every_figure_has_a_source(properties):
-    named = {figure for entry in properties.entries() for figure in entry.figures}
+    named = {figure for entry in listing_entries(properties) for figure in entry.figures}
     assert named - {"compute_capability"} <= set(properties.figure_sources)
 
 
 def test_a_gpus_listing_counts_the_gpus_as_lab_0_does(properties):
-    assert "simulator" in properties.lines()[0]
-    assert replace(properties, devices=1).lines()[0] == "There is 1 device supporting CUDA"
-    assert replace(properties, devices=2).lines()[0] == "There are 2 devices supporting CUDA"
+    assert "simulator" in listing_lines(properties)[0]
+    assert listing_lines(replace(properties, devices=1))[0] == "There is 1 device supporting CUDA"
+    assert listing_lines(replace(properties, devices=2))[0] == "There are 2 devices supporting CUDA"
 
 
 def test_an_unknown_bus_is_said_to_be_unknown(properties):
-    rows = dict(replace(properties, bus="").rows())
+    rows = rows_of(replace(properties, bus=""))
     assert rows["Bus to the host"] == "not known"
     assert "Theoretical bandwidth to and from the host" not in rows
 
 
 def test_the_listing_ends_as_the_manuals_does(properties):
-    assert properties.lines()[-1] == "Test PASSED"
+    assert listing_lines(properties)[-1] == "Test PASSED"
 
 
 def test_the_listing_says_that_its_figures_are_published(properties):
     assert properties.source.startswith("published")
-    assert properties.source in properties.lines()[2]
+    assert properties.source in listing_lines(properties)[2]
 
 
 def test_the_properties_are_plain_data(properties):

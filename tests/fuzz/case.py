@@ -15,7 +15,7 @@ from gpulab.compiler.program import Program
 from gpulab.devices import open_device
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 from gpulab.errors import CompileError, LaunchError, UnsupportedInstruction
-from gpulab.simt.ptx.syntax import parse
+from gpulab.simt.ptx.parser import parse
 from tests.fuzz.instructions import NotInterpreted, Unspecified
 from tests.fuzz.interpreter import Interpreter, Seen, TooLong
 from tests.fuzz.memory import Memory, Race

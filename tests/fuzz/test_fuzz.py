@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.simt.instrument.base import Observer
+from gpulab.simt.instrument.base import Instrumentation
 from tests.fuzz.worker import answer
 
 
 @pytest.fixture(autouse=True)
 def half_of_them_compiled_plainly(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
-        monkeypatch.setattr(Observer, "well_up_to", 0)
+        monkeypatch.setattr(Instrumentation, "optimize_up_to_lines", 0)
 
 
 # They have 95 % of the 333 forms of PTX instructions that the first 260 kernels have; `make fuzz` goes on.

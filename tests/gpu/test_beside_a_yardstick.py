@@ -6,7 +6,7 @@ import pytest
 
 from gpulab.devices.base import Device
 from gpulab.problems import problem
-from gpulab.profiling.baseline import time_beside
+from gpulab.profiling.baseline import time_against_baseline
 
 PRODUCT = """extern "C" __global__
 void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
@@ -20,7 +20,7 @@ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
 @pytest.mark.parametrize(("of", "unit"), [("copy", "GB/s"), ("sgemm", "GFLOPS")])
 def test_both_are_measured_in_as_many_rounds(gpu: Device, of: str, unit: str) -> None:
     kernel = gpu.compile(PRODUCT)
-    beside = time_beside(
+    beside = time_against_baseline(
         kernel,
         problem("matmul"),
         "K1",

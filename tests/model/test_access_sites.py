@@ -11,7 +11,7 @@ from gpulab.gpus.architectures import timings
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.access_sites import Site, apart, mixed, sites_of
 from gpulab.model.caches import SiteTraffic
-from gpulab.model.launch_sample import AccessSample, Observed
+from gpulab.model.launch_sample import AccessSample, LaunchSample
 
 ALL, LANES, HERE = np.array([0xFFFFFFFF], np.uint32), np.arange(32), 7
 
@@ -20,9 +20,9 @@ def access(addresses: np.ndarray, *, reads: bool = True) -> AccessSample:
     return AccessSample("global", reads, 4, 1000.0, ALL, addresses.reshape(1, 32).astype(np.int64))
 
 
-def seen(sample: AccessSample, traffic: SiteTraffic | None = None) -> Observed:
+def seen(sample: AccessSample, traffic: SiteTraffic | None = None) -> LaunchSample:
     known = {} if traffic is None else {HERE: traffic}
-    return Observed((1, 1, 1), (32, 1, 1), 1, 32, (), {HERE: sample}, known, 1 << 40)
+    return LaunchSample((1, 1, 1), (32, 1, 1), 1, 32, (), {HERE: sample}, known, 1 << 40)
 
 
 def site(addresses: np.ndarray, traffic: SiteTraffic | None = None, *, reads: bool = True) -> Site:

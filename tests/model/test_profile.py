@@ -10,7 +10,7 @@ import pytest
 from gpulab.config import defines
 from gpulab.devices import open_device
 from gpulab.model.profile import profile_variant
-from gpulab.model.unrolling import rolled
+from gpulab.model.unrolling import without_unrolling
 from gpulab.problems import problem
 from gpulab.profiling.speedup import time_variant
 
@@ -122,4 +122,4 @@ def test_a_block_size_with_less_occupancy_is_not_faster(device):
     ],
 )
 def test_only_long_loops_without_a_pragma_are_rolled(loop, told):
-    assert ("#pragma unroll 1" in rolled(f"int x = 0;\n{loop}\n")) is told
+    assert ("#pragma unroll 1" in without_unrolling(f"int x = 0;\n{loop}\n")) is told

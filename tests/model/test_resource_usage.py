@@ -12,8 +12,8 @@ from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
 from gpulab.model.code import CodeBlock, Step
 from gpulab.model.estimate import Work
-from gpulab.model.launch_sample import AccessSample, Observed
-from gpulab.model.resource_usage import work_of
+from gpulab.model.launch_sample import AccessSample, LaunchSample
+from gpulab.model.resource_usage import resource_usage
 
 SPEC = gpu("h200")
 TIMINGS = timings(SPEC)
@@ -24,7 +24,7 @@ ROUNDS = 3000
 TRAFFIC = SiteTraffic(0, 28, 4, 128, 32, 0, 4, 4, 2)
 
 
-def launch(*steps: Step, warps: int = 4, waves: int = 20, resident: int = 16, **more: object) -> Observed:
+def launch(*steps: Step, warps: int = 4, waves: int = 20, resident: int = 16, **more: object) -> LaunchSample:
     """Blocks of `warps` that go `ROUNDS` times through the same code, each on neighbouring words."""
     blocks = waves * resident * SPEC.sms
     runs = float(ROUNDS * blocks * warps)
@@ -32,11 +32,11 @@ def launch(*steps: Step, warps: int = 4, waves: int = 20, resident: int = 16, **
     sample = AccessSample("global", True, 4, runs, np.array([0xFFFFFFFF], np.uint32), here)
     code = (CodeBlock((Step("integer"),), blocks * warps), CodeBlock(tuple(steps), runs, 1))
     given = {"traffic": {HERE: TRAFFIC}, "array_bytes": 1 << 40} | more
-    return Observed((blocks, 1, 1), (32 * warps, 1, 1), resident, 32, code, {HERE: sample}, **given)  # type: ignore[arg-type]
+    return LaunchSample((blocks, 1, 1), (32 * warps, 1, 1), resident, 32, code, {HERE: sample}, **given)  # type: ignore[arg-type]
 
 
-def work(seen: Observed) -> Work:
-    return work_of(seen, SPEC, TIMINGS)
+def work(seen: LaunchSample) -> Work:
+    return resource_usage(seen, SPEC, TIMINGS)
 
 
 @pytest.mark.parametrize("warps", [2, 8])

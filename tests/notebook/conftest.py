@@ -25,6 +25,8 @@ from gpulab.problems import problem
 class ActedKernel(Kernel):
     """A kernel whose text names an act (`// acts: NAME`), done with NumPy in place of threads."""
 
+    on_simulator = None
+
     def __init__(self, name: str, source: str) -> None:
         self.name = name
         self.printed = ""

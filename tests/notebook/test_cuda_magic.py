@@ -86,7 +86,7 @@ def test_the_shell_shows_a_short_message_and_no_traceback(notebook, kernel_cell)
 
 
 def test_an_error_in_a_python_cell_names_the_python_line(notebook):
-    run = notebook.run("import gpulab.session\n\ngpulab.registry.kernel('nothing')")
+    run = notebook.run("import gpulab.session\n\ngpulab.session.kernel('nothing')")
     assert "at line 3" in run.stdout
     assert "Traceback" not in run.stdout
 
@@ -114,7 +114,7 @@ def test_a_variant_that_is_no_longer_right_leaves_the_table(notebook, kernel_cel
     notebook.run(kernel_cell("right", "naive"))
     notebook.run(kernel_cell("right"))
     notebook.run(kernel_cell("no halo"))
-    run = notebook.run("from gpulab.notebook import speedup_table\nspeedup_table('stencil')")
+    run = notebook.run("from gpulab import speedup_table\nspeedup_table('stencil')")
     assert "naive" in repr(run.result.result)
     assert "opt_1" not in repr(run.result.result)
 

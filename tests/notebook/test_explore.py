@@ -103,8 +103,8 @@ def test_published_figures_of_the_same_kernel_stand_beside_it() -> None:
 
 
 def test_a_figure_of_an_unrolled_loop_stands_beside_a_cell_that_unrolls_it() -> None:
-    rolled = K1.replace("K1 --block 64", "K4 --block 128 --tile 1 4 1")
-    unrolled = rolled.replace("--tile 1 4 1", "--tile 1 4 4")
+    without_unrolling = K1.replace("K1 --block 64", "K4 --block 128 --tile 1 4 1")
+    unrolled = without_unrolling.replace("--tile 1 4 1", "--tile 1 4 4")
     unrolled = unrolled.replace("    for (", "    #pragma unroll TILE_Z\n    for (")
     spec = gpu("gtx280")
 
@@ -114,8 +114,8 @@ def test_a_figure_of_an_unrolled_loop_stands_beside_a_cell_that_unrolls_it() -> 
 
     assert words(unrolled)
     assert all("k unrolled 4 times" in one for one in words(unrolled))
-    assert words(rolled)
-    assert not any("unrolled" in one for one in words(rolled))
+    assert words(without_unrolling)
+    assert not any("unrolled" in one for one in words(without_unrolling))
 
 
 def test_blocks_that_were_not_tried_are_told() -> None:

@@ -13,7 +13,7 @@ from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems import problem
-from gpulab.profiling.baseline import time_beside
+from gpulab.profiling.baseline import time_against_baseline
 
 SHAPE = (34, 18, 10)
 
@@ -43,6 +43,7 @@ class ClockedGpu(Device):
     """Launches nothing; a kernel takes 4 ms and a copy 2 ms, but for the first round."""
 
     kind = "cuda"
+    measures_time = True
     name = "stand-in"
     spec = gpu("h200")
 
@@ -78,6 +79,8 @@ class ClockedGpu(Device):
 
 
 class LoggedKernel(Kernel):
+    on_simulator = None
+
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
 
@@ -88,7 +91,7 @@ class LoggedKernel(Kernel):
 @pytest.fixture
 def timed() -> tuple[ClockedGpu, Any]:
     device = ClockedGpu()
-    beside = time_beside(
+    beside = time_against_baseline(
         LoggedKernel(device.calls),
         problem("stencil"),
         "opt_4",
@@ -131,7 +134,7 @@ def test_without_a_gpu_there_is_no_time() -> None:
 
     device = open_device("sim")
     with pytest.raises(UsageError, match="needs a GPU"):
-        time_beside(
+        time_against_baseline(
             LoggedKernel([]),
             problem("stencil"),
             "opt_4",

@@ -75,6 +75,7 @@ def test_a_time_on_the_simulator_is_its_own_wall_time() -> None:
 def test_a_time_on_a_gpu_is_measured() -> None:
     device = PythonDevice()
     device.kind = "cuda"
+    device.measures_time = True
     timing = time_kernel(device.kernel(lambda: None), 1, 1, [], device=device, repeats=1)
     assert timing.provenance.kind == "measured"
 

@@ -22,6 +22,7 @@ class TimedGpu(Device):
     """Launches nothing: the first row that is timed takes 2 ms and all others 4 ms, at 1500 MHz."""
 
     kind = "cuda"
+    measures_time = True
     name = "stand-in"
     spec = gpu("h200")
 
@@ -68,6 +69,8 @@ class TimedGpu(Device):
 
 
 class LoggedKernel(Kernel):
+    on_simulator = None
+
     def __init__(self, device: TimedGpu, text: str) -> None:
         self.log, self.text = device.launched, text
         self.program = Program(text, "", 90, resources={"": Resources(32, 0, 0, 0)}, warnings=())

@@ -104,6 +104,7 @@ def test_on_a_gpu_what_is_modelled_is_measured_too(
 ) -> None:
     class Gpu(TiledDevice):
         kind = "cuda"
+        measures_time = True
 
     def point(bench: Any, cell_: Any, shape: Any) -> Point:
         header = cell_.header

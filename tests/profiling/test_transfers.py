@@ -103,7 +103,7 @@ def test_a_gpu_with_an_unknown_bus_says_so(device):
 class Gpu(PythonDevice):
     """A device that says that it is a GPU; its memory is the host's."""
 
-    kind, name = "cuda", "stand-in GPU"
+    kind, name, measures_time = "cuda", "stand-in GPU", True
 
     def empty(self, shape, dtype=np.float32):
         self.array = np.zeros(shape, dtype)

@@ -12,8 +12,8 @@ import pytest
 from gpulab.compiler import compile_program
 from gpulab.errors import LaunchError
 from gpulab.simt.codegen import jit
-from gpulab.simt.codegen.native import Specialisation, compile_kernel, lower, module_text
-from gpulab.simt.ptx.syntax import parse
+from gpulab.simt.codegen.native import Specialization, compile_kernel, lower, module_text
+from gpulab.simt.ptx.parser import parse
 from gpulab.simt.runtime import launch
 from tests.simt import ptx_harness
 from tests.simt.programs import simulator
@@ -315,7 +315,7 @@ def long_kernel(loops: int) -> str:
 def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     monkeypatch.setattr(jit, "LARGE", large)
     module = parse(compile_program(long_kernel(30)).ptx)
-    text = module_text(*lower(module, "k", Specialisation((64, 1, 1), 0), plain=True))
+    text = module_text(*lower(module, "k", Specialization((64, 1, 1), 0), plain=True))
     frames = re.findall(rb"\x48\x81\xec(....)", jit.compile_text(text), re.DOTALL)  # sub rsp, ...
     most = max(int.from_bytes(f, "little") for f in frames)
     # Compiled well it takes far less; how much less where compiled plainly depends on the host.
@@ -324,7 +324,7 @@ def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.Monkey
 
 def test_plain_code_that_needs_more_stack_than_there_is_is_not_made() -> None:
     module = parse(compile_program(long_kernel(1)).ptx)
-    kernel = compile_kernel(module, "k", Specialisation((64, 1, 1), 0))
+    kernel = compile_kernel(module, "k", Specialization((64, 1, 1), 0))
     kernel.stack_bytes = 1000
     assert kernel.make_plain() == 0
     kernel.stack_bytes = 1 << 24

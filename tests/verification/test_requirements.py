@@ -13,7 +13,7 @@ from gpulab.config import launch_geometry
 from gpulab.devices.simulated import SimulatedDevice
 from gpulab.problems import problem
 from gpulab.verification.check import CheckResult, check_cell, compile_cell
-from gpulab.verification.requirements import technique_of
+from gpulab.verification.requirements import requirements_of
 
 STRIP = """// %%cuda matmul.{variant} --block {block} --tile {tile}
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
@@ -110,7 +110,7 @@ extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anex
 }"""
     stencil, cell = problem("stencil"), parse_cell(text, "kernel.cu")
     block, tile = (32, 4, 1), (4, 1, 8)
-    counted = technique_of(compile_cell(cell, simulator()), stencil, "opt_4", block, tile, simulator())
+    counted = requirements_of(compile_cell(cell, simulator()), stencil, "opt_4", block, tile)
     assert counted is not None
     threads = prod(block) * prod(launch_geometry(stencil, counted.shape, block, tile).grid)
     copied_read_and_stored = 3 * threads / stencil.work(counted.shape)
@@ -124,4 +124,4 @@ def test_every_other_step_has_a_limit_between_it_and_the_one_before() -> None:
         for variant, rung in known.variants.items():
             block, tile = known.block_of(variant), known.default_tile
             for promise in rung.promises:
-                assert not promise.is_kept(promise.before, block, tile), (variant, promise.what)
+                assert not promise.is_satisfied(promise.before, block, tile), (variant, promise.what)

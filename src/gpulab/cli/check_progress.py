@@ -26,11 +26,10 @@ def judged(
     timed: bool = False,
 ) -> Outcome:
     """A cell's outcome, with a progress bar; on a GPU from a process of its own."""
-    from gpulab.verification.outcome import outcome_of
-    from gpulab.worker_process import outcome_in_process
+    from gpulab.verification.outcome import outcome_in_process, outcome_of
 
     with Bar(f"checking {cell.header.name}") as step:
-        if device.kind == "cuda":
+        if device.needs_own_process:
             return outcome_in_process(cell, device_name, device.name, shapes, time_at=time_at, timed=timed)
         return outcome_of(cell, device, shapes, time_at=time_at, timed=timed, progress=step)
 

@@ -21,8 +21,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def run_device_query(args: argparse.Namespace) -> int:
     from gpulab.devices import open_device
-    from gpulab.devices.query import device_query
+    from gpulab.devices.listing import listing_lines
 
-    properties = device_query(open_device(args.device))
-    say(json.dumps(properties.as_dict(), indent=2) if args.json else "\n".join(properties.lines()))
+    properties = open_device(args.device).properties()
+    say(json.dumps(properties.as_dict(), indent=2) if args.json else "\n".join(listing_lines(properties)))
     return 0

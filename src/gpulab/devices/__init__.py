@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 
 from gpulab.devices.base import Device
 from gpulab.errors import UsageError
@@ -41,14 +40,7 @@ def open_device(name: str | None = None) -> Device:
 
 
 def _simulator(gpu_name: str) -> Device:
+    from gpulab.devices.simulated import simulator
     from gpulab.gpus.catalogue import DEFAULT_GPU, gpu
 
-    return _simulated(gpu(gpu_name or DEFAULT_GPU).key)
-
-
-@cache
-def _simulated(key: str) -> Device:
-    """One device for each GPU, as there is one of each CUDA GPU: arrays and kernels go together."""
-    from gpulab.devices.simulated import SimulatedDevice
-
-    return SimulatedDevice(key)
+    return simulator(gpu(gpu_name or DEFAULT_GPU).key)

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler.program import Program, Resources
+from gpulab.devices.query import DeviceProperties, published_properties
+from gpulab.errors import UsageError
+from gpulab.provenance import Provenance
 
-__all__ = ["Array", "Device", "Dim3", "Kernel"]
+if TYPE_CHECKING:
+    from gpulab.simt.analysis.control_flow import Flow
+    from gpulab.simt.codegen.native import NativeKernel
+    from gpulab.simt.instrument.base import Recorder
+    from gpulab.simt.ptx.syntax import Module
+    from gpulab.simt.runtime.allocation import Memory
+
+__all__ = ["Array", "Device", "Dim3", "Kernel", "RecordableDevice", "RecordableKernel"]
 
 Dim3 = int | Sequence[int]
+Profiler = Callable[..., Any]  # (kernel, grid, block, args, shared_mem) -> gpulab.Profile
 Array = Any  # a device array: `shape`, `dtype`, `nbytes`; CuPy's on a GPU, `simt.SimulatedArray` here
 
 
@@ -28,11 +38,20 @@ class Kernel(ABC):
 
     name: str
     program: Program
+    device: Device
 
     @property
     def resources(self) -> Resources:
         """What the assembler reports: registers per thread, shared bytes per block, …"""
         return self.program.resources_of(self.name)
+
+    @property
+    @abstractmethod
+    def on_simulator(self) -> RecordableKernel:
+        """The same kernel on the simulator of its GPU; built once, and itself if it runs there already.
+
+        A GPU that is not in the catalogue is simulated as the default GPU.
+        """
 
     @abstractmethod
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
@@ -47,10 +66,61 @@ class Kernel(ABC):
         """
 
 
+class RecordableKernel(Kernel):
+    """A kernel whose launches can be instrumented, as those of the simulator can.
+
+    Attributes
+    ----------
+    device : RecordableDevice
+        The device that runs it.
+    module : Module
+        The parsed PTX.
+    entry : str
+        The name of its entry in the PTX.
+    printed : str
+        What `printf` wrote in the last launch.
+    """
+
+    device: RecordableDevice
+    module: Module
+    entry: str
+    printed: str
+
+    @property
+    @abstractmethod
+    def flow(self) -> Flow:
+        """The control flow graph of the entry."""
+
+    @abstractmethod
+    def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
+        """Compile native code for launches with this recorder and block; nothing runs."""
+
+    @abstractmethod
+    def record(
+        self,
+        recorder: Recorder | None,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        order: npt.NDArray[np.int64] | None = None,
+        budget: int | None = None,
+    ) -> NativeKernel:
+        """Launch with instrumentation and return the native code that ran.
+
+        recorder: selects the instrumentation; None runs without any. order: linear indices of the blocks
+        to run; None runs the whole grid. budget: instructions of a warp; None: the device's.
+        """
+
+
 class Device(ABC):
     """Where kernels run. Arrays are allocated on it and copied to and from it explicitly."""
 
-    kind: str  # "cuda" or "sim": goes into the provenance of every number
+    kind: str  # "cuda" or "sim": the prefix of the device's name for `open_device`
+    measures_time = False  # `time` reads the GPU's clock; otherwise times are modelled
+    needs_own_process = False  # an endless kernel can be stopped only by ending its process
+    can_record = False  # launches can be instrumented: counters, sanitizer, traces
+    profiler: Profiler | None = None  # set by `gpulab.device`: the performance model is a higher layer
     name: str  # "NVIDIA H200", or "simulator (H200)"
     spec: Any  # gpulab.gpus.catalogue.GpuSpec of the GPU that is here, or that is modelled
 
@@ -76,6 +146,10 @@ class Device(ABC):
     ) -> Kernel:
         """Compile CUDA C; `name` may be left out when there is one `__global__` function."""
 
+    def properties(self) -> DeviceProperties:
+        """Return what the device is: the catalogue's figures, or on a GPU CUDA's own report."""
+        return published_properties(self.name, self.spec)
+
     @abstractmethod
     def load_ptx(self, text: str, name: str | None = None) -> Kernel: ...
 
@@ -90,16 +164,21 @@ class Device(ABC):
         self.synchronize()
         return (perf_counter() - start) * 1e3
 
+    def timing_provenance(self, detail: str = "") -> Provenance:
+        """Return the provenance of a time that `time` took on this device."""
+        return Provenance("measured" if self.measures_time else "simulator wall time", self.name, detail)
+
     def profile(
         self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
     ) -> Any:
-        """What the performance model says of a launch: a `gpulab.model.profile.Profile`.
+        """Return what the performance model says of a launch: a `gpulab.Profile`.
 
-        The arrays keep their values. Raises what a launch raises.
+        The arrays keep their values. Raises what a launch raises, and `UsageError` for a device that was
+        not opened by `gpulab.device`, which has no profiler.
         """
-        # The model is a room above this one, and is found by its name.
-        profile = import_module("gpulab.model.profile").profile_launch
-        return profile(kernel, grid, block, args, shared_mem, device=self)
+        if self.profiler is None:
+            raise UsageError("this device has no profiler; open it with gpulab.device().")
+        return self.profiler(kernel, grid, block, args, shared_mem)
 
     def full(
         self, shape: int | Sequence[int], fill_value: object, dtype: npt.DTypeLike = np.float32
@@ -111,3 +190,27 @@ class Device(ABC):
 
     def empty_like(self, array: Array) -> Array:
         return self.empty(array.shape, array.dtype)
+
+
+class RecordableDevice(Device):
+    """A device whose memory can be inspected: the simulator.
+
+    Attributes
+    ----------
+    memory : Memory
+        Its allocations.
+    budget : int
+        Instructions that a warp may execute before the launch is reported as endless.
+    """
+
+    memory: Memory
+    budget: int
+
+    @abstractmethod
+    def compile(
+        self,
+        source: str,
+        name: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+    ) -> RecordableKernel: ...

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program, Resources
 from gpulab.devices.arguments import convert
-from gpulab.devices.base import Array, Device, Dim3, Kernel
+from gpulab.devices.base import Array, Device, Dim3, Kernel, RecordableKernel
 from gpulab.devices.cuda_context import CudaContext, gpus
 from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
@@ -76,6 +76,12 @@ class CudaKernel(Kernel):
             module.load(program.cubin if program.cubin is not None else program.ptx.encode() + b"\0")
             self._function = module.get_function(program.entries.get(name, name))
             self._resources = program.resources.get(name) or self._asked_of_the_driver()
+
+    @cached_property
+    def on_simulator(self) -> RecordableKernel:
+        from gpulab.devices.simulated import simulator_of
+
+        return simulator_of(self._spec).kernel_of(self.program, self.name)
 
     @property
     def resources(self) -> Resources:
@@ -150,6 +156,8 @@ class CudaDevice(Device):
     """
 
     kind = "cuda"
+    measures_time = True
+    needs_own_process = True
 
     def __init__(self, index: int = 0) -> None:
         self._context = CudaContext(index)

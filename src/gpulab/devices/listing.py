@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from gpulab.devices.query import DeviceProperties
 from gpulab.gpus.catalogue import pcie_formula, pcie_gb_s
 from gpulab.gpus.limits import Dims
 
-if TYPE_CHECKING:
-    from gpulab.devices.query import DeviceProperties
-
-__all__ = ["Entry", "lab0_entries", "newer_entries"]
+__all__ = ["Property", "heading", "listing_entries", "listing_lines"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Property:
     """One line of the listing. figures: names of what it is made of; formula: how, where it is computed."""
 
     label: str
@@ -27,94 +24,116 @@ class Entry:
         return f"{self.value} ({self.formula})" if self.formula else self.value
 
 
-def lab0_entries(gpu: DeviceProperties) -> tuple[Entry, ...]:
+def listing_entries(gpu: DeviceProperties) -> tuple[Property, ...]:
+    """Return every line of the listing: those of Lab 0 in its order, then what newer GPUs add."""
+    return (*_lab0_entries(gpu), *_newer_entries(gpu))
+
+
+def heading(gpu: DeviceProperties) -> str:
+    """Return the first line of the listing, which says how many CUDA devices there are."""
+    if gpu.devices == 0:
+        return f"No CUDA device here; the simulator acts as {gpu.name}"
+    plural = gpu.devices > 1
+    return f"There {'are' if plural else 'is'} {gpu.devices} device{'s' * plural} supporting CUDA"
+
+
+def listing_lines(gpu: DeviceProperties) -> list[str]:
+    """Return the whole listing as text lines: device, source, aligned entries, and `Test PASSED`."""
+    entries = listing_entries(gpu)
+    width = max(len(entry.label) for entry in entries) + 1
+    listing = [f"{entry.label + ':':<{width}}  {entry}" for entry in entries]
+    head = [heading(gpu), f"Device: {gpu.name}", f"Figures: {gpu.source}"]
+    return [*head, "", *listing, "", "Test PASSED"]
+
+
+def _lab0_entries(gpu: DeviceProperties) -> tuple[Property, ...]:
     """The lines of Lab 0's listing in its order."""
     major, minor = gpu.compute_capability
     return (
-        Entry("Major revision number", str(major), ("compute_capability",)),
-        Entry("Minor revision number", str(minor), ("compute_capability",)),
-        Entry("Total amount of global memory", f"{gpu.memory_bytes} bytes", ("memory_bytes",)),
-        Entry("Number of multiprocessors", str(gpu.sms), ("sms",)),
-        Entry(
+        Property("Major revision number", str(major), ("compute_capability",)),
+        Property("Minor revision number", str(minor), ("compute_capability",)),
+        Property("Total amount of global memory", f"{gpu.memory_bytes} bytes", ("memory_bytes",)),
+        Property("Number of multiprocessors", str(gpu.sms), ("sms",)),
+        Property(
             "Number of cores",
             str(gpu.cores),
             ("sms", "cores_per_sm"),
             f"{gpu.sms} multiprocessors * {gpu.cores // gpu.sms}",
         ),
-        Entry("Total amount of constant memory", f"{gpu.constant_bytes} bytes", ("constant_bytes",)),
-        Entry(
+        Property("Total amount of constant memory", f"{gpu.constant_bytes} bytes", ("constant_bytes",)),
+        Property(
             "Total amount of shared memory per block",
             f"{gpu.shared_bytes_per_block} bytes",
             ("shared_bytes_per_block",),
         ),
-        Entry(
+        Property(
             "Total number of registers available per block",
             str(gpu.registers_per_block),
             ("registers_per_block",),
         ),
-        Entry("Warp size", str(gpu.warp_size), ("warp_size",)),
-        Entry(
+        Property("Warp size", str(gpu.warp_size), ("warp_size",)),
+        Property(
             "Maximum number of threads per block",
             str(gpu.max_threads_per_block),
             ("max_threads_per_block",),
         ),
-        Entry(
+        Property(
             "Maximum sizes of each dimension of a block",
             _times(gpu.max_block_dims),
             ("max_block_dims",),
         ),
-        Entry("Maximum sizes of each dimension of a grid", _times(gpu.max_grid_dims), ("max_grid_dims",)),
-        Entry("Maximum memory pitch", f"{gpu.memory_pitch_bytes} bytes", ("memory_pitch_bytes",)),
-        Entry("Texture alignment", f"{gpu.texture_alignment_bytes} bytes", ("texture_alignment_bytes",)),
-        Entry("Clock rate", f"{gpu.clock_mhz / 1e3:.2f} GHz", ("boost_clock_mhz",)),
-        Entry("Concurrent copy and execution", _yes(gpu.concurrent_copy), ("concurrent_copy",)),
+        Property("Maximum sizes of each dimension of a grid", _times(gpu.max_grid_dims), ("max_grid_dims",)),
+        Property("Maximum memory pitch", f"{gpu.memory_pitch_bytes} bytes", ("memory_pitch_bytes",)),
+        Property("Texture alignment", f"{gpu.texture_alignment_bytes} bytes", ("texture_alignment_bytes",)),
+        Property("Clock rate", f"{gpu.clock_mhz / 1e3:.2f} GHz", ("boost_clock_mhz",)),
+        Property("Concurrent copy and execution", _yes(gpu.concurrent_copy), ("concurrent_copy",)),
     )
 
 
-def newer_entries(gpu: DeviceProperties) -> tuple[Entry, ...]:
+def _newer_entries(gpu: DeviceProperties) -> tuple[Property, ...]:
     """What Lab 0's listing does not have."""
     return (
-        Entry(
+        Property(
             "Shared memory per block, opt-in",
             f"{gpu.shared_bytes_per_block_optin} bytes",
             ("shared_bytes_per_block_optin",),
         ),
-        Entry(
+        Property(
             "Shared memory per multiprocessor",
             f"{gpu.shared_bytes_per_sm} bytes",
             ("shared_bytes_per_sm",),
         ),
-        Entry("Registers per multiprocessor", str(gpu.registers_per_sm), ("registers_per_sm",)),
-        Entry(
+        Property("Registers per multiprocessor", str(gpu.registers_per_sm), ("registers_per_sm",)),
+        Property(
             "Maximum number of threads per multiprocessor",
             str(gpu.max_threads_per_sm),
             ("max_threads_per_sm",),
         ),
-        Entry(
+        Property(
             "Maximum number of warps per multiprocessor",
             str(gpu.max_threads_per_sm // gpu.warp_size),
             ("max_threads_per_sm", "warp_size"),
             f"{gpu.max_threads_per_sm} threads / {gpu.warp_size}",
         ),
-        Entry(
+        Property(
             "Maximum number of blocks per multiprocessor",
             str(gpu.max_blocks_per_sm),
             ("max_blocks_per_sm",),
         ),
-        Entry("L2 cache", f"{gpu.l2_bytes} bytes" if gpu.l2_bytes else "none", ("l2_bytes",)),
-        Entry("Memory clock rate", f"{gpu.memory_clock_mhz:.0f} MHz", ("memory_clock_mhz",)),
-        Entry("Memory bus width", f"{gpu.memory_bus_bits} bits", ("memory_bus_bits",)),
-        Entry("ECC", _yes(gpu.ecc), ("ecc",)),
-        Entry("Bus to the host", gpu.bus or "not known", ("bus",)),
-        Entry("CUDA driver version", gpu.driver_version or "none (simulator)", ()),
-        Entry("CUDA runtime version", gpu.runtime_version or "none (simulator)", ()),
-        Entry(
+        Property("L2 cache", f"{gpu.l2_bytes} bytes" if gpu.l2_bytes else "none", ("l2_bytes",)),
+        Property("Memory clock rate", f"{gpu.memory_clock_mhz:.0f} MHz", ("memory_clock_mhz",)),
+        Property("Memory bus width", f"{gpu.memory_bus_bits} bits", ("memory_bus_bits",)),
+        Property("ECC", _yes(gpu.ecc), ("ecc",)),
+        Property("Bus to the host", gpu.bus or "not known", ("bus",)),
+        Property("CUDA driver version", gpu.driver_version or "none (simulator)", ()),
+        Property("CUDA runtime version", gpu.runtime_version or "none (simulator)", ()),
+        Property(
             "Theoretical memory bandwidth",
             f"{gpu.dram_gb_s:.1f} GB/s",
             ("memory_clock_mhz", "memory_bus_bits"),
             f"2 * {gpu.memory_clock_mhz:g} MHz * {gpu.memory_bus_bits} bits / 8 / 1000",
         ),
-        Entry(
+        Property(
             "Theoretical fp32 peak",
             f"{gpu.peak_fp32_gflops:.1f} GFLOPS",
             ("sms", "cores_per_sm", "boost_clock_mhz"),
@@ -124,12 +143,12 @@ def newer_entries(gpu: DeviceProperties) -> tuple[Entry, ...]:
     )
 
 
-def _bus_bandwidth(gpu: DeviceProperties) -> tuple[Entry, ...]:
+def _bus_bandwidth(gpu: DeviceProperties) -> tuple[Property, ...]:
     if not gpu.bus:
         return ()
     label = "Theoretical bandwidth to and from the host"
     return (
-        Entry(label, f"{pcie_gb_s(gpu.bus):.1f} GB/s in each direction", ("bus",), pcie_formula(gpu.bus)),
+        Property(label, f"{pcie_gb_s(gpu.bus):.1f} GB/s in each direction", ("bus",), pcie_formula(gpu.bus)),
     )
 
 

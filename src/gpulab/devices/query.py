@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from gpulab.devices.base import Device
-from gpulab.devices.listing import Entry, lab0_entries, newer_entries
 from gpulab.gpus.catalogue import (
     GpuSpec,
     by_cuda_name,
@@ -19,7 +17,7 @@ from gpulab.gpus.catalogue import (
 )
 from gpulab.gpus.limits import Dims, Limits
 
-__all__ = ["DeviceProperties", "cuda_properties", "device_query", "spec_of"]
+__all__ = ["DeviceProperties", "cuda_properties", "published_properties", "spec_of"]
 
 # cudaDeviceGetAttribute's numbers (cudaDeviceAttr, CUDA Runtime API): what CuPy's table of
 # properties lacks. They are part of CUDA's binary interface and never change.
@@ -77,49 +75,19 @@ class DeviceProperties:
     devices: int = 0
     figure_sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Every line of the listing, in the order of Lab 0's, then what newer GPUs add."""
-        return (*lab0_entries(self), *newer_entries(self))
-
-    def rows(self) -> list[tuple[str, str]]:
-        """(label, value) of every entry."""
-        return [(entry.label, entry.value) for entry in self.entries()]
-
-    def heading(self) -> str:
-        """How many GPUs there are, as Lab 0's listing begins."""
-        if self.devices == 0:
-            return "No device supporting CUDA was asked: the simulator stands for one"
-        plural = self.devices > 1
-        return f"There {'are' if plural else 'is'} {self.devices} device{'s' * plural} supporting CUDA"
-
-    def lines(self) -> list[str]:
-        """The listing: device and source, the entries as aligned columns, and `Test PASSED`."""
-        entries = self.entries()
-        width = max(len(entry.label) for entry in entries) + 1
-        listing = [f"{entry.label + ':':<{width}}  {entry}" for entry in entries]
-        head = [self.heading(), f"Device: {self.name}", f"Figures: {self.source}"]
-        return [*head, "", *listing, "", "Test PASSED"]
-
     def as_dict(self) -> dict[str, Any]:
         """The properties as plain data, for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "figure_sources"}
 
 
-def device_query(device: Device) -> DeviceProperties:
-    """The properties of a device: CUDA's own report, or the catalogue's figures for the simulator.
-
-    Raises `LaunchError` when the CUDA context was lost.
-    """
-    if device.kind == "cuda":
-        properties: DeviceProperties = device.properties()  # type: ignore[attr-defined]
-        return properties
-    spec: GpuSpec = device.spec
+def published_properties(device_name: str, spec: GpuSpec) -> DeviceProperties:
+    """Return the properties of a GPU of the catalogue, as the simulator reports them."""
     published = {f.name: getattr(spec, f.name) for f in fields(DeviceProperties) if hasattr(spec, f.name)}
     return DeviceProperties(
         **published
         | {
-            "name": device.name,
-            "kind": device.kind,
+            "name": device_name,
+            "kind": "sim",
             "source": f"published, the data sheet of the {spec.name} that the simulator models",
             "clock_mhz": spec.boost_clock_mhz,
             "driver_version": None,

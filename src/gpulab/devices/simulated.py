@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
-from gpulab.devices import open_device
 from gpulab.devices.arguments import convert
-from gpulab.devices.base import Array, Device, Dim3, Kernel
+from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel
 from gpulab.devices.faults import explain
 from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.errors import LaunchError, UsageError
-from gpulab.gpus.catalogue import GpuSpec, gpu
+from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.ptx.inlining import function_address
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET
@@ -26,9 +25,9 @@ from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 if TYPE_CHECKING:
     from gpulab.simt.analysis.control_flow import Flow
     from gpulab.simt.codegen.native import NativeKernel
-    from gpulab.simt.instrument.base import Recording
+    from gpulab.simt.instrument.base import Recorder
 
-__all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator_of"]
+__all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator", "simulator_of"]
 
 MEMORY_BYTES = 8 << 30  # what arrays may take together, on the host
 
@@ -67,7 +66,7 @@ class SimulatedArray:
         return f"<SimulatedArray {shape} {self.dtype} at {self.allocation.address:#x}>"
 
 
-class SimulatedKernel(Kernel):
+class SimulatedKernel(RecordableKernel):
     """A kernel on the simulator. Native code is made on the first launch with each block shape.
 
     printed: what `printf` wrote in the last launch.
@@ -76,7 +75,7 @@ class SimulatedKernel(Kernel):
     def __init__(
         self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool
     ) -> None:
-        from gpulab.simt.ptx.syntax import parse
+        from gpulab.simt.ptx.parser import parse
 
         self.device, self.program, self.name = device, program, name
         self.printed = ""
@@ -110,6 +109,10 @@ class SimulatedKernel(Kernel):
                 if host is not None and address is not None:
                     host[offset : offset + 8].view(np.int64)[0] = address + addend
 
+    @property
+    def on_simulator(self) -> SimulatedKernel:
+        return self
+
     @cached_property
     def flow(self) -> Flow:
         """The kernel's blocks of code, by whose numbers counts go."""
@@ -121,25 +124,25 @@ class SimulatedKernel(Kernel):
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
         self.record(None, grid, block, args, shared_mem)
 
-    def make_code(self, recording: Recording, block: Dim3, shared_mem: int = 0) -> None:
+    def make_code(self, recording: Recorder, block: Dim3, shared_mem: int = 0) -> None:
         """Make the code for launches with this recording and block, and keep it; nothing runs."""
         self._code(recording, dim3(block, "block"), shared_mem, blocks=1)
 
     def _code(
-        self, recording: Recording, block: tuple[int, int, int], shared_mem: int, blocks: int
+        self, recording: Recorder, block: tuple[int, int, int], shared_mem: int, blocks: int
     ) -> tuple[NativeKernel, int]:
         """The code for a launch of so many blocks, and the shared memory of a block in bytes."""
-        from gpulab.simt.codegen.native import Specialisation, compile_kernel, is_brief, static_shared
+        from gpulab.simt.codegen.native import Specialization, compile_kernel, is_small_launch, static_shared
 
         if self._static_shared is None:
             self._static_shared = static_shared(self.module, self.entry)
-        key = Specialisation(
+        key = Specialization(
             block,
             self._static_shared + shared_mem,
             self.independent_threads,
             recording.tier,
             recording.forms,
-            is_brief(recording.tier, prod(block) * blocks),
+            is_small_launch(recording.tier, prod(block) * blocks),
         )
         if key not in self._native:
             self._native[key] = compile_kernel(self.module, self.entry, key)
@@ -147,7 +150,7 @@ class SimulatedKernel(Kernel):
 
     def record(
         self,
-        recording: Recording | None,
+        recording: Recorder | None,
         grid: Dim3,
         block: Dim3,
         args: Sequence[Any],
@@ -160,7 +163,7 @@ class SimulatedKernel(Kernel):
         recording: of the tier that is to run; None: the values tier. order: numbers of the blocks to run,
         where that is not all of them. budget: for a launch that is to have less than the device's.
         """
-        from gpulab.simt.instrument.base import Recording
+        from gpulab.simt.instrument.base import Recorder
         from gpulab.simt.runtime.launch import launch
         from gpulab.simt.runtime.printing import format_record
 
@@ -173,7 +176,7 @@ class SimulatedKernel(Kernel):
             accepts=lambda a: isinstance(a, SimulatedArray) and a.memory is self.device.memory,
             device=self.device.name,
         )
-        recording = recording or Recording()
+        recording = recording or Recorder()
         blocks = prod(grid3) if order is None else len(order)
         native, shared_bytes = self._code(recording, block3, shared_mem, blocks)
         packed = self._pack(values)
@@ -221,13 +224,14 @@ class SimulatedKernel(Kernel):
         return bytes(data)
 
 
-class SimulatedDevice(Device):
+class SimulatedDevice(RecordableDevice):
     """The simulator, with the limits of one GPU of the catalogue.
 
     budget: instructions a warp may execute before it counts as never ending.
     """
 
     kind = "sim"
+    can_record = True
 
     def __init__(self, gpu_name: str) -> None:
         self.spec = gpu(gpu_name)
@@ -300,8 +304,12 @@ def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(int(s) for s in sizes)
 
 
+@cache
+def simulator(key: str) -> SimulatedDevice:
+    """Return the simulator of a GPU of the catalogue; the same object every time."""
+    return SimulatedDevice(key)
+
+
 def simulator_of(spec: GpuSpec) -> SimulatedDevice:
-    """The simulator of a GPU; of the catalogue's default one where the catalogue does not have it."""
-    device = open_device(f"sim:{spec.key}")
-    assert isinstance(device, SimulatedDevice)
-    return device
+    """Return the simulator of a GPU, or of the default GPU if the catalogue does not have it."""
+    return simulator(spec.key if spec.key in names() else DEFAULT_GPU)

@@ -24,8 +24,8 @@ from gpulab.errors import GpulabError
 from gpulab.exploration.search_space import Setting
 from gpulab.profiling.bench import Bench
 from gpulab.profiling.point import Point
-from gpulab.simt.analysis.specialization import kind_of
-from gpulab.worker_process import Answer, Stopped, Worker
+from gpulab.simt.analysis.specialization import block_class
+from gpulab.worker_process import Answer, Worker, WorkerDied
 
 __all__ = ["Exploration", "Task"]
 
@@ -130,8 +130,8 @@ class Exploration:
         self._prepared.add(setting)
         try:
             point = ask(task)
-        except (Stopped, RuntimeError, GpulabError) as error:
-            ended = isinstance(error, Stopped) and cancelled != self._cancelled
+        except (WorkerDied, RuntimeError, GpulabError) as error:
+            ended = isinstance(error, WorkerDied) and cancelled != self._cancelled
             # What is known stays, and neither being left nor failing to be prepared is a verdict.
             if setting in self.points or ended or task.prepare:
                 return
@@ -152,7 +152,7 @@ def _modelled(setting: Setting) -> bool:
 def _kinds_first(settings: Iterable[Setting]) -> list[Setting]:
     """In this order, but before all others one with each kind of block: those of a kind share code."""
     given = list(settings)
-    firsts = {kind_of(setting.block): setting for setting in reversed(given)}
+    firsts = {block_class(setting.block): setting for setting in reversed(given)}
     return [*reversed(firsts.values()), *(setting for setting in given if setting not in firsts.values())]
 
 
@@ -232,7 +232,7 @@ def _own_device(name: str) -> Device:
     from gpulab.devices.simulated import SimulatedDevice
 
     device = open_device(name)
-    return SimulatedDevice(device.spec.key) if device.kind == "sim" else device
+    return device if device.measures_time else SimulatedDevice(device.spec.key)
 
 
 class _Apart:

@@ -23,7 +23,7 @@ from gpulab.model.coalescing import (
     segment_transactions,
     unique_per_request,
 )
-from gpulab.model.launch_sample import AccessSample, Observed
+from gpulab.model.launch_sample import AccessSample, LaunchSample
 
 __all__ = ["Site", "apart", "l2_bytes", "mixed", "sites_of", "traffic_of"]
 
@@ -51,7 +51,7 @@ class Site:
     levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-def sites_of(seen: Observed, spec: GpuSpec, timings: Timings) -> dict[int, Site]:
+def sites_of(seen: LaunchSample, spec: GpuSpec, timings: Timings) -> dict[int, Site]:
     """By access."""
     # Arrays that fit in half of L2 are still there from the last launch.
     stays = bool(spec.l2_bytes) and seen.array_bytes <= spec.l2_bytes // 2
@@ -67,7 +67,7 @@ def sites_of(seen: Observed, spec: GpuSpec, timings: Timings) -> dict[int, Site]
     return found
 
 
-def traffic_of(seen: Observed) -> dict[int, SiteTraffic | None]:
+def traffic_of(seen: LaunchSample) -> dict[int, SiteTraffic | None]:
     """By access to global memory; None for a place that no warp came to while the caches were tried."""
     usual = _usual(seen)
     return {
@@ -84,7 +84,7 @@ def l2_bytes(one: SiteTraffic) -> float:
     return max(beyond, TURN_BYTES * one.l2_lines + dram) / one.requests
 
 
-def apart(seen: Observed, missing: float) -> dict[int, SiteTraffic]:
+def apart(seen: LaunchSample, missing: float) -> dict[int, SiteTraffic]:
     """The traffic of warps that are not in step: each SM asks L2 for itself, and of what is asked there
     a share of `missing` has gone again since another SM asked for it.
     """
@@ -116,7 +116,7 @@ def mixed(
     }
 
 
-def _usual(seen: Observed) -> SiteTraffic | None:
+def _usual(seen: LaunchSample) -> SiteTraffic | None:
     """The traffic of all loads that were tried together, for those of other copies of an unrolled loop."""
     tried = [t for row, t in seen.traffic.items() if row in seen.accesses and seen.accesses[row].reads]
     sums = [sum(getattr(t, f.name) for t in tried) for f in fields(SiteTraffic)]

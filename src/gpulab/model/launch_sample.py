@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gpulab.model.caches import SiteTraffic
 from gpulab.model.code import CodeBlock
 
-__all__ = ["AccessSample", "Observed"]
+__all__ = ["AccessSample", "LaunchSample"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class AccessSample:
 
 
 @dataclass(frozen=True)
-class Observed:
+class LaunchSample:
     """What was seen of a launch, by running a sample of it.
 
     grid, block: of the launch. resident: blocks that an SM of the GPU holds. registers: of a thread.

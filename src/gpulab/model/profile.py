@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpulab.config import defines, launch_geometry
+from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
-from gpulab.devices.twin import copies, twin_of
 from gpulab.errors import CompileError
 from gpulab.gpus.architectures import checked, timings
 from gpulab.gpus.catalogue import GpuSpec
@@ -25,9 +25,9 @@ from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.estimate import estimate
 from gpulab.model.explanation import bound_words
-from gpulab.model.resource_usage import work_of
+from gpulab.model.resource_usage import resource_usage
 from gpulab.model.sampling import Launch, observe, prepare
-from gpulab.model.unrolling import rolled
+from gpulab.model.unrolling import without_unrolling
 from gpulab.problems.base import Block, Problem, Shape
 from gpulab.profiling.counts.counters import Counters, count_blocks
 from gpulab.provenance import Provenance
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     pass
 
 if TYPE_CHECKING:
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.base import RecordableKernel
 
 __all__ = ["Profile", "prepare_variant", "profile_launch", "profile_variant"]
 
@@ -89,7 +89,7 @@ def profile_variant(
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
     shape = shape or problem.timing_shape(variant, block, tile, device.kind)
     launch = launch_geometry(problem, shape, block, tile, spec)
-    twin = _of_its_time(twin_of(kernel, device), spec, block, tile)
+    twin = _of_its_time(kernel.on_simulator, spec, block, tile)
     args = [
         twin.device.zeros(argument.value.shape, argument.value.dtype)
         if argument.kind == "pointer"
@@ -101,24 +101,24 @@ def profile_variant(
 
 def prepare_variant(kernel: Kernel, block: Block, tile: Block, *, device: Device) -> None:
     """Make all code that `profile_variant` needs for this block and tile; it is kept on disk."""
-    prepare(_of_its_time(twin_of(kernel, device), device.spec, block, tile), device.spec, block)
+    prepare(_of_its_time(kernel.on_simulator, device.spec, block, tile), device.spec, block)
 
 
 def profile_launch(
     kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0, *, device: Device
 ) -> Profile:
     """Model a launch of any kernel on the device's own GPU; the arrays keep their values."""
-    twin = twin_of(kernel, device)
-    given = _copied(args) if twin is kernel else copies(device, twin.device, args)
+    twin = kernel.on_simulator
+    given = _copied(args) if twin is kernel else copy_arguments(args, device, twin.device)
     return _profile(Launch(twin, dim3(grid, "grid"), dim3(block, "block"), given, shared_mem), device.spec)
 
 
-def _of_its_time(twin: SimulatedKernel, spec: GpuSpec, block: Block, tile: Block) -> SimulatedKernel:
+def _of_its_time(twin: RecordableKernel, spec: GpuSpec, block: Block, tile: Block) -> RecordableKernel:
     """The kernel as the compilers of the GPU's time made it, as far as that is known."""
     if spec.compute_capability >= (2, 0) or not twin.program.source:
         return twin
     try:
-        return twin.device.compile(rolled(twin.program.source), twin.name, defines(block, tile))
+        return twin.device.compile(without_unrolling(twin.program.source), twin.name, defines(block, tile))
     except CompileError:
         return twin
 
@@ -139,7 +139,7 @@ def _copied(args: Sequence[Any]) -> list[Any]:
 def _profile(launch: Launch, spec: GpuSpec) -> Profile:
     figures = timings(spec)
     seen, residency, sampled = observe(launch, spec, figures)
-    work = work_of(seen, spec, figures)
+    work = resource_usage(seen, spec, figures)
     found = estimate(spec, figures, work)
     middle = np.ravel_multi_index([n // 2 for n in reversed(launch.grid)], launch.grid[::-1])
     return Profile(

@@ -11,9 +11,9 @@ from gpulab.gpus.catalogue import GpuSpec
 from gpulab.model.access_sites import apart, l2_bytes, mixed, sites_of, traffic_of
 from gpulab.model.code import CodeBlock, Step, Unit, warp_cycles
 from gpulab.model.estimate import Work, estimate
-from gpulab.model.launch_sample import AccessSample, Observed
+from gpulab.model.launch_sample import AccessSample, LaunchSample
 
-__all__ = ["AccessSample", "Observed", "loads_a_stall", "units_of", "work_of"]
+__all__ = ["AccessSample", "LaunchSample", "loads_per_stall", "resource_usage", "units_of"]
 
 FOLDED = 1.5  # turns of an instruction that reads an operand from shared memory itself (1.x)
 WARP_PASSES = 3  # of the SM's way to memory, for each warp that begins (docs/model.md, "What was looked at")
@@ -23,7 +23,7 @@ LOSES_STEP, HOLDS = 1.1, 0.84
 FAR = 1e6  # cycles, beside which all others are nothing
 
 
-def work_of(seen: Observed, spec: GpuSpec, timings: Timings) -> Work:
+def resource_usage(seen: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
     """The launch as the model takes it."""
     work = _work(seen, spec, timings)
     waves = work.blocks / (spec.sms * work.resident)
@@ -45,7 +45,7 @@ def work_of(seen: Observed, spec: GpuSpec, timings: Timings) -> Work:
     return _work(replace(seen, traffic=traffic), spec, timings)
 
 
-def _work(seen: Observed, spec: GpuSpec, timings: Timings) -> Work:
+def _work(seen: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
     """The launch with the traffic as it was seen."""
     blocks, warps = prod(seen.grid), spec.warps(prod(seen.block))
     sites = sites_of(seen, spec, timings)
@@ -104,14 +104,14 @@ def _waits(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
     return warp_cycles(code, units, lambda step: FAR if step.unit == "load" else 0.0, 1) / FAR
 
 
-def loads_a_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int:
+def loads_per_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int:
     """How many requests to global memory a warp has on their way when it waits for one of them."""
     waits = _waits(code, units)
     requests = sum(block.runs for block in code for step in block.steps if step.unit in ("load", "store"))
     return max(round(requests / waits), 1) if waits >= 1 else 1
 
 
-def _asked(seen: Observed) -> dict[int, float]:
+def _asked(seen: LaunchSample) -> dict[int, float]:
     """The requests of each access. Under a predicate a warp comes to an instruction and asks for nothing; and
     what PTX asks for twice the assembler may keep in a register.
     """

@@ -23,14 +23,14 @@ from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffi
 from gpulab.model.code import CodeBlock
 from gpulab.model.estimate import Work
 from gpulab.model.instruction_mix import machine_blocks, pressure, ptx_blocks
-from gpulab.model.resource_usage import AccessSample, Observed, loads_a_stall, units_of, work_of
+from gpulab.model.resource_usage import AccessSample, LaunchSample, loads_per_stall, resource_usage, units_of
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.control_flow import Flow
     from gpulab.simt.codegen.context import Access
-    from gpulab.simt.instrument.trace.trace_recorder import Requests, Tracing
+    from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder
 
 __all__ = ["Launch", "Workload", "observe", "prepare", "workload"]
 
@@ -47,7 +47,7 @@ MOST_WAVES = 8  # before the one that counts
 class Launch:
     """A launch on the simulator: args are its own, and are written to."""
 
-    kernel: SimulatedKernel
+    kernel: RecordableKernel
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     args: Sequence[Any]
@@ -74,17 +74,17 @@ class Workload:
 def workload(launch: Launch, spec: GpuSpec, timings: Timings) -> Workload:
     """Run the samples. Raises what the launch raises."""
     seen, residency, sampled = observe(launch, spec, timings)
-    return Workload(work_of(seen, spec, timings), residency, sampled)
+    return Workload(resource_usage(seen, spec, timings), residency, sampled)
 
 
-def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, Occupancy, str]:
+def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[LaunchSample, Occupancy, str]:
     """What the samples show, the occupancy on this GPU, and what ran, in words."""
-    from gpulab.simt.instrument.trace.trace_recorder import Tracing
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
     with ThreadPoolExecutor(1) as aside:  # what runs meanwhile takes about as long as the disassembler
         machine = aside.submit(disassembled, launch.kernel, spec)
         order = _sample(launch)
-        recording = Tracing()
+        recording = TraceRecorder()
         _run(launch, recording, order)
         scale = launch.blocks / len(order)
         coded = aside.submit(lambda: _code(launch, recording, spec, scale, machine.result()))
@@ -96,7 +96,7 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     traffic, traced = _traffic(launch, spec, timings, code, resident, tracings)
     flow = launch.kernel.flow
     arrays = {id(a): a.nbytes for a in launch.args if hasattr(a, "allocation")}
-    seen = Observed(
+    seen = LaunchSample(
         launch.grid,
         launch.block,
         resident,
@@ -111,12 +111,12 @@ def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[Observed, 
     return seen, residency, f"{sampled}, {traced}" if traced else sampled
 
 
-def prepare(kernel: SimulatedKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
+def prepare(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
     """Make all the code that `observe` needs for launches with this block; it is kept on disk."""
-    from gpulab.simt.instrument.trace.trace_recorder import Tracing
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
     disassembled(kernel, spec)
-    kernel.make_code(Tracing(), block)
+    kernel.make_code(TraceRecorder(), block)
 
 
 def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
@@ -157,7 +157,7 @@ def _access(one: Requests, width: int | None, scale: float) -> AccessSample:
     )
 
 
-def _run(launch: Launch, recording: Tracing, order: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+def _run(launch: Launch, recording: TraceRecorder, order: np.ndarray[Any, np.dtype[np.int64]]) -> None:
     launch.kernel.record(
         recording,
         launch.grid,
@@ -170,10 +170,10 @@ def _run(launch: Launch, recording: Tracing, order: np.ndarray[Any, np.dtype[np.
 
 def _sample(launch: Launch) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Blocks that are run to their end: spread evenly over the grid, as many as cost little."""
-    from gpulab.simt.instrument.trace.trace_recorder import Tracing
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
     middle = int(np.ravel_multi_index([n // 2 for n in reversed(launch.grid)], launch.grid[::-1]))
-    first = Tracing()
+    first = TraceRecorder()
     _run(launch, first, np.array([middle], np.int64))
     lengths = [len(block.code) + 1 for block in launch.kernel.flow.blocks]
     cost = int(first.blocks()[:, 0] @ np.array(lengths))
@@ -191,13 +191,13 @@ def _sample(launch: Launch) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.unique((places[2] * launch.grid[1] + places[1]) * launch.grid[0] + places[0])
 
 
-def _registers(kernel: SimulatedKernel, spec: GpuSpec) -> int:
+def _registers(kernel: RecordableKernel, spec: GpuSpec) -> int:
     """Of a thread. The first GPUs' compilers are told from PTX: nobody can make their code any more."""
     return pressure(kernel.flow) if spec.compute_capability < (2, 0) else kernel.resources.registers
 
 
 def _code(
-    launch: Launch, recording: Tracing, spec: GpuSpec, scale: float, code: MachineCode | None
+    launch: Launch, recording: TraceRecorder, spec: GpuSpec, scale: float, code: MachineCode | None
 ) -> tuple[list[CodeBlock], Mapping[int, int]]:
     """The code with how often it runs, and the width of machine accesses by PTX row.
 
@@ -230,7 +230,7 @@ def _shared_bytes(launch: Launch, spec: GpuSpec) -> int:
     return launch.kernel.resources.shared_bytes + launch.shared_mem + arguments
 
 
-def _traced(launch: Launch, spec: GpuSpec, resident: int) -> list[Tracing]:
+def _traced(launch: Launch, spec: GpuSpec, resident: int) -> list[TraceRecorder]:
     """A wave of blocks in the middle of the grid, behind the waves before it where blocks are short."""
     if not spec.l2_bytes:
         return []
@@ -247,7 +247,7 @@ def _traced(launch: Launch, spec: GpuSpec, resident: int) -> list[Tracing]:
     return [*(_trace(launch, start, blocks, requests) for start in starts), last]
 
 
-def _ended(tracing: Tracing) -> bool:
+def _ended(tracing: TraceRecorder) -> bool:
     """Whether most warps of a wave came to their end."""
     return bool(tracing.ended.mean() > 0.5)
 
@@ -258,7 +258,7 @@ def _traffic(
     timings: Timings,
     code: Sequence[CodeBlock],
     resident: int,
-    tracings: Sequence[Tracing],
+    tracings: Sequence[TraceRecorder],
 ) -> tuple[dict[int, SiteTraffic], str]:
     """By access, where the requests of the last wave found their sectors; and what was traced, in words."""
     if not tracings:
@@ -277,7 +277,7 @@ def _traffic(
         sites=len(accesses),
         turns=requests,
         skip=0 if _ended(last) else requests // 2,
-        window=loads_a_stall(code, units_of(spec, timings, spec.warps(launch.threads))),
+        window=loads_per_stall(code, units_of(spec, timings, spec.warps(launch.threads))),
         clusters=timings.l2_clusters,
     )
     flow = launch.kernel.flow
@@ -286,15 +286,15 @@ def _traffic(
     return rows, f"the first {requests} requests of each warp of {last.wave.blocks * len(tracings):,} blocks"
 
 
-def _trace(launch: Launch, first: int, blocks: int, requests: int) -> Tracing:
-    from gpulab.simt.instrument.trace.trace_recorder import Tracing, Wave
+def _trace(launch: Launch, first: int, blocks: int, requests: int) -> TraceRecorder:
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
 
-    tracing = Tracing(Wave(first, blocks, requests, TRACED_INSTRUCTIONS))
+    tracing = TraceRecorder(Wave(first, blocks, requests, TRACED_INSTRUCTIONS))
     _run(launch, tracing, np.arange(first, first + blocks))
     return tracing
 
 
-def _wave(tracing: Tracing, sms: int) -> WaveTrace:
+def _wave(tracing: TraceRecorder, sms: int) -> WaveTrace:
     """The traced blocks shared out to the SMs."""
     assert tracing.wave is not None
     numbers = np.arange(tracing.warps).reshape(tracing.wave.blocks, -1)

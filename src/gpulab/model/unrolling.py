@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["rolled"]
+__all__ = ["without_unrolling"]
 
 SHORT = 16  # rounds of a loop that was unrolled
 
@@ -20,7 +20,7 @@ _LOOP = re.compile(
 _BOUND = re.compile(r"[<>]=?\s*(?P<bound>\d+|TILE_[XYZ]|BLOCK_[XYZ])\s*;")
 
 
-def rolled(source: str) -> str:
+def without_unrolling(source: str) -> str:
     """The text with `#pragma unroll 1` before every loop that has no pragma of its own and is not short."""
 
     def told(match: re.Match[str]) -> str:

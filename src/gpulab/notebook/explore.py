@@ -119,13 +119,13 @@ def start(cell: Cell, device: Device) -> Setting:
     from gpulab.exploration.search_space import Setting
 
     known = problem_named(str(cell.header.problem))
-    shape = known.timing_sizes["cuda" if device.kind == "cuda" else "sim"]
+    shape = known.timing_sizes["cuda" if device.measures_time else "sim"]
     return Setting(cell, shape, device_name(device))
 
 
 def device_name(device: Device) -> str:
     """The device as `open_device` takes it."""
-    return "cuda" if device.kind == "cuda" else f"sim:{device.spec.key}"
+    return "cuda" if device.measures_time else f"sim:{device.spec.key}"
 
 
 def gpus(device: Device) -> Sequence[tuple[str, str]]:
@@ -133,7 +133,7 @@ def gpus(device: Device) -> Sequence[tuple[str, str]]:
     from gpulab.gpus.catalogue import gpu, names
 
     own = device_name(device)
-    first = [(f"{device.spec.name}, measured", own)] if device.kind == "cuda" else []
+    first = [(f"{device.spec.name}, measured", own)] if device.measures_time else []
     modelled = ", modelled" if first else ""
     catalogue = [(gpu(key), f"sim:{key}") for key in names()]
     rest = [

@@ -115,7 +115,7 @@ def _is_right(cell: Cell, known: Problem, variant: str, device: Device) -> bool:
     """Whether the kernel was found right when its cell ran; one that was not timed then is checked now."""
     from gpulab import session
     from gpulab.notebook import session_timings
-    from gpulab.verification.check import rehearsed
+    from gpulab.verification.check import preflight
     from gpulab.verification.verify import signature_reason, verify
 
     if variant in session_timings.timings(known.name).timings:
@@ -124,7 +124,7 @@ def _is_right(cell: Cell, known: Problem, variant: str, device: Device) -> bool:
     if header.block is None or header.tile is None or signature_reason(kernel, known, variant):
         return False
     try:
-        verdict = rehearsed(kernel, known, header, device) or verify(
+        verdict = preflight(kernel, known, header, device) or verify(
             kernel, known, header.block, header.tile, device=device, variant=variant
         )
     except GpulabError:

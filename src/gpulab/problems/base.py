@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.errors import UsageError
-from gpulab.problems.requirement import Promise
+from gpulab.problems.requirement import Requirement
 
 __all__ = ["Argument", "Block", "Case", "Problem", "Shape", "Slip", "Variant", "gamma", "values"]
 
@@ -31,7 +31,7 @@ class Variant:
     changes: str
     before: str | None = None  # the rung it is compared with; None for the first one
     block: Block | None = None  # its block when the header names none; None: the problem's
-    promises: tuple[Promise, ...] = ()  # what it changes, in figures that can be counted
+    promises: tuple[Requirement, ...] = ()  # what it changes, in figures that can be counted
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
-from gpulab.problems.requirement import Promise
+from gpulab.problems.requirement import Requirement
 
 __all__ = ["Matmul"]
 
@@ -23,27 +23,27 @@ def _load(operand: str, space: str = "global") -> str:
     return f"loads of {operand} from {space} memory for each multiply-add"
 
 
-_COALESCED = Promise(
+_COALESCED = Requirement(
     "sectors_per_request",
     "32-byte sectors for each request to load from global memory",
     lambda _b, _t: 8,
     16.5,
 )
-_STRIP_OF_C = Promise("global_loads", _load("c"), lambda _b, _t: 0.25, 1, "c")
-_TILE_OF_B = Promise("global_loads", _load("b"), lambda _b, _t: 0.25, 1, "b")
-_FEWER_OF_B = Promise("global_loads", _load("b"), _between(1), 1, "b")
-_FEWER_OF_C = Promise("shared_loads", _load("c", "shared"), _between(0), 1)
-_SEVERAL = Promise(
+_STRIP_OF_C = Requirement("global_loads", _load("c"), lambda _b, _t: 0.25, 1, "c")
+_TILE_OF_B = Requirement("global_loads", _load("b"), lambda _b, _t: 0.25, 1, "b")
+_FEWER_OF_B = Requirement("global_loads", _load("b"), _between(1), 1, "b")
+_FEWER_OF_C = Requirement("shared_loads", _load("c", "shared"), _between(0), 1)
+_SEVERAL = Requirement(
     "outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True
 )
 
 # Between K5, with 2/16 loads and two reads of shared memory for a multiply-add, and small tiles of both
 # kinds: a block of 32 by 32 values needs 1/16, a thread's 4 by 4 need 1/2. K4 and K34 load b for each
 # thread by itself.
-_TILED_LOADS = Promise(
+_TILED_LOADS = Requirement(
     "global_loads", "loads from global memory for each multiply-add", lambda _b, _t: 0.1, 0.125
 )
-_REGISTER_TILE = Promise(
+_REGISTER_TILE = Requirement(
     "shared_loads", "words from shared memory for each multiply-add", lambda _b, _t: 0.6, 2
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-__all__ = ["Promise"]
+__all__ = ["Requirement"]
 
 Block = tuple[int, int, int]
 
@@ -19,7 +19,7 @@ def unknown_limit(block: Block, tile: Block) -> float:
 
 
 @dataclass(frozen=True)
-class Promise:
+class Requirement:
     """One figure that a step changes, counted on one launch.
 
     measure: what is counted, see `verification.requirements.MEASURES`; `array` names the argument, where it
@@ -41,6 +41,6 @@ class Promise:
         """What is sent to another process: `limit` may be a function that only this one knows."""
         return self.__dict__ | {"limit": unknown_limit}
 
-    def is_kept(self, figure: float, block: Block, tile: Block) -> bool:
+    def is_satisfied(self, figure: float, block: Block, tile: Block) -> bool:
         limit = self.limit(block, tile)
         return figure >= limit if self.at_least else figure <= limit

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
-from gpulab.problems.requirement import Promise
+from gpulab.problems.requirement import Requirement
 
 __all__ = ["Stencil"]
 
@@ -42,7 +42,7 @@ def _not_thrice(block: Block, tile: Block) -> float:
 
 
 _LOADS = "loads of A0 from global memory for each inner point"
-_TWO_POINTS = Promise(
+_TWO_POINTS = Requirement(
     "outputs_per_thread", "points that a thread computes in a frame", lambda _b, _t: 1.7, 1, at_least=True
 )
 _LADDER = (
@@ -51,13 +51,13 @@ _LADDER = (
         "opt_1",
         "neighbours in the plane come from a tile in shared memory",
         "naive",
-        promises=(Promise("global_loads", _LOADS, _once_in_a_plane, 7, "A0"),),
+        promises=(Requirement("global_loads", _LOADS, _once_in_a_plane, 7, "A0"),),
     ),
     Variant(
         "opt_2",
         "frames roll through the block: each is loaded once",
         "opt_1",
-        promises=(Promise("global_loads", _LOADS, _once, 3.3, "A0"),),
+        promises=(Requirement("global_loads", _LOADS, _once, 3.3, "A0"),),
     ),
     Variant(
         "opt_3",
@@ -65,7 +65,7 @@ _LADDER = (
         "opt_2",
         promises=(
             _TWO_POINTS,
-            Promise("global_loads", _LOADS, _not_thrice, 3.3, "A0"),
+            Requirement("global_loads", _LOADS, _not_thrice, 3.3, "A0"),
         ),
     ),
     Variant(
@@ -74,14 +74,14 @@ _LADDER = (
         "opt_3",
         promises=(
             # Today's GPUs run out of memory instructions before they run out of bandwidth.
-            Promise(
+            Requirement(
                 "memory_accesses",
                 "loads and stores, of any width and of global and shared memory, for each inner point",
                 lambda _b, _t: 5.5,
                 9.5,
             ),
             # Two of the seven are the frames that roll; those of the other five may come from the L1 cache.
-            Promise("global_loads", _LOADS, lambda _b, _t: 5.2, 7, "A0", beside="naive"),
+            Requirement("global_loads", _LOADS, lambda _b, _t: 5.2, 7, "A0", beside="naive"),
         ),
     ),
 )

@@ -14,12 +14,11 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.errors import GpulabError, UsageError
 from gpulab.problems.base import Block, Problem, Shape
 from gpulab.profiling.benchmark import Timing
-from gpulab.provenance import timing_provenance
 from gpulab.verification.inputs import on_device
 
-__all__ = ["YARDSTICKS", "Beside", "time_beside"]
+__all__ = ["BASELINES", "Beside", "time_against_baseline"]
 
-YARDSTICKS: Mapping[str, str] = {
+BASELINES: Mapping[str, str] = {
     "copy": "a copy from the GPU's memory to the GPU's memory",
     "sgemm": "the vendor's SGEMM (fp32, without TF32)",
 }
@@ -47,7 +46,7 @@ class Beside:
         return self.kernel_rate / self.yardstick_rate
 
 
-def time_beside(
+def time_against_baseline(
     kernel: Kernel,
     problem: Problem,
     variant: str,
@@ -69,8 +68,8 @@ def time_beside(
     Raises `UsageError` for a geometry that cannot be launched, where there is no GPU, and where the vendor's
     library is missing; and what the launch raises.
     """
-    if device.kind != "cuda":
-        raise UsageError(f"a time beside {YARDSTICKS[of]} needs a GPU; this is the {device.name}.")
+    if not device.measures_time:
+        raise UsageError(f"a time beside {BASELINES[of]} needs a GPU; this is the {device.name}.")
     shape = shape or problem.timing_shape(variant, block, tile, device.kind)
     launch = launch_geometry(problem, shape, block, tile, device.spec)
     arrays = on_device(device, problem.arguments(shape, np.random.default_rng(0)))
@@ -91,7 +90,7 @@ def time_beside(
         for samples, each in ((mine, run), (theirs, measure))[:: 1 if turn % 2 else -1]:
             samples.append(device.time(each))
     detail = f"median at {problem.format_shape(shape)}, in turns"
-    provenance = timing_provenance(device, detail)
+    provenance = device.timing_provenance(detail)
     here, there = Timing.from_samples(mine, provenance), Timing.from_samples(theirs, provenance)
     work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (problem.flops(shape) / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work

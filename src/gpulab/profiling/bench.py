@@ -20,9 +20,9 @@ from gpulab.profiling.benchmark import Timing
 from gpulab.profiling.point import Point, require_size, with_geometry
 from gpulab.profiling.speedup import time_variant
 from gpulab.profiling.transfers import time_copies
-from gpulab.verification.check import compile_cell, rehearsed
+from gpulab.verification.check import compile_cell, preflight
 from gpulab.verification.verify import signature_reason, verify
-from gpulab.worker_process import Answer, Stopped, Worker
+from gpulab.worker_process import Answer, Worker, WorkerDied
 
 __all__ = ["Bench"]
 
@@ -43,7 +43,7 @@ class Bench:
         self._device, self._check = device, check
         self._worker: Worker | None = None
         self._time: Answer
-        if device.kind == "cuda":
+        if device.needs_own_process:
             self._worker = Worker(_bench_there, device_name, iterations, name="gpulab bench")
             self._time = self._worker.ask
         else:
@@ -79,7 +79,7 @@ class Bench:
         point = replace(point, grid=launch.grid)
         try:
             answer: Point = self._time(cell, point, self._check if check is None else check)
-        except Stopped as stopped:
+        except WorkerDied as stopped:
             return replace(point, why_not=f"{stopped}.", wrong=True)
         if answer.why_not and self._worker is not None:  # a fault takes the CUDA context with it
             self._worker.end()
@@ -90,7 +90,7 @@ class Bench:
 
         What is found is kept on disk, where there is room for it; what is wrong with the cell is not said.
         """
-        if self._device.kind != "sim":
+        if self._device.measures_time:
             return
         header = with_geometry(cell).header
         assert header.block
@@ -140,7 +140,7 @@ class _Stand:
         """The point with the kernel's time: on a GPU as many launches as asked for, else the model's."""
         device, known = self._device, problem_named(point.problem)
         geometry = point.variant, point.block, point.tile
-        if device.kind != "cuda" and kernel.program.ptx:
+        if not device.measures_time and kernel.program.ptx:
             profile = profile_variant(kernel, known, *geometry, device=device, shape=point.shape)
             # The model has no noise: every launch takes as long as the first.
             timing = Timing.from_samples([profile.time_ms] * self._iterations, profile.provenance)
@@ -172,7 +172,7 @@ class _Stand:
             reason = signature_reason(kernel, known, point.variant)
             if not reason and check:
                 # Values only: code is made for each block and tile, and watched code is slow to make.
-                verdict = rehearsed(kernel, known, cell.header, device) or verify(
+                verdict = preflight(kernel, known, cell.header, device) or verify(
                     kernel,
                     known,
                     point.block,

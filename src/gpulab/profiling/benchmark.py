@@ -9,7 +9,7 @@ from typing import Any
 
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.errors import UsageError
-from gpulab.provenance import Provenance, timing_provenance
+from gpulab.provenance import Provenance
 
 __all__ = ["Timing", "time_kernel"]
 
@@ -83,4 +83,4 @@ def time_kernel(
     samples: list[float] = []
     while len(samples) < repeats and (not samples or sum(samples) < limit_s * 1e3):
         samples.append(sample())
-    return Timing.from_samples(samples, timing_provenance(device, detail))
+    return Timing.from_samples(samples, device.timing_provenance(detail))

@@ -192,7 +192,7 @@ def measured_ceilings(device: Device, *, repeats: int = REPEATS) -> tuple[Ceilin
 
     Raises `UsageError` where there is no GPU, and what a launch raises.
     """
-    if device.kind != "cuda":
+    if not device.measures_time:
         raise UsageError(f"ceilings are measured on a GPU; this is the {device.name}.")
     found = []
     for benchmark in _benchmarks(device):

@@ -71,7 +71,7 @@ def beside(rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = N
             meant, name = with_geometry(cell, row.block, tile), f"sim:{row.gpu}"
             modelled = point(open_device(name), name, meant, row)
             measured = None
-            if here.kind == "cuda" and not modelled.why_not:
+            if here.measures_time and not modelled.why_not:
                 measured = point(here, device_name, meant, row)
             yield Beside(row, modelled, measured, modelled.why_not)
 

@@ -90,7 +90,7 @@ def roofs_of(*, device: Device, gpu: str | None = None, progress: Step | None = 
 def _spec_of(device: Device, gpu: str | None) -> tuple[GpuSpec, bool]:
     """The data sheet that is asked for, and whether its GPU is here to be measured."""
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
-    return spec, device.kind == "cuda" and (gpu is None or bool(spec.key and spec.key == device.spec.key))
+    return spec, device.measures_time and (gpu is None or bool(spec.key and spec.key == device.spec.key))
 
 
 def _ceilings(spec: GpuSpec, here: Device | None, announce: Callable[[], None]) -> tuple[Ceiling, ...]:
@@ -114,7 +114,7 @@ def _point(
     require_size(problem, rung.variant, shape, rung.block, rung.tile)
     profile = profile_variant(rung.kernel, problem, *geometry, device=device, shape=shape, gpu=gpu)
     timing = Timing.from_samples([profile.time_ms], profile.provenance)
-    if device.kind == "cuda" and gpu is None:
+    if device.measures_time and gpu is None:
         timing = time_variant(rung.kernel, problem, *geometry, device=device, shape=shape).timing
     if intensity == "counted":
         nbytes, origin = _counted(profile, spec)

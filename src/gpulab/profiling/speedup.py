@@ -145,7 +145,7 @@ def time_variant(
     """
     shape = shape or problem.timing_shape(variant, block, tile, device.kind)
     launch = launch_geometry(problem, shape, block, tile, device.spec)
-    if device.kind != "cuda" and kernel.program.ptx:
+    if not device.measures_time and kernel.program.ptx:
         profile = profile_variant(kernel, problem, variant, block, tile, device=device, shape=shape)
         timing = Timing.from_samples([profile.time_ms], profile.provenance)
         return VariantTiming(variant, shape, block, tile, timing)

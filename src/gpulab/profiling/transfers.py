@@ -77,7 +77,7 @@ def time_copy(
     """
     if nbytes < 1 or repeats < 1:
         raise UsageError(f"a copy has at least one byte and is timed at least once: {nbytes=}, {repeats=}.")
-    if device.kind != "cuda":
+    if not device.measures_time:
         return Transfer(nbytes, to_device, pinned, _modelled(device.name, device.spec, nbytes, pinned))
     sample = _copying(device, nbytes, to_device, pinned)
     sample()
@@ -104,7 +104,7 @@ def time_copies(
     Raises as `time_copy` does.
     """
     sizes = _sizes(problem.name, problem.checked_shape(shape))
-    if gpu is not None or device.kind != "cuda":
+    if gpu is not None or not device.measures_time:
         spec = device.spec if gpu is None else gpu_named(gpu)
         name = device.name if gpu is None else spec.name
         return _modelled(name, spec, sum(nbytes for nbytes, _ in sizes), pinned)

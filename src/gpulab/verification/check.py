@@ -13,11 +13,10 @@ from gpulab.cell import Cell, Header
 from gpulab.compiler.program import Resources
 from gpulab.config import check_block, defines, launch_geometry
 from gpulab.devices.base import Device, Kernel
-from gpulab.devices.twin import twin_of
 from gpulab.errors import CompileError, UnsupportedInstruction, UsageError
 from gpulab.finding import Finding
 from gpulab.problems import Problem, Shape, problem
-from gpulab.verification.requirements import Technique, technique_of
+from gpulab.verification.requirements import Technique, requirements_of
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
 
 __all__ = ["CheckResult", "check_cell", "compile_cell"]
@@ -113,7 +112,7 @@ def check_cell(
 ) -> CheckResult:
     """Compile a cell and, when it belongs to a problem, verify its values on the device.
 
-    On a GPU the simulator goes first, on the problem's own sizes: see `rehearsed`.
+    On a GPU the simulator goes first, on the problem's own sizes: see `preflight`.
 
     shapes: sizes in place of the problem's own. progress: called with (steps done, steps, what is next).
 
@@ -134,7 +133,7 @@ def check_cell(
     if reason:
         verdict = Verdict(False, known.name, header.variant, reasons=(reason,))
     else:
-        verdict = rehearsed(kernel, known, header, device) or verify(
+        verdict = preflight(kernel, known, header, device) or verify(
             kernel,
             known,
             header.block,
@@ -148,7 +147,7 @@ def check_cell(
     technique = None
     if verdict.correct and kernel.program.ptx:
         with suppress(UnsupportedInstruction):  # a kernel that runs on a GPU only
-            technique = technique_of(kernel, known, header.variant, header.block, header.tile, device)
+            technique = requirements_of(kernel, known, header.variant, header.block, header.tile)
     met = technique is None or technique.met
     return CheckResult(
         verdict.correct and met,
@@ -162,16 +161,16 @@ def check_cell(
     )
 
 
-def rehearsed(kernel: Kernel, known: Problem, header: Header, device: Device) -> Verdict | None:
+def preflight(kernel: Kernel, known: Problem, header: Header, device: Device) -> Verdict | None:
     """What the simulator finds wrong with a kernel before a GPU runs it; None when it finds nothing.
 
     A GPU does not see a read just outside an array or a race that its schedule happens to win, cannot
     stop a kernel that never ends, and loses its context, and all arrays with it, to a fault.
     """
-    if device.kind != "cuda" or header.block is None or header.tile is None or header.variant is None:
+    if not device.needs_own_process or header.block is None or header.tile is None or header.variant is None:
         return None
     try:
-        same = twin_of(kernel, device)
+        same = kernel.on_simulator
         verdict = verify(same, known, header.block, header.tile, device=same.device, variant=header.variant)
     except UnsupportedInstruction:
         return None

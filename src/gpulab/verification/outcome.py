@@ -7,14 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gpulab.cell import Cell
+from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError, Diagnostic, LaunchError, UnsupportedInstruction, UsageError
 from gpulab.problems import Shape, problem
 from gpulab.profiling.speedup import VariantTiming, time_variant
 from gpulab.verification.check import CheckResult, check_cell
 from gpulab.verification.verify import Progress
+from gpulab.worker_process import TIME_LIMIT_S, Answer, Worker, WorkerDied
 
-__all__ = ["Outcome", "outcome_of"]
+__all__ = ["Outcome", "outcome_in_process", "outcome_of"]
 
 
 @dataclass(frozen=True)
@@ -119,3 +121,35 @@ def _timing(cell: Cell, result: CheckResult, device: Device, shape: Shape | None
     return time_variant(
         result.kernel, known, header.variant, header.block, header.tile, device=device, shape=shape
     )
+
+
+def outcome_in_process(
+    cell: Cell,
+    device: str | None,
+    device_name: str,
+    shapes: Sequence[Shape] | None = None,
+    *,
+    time_at: Shape | None = None,
+    timed: bool = False,
+    limit_s: float = TIME_LIMIT_S,
+) -> Outcome:
+    """`outcome_of` in a new process, which is ended after `limit_s` seconds.
+
+    device: as `open_device` takes it. device_name: for the outcome of a process that says nothing.
+    """
+    with Worker(_checker, device, name="gpulab check") as worker:
+        try:
+            outcome: Outcome = worker.ask(cell, shapes, time_at, timed, limit_s=limit_s)
+        except WorkerDied as stopped:
+            return Outcome(cell, device_name, stopped=str(stopped))
+        return outcome
+
+
+def _checker(device: str | None) -> Answer:
+    """Checks cells on a device, in the new process."""
+    opened = open_device(device)
+
+    def check(cell: Cell, shapes: Sequence[Shape] | None, time_at: Shape | None, timed: bool) -> Outcome:
+        return outcome_of(cell, opened, shapes, time_at=time_at, timed=timed)
+
+    return check

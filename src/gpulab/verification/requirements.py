@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpulab.config import launch_geometry
-from gpulab.devices.base import Device, Kernel
-from gpulab.devices.twin import twin_of
+from gpulab.devices.base import Kernel
 from gpulab.problems import Problem
 from gpulab.problems.base import Block
-from gpulab.problems.requirement import Promise
+from gpulab.problems.requirement import Requirement
 
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import SiteCount
 
-__all__ = ["MEASURES", "Kept", "Technique", "technique_of"]
+__all__ = ["MEASURES", "RequirementResult", "Technique", "requirements_of"]
 
 
 @dataclass(frozen=True)
-class Kept:
+class RequirementResult:
     """One promise and what the kernel does: `figure` against `limit`, and the lines that make it up."""
 
-    promise: Promise
+    promise: Requirement
     figure: float
     limit: float
     kept: bool
@@ -54,7 +53,7 @@ class Technique:
 
     variant: str
     shape: tuple[int, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[RequirementResult, ...]
 
     @property
     def met(self) -> bool:
@@ -153,25 +152,25 @@ MEASURES: Mapping[str, Callable[[_Launch, str], tuple[float, Mapping[int, float]
 }
 
 
-def technique_of(
-    kernel: Kernel, problem: Problem, variant: str, block: Block, tile: Block, device: Device
+def requirements_of(
+    kernel: Kernel, problem: Problem, variant: str, block: Block, tile: Block
 ) -> Technique | None:
     """Count one launch on the simulator of a kernel of `device`; None where the step promises nothing.
 
     Raises `LaunchError` for a launch that fails, and `UnsupportedInstruction`.
     """
-    from gpulab.simt.instrument.counters.counter_recorder import Counting
+    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
     promises = problem.variants[variant].promises
     if not promises:
         return None
     shape = problem.counted_shape(variant, block, tile)
-    same = twin_of(kernel, device)
+    same = kernel.on_simulator
     simulator = same.device
     launch = launch_geometry(problem, shape, block, tile, simulator.spec)
     case = problem.arguments(shape, np.random.default_rng(0))
     arrays = {a.name: simulator.asarray(a.value) for a in case if a.role != "scalar"}
-    counting = Counting()  # of PTX: the disassembler takes a second, and a class has many kernels
+    counting = CounterRecorder()  # of PTX: the disassembler takes a second, and a class has many kernels
     same.record(counting, launch.grid, launch.block, [arrays.get(a.name, a.value) for a in case])
     owners = {name: array.allocation for name, array in arrays.items()}
 
@@ -191,6 +190,6 @@ def technique_of(
         figure, lines = MEASURES[promise.measure](counted, promise.array)
         busiest = sorted(lines, key=lambda line: -lines[line])
         shown = tuple(sorted(line for line in busiest if lines[line] >= 0.5 * lines[busiest[0]]))
-        kept = promise.is_kept(figure, block, tile)
-        found.append(Kept(promise, figure, promise.limit(block, tile), kept, shown))
+        kept = promise.is_satisfied(figure, block, tile)
+        found.append(RequirementResult(promise, figure, promise.limit(block, tile), kept, shown))
     return Technique(variant, shape, tuple(found))

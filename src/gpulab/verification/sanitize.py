@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.argument_copies import copy_arguments, copy_back
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
-from gpulab.devices.twin import copied_back, copies, twin_of
 from gpulab.errors import LaunchError
 from gpulab.finding import Finding, Index3, index_text, unravel
 
 if TYPE_CHECKING:
-    from gpulab.devices.simulated import SimulatedKernel
-    from gpulab.simt.instrument.racecheck.racecheck_recorder import Hazard, Party, Sanitizing
+    from gpulab.devices.base import RecordableKernel
+    from gpulab.simt.instrument.racecheck.racecheck_recorder import AccessRecord, Hazard, RacecheckRecorder
     from gpulab.simt.runtime.allocation import Allocation, Memory
 
 OTHER_POISON = 0x3F  # a float of it is 0.747, an index of it far outside
 
-__all__ = ["can_watch", "sanitize"]
+__all__ = ["sanitize"]
 
 
 def sanitize(
@@ -48,28 +48,26 @@ def sanitize(
     Raises `LaunchError` where the launch itself is impossible, and `UnsupportedInstruction` for what the
     simulator cannot execute.
     """
-    device: Device = kernel.device  # type: ignore[attr-defined]
-    twin = twin_of(kernel, device)
-    given = args if twin is kernel else copies(device, twin.device, args)
+    device = kernel.device
+    twin = kernel.on_simulator
+    given = args if twin is kernel else copy_arguments(args, device, twin.device)
     found = _watched(twin, grid, block, given, shared_mem, budget)
-    copied_back(device, twin.device, args, given)
+    copy_back(given, args, twin.device, device)
     return found
 
 
-def can_watch(kernel: Kernel) -> bool:
-    """Whether a kernel runs on the simulator, where a launch can be watched without a second one."""
-    from gpulab.devices.simulated import SimulatedKernel
-
-    return isinstance(kernel, SimulatedKernel)
-
-
 def _watched(
-    kernel: SimulatedKernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int, budget: int | None
+    kernel: RecordableKernel,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Any],
+    shared_mem: int,
+    budget: int | None,
 ) -> list[Finding]:
-    from gpulab.simt.instrument.racecheck.racecheck_recorder import Sanitizing
+    from gpulab.simt.instrument.racecheck.racecheck_recorder import RacecheckRecorder
 
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-    watch = Sanitizing(kernel.device.memory, prod(grid3))
+    watch = RacecheckRecorder(kernel.device.memory, prod(grid3))
     arrays = [a.allocation for a in args if hasattr(a, "allocation")]
     before = _State(kernel.device.memory, arrays)
     faults: list[Finding] = []
@@ -85,7 +83,7 @@ def _watched(
     watch.finish()
     unwritten = [h for h in hazards if h.before is None]
     if unwritten and not faults:
-        other = Sanitizing(kernel.device.memory, prod(grid3), OTHER_POISON, deaf=True)
+        other = RacecheckRecorder(kernel.device.memory, prod(grid3), OTHER_POISON, deaf=True)
         if not before.differs(lambda: kernel.record(other, grid, block, args, shared_mem, budget=budget)):
             hazards = [h for h in hazards if h.before is not None]
     if hazards:  # whoever reads a wrong value may leave too early: one cause is enough
@@ -157,7 +155,9 @@ def _causes(hazards: Iterable[Hazard], words: _Words) -> list[list[Hazard]]:
 class _Words:
     """Puts hazards in the student's words."""
 
-    def __init__(self, watch: Sanitizing, arguments: Mapping[str, Any], grid: Index3, block: Index3) -> None:
+    def __init__(
+        self, watch: RacecheckRecorder, arguments: Mapping[str, Any], grid: Index3, block: Index3
+    ) -> None:
         self.watch, self.arguments, self.grid, self.block = watch, arguments, grid, block
         self.shared: Mapping[str, int] = watch.native.facts["shared"]
 
@@ -192,7 +192,7 @@ class _Words:
         index, rest = divmod(offset, size)
         return f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
 
-    def who(self, party: Party) -> str:
+    def who(self, party: AccessRecord) -> str:
         if party.thread is None or party.block is None:
             return "another thread"
         thread, block = unravel(party.thread, self.block), unravel(party.block, self.grid)

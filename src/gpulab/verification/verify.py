@@ -17,7 +17,7 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Block, Case, Problem, Shape
 from gpulab.verification.compare import POISON, compare
-from gpulab.verification.sanitize import can_watch, sanitize
+from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Verdict
 
 __all__ = ["Mismatch", "Plane", "ShapeResult", "State", "Verdict", "signature_reason", "verify"]
@@ -155,7 +155,7 @@ def _run(
     On the simulator a launch that is not too big is watched. Raises `LaunchError` for a fault.
     """
     on_device = [_to_device(device, argument) for argument in case.arguments]
-    watched = watch and can_watch(kernel) and prod(launch.grid) * prod(launch.block) <= WATCHED_THREADS
+    watched = watch and device.can_record and prod(launch.grid) * prod(launch.block) <= WATCHED_THREADS
     findings: list[Finding] = []
     if watched:
         budget = FEWEST_INSTRUCTIONS + INSTRUCTIONS_FOR_WORK * problem.work(case.shape)

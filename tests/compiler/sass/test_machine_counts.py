@@ -13,13 +13,8 @@ from pathlib import Path
 import pytest
 
 from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
-from gpulab.compiler.sass.machine_counts import (
-    MachineCounts,
-    PtxBlock,
-    PtxInstruction,
-    Rounds,
-    machine_counts,
-)
+from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
+from gpulab.compiler.sass.ptx_blocks import PtxBlock, PtxInstruction, Rounds
 
 LAUNCHES = {
     launch["launch"]: launch

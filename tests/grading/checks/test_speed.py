@@ -15,16 +15,16 @@ from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import speed
 from gpulab.grading.checks.speed import require_speed
 from gpulab.notebook import level, screen
-from gpulab.problems.requirement import Promise
+from gpulab.problems.requirement import Requirement
 from gpulab.profiling.baseline import Beside
 from gpulab.profiling.benchmark import Timing
 from gpulab.provenance import Provenance
-from gpulab.verification.requirements import Kept, Technique
+from gpulab.verification.requirements import RequirementResult, Technique
 from gpulab.views.html import View
 
 STEPS = {0.5: 5, 0.7: 10, 0.85: 15}
 CELL = parse_cell("%%cuda stencil.opt_4\n__global__ void block2D_opt_4() {}")
-PROMISE = Promise("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
+PROMISE = Requirement("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +46,14 @@ def on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, techni
     there = Provenance("measured", "a GPU")
     time = Timing.from_samples([1.0], there)
     beside = Beside("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
-    monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(kind=kind, name=kind))
+    monkeypatch.setattr(
+        gpulab.devices,
+        "open_device",
+        lambda: SimpleNamespace(kind=kind, name=kind, measures_time=kind == "cuda"),
+    )
     result = SimpleNamespace(correct=True, kernel=object(), technique=technique)
     monkeypatch.setattr(speed, "check_again", lambda *_: result)
-    monkeypatch.setattr(gpulab.profiling.baseline, "time_beside", lambda *_, **__: beside)
+    monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: beside)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ def test_the_highest_step_reached_counts(
 def test_without_a_gpu_a_right_kernel_gets_the_full_mark_and_is_told_why(
     monkeypatch: pytest.MonkeyPatch, shown: list[View]
 ) -> None:
-    kept = Kept(PROMISE, 1.25, 1.5, True, (4,))
+    kept = RequirementResult(PROMISE, 1.25, 1.5, True, (4,))
     on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (kept,)))
     assert require_speed("stencil.opt_4", of="copy", steps=STEPS) is None
     assert "needs a GPU" in shown[0].text

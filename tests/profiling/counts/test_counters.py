@@ -171,7 +171,8 @@ def test_on_another_device_the_simulator_works_on_copies(device: SimulatedDevice
     """What a GPU's kernel would do: its arrays get what the simulator computed."""
     kernel = PythonDevice({"scale": print}).compile("", "scale")
     kernel.program = device.compile(SCALE).program
-    kernel.device = PythonDevice()  # type: ignore[attr-defined]
+    kernel.device = PythonDevice()
+    kernel.on_simulator = device.kernel_of(kernel.program, "scale")
     array = np.ones(64, np.float32)
     counts = gpulab.counters(kernel, 1, 64, (array, 60, 2.0))
     assert counts.global_load_requests == 2

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from gpulab.compiler import compile_program
 from gpulab.simt.analysis.control_flow import Block
 from gpulab.simt.analysis.reconvergence import candidates, frontiers, held_back, leaves, stops, ways_out
-from gpulab.simt.codegen.native import Specialisation, lower
-from gpulab.simt.ptx.syntax import Instruction, Reg, parse
+from gpulab.simt.codegen.native import Specialization, lower
+from gpulab.simt.ptx.parser import parse
+from gpulab.simt.ptx.syntax import Instruction, Reg
 from tests.simt.programs import simulator
 
 
@@ -81,7 +82,7 @@ def waiting_kernel(branches: int) -> str:
 
 
 def code_size(branches: int) -> int:
-    _, text = lower(parse(compile_program(waiting_kernel(branches)).ptx), "k", Specialisation((64, 1, 1), 0))
+    _, text = lower(parse(compile_program(waiting_kernel(branches)).ptx), "k", Specialization((64, 1, 1), 0))
     return len(text)
 
 

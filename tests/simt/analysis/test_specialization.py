@@ -12,9 +12,9 @@ from gpulab.cache import DiskCache
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 from gpulab.errors import MemoryFault
 from gpulab.simt.codegen import jit, native
-from gpulab.simt.instrument.trace.trace_code import TracingObserver
-from gpulab.simt.instrument.trace.trace_recorder import Requests, Tracing, Wave
-from gpulab.simt.ptx.syntax import parse
+from gpulab.simt.instrument.trace.trace_code import TraceInstrumentation
+from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder, Wave
+from gpulab.simt.ptx.parser import parse
 from tests.simt.programs import simulator
 
 Block = tuple[int, int, int]
@@ -103,7 +103,7 @@ def made(body: str, block: Block, number: int) -> SimulatedKernel:
     return device.compile(text, "k", defines={**sizes, "NUMBER": number})
 
 
-def traced(body: str, block: Block, number: int) -> tuple[Tracing, Tracing, int]:
+def traced(body: str, block: Block, number: int) -> tuple[TraceRecorder, TraceRecorder, int]:
     """A launch counted, and a wave of it traced; and where its arrays lie."""
     kernel, rng = made(body, block, number), np.random.default_rng(1)
     device = kernel.device
@@ -112,7 +112,7 @@ def traced(body: str, block: Block, number: int) -> tuple[Tracing, Tracing, int]
         device.zeros(SIZE),
         device.asarray(rng.integers(0, 1000, SIZE, np.int32)),
     ]
-    recordings = Tracing(), Tracing(Wave(1, 2, 400, 100_000))
+    recordings = TraceRecorder(), TraceRecorder(Wave(1, 2, 400, 100_000))
     shared = 4 * int(np.prod(block)) if "extern" in body else 0
     for recording, order in zip(recordings, (None, np.arange(1, 3)), strict=True):
         recording.cores = 1
@@ -148,7 +148,7 @@ def test_shared_code_does_what_code_of_its_own_does(
     launches = [(kind[n % len(kind)], number) for kind in BLOCKS for n, number in enumerate(NUMBERS)]
     shared = [told(body, *launch) for launch in launches]
     assert name in DECIDED or len(compiled) == len(BLOCKS)
-    monkeypatch.setattr(TracingObserver, "shared", False)
+    monkeypatch.setattr(TraceInstrumentation, "shared", False)
     for launch, found in zip(launches, shared, strict=True):
         assert found == told(body, *launch), launch
 
@@ -167,7 +167,7 @@ def test_blocks_of_another_kind_have_code_of_their_own(monkeypatch: pytest.Monke
         (1, 16, 4),
     ]  # fmt: skip
     shared = [told(body, block, 5) for block in blocks]
-    monkeypatch.setattr(TracingObserver, "shared", False)
+    monkeypatch.setattr(TraceInstrumentation, "shared", False)
     for block, found in zip(blocks, shared, strict=True):
         assert found == told(body, block, 5), block
 
@@ -220,7 +220,7 @@ def test_an_array_ends_where_it_does_in_each_kernel(store_to: str, monkeypatch: 
 
     blocks: tuple[Block, ...] = ((128, 1, 1), (32, 1, 1), (64, 1, 1))
     shared = [fault(block) for block in blocks]
-    monkeypatch.setattr(TracingObserver, "shared", False)
+    monkeypatch.setattr(TraceInstrumentation, "shared", False)
     assert shared == [fault(block) for block in blocks]
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
-from gpulab.simt.instrument.counters.counter_recorder import Count, Counting, SiteCount
+from gpulab.simt.instrument.counters.counter_recorder import Count, CounterRecorder, SiteCount
 from tests.simt.programs import simulator
 
 Dim = tuple[int, int, int]
@@ -69,16 +69,16 @@ def kernel(places: tuple[Place, ...], size: int) -> SimulatedKernel:
     return device().compile("\n".join([head, *lines, "", "out[tx + 64 * ty] = acc; }"]))
 
 
-def run(places: Sequence[Place], launch: Launch, order: Any = None) -> tuple[Counting, Any]:
+def run(places: Sequence[Place], launch: Launch, order: Any = None) -> tuple[CounterRecorder, Any]:
     made = kernel(tuple(places), launch.size)
     array = device().zeros(WORDS * launch.size // 4, np.float32)
     out = device().zeros(2048, np.float32)
-    recording = Counting()
+    recording = CounterRecorder()
     made.record(recording, launch.grid, launch.block, (array, out, launch.off, launch.pitch, 0), order=order)
     return recording, array
 
 
-def by_line(recording: Counting) -> dict[int, SiteCount]:
+def by_line(recording: CounterRecorder) -> dict[int, SiteCount]:
     return {site.access.line: site for site in recording.sites()}
 
 
@@ -245,7 +245,7 @@ def test_blocks_of_code() -> None:
         'extern "C" __global__ void k(float* a) { float x = 0; '
         "for (int i = 0; i <= threadIdx.x / 32; i++) x += a[i * 7]; a[threadIdx.x] = x; }"
     )
-    recording = Counting()
+    recording = CounterRecorder()
     array = device().zeros(256)
     made.record(recording, 5, 100, (array,))
     sites = {s.access.action: s.counts["global"] for s in recording.sites() if s.counts["global"].executions}
@@ -277,7 +277,7 @@ def test_an_instruction_under_a_predicate() -> None:
  ret;
 }"""
     array = device().zeros(256)
-    recording = Counting()
+    recording = CounterRecorder()
     device().load_ptx(ptx).record(recording, 2, 128, (array, 70))
     read, written = (site.counts["global"] for site in recording.sites())
     assert read == Count(2 * 3, 2 * 70, 2 * (4 + 4 + 1), 2 * 3)
@@ -293,7 +293,7 @@ def test_a_pointer_to_either_memory_counts_where_it_goes() -> None:
         "out[threadIdx.x] = *p; }"
     )
     array, out = device().zeros(256), device().zeros(64)
-    recording = Counting()
+    recording = CounterRecorder()
     made.record(recording, 1, 64, (array, out, 1))
     (site,) = [s for s in recording.sites() if s.access.space == "generic"]
     even = np.arange(0, 32, 2)
@@ -313,7 +313,7 @@ def test_the_plain_code_counts_with_the_other() -> None:
     )
     for start in (5, 0xFFFF_FFF0):
         array, out = device().zeros(256), device().zeros(2048)
-        recording = Counting()
+        recording = CounterRecorder()
         made.record(recording, 4, 32, (array, out, np.uint32(start)))
         sites = recording.sites()
         assert len({s.access.line for s in sites}) == 2
@@ -361,7 +361,7 @@ def test_matrices_are_loaded_by_rows_of_sixteen_bytes() -> None:
         "out[threadIdx.x] = a + b + c + d; }"
     )
     for pitch, wavefronts_each in ((16, 1), (128, 8), (144, 1), (32, 2)):
-        recording = Counting()
+        recording = CounterRecorder()
         made.record(recording, 1, 32, (device().zeros(32, np.int32), pitch))
         (site,) = [s for s in recording.sites() if s.access.opcode.startswith("ldmatrix")]
         assert site.counts["shared"] == Count(1, 32, 4 * wavefronts_each, 4)
@@ -377,7 +377,7 @@ def test_rounds_of_a_loop_in_groups(waits: str) -> None:
         "a[threadIdx.x] = x; }"
     )
     for n in (1, 2, 3, 4, 7, 9):
-        recording = Counting()
+        recording = CounterRecorder()
         made.record(recording, 3, 64, (device().zeros(512), n))
         each = n + (0 if waits else 1) * np.arange(64) % 4
         ((head, found),) = recording.rounds().items()

@@ -12,8 +12,8 @@ from gpulab.errors import MemoryFault
 from gpulab.simt.analysis.control_flow import Flow, reads, writes
 from gpulab.simt.analysis.slicing import without_values
 from gpulab.simt.codegen import native
-from gpulab.simt.instrument.trace.trace_code import TracingObserver
-from gpulab.simt.instrument.trace.trace_recorder import Requests, Tracing, Wave
+from gpulab.simt.instrument.trace.trace_code import TraceInstrumentation
+from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder, Wave
 from tests.simt.programs import simulator
 
 GRID, BLOCK = (6, 2, 1), (48, 2, 1)
@@ -73,8 +73,8 @@ BODIES = {
 class Traced:
     """start: where the first array lies."""
 
-    counted: Tracing
-    wave: Tracing
+    counted: TraceRecorder
+    wave: TraceRecorder
     start: int
     printed: str
 
@@ -101,7 +101,7 @@ def traced(body: str) -> Traced:
         device.asarray(rng.random(THREADS, np.float32)),
         device.asarray(rng.integers(0, 1000, THREADS, np.int32)),
     ]
-    recordings = Tracing(), Tracing(Wave(2, 4, 1000, 100_000))
+    recordings = TraceRecorder(), TraceRecorder(Wave(2, 4, 1000, 100_000))
     printed = ""
     wave = np.arange(2, 6)
     for recording, order in zip(recordings, (None, wave), strict=True):
@@ -129,7 +129,7 @@ def test_the_slice_counts_and_asks_for_what_the_whole_kernel_does(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sliced = traced(BODIES[name])
-    monkeypatch.setattr(TracingObserver, "values", True)
+    monkeypatch.setattr(TraceInstrumentation, "values", True)
     whole = traced(BODIES[name])
     np.testing.assert_array_equal(sliced.counted.blocks(), whole.counted.blocks())
     assert relative(sliced.counted.requests(), sliced.start) == relative(
@@ -203,7 +203,7 @@ def test_a_request_is_its_lines_with_their_sectors(stride: int, offset: int, lan
     assert isinstance(device, SimulatedDevice)
     kernel = device.compile(ROW.replace("OFFSET", str(offset)).replace("STRIDE", str(stride)), "k")
     a, out = device.zeros(1 << 14, np.uint8), device.zeros(1 << 14, np.uint8)
-    tracing = Tracing(Wave(0, 1, 100, 10_000))
+    tracing = TraceRecorder(Wave(0, 1, 100, 10_000))
     kernel.record(tracing, (1, 1, 1), (64, 1, 1), (a, out, np.int32(lanes)))
     for warp in range(2):
         threads = range(32 * warp, min(32 * warp + 32, lanes))
@@ -227,6 +227,6 @@ def test_lanes_share_a_line_on_a_device_that_has_seen_thousands_of_arrays() -> N
     while (a := device.zeros(64, np.uint8)).allocation.address < 128 * LINES:
         pass
     out = device.zeros(1 << 14, np.uint8)
-    tracing = Tracing(Wave(0, 1, 100, 10_000))
+    tracing = TraceRecorder(Wave(0, 1, 100, 10_000))
     kernel.record(tracing, (1, 1, 1), (64, 1, 1), (a, out, np.int32(40)))
     assert tracing.used.tolist() == [1 + 32, 1 + 8]

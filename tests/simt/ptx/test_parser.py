@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Reg, Sym, Vec, parse
+from gpulab.simt.ptx.parser import parse
+from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Reg, Sym, Vec
 from tests.simt.ptx_harness import HEAD, entry, launch
 
 

@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 
 import gpulab
-from gpulab.devices import query
+from gpulab.devices.listing import listing_entries
 from gpulab.gpus.catalogue import gpu, names
 from gpulab.problems.published import source
 from gpulab.views.tables.memory_view import memory_table, shared_gb_s
@@ -27,12 +27,12 @@ def titles(view):
 
 def test_every_line_of_the_query_is_in_the_table(device):
     text = device_query(device).text
-    assert all(entry.label in text for entry in query.device_query(device).entries())
+    assert all(entry.label in text for entry in listing_entries(device.properties()))
     assert text.endswith("Test PASSED")
 
 
 def test_every_figure_of_the_query_has_a_source(device):
-    entries = [entry for entry in query.device_query(device).entries() if entry.figures]
+    entries = [entry for entry in listing_entries(device.properties()) if entry.figures]
     found = titles(device_query(device))
     assert len(found) == len(entries)
     assert all(title.startswith("published, simulator (GeForce GTX 480)") for title in found)
@@ -50,9 +50,7 @@ def test_the_published_listing_can_stand_beside_it(device):
 
 
 def test_what_a_gpu_reports_is_measured_and_the_rest_published(device):
-    there = replace(
-        query.device_query(device), kind="cuda", name="GPU", figure_sources={"cores_per_sm": "a guide"}
-    )
+    there = replace(device.properties(), kind="cuda", name="GPU", figure_sources={"cores_per_sm": "a guide"})
     assert str(figures_provenance(there, ["sms"])) == "measured, GPU, reported by the CUDA driver"
     assert figures_provenance(there, ["sms", "cores_per_sm"]).detail == "reported by the CUDA driver; a guide"
     assert str(figures_provenance(there, ["cores_per_sm"])) == "published, GPU, a guide"

@@ -17,53 +17,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
+from gpulab.compiler.sass.machine_flow import MachineFlow
+from gpulab.compiler.sass.ptx_blocks import PtxBlock
+from gpulab.compiler.sass.ptx_matching import Match
 
-__all__ = ["Executed", "MachineCounts", "PtxBlock", "PtxInstruction", "Rounds", "machine_counts"]
-
-
-@dataclass(frozen=True)
-class PtxInstruction:
-    """opcode: "ld.shared.f32". row: its line in the PTX text. line: of the source."""
-
-    opcode: str
-    row: int
-    line: int = 0
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """How often a loop went k rounds in a row: every n rounds in a row count floor(n / k).
-
-    warps, threads: all of them. first_warps, first_threads: those that were the first since the loop was
-    entered, that is, how often it went at least k rounds.
-    """
-
-    warps: int
-    threads: int
-    first_warps: int
-    first_threads: int
-
-
-@dataclass(frozen=True)
-class PtxBlock:
-    """A basic block of PTX and how often it ran.
-
-    targets: numbers of the blocks that can follow; of a branch, the one it is taken to first.
-    warps: executions by a warp, with whichever lanes. threads: the sum of their active lanes.
-    parted: executions by a warp after which its lanes went two ways; None when that was not counted.
-    rounds: of the first block of an innermost loop, by k = 2 and 4: its rounds by groups of k.
-    """
-
-    number: int
-    instructions: tuple[PtxInstruction, ...]
-    targets: tuple[int, ...]
-    warps: int
-    threads: int
-    parted: int | None = None
-    rounds: Mapping[int, Rounds] = field(default_factory=dict)
+__all__ = ["Executed", "MachineCounts", "machine_counts"]
 
 
 @dataclass(frozen=True)
@@ -129,9 +90,6 @@ def machine_counts(code: MachineCode, blocks: Sequence[PtxBlock]) -> MachineCoun
 
     Counts of a sample of blocks must come here as they are, and be scaled afterwards.
     """
-    from gpulab.compiler.sass.machine_flow import MachineFlow
-    from gpulab.compiler.sass.ptx_matching import Match
-
     match = Match(code, blocks)
     flow = MachineFlow(match)
     executed = tuple(

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from gpulab.compiler.sass.disassembly import MachineBlock, MachineCode, MachineInstruction
 from gpulab.compiler.sass.flow_equations import Graph
-from gpulab.compiler.sass.machine_counts import PtxBlock
+from gpulab.compiler.sass.ptx_blocks import PtxBlock
 
 __all__ = ["Match", "Share"]
 

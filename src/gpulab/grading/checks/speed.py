@@ -34,24 +34,24 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     from gpulab.notebook import failure, level
     from gpulab.notebook.screen import show
     from gpulab.problems import problem
-    from gpulab.profiling.baseline import YARDSTICKS, time_beside
+    from gpulab.profiling.baseline import BASELINES, time_against_baseline
 
     failure.install_here()
     ladder = _ladder(steps)
-    if of not in YARDSTICKS:
-        raise UsageError(f"there is no yardstick `{of}`; there is: {', '.join(YARDSTICKS)}.")
+    if of not in BASELINES:
+        raise UsageError(f"there is no yardstick `{of}`; there is: {', '.join(BASELINES)}.")
     cell = last_run(name)
     if level.is_given(cell):
         raise UsageError(f"{name} is given ({cell.origin}) and gives no points: write your own kernel.")
     device = open_device()
     result = check_again(cell, device)
     header = cell.header
-    if device.kind != "cuda":
+    if not device.measures_time:
         show(_without_a_gpu(name, result))
         return None
     if not (header.problem and header.variant and header.block and header.tile and result.kernel):
         raise UsageError(f"`{name}` belongs to no problem, so there is nothing to time.")
-    beside = time_beside(
+    beside = time_against_baseline(
         result.kernel,
         problem(header.problem),
         header.variant,
@@ -100,12 +100,12 @@ def _without_a_gpu(name: str, result: CheckResult) -> View:
 
 
 def _view(name: str, beside: Beside, ladder: Mapping[float, float]) -> View:
-    from gpulab.profiling.baseline import YARDSTICKS
+    from gpulab.profiling.baseline import BASELINES
     from gpulab.views.html import note, stack, table
 
     rows = [
         (name, f"{beside.kernel.median_ms:.4g}", f"{beside.kernel_rate:,.0f}"),
-        (YARDSTICKS[beside.of], f"{beside.yardstick.median_ms:.4g}", f"{beside.yardstick_rate:,.0f}"),
+        (BASELINES[beside.of], f"{beside.yardstick.median_ms:.4g}", f"{beside.yardstick_rate:,.0f}"),
     ]
     caption = f"Times: {beside.kernel.provenance}."
     times = table(("what", "time (ms)", beside.unit), rows, numeric=(1, 2), caption=caption)

@@ -101,8 +101,7 @@ def inspect_given(name: str, path: Path, device: Device) -> KernelNote:
 
 def inspect_cell(text: str, device: Device) -> KernelNote | None:
     """Compile, verify and time one cell; None for a cell that belongs to no problem."""
-    from gpulab.verification.outcome import outcome_of
-    from gpulab.worker_process import outcome_in_process
+    from gpulab.verification.outcome import outcome_in_process, outcome_of
 
     try:
         cell = parse_cell(text)
@@ -114,7 +113,7 @@ def inspect_cell(text: str, device: Device) -> KernelNote | None:
         return None
     if is_untouched(cell.source):
         return KernelNote(name, "not written")
-    if device.kind == "cuda":  # an endless kernel ends with its process only, a fault takes the context
+    if device.needs_own_process:  # an endless kernel ends with its process only, a fault takes the context
         outcome = outcome_in_process(cell, None, device.name, timed=True)
     else:
         outcome = outcome_of(cell, device, timed=True)

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpulab.cell import Cell
 from gpulab.config import launch_geometry
+from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
-from gpulab.devices.twin import copies, twin_of
 from gpulab.errors import UsageError
 from gpulab.problems import Shape, problem
 from gpulab.profiling.counts.counters import counters
@@ -22,7 +22,7 @@ from gpulab.profiling.counts.warp_access import Places
 from gpulab.verification.inputs import on_device
 
 if TYPE_CHECKING:
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.base import RecordableKernel
 
 __all__ = ["CellCounts", "count_cell", "count_launch"]
 
@@ -100,7 +100,7 @@ def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None =
     if shape is None:
         shape = known.counted_shape(header.variant, header.block, header.tile)
     launch = launch_geometry(known, shape, header.block, header.tile, device.spec)
-    same = twin_of(kernel, device)
+    same = kernel.on_simulator
     simulator = same.device
     given = on_device(simulator, known.arguments(shape, np.random.default_rng(0)))
     return _counted(same, known.format_shape(shape), launch.grid, launch.block, given, 0, cell.source)
@@ -127,9 +127,9 @@ def count_launch(
     names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
     if len(names) != len(args):
         raise UsageError(f"`{kernel.name}` takes {len(names)} arguments; {len(args)} were given.")
-    device: Device = kernel.device  # type: ignore[attr-defined]
-    same = twin_of(kernel, device)
-    given = dict(zip(names, copies(device, same.device, args), strict=True))
+    device = kernel.device
+    same = kernel.on_simulator
+    given = dict(zip(names, copy_arguments(args, device, same.device), strict=True))
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     size = f"a grid of {_sizes(grid3, 'block')} of {_sizes(block3, 'thread')}"
     program = kernel.program
@@ -138,7 +138,7 @@ def count_launch(
 
 
 def _counted(
-    kernel: SimulatedKernel,
+    kernel: RecordableKernel,
     size: str,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],

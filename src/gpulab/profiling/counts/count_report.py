@@ -13,22 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.compiler.sass.machine_counts import (
-    MachineCounts,
-    PtxBlock,
-    PtxInstruction,
-    Rounds,
-    machine_counts,
-)
+from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
+from gpulab.compiler.sass.ptx_blocks import PtxBlock, PtxInstruction, Rounds
 from gpulab.profiling.counts.metrics import FLOPS, SECTOR_BYTES, AccessCounter, Counters, LineCounters
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.control_flow import Block
     from gpulab.simt.codegen.context import Access
-    from gpulab.simt.instrument.counters.counter_recorder import Count, Counting, Picture, SiteCount
+    from gpulab.simt.instrument.counters.counter_recorder import Count, CounterRecorder, Picture, SiteCount
     from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = ["Report"]
@@ -54,7 +49,7 @@ class Report:
     """Puts recordings, each with its weight, into words."""
 
     def __init__(
-        self, kernel: SimulatedKernel, samples: list[tuple[float, Counting]], code: MachineCode | None
+        self, kernel: RecordableKernel, samples: list[tuple[float, CounterRecorder]], code: MachineCode | None
     ) -> None:
         self.kernel, self.samples, self.code = kernel, samples, code
         self.flow = kernel.flow
@@ -199,7 +194,7 @@ class Report:
                 into.add(op, op, weight * one.warps, weight * one.threads, weight * one.on)
         return lines, "SASS", tuple(doubts)
 
-    def ptx_blocks(self, recording: Counting) -> list[PtxBlock]:
+    def ptx_blocks(self, recording: CounterRecorder) -> list[PtxBlock]:
         rounds = recording.rounds()
         return [
             PtxBlock(

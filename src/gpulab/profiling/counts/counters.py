@@ -17,19 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler.sass.memory_forms import shared_forms
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.argument_copies import copy_arguments, copy_back
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
-from gpulab.devices.twin import copied_back, copies, twin_of
 from gpulab.profiling.counts.count_report import Report
-from gpulab.profiling.counts.metrics import AccessCounter, Counters, LineCounters, Tally
+from gpulab.profiling.counts.metrics import AccessCounter, Counters, LineCounters, Metrics
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.base import RecordableKernel
     from gpulab.simt.instrument.base import Forms
-    from gpulab.simt.instrument.counters.counter_recorder import Counting
+    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
-__all__ = ["AccessCounter", "Counters", "LineCounters", "Tally", "count_blocks", "counters"]
+__all__ = ["AccessCounter", "Counters", "LineCounters", "Metrics", "count_blocks", "counters"]
 
 COUNTED_THREADS = 1 << 20  # threads of the largest grid that is counted whole
 SAMPLED_THREADS = 1 << 18  # about as many threads are counted of a larger one
@@ -37,7 +37,7 @@ FEWEST_BLOCKS = 32  # of each kind of block, if there are as many
 
 
 def count_blocks(
-    kernel: SimulatedKernel,
+    kernel: RecordableKernel,
     grid: Dim3,
     block: Dim3,
     args: Sequence[Any],
@@ -45,11 +45,11 @@ def count_blocks(
     order: npt.NDArray[np.int64],
 ) -> Counters:
     """Counts of a launch from some of its blocks, by their numbers: each stands for as many others."""
-    from gpulab.simt.instrument.counters.counter_recorder import Counting
+    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     code, forms, _ = _machine_forms(kernel)
-    recording = Counting(forms)
+    recording = CounterRecorder(forms)
     kernel.record(recording, grid3, block3, args, shared_mem, order=np.ascontiguousarray(order, np.int64))
     blocks = prod(grid3)
     return Report(kernel, [(blocks / len(order), recording)], code).counters(blocks, len(order), ())
@@ -67,12 +67,12 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     whole = prod(grid3) * prod(block3) <= COUNTED_THREADS
-    device: Device = kernel.device  # type: ignore[attr-defined]
-    twin = twin_of(kernel, device)
-    given = list(args) if twin is kernel and whole else copies(device, twin.device, args)
+    device = kernel.device
+    twin = kernel.on_simulator
+    given = list(args) if twin is kernel and whole else copy_arguments(args, device, twin.device)
     found = _Launch(twin, grid3, block3, shared_mem).counters(given, whole)
     if whole:
-        copied_back(device, twin.device, args, given)
+        copy_back(given, args, twin.device, device)
     return found
 
 
@@ -81,7 +81,7 @@ class _Launch:
 
     def __init__(
         self,
-        kernel: SimulatedKernel,
+        kernel: RecordableKernel,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         shared_mem: int,
@@ -89,13 +89,13 @@ class _Launch:
         self.kernel, self.grid, self.block, self.shared_mem = kernel, grid, block, shared_mem
 
     def counters(self, args: Sequence[Any], whole: bool) -> Counters:
-        from gpulab.simt.instrument.counters.counter_recorder import Counting
+        from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
         code, forms, several = _machine_forms(self.kernel)
-        samples: list[tuple[float, Counting]] = []
+        samples: list[tuple[float, CounterRecorder]] = []
         ran = 0
         for weight, order in [(1.0, None)] if whole else _samples(self.grid, prod(self.block)):
-            recording = Counting(forms)
+            recording = CounterRecorder(forms)
             self.kernel.record(recording, self.grid, self.block, args, self.shared_mem, order=order)
             samples.append((weight, recording))
             ran += 0 if order is None else len(order)

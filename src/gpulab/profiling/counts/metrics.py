@@ -11,7 +11,7 @@ from gpulab.provenance import Provenance
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import Picture
 
-__all__ = ["FLOPS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Tally"]
+__all__ = ["FLOPS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Metrics"]
 
 SECTOR_BYTES = 32
 # Floating point operations that an active lane makes, by the machine's name of the instruction.
@@ -55,7 +55,7 @@ class AccessCounter:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Metrics:
     """Counts of a kernel, or of one of its lines.
 
     warp_instructions: executed by a warp, with whichever lanes; thread_instructions: by its active lanes.
@@ -165,15 +165,15 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class LineCounters(Tally):
+class LineCounters(Metrics):
     """Counts of one line of the source."""
 
     line: int
 
 
 @dataclass(frozen=True, eq=False)
-class Counters(Tally, Mapping[str, float]):
-    """Counts of one launch, by Nsight Compute's metric names, and by the short names of `Tally`.
+class Counters(Metrics, Mapping[str, float]):
+    """Counts of one launch, by Nsight Compute's metric names, and by the short names of `Metrics`.
 
     lines: the same by source line, for lines that were executed.
     compulsory_bytes_read, compulsory_bytes_written: of global memory, each 32-byte sector that the launch

@@ -10,7 +10,7 @@ from gpulab.profiling.counts.metrics import SECTOR_BYTES
 from gpulab.verification.sanitize import variable_name
 
 if TYPE_CHECKING:
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.base import RecordableKernel
     from gpulab.simt.instrument.counters.counter_recorder import Picture
 
 __all__ = ["BANKS", "BANK_BYTES", "Places", "Touched", "TouchingLane", "WarpAccess", "warp_access"]
@@ -92,7 +92,7 @@ class Places:
         self.shared = tuple(sorted(shared, key=lambda one: one[1]))
 
     @classmethod
-    def of(cls, kernel: SimulatedKernel, arguments: Mapping[str, Any], grid: tuple[int, int, int]) -> Places:
+    def of(cls, kernel: RecordableKernel, arguments: Mapping[str, Any], grid: tuple[int, int, int]) -> Places:
         """Those of a launch: its arguments by their names, and the kernel's own shared variables."""
         from gpulab.simt.codegen.native import shared_layout
         from gpulab.simt.ptx.inlining import flatten

@@ -22,7 +22,7 @@ from gpulab.simt.analysis.control_flow import (
     waits_for_lanes,
     writes,
 )
-from gpulab.simt.codegen.context import Values
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.ptx.forms import HANDLERS
 from gpulab.simt.ptx.syntax import Instruction, Mem, Sym
 
@@ -118,7 +118,7 @@ def _spaces(item: Instruction) -> set[str]:
     return found or (set() if stems & {"param", "const"} else set(SPACES))
 
 
-def _skip(_low: Values, _item: Instruction) -> None:
+def _skip(_cg: CodegenContext, _item: Instruction) -> None:
     """Nothing is made of it."""
 
 

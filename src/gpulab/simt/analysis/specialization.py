@@ -22,15 +22,15 @@ from gpulab.simt.analysis.divergence import WARP, Analysis, analyse, parting, ro
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Module, Number, Operand, Vec
 
-__all__ = ["READ_BY_RUNTIME", "SYMBOL", "Launched", "Table", "kind_of", "set_apart"]
+__all__ = ["READ_BY_RUNTIME", "SYMBOL", "ConstantTable", "LaunchConstants", "block_class", "hoist_constants"]
 
 SYMBOL = "numbers"  # the table's name in the code
 READ_BY_RUNTIME = {"warp_count": "i32", "last_lanes": "i32", "shared_bytes": "i64"}  # runtime.ll does, too
 Entry = tuple[str | int, ...]
 
 
-class Table:
-    """Which number stands where, while code is made. An entry is what `Launched.number` is asked.
+class ConstantTable:
+    """Which number stands where, while code is made. An entry is what `LaunchConstants.number` is asked.
 
     kept: the places of the text's numbers that stay in the code.
     """
@@ -50,7 +50,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Launched:
+class LaunchConstants:
     """What code must know of a launch: it stands in the code, or in a table beside it.
 
     shared: where shared variables lie. shared_bytes: of a block's shared memory; dynamic_bytes: those among
@@ -97,12 +97,12 @@ class Launched:
         return found
 
 
-def kind_of(block: tuple[int, int, int]) -> tuple[Any, ...]:
+def block_class(block: tuple[int, int, int]) -> tuple[Any, ...]:
     """What code must know of a block whose sizes are in its table."""
     return row_width(block), tuple(size == 1 for size in block), prod(block) % WARP == 0
 
 
-def set_apart(
+def hoist_constants(
     flat: FlatFunction, flow: Flow, block: tuple[int, int, int], kept: Iterable[int]
 ) -> tuple[Flow, Analysis, list[int]]:
     """The flow with numbers in place of literals, its analysis, and the places of the literals that stay.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import STORAGE, Values
+from gpulab.simt.codegen.context import STORAGE, CodegenContext
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.instrument.base import Touch
 from gpulab.simt.ptx.syntax import Instruction, Mem, Number, Reg, Sym
@@ -61,59 +61,59 @@ def memory_type(item: Instruction) -> str:
     return STORAGE[ty]
 
 
-def address(low: Values, memory: Mem, space: str) -> Value:
+def address(cg: CodegenContext, memory: Mem, space: str) -> Value:
     """`[base + offset]` as 64-bit address in its state space."""
-    if _is_short(low, memory):
-        base = _signed(low, low.operand(memory.base, "i32"))
+    if _is_short(cg, memory):
+        base = _signed(cg, cg.operand(memory.base, "i32"))
     else:
-        base = low.operand(memory.base, "i64")
+        base = cg.operand(memory.base, "i64")
     if isinstance(memory.base, Sym) and space == "generic":
-        if memory.base.name in low.launched.shared:
-            base = shifted(low, base, layout.SHARED_WINDOW)
-        elif memory.base.name in low.local:
-            base = shifted(low, base, layout.LOCAL_WINDOW)
-    found = shifted(low, base, memory.offset)
-    if space == "generic" and low.local_bytes and found.kind == "uniform":
+        if memory.base.name in cg.launched.shared:
+            base = shifted(cg, base, layout.SHARED_WINDOW)
+        elif memory.base.name in cg.local:
+            base = shifted(cg, base, layout.LOCAL_WINDOW)
+    found = shifted(cg, base, memory.offset)
+    if space == "generic" and cg.local_bytes and found.kind == "uniform":
         # One generic address of local memory is another place for every thread.
-        return Value("i64", "lanes", (low.lanes(found),))
+        return Value("i64", "lanes", (cg.lanes(found),))
     return found
 
 
-def _is_short(low: Values, memory: Mem) -> bool:
+def _is_short(cg: CodegenContext, memory: Mem) -> bool:
     """Whether the address comes in a 32-bit register, as those of shared and local memory do."""
     base = memory.base
     return (
         isinstance(base, Reg)
-        and base.name in low.flat.registers
-        and low.register_type(base.name) in ("i32", "float")
+        and base.name in cg.flat.registers
+        and cg.register_type(base.name) in ("i32", "float")
     )
 
 
-def _signed(low: Values, value: Value) -> Value:
+def _signed(cg: CodegenContext, value: Value) -> Value:
     """32 bits as 64: `s[i - n]` may start below the array, and come back inside by a lane or an offset."""
     if value.kind == "rows" and abs(value.stride) >= 1 << 20:  # it may wrap on its way through a row
-        value = Value("i32", "lanes", (low.lanes(value),))
-    return low.each(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
+        value = Value("i32", "lanes", (cg.lanes(value),))
+    return cg.each(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
 
 
-def shifted(low: Values, value: Value, offset: int | Number) -> Value:
+def shifted(cg: CodegenContext, value: Value, offset: int | Number) -> Value:
     if not offset:
         return value
-    by = str(offset) if isinstance(offset, int) else low.operand(offset, "i64").ref
+    by = str(offset) if isinstance(offset, int) else cg.operand(offset, "i64").ref
     if value.kind == "lanes":
-        ref = low.b.value(f"add {vector('i64')} {value.ref}, {low.b.splat('i64', by)}")
+        ref = cg.b.value(f"add {vector('i64')} {value.ref}, {cg.b.splat('i64', by)}")
         return Value("i64", "lanes", (ref,))
     refs = tuple(
         str(int(r) + offset)
         if isinstance(offset, int) and r.lstrip("-").isdigit()
-        else low.b.value(f"add i64 {r}, {by}")
+        else cg.b.value(f"add i64 {r}, {by}")
         for r in value.refs
     )
     return Value("i64", value.kind, refs, value.stride)
 
 
 def locate(
-    low: Values,
+    cg: CodegenContext,
     where: Value,
     space: str,
     size: int,
@@ -122,20 +122,20 @@ def locate(
     values: Sequence[Value] = (),
 ) -> Place:
     """Check an access of `size` bytes a lane and say where it goes. values: what is to be written."""
-    access, where = _asked(low, where, space, size, item, action, values)
+    access, where = _asked(cg, where, space, size, item, action, values)
     if space == "local":
-        return Place(each=_local(low, where, size, access, item.predicate))
-    return Locator(low, where, space, size, access, item.predicate).place()
+        return Place(each=_local(cg, where, size, access, item.predicate))
+    return Locator(cg, where, space, size, access, item.predicate).place()
 
 
-def touch(low: Values, where: Value, space: str, size: int, item: Instruction, action: str) -> None:
+def touch(cg: CodegenContext, where: Value, space: str, size: int, item: Instruction, action: str) -> None:
     """Check an access that will not be made."""
-    access, where = _asked(low, where, space, size, item, action)
-    Locator(low, where, space, size, access, item.predicate).check()
+    access, where = _asked(cg, where, space, size, item, action)
+    Locator(cg, where, space, size, access, item.predicate).check()
 
 
 def _asked(
-    low: Values,
+    cg: CodegenContext,
     where: Value,
     space: str,
     size: int,
@@ -144,25 +144,25 @@ def _asked(
     values: Sequence[Value] = (),
 ) -> tuple[int, Value]:
     """Number an access and let it be observed; its number, and its addresses in the form to be checked."""
-    access = low.access(action, space, size)
+    access = cg.access(action, space, size)
     if where.kind == "rows" and where.stride % size:  # not every lane is aligned where the first one is
-        where = Value("i64", "lanes", (low.lanes(where),))
-    low.observer.access(low, Touch(access, where, space, size, action, item, tuple(values)))
+        where = Value("i64", "lanes", (cg.lanes(where),))
+    cg.observer.access(cg, Touch(access, where, space, size, action, item, tuple(values)))
     return access, where
 
 
 class Locator:
     def __init__(
-        self, low: Values, where: Value, space: str, size: int, access: int, predicate: Reg | None
+        self, cg: CodegenContext, where: Value, space: str, size: int, access: int, predicate: Reg | None
     ) -> None:
-        self.low, self.b, self.where, self.space = low, low.b, where, space
+        self.cg, self.b, self.where, self.space = cg, cg.b, where, space
         self.size, self.access, self.predicate = size, access, predicate
         self.shift = size.bit_length() - 1
         # Bytes from the first lane of a row to the end of the last one's element.
-        self.span = size + (abs(where.stride) * (low.width - 1) if where.kind == "rows" else 0)
+        self.span = size + (abs(where.stride) * (cg.width - 1) if where.kind == "rows" else 0)
 
     def place(self) -> Place:
-        low, b, where = self.low, self.b, self.where
+        cg, b, where = self.cg, self.b, self.where
         self.bounds()
         fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
         if where.kind == "lanes":
@@ -171,16 +171,16 @@ class Locator:
             offsets, fine = self.check_rows()
         b.branch(fine, fast, slow, likely=True)
 
-        with low.aside(fast):
+        with cg.aside(fast):
             host = self.host()
             if where.kind == "uniform":
                 near = self.pointer(host, offsets[0])
             else:
                 if where.kind == "rows":
-                    offsets = [low.lanes(Value("i64", "rows", tuple(offsets), where.stride))]
+                    offsets = [cg.lanes(Value("i64", "rows", tuple(offsets), where.stride))]
                 near = b.value(f"getelementptr i8, ptr {host}, {vector('i64')} {offsets[0]}")
             b.jump(join)
-        with low.aside(slow):
+        with cg.aside(slow):
             self.resolve()
             far = self.first_host() if where.kind == "uniform" else self.host_vector()
             slow_end = b.label
@@ -192,12 +192,12 @@ class Locator:
 
     def check(self) -> None:
         """As `place`, where nobody asks for the place."""
-        low, b = self.low, self.b
+        cg, b = self.cg, self.b
         self.bounds()
         slow, on = b.new_label("slow"), b.new_label("on")
         _, fine = self.check_lanes() if self.where.kind == "lanes" else self.check_rows()
         b.branch(fine, on, slow, likely=True)
-        with low.aside(slow):
+        with cg.aside(slow):
             self.resolve()
             b.jump(on)
         b.open(on)
@@ -205,19 +205,19 @@ class Locator:
     # -- bounds -----------------------------------------------------------------------------------
 
     def bounds(self) -> None:
-        b, low = self.b, self.low
+        b, cg = self.b, self.cg
         if self.space == "shared":
-            self.low_bound = "0"
-            self.limit = low.known("i64", "shared_limit", self.span, self.shift)
+            self.cg_bound = "0"
+            self.limit = cg.known("i64", "shared_limit", self.span, self.shift)
             return
         offset = self.access * layout.SLOT_BYTES
-        self.slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {offset}")
-        self.low_bound = b.value(f"load i64, ptr {self.slot}")
+        self.slot = b.value(f"getelementptr i8, ptr {cg.slots_base}, i64 {offset}")
+        self.cg_bound = b.value(f"load i64, ptr {self.slot}")
         self.limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {self.slot}, i64 8')}")
 
     def host(self) -> str:
         if self.space == "shared":
-            return self.low.context("shared", "ptr")
+            return self.cg.context("shared", "ptr")
         return self.b.value(f"load ptr, ptr {self.b.value(f'getelementptr i8, ptr {self.slot}, i64 16')}")
 
     def pointer(self, host: str, offset: str) -> str:
@@ -226,10 +226,10 @@ class Locator:
     def check_rows(self) -> tuple[list[str], str]:
         """Offsets of the rows in the allocation, and whether all of them lie inside."""
         b, where = self.b, self.where
-        back = where.stride * (self.low.width - 1) if where.kind == "rows" and where.stride < 0 else 0
+        back = where.stride * (self.cg.width - 1) if where.kind == "rows" and where.stride < 0 else 0
         offsets, fine = [], ""
         for ref in where.refs:
-            offset = ref if self.low_bound == "0" else b.value(f"sub i64 {ref}, {self.low_bound}")
+            offset = ref if self.cg_bound == "0" else b.value(f"sub i64 {ref}, {self.cg_bound}")
             lowest = b.value(f"add i64 {offset}, {back}") if back else offset
             good = self.inside("i64", lowest)
             offsets.append(offset)
@@ -247,28 +247,28 @@ class Locator:
         return b.value(f"icmp ult {ty} {offset}, {limit}")
 
     def check_lanes(self) -> tuple[list[str], str]:
-        b, low = self.b, self.low
+        b, cg = self.b, self.cg
         ty = vector("i64")
         offset = self.where.ref
-        if self.low_bound != "0":
-            offset = b.value(f"sub {ty} {offset}, {b.splat('i64', self.low_bound)}")
-        outside = b.value(f"xor i32 {low.bits_of(self.inside(ty, offset))}, -1")
-        bad = b.value(f"and i32 {outside}, {low.mask_bits_of(self.predicate)}")
+        if self.cg_bound != "0":
+            offset = b.value(f"sub {ty} {offset}, {b.splat('i64', self.cg_bound)}")
+        outside = b.value(f"xor i32 {cg.bits_of(self.inside(ty, offset))}, -1")
+        bad = b.value(f"and i32 {outside}, {cg.mask_bits_of(self.predicate)}")
         return [offset], b.value(f"icmp eq i32 {bad}, 0")
 
     # -- the slow path ----------------------------------------------------------------------------
 
     def resolve(self) -> None:
         """Look at every active lane; its host address is then in `hosts`, or the warp has ended."""
-        b, low = self.b, self.low
-        low.spread(self.where, low.scratch)
-        mask = low.mask_bits_of(self.predicate)
+        b, cg = self.b, self.cg
+        cg.spread(self.where, cg.scratch)
+        mask = cg.mask_bits_of(self.predicate)
         common = (
-            ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", low.scratch), ("i32", mask), ("i64", str(self.size)),
-            ("i64", str(self.access)), ("ptr", low.hosts),
+            ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", cg.scratch), ("i32", mask), ("i64", str(self.size)),
+            ("i64", str(self.access)), ("ptr", cg.hosts),
         )  # fmt: skip
         if self.space == "shared":
-            good = b.call("sim_resolve_shared", "i1", *common, ("i64", low.known("i64", "shared_bytes")))
+            good = b.call("sim_resolve_shared", "i1", *common, ("i64", cg.known("i64", "shared_bytes")))
         else:
             good = b.call("sim_resolve", "i1", *common, ("ptr", self.slot), ("i64", str(self.span)))
         on = b.new_label("resolved")
@@ -276,43 +276,43 @@ class Locator:
         b.open(on)
 
     def host_vector(self) -> str:
-        addresses = self.b.value(f"load {vector('i64')}, ptr {self.low.hosts}, align 64")
+        addresses = self.b.value(f"load {vector('i64')}, ptr {self.cg.hosts}, align 64")
         return self.b.value(f"inttoptr {vector('i64')} {addresses} to {vector('ptr')}")
 
     def first_host(self) -> str:
         """The host address of the first active lane; with no lane active, somewhere harmless."""
-        b, low = self.b, self.low
-        mask = low.mask_bits_of(self.predicate)
+        b, cg = self.b, self.cg
+        mask = cg.mask_bits_of(self.predicate)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", mask), ("i1", "false"))
         inside = b.value(f"and i32 {lane}, 31")
-        place = b.value(f"getelementptr i64, ptr {low.hosts}, i32 {inside}")
+        place = b.value(f"getelementptr i64, ptr {cg.hosts}, i32 {inside}")
         found = b.value(f"load ptr, ptr {place}")
-        return b.value(f"select i1 {b.value(f'icmp eq i32 {mask}, 0')}, ptr {low.scratch}, ptr {found}")
+        return b.value(f"select i1 {b.value(f'icmp eq i32 {mask}, 0')}, ptr {cg.scratch}, ptr {found}")
 
 
-def _local(low: Values, where: Value, size: int, access: int, predicate: Reg | None) -> str:
+def _local(cg: CodegenContext, where: Value, size: int, access: int, predicate: Reg | None) -> str:
     """Pointers of an access to local memory: each lane has its own part."""
-    b = low.b
+    b = cg.b
     ty = vector("i64")
-    offset = low.lanes(where)
-    last = low.local_end - size
+    offset = cg.lanes(where)
+    last = cg.local_end - size
     shift = size.bit_length() - 1
     turned = b.call(f"llvm.fshr.v{WARP}i64", ty, (ty, offset), (ty, offset), (ty, f"splat (i64 {shift})"))
     places = (last >> shift) + 1 if last >= 0 else 0
     inside = b.value(f"icmp ult {ty} {turned}, splat (i64 {places})")
-    outside = b.value(f"xor i32 {low.bits_of(inside)}, -1")
-    bad = b.value(f"and i32 {outside}, {low.mask_bits_of(predicate)}")
+    outside = b.value(f"xor i32 {cg.bits_of(inside)}, -1")
+    bad = b.value(f"and i32 {outside}, {cg.mask_bits_of(predicate)}")
     wrong, fine = b.new_label("wrong"), b.new_label("fine")
     b.branch(b.value(f"icmp eq i32 {bad}, 0"), fine, wrong, likely=True)
-    with low.aside(wrong):
-        b.line(f"store {ty} {offset}, ptr {low.scratch}, align 64")
+    with cg.aside(wrong):
+        b.line(f"store {ty} {offset}, ptr {cg.scratch}, align 64")
         lane = b.call("llvm.cttz.i32", "i32", ("i32", bad), ("i1", "false"))
-        at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {low.scratch}, i32 {lane}')}")
-        low.fault("out_of_bounds", access, bad, at)
+        at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {cg.scratch}, i32 {lane}')}")
+        cg.fault("out_of_bounds", access, bad, at)
     b.open(fine)
-    addresses = b.value(f"add {ty} {low.local_lanes or 'zeroinitializer'}, {offset}")
+    addresses = b.value(f"add {ty} {cg.local_lanes or 'zeroinitializer'}, {offset}")
     return b.value(f"inttoptr {ty} {addresses} to {vector('ptr')}")
 
 
-def step_by(low: Values, each: str, offset: int) -> str:
-    return each if not offset else low.b.value(f"getelementptr i8, {vector('ptr')} {each}, i64 {offset}")
+def step_by(cg: CodegenContext, each: str, offset: int) -> str:
+    return each if not offset else cg.b.value(f"getelementptr i8, {vector('ptr')} {each}, i64 {offset}")

@@ -17,16 +17,16 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.control_flow import Block, Flow
 from gpulab.simt.analysis.divergence import WARP, Analysis, Shape
 from gpulab.simt.analysis.reconvergence import ways_out
-from gpulab.simt.analysis.specialization import Launched, Table
+from gpulab.simt.analysis.specialization import ConstantTable, LaunchConstants
 from gpulab.simt.codegen import special_registers
 from gpulab.simt.codegen.ir import BITS, Builder, Value, float_literal, suffix, vector
-from gpulab.simt.instrument.base import Observer
+from gpulab.simt.instrument.base import Instrumentation
 from gpulab.simt.ptx.forms import HANDLERS, handles
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Number, Operand, Reg, Sym, Vec
 from gpulab.simt.runtime import layout
 
-__all__ = ["HANDLERS", "PARAMETERS", "STORAGE", "Access", "Values", "handles", "parts_of"]
+__all__ = ["HANDLERS", "PARAMETERS", "STORAGE", "Access", "CodegenContext", "handles", "parts_of"]
 
 # The LLVM type that holds a PTX register of this type.
 STORAGE = {
@@ -60,13 +60,13 @@ class Access:
 
 
 @dataclass
-class Values:
+class CodegenContext:
     """State while one kernel is lowered for one block shape."""
 
     flat: FlatFunction
     flow: Flow
     analysis: Analysis
-    launched: Launched
+    launched: LaunchConstants
     local: dict[str, int]
     local_bytes: int  # of a thread's local memory, rounded up
     local_end: int  # where its last variable ends
@@ -74,9 +74,9 @@ class Values:
     plain: bool = False  # everything in lanes: exact where rows are not, and only then
     independent: bool = True  # lanes that wait for others of their warp give way, as since Volta
     accesses: list[Access] = field(default_factory=list)
-    observer: Observer = field(default_factory=Observer)
+    observer: Instrumentation = field(default_factory=Instrumentation)
     facts: dict[str, Any] = field(default_factory=dict)  # what the observer wants the launch to know
-    table: Table | None = None  # of the numbers that code finds there, where it is made for many
+    table: ConstantTable | None = None  # of the numbers that code finds there, where it is made for many
     b: Builder = field(default_factory=Builder)
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class Values:
         self.b.line(f"store i64 {value}, ptr {place}")
 
     def known(self, ty: str, *entry: str | int) -> str:
-        """A number that `Launched` knows: a literal, or what the table has for it."""
+        """A number that `LaunchConstants` knows: a literal, or what the table has for it."""
         if self.table is None:
             return str(self.launched.number(*entry))
         return self.b.value(f"load {ty}, ptr {self.table.place(*entry)}")

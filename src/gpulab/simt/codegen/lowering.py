@@ -14,7 +14,7 @@ from gpulab.simt.analysis import control_flow
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import candidates, held_back, stops, ways_out
 from gpulab.simt.codegen import special_registers, suspension
-from gpulab.simt.codegen.context import HANDLERS, Values
+from gpulab.simt.codegen.context import HANDLERS, CodegenContext
 from gpulab.simt.codegen.ir import vector
 from gpulab.simt.codegen.jit import IN_MEMORY
 from gpulab.simt.runtime.layout import PATIENCE, SLICE
@@ -29,7 +29,7 @@ MERGED = 1 << 13  # blocks times registers that may come together at `pick` as v
 MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-class Lowering(Values):
+class Lowering(CodegenContext):
     """A kernel on its way to LLVM IR."""
 
     # -- the function ---------------------------------------------------------------------------

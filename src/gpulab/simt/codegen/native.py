@@ -20,7 +20,14 @@ from gpulab.simt.analysis.control_flow import Flow, build, waits_for_lanes
 from gpulab.simt.analysis.divergence import WARP, analyse
 from gpulab.simt.analysis.reconvergence import spinning
 from gpulab.simt.analysis.slicing import without_values
-from gpulab.simt.analysis.specialization import READ_BY_RUNTIME, SYMBOL, Launched, Table, kind_of, set_apart
+from gpulab.simt.analysis.specialization import (
+    READ_BY_RUNTIME,
+    SYMBOL,
+    ConstantTable,
+    LaunchConstants,
+    block_class,
+    hoist_constants,
+)
 
 # Imported because they register their instructions.
 from gpulab.simt.codegen import jit
@@ -56,7 +63,7 @@ from gpulab.simt.ptx.inlining import FlatFunction, flatten
 from gpulab.simt.ptx.syntax import Module
 from gpulab.simt.runtime import layout
 
-__all__ = ["NativeKernel", "Specialisation", "compile_kernel", "flow_of", "is_brief"]
+__all__ = ["NativeKernel", "Specialization", "compile_kernel", "flow_of", "is_small_launch"]
 
 _PLAIN_LOCK = threading.Lock()
 ATTRIBUTES = """
@@ -68,11 +75,11 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 
 
 @dataclass(frozen=True)
-class Specialisation:
+class Specialization:
     """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
 
-    tier: what is recorded while it runs (`Observer.tier`). forms: what `Observer.forms` says. brief: whether
-    its launches have few threads, so that compiling is what takes time.
+    tier, forms: of the instrumentation. brief: whether its launches have few threads, so that compiling is
+    what takes time.
     """
 
     block: tuple[int, int, int]
@@ -115,10 +122,10 @@ class NativeKernel:
             return self.plain
 
 
-def is_brief(tier: str, threads: int) -> bool:
-    """`Specialisation.brief` of a launch; False in a tier that compiles all launches alike."""
+def is_small_launch(tier: str, threads: int) -> bool:
+    """`Specialization.brief` of a launch; False in a tier that compiles all launches alike."""
     recorded = observer(tier)
-    return threads <= BRIEF_THREADS and recorded.well_if_brief != recorded.well_up_to
+    return threads <= BRIEF_THREADS and recorded.optimize_small_up_to_lines != recorded.optimize_up_to_lines
 
 
 def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tuple[dict[str, int], int]:
@@ -154,9 +161,9 @@ def shared_layout(module: Module, flat: FlatFunction) -> tuple[dict[str, int], i
     return offsets, end
 
 
-def _launched(module: Module, flat: FlatFunction, special: Specialisation) -> Launched:
+def _launched(module: Module, flat: FlatFunction, special: Specialization) -> LaunchConstants:
     shared, end = shared_layout(module, flat)
-    return Launched(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
+    return LaunchConstants(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
 
 
 def flow_of(flat: FlatFunction) -> Flow:
@@ -170,7 +177,7 @@ def flow_of(flat: FlatFunction) -> Flow:
 def lower(
     module: Module,
     name: str,
-    special: Specialisation,
+    special: Specialization,
     plain: bool = False,
     accesses: list[Access] | None = None,
     kept: Iterable[int] = (),
@@ -192,9 +199,9 @@ def lower(
         v.name: number
         for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
     }
-    table = Table() if watching.shared and not plain else None
+    table = ConstantTable() if watching.shared and not plain else None
     if table:
-        blocks, analysis, table.kept = set_apart(flat, blocks, special.block, kept)
+        blocks, analysis, table.kept = hoist_constants(flat, blocks, special.block, kept)
     else:
         analysis = analyse(flat, blocks, special.block, plain)
     lowering = Lowering(
@@ -257,7 +264,7 @@ def module_text(lowering: Lowering, function: str) -> str:
     return "\n".join([runtime, observed, *kept, ATTRIBUTES, WEIGHTS])
 
 
-def compile_kernel(module: Module, name: str, special: Specialisation) -> NativeKernel:
+def compile_kernel(module: Module, name: str, special: Specialization) -> NativeKernel:
     """Compile a kernel for one block shape, or take it from the disk. Raises `UnsupportedInstruction`."""
     facts, machine_code = _cached(module, name, special)
     loaded = jit.load(machine_code)
@@ -279,14 +286,14 @@ def compile_kernel(module: Module, name: str, special: Specialisation) -> Native
     )
 
 
-def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[str, Any], bytes]:
+def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[str, Any], bytes]:
     """What a launch must know of the code, and the code."""
     store = kernel_cache()
     made_for: tuple[object, ...] = _sources(), jit.host(), module.digest, name, special
     shared = observer(special.tier).shared
     if shared:
         launch = replace(special, block=(0, 0, 0), shared_bytes=0)
-        made_for = _sources(), jit.host(), module.form, name, kind_of(special.block), launch
+        made_for = _sources(), jit.host(), module.form, name, block_class(special.block), launch
     which = f"kept-{fingerprint(*made_for)}"
     kept: list[int] = json.loads((store and shared and store.get(which)) or b"[]")
     found = store.get(_key(made_for, module, kept)) if store else None
@@ -297,8 +304,8 @@ def _cached(module: Module, name: str, special: Specialisation) -> tuple[dict[st
         lowering, function = lower(module, name, special, kept=kept)
         text = module_text(lowering, function)
         tier = lowering.observer
-        well_up_to = tier.well_if_brief if special.brief else tier.well_up_to
-        machine_code = jit.compile_text(text, quickly=text.count("\n") > well_up_to)
+        optimize_up_to_lines = tier.optimize_small_up_to_lines if special.brief else tier.optimize_up_to_lines
+        machine_code = jit.compile_text(text, quickly=text.count("\n") > optimize_up_to_lines)
     except (*MALFORMED, RuntimeError) as error:
         raise UsageError(
             f"the simulator can make no code of this PTX: it is not well formed ({error})."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.simt.codegen.addressing import shifted, space_of
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.ptx.syntax import Instruction, Mem
 from gpulab.simt.runtime import layout
@@ -12,7 +12,7 @@ SPACES = ".const|global|local|param|param::entry|shared|shared::cta"
 
 
 @handles(f"cvta{{.to}}{SPACES} .u64")
-def convert_address(low: Values, item: Instruction) -> None:
+def convert_address(cg: CodegenContext, item: Instruction) -> None:
     """Between a state space and generic addresses: shared and local lie in windows of their own."""
     space = space_of(item)
     window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(space, 0)
@@ -20,14 +20,14 @@ def convert_address(low: Values, item: Instruction) -> None:
     source, offset = (given.base, given.offset) if isinstance(given, Mem) else (given, 0)  # `variable+16`
     assert isinstance(offset, int)
     sign = -1 if "to" in item.parts else 1
-    value = low.operand(source, "i64")
-    low.assign(item.operands[0], shifted(low, value, offset + sign * window), item.predicate)
+    value = cg.operand(source, "i64")
+    cg.assign(item.operands[0], shifted(cg, value, offset + sign * window), item.predicate)
 
 
 @handles("isspacep .global|local|shared|shared::cta")
-def is_space(low: Values, item: Instruction) -> None:
+def is_space(cg: CodegenContext, item: Instruction) -> None:
     space = space_of(item)
-    b = low.b
+    b = cg.b
 
     def make(t: str, flag: str, names: list[str]) -> str:
         def within(window: int) -> str:
@@ -39,5 +39,5 @@ def is_space(low: Values, item: Instruction) -> None:
         either = b.value(f"or {flag} {within(layout.SHARED_WINDOW)}, {within(layout.LOCAL_WINDOW)}")
         return b.value(f"xor {flag} {either}, {const(flag, 'true')}")
 
-    value = low.operand(item.operands[1], "i64")
-    low.assign(item.operands[0], elementwise(low, "i1", [value], make), item.predicate)
+    value = cg.operand(item.operands[1], "i64")
+    cg.assign(item.operands[0], elementwise(cg, "i1", [value], make), item.predicate)

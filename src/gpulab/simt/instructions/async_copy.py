@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import address, shifted
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.instructions.loads_stores import read, write
@@ -18,68 +18,68 @@ from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg
 
 
 @handles("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
-def group(low: Values, item: Instruction) -> None:
+def group(cg: CodegenContext, item: Instruction) -> None:
     """Every copy is complete already."""
-    low.observer.copies(low, item)
+    cg.observer.copies(cg, item)
 
 
 @handles("cp.async.ca|cg.shared|shared::cta.global{.L2::cache_hint}{.L2::64B|L2::128B|L2::256B}")
-def copy(low: Values, item: Instruction) -> None:
+def copy(cg: CodegenContext, item: Instruction) -> None:
     target, source, size = item.operands[:3]
     if not isinstance(target, Mem) or not isinstance(source, Mem) or size not in (Imm(4), Imm(8), Imm(16)):
         raise UnsupportedInstruction(item.text, item.line, "a size other than 4, 8 or 16 bytes")
     assert isinstance(size, Imm)
     size_bytes = int(size.value)
     rest = item.operands[3 : -1 if "L2::cache_hint" in item.parts else None]
-    to, place = address(low, target, "shared"), address(low, source, "global")
+    to, place = address(cg, target, "shared"), address(cg, source, "global")
     if rest and rest[0] != size:  # the same number again stands for all of it
-        values = _partly(low, item, place, size_bytes, rest[0])
+        values = _partly(cg, item, place, size_bytes, rest[0])
     else:
-        values = read(low, place, "global", "i32", size_bytes // 4, size_bytes, item)
-    write(low, to, "shared", "i32", size_bytes, values, item)
+        values = read(cg, place, "global", "i32", size_bytes // 4, size_bytes, item)
+    write(cg, to, "shared", "i32", size_bytes, values, item)
 
 
-def _partly(low: Values, item: Instruction, place: Value, size: int, control: Operand) -> list[Value]:
+def _partly(cg: CodegenContext, item: Instruction, place: Value, size: int, control: Operand) -> list[Value]:
     """Only the first bytes are read, the others are 0. control: how many, or a predicate for none."""
-    b = low.b
-    if isinstance(control, Reg) and low.flat.registers.get(control.name) == "pred":
+    b = cg.b
+    if isinstance(control, Reg) and cg.flat.registers.get(control.name) == "pred":
 
         def bytes_wanted(t: str, result: str, names: list[str]) -> str:
             return b.value(
                 f"select {t} {names[0]}, {result} {const(result, 0)}, {result} {const(result, size)}"
             )
 
-        many = elementwise(low, "i32", [low.operand(control, "i1")], bytes_wanted)
+        many = elementwise(cg, "i32", [cg.operand(control, "i1")], bytes_wanted)
     else:
-        many = low.operand(control, "i32")
+        many = cg.operand(control, "i32")
     full = vector("i32")
-    count = low.lanes(many)
+    count = cg.lanes(many)
     found = []
     for word in range(size // 4):
         wanted = b.value(f"icmp ugt {full} {count}, splat (i32 {4 * word + 3})")
-        value = _where(low, item, wanted, shifted(low, place, 4 * word), "i32")
+        value = _where(cg, item, wanted, shifted(cg, place, 4 * word), "i32")
         for byte in range(3):  # a word of which only the first bytes are wanted
             at = 4 * word + byte
             inside = b.value(f"icmp ugt {full} {count}, splat (i32 {at})")
             whole = b.value(f"xor {vector('i1')} {wanted}, splat (i1 true)")
             alone = b.value(f"and {vector('i1')} {inside}, {whole}")
-            part = _where(low, item, alone, shifted(low, place, at), "i8")
+            part = _where(cg, item, alone, shifted(cg, place, at), "i8")
             part = b.value(f"zext {vector('i8')} {part} to {full}")
             value = b.value(f"or {full} {value}, {b.value(f'shl {full} {part}, splat (i32 {8 * byte})')}")
         found.append(Value("i32", "lanes", (value,)))
     return found
 
 
-def _where(low: Values, item: Instruction, wanted: str, place: Value, ty: str) -> str:
+def _where(cg: CodegenContext, item: Instruction, wanted: str, place: Value, ty: str) -> str:
     """What the lanes in `wanted` read; 0 for the others."""
-    b = low.b
+    b = cg.b
     if item.predicate is not None:
-        wanted = b.value(f"and {vector('i1')} {wanted}, {low.lanes(low.predicate(item.predicate))}")
+        wanted = b.value(f"and {vector('i1')} {wanted}, {cg.lanes(cg.predicate(item.predicate))}")
     name = f"%wanted{b.count}"
-    low.flat.registers[name] = "pred"
-    low.assign(Reg(name), Value("i1", "lanes", (wanted,)))
+    cg.flat.registers[name] = "pred"
+    cg.assign(Reg(name), Value("i1", "lanes", (wanted,)))
     size = 4 if ty == "i32" else 1
-    (value,) = read(low, place, "global", ty, 1, size, replace(item, predicate=Reg(name)))
+    (value,) = read(cg, place, "global", ty, 1, size, replace(item, predicate=Reg(name)))
     return b.value(
-        f"select {vector('i1')} {wanted}, {vector(ty)} {low.lanes(value)}, {vector(ty)} zeroinitializer"
+        f"select {vector('i1')} {wanted}, {vector(ty)} {cg.lanes(value)}, {vector(ty)} zeroinitializer"
     )

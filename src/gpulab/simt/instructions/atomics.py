@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import address, locate, space_of
-from gpulab.simt.codegen.context import STORAGE, Values, handles, parts_of
+from gpulab.simt.codegen.context import STORAGE, CodegenContext, handles, parts_of
 from gpulab.simt.codegen.ir import BITS, Builder, Value, suffix, vector
 from gpulab.simt.instructions.arithmetic.formats import narrow, widen
 from gpulab.simt.instructions.arithmetic.half import format_of, is_half
@@ -34,7 +34,7 @@ WHERE = (
     f"atom{WHERE}.exch .b32|b64",
     f"atom{WHERE}.cas .b16|b32|b64",
 )
-def atomic(low: Values, item: Instruction) -> None:
+def atomic(cg: CodegenContext, item: Instruction) -> None:
     result = item.op == "atom"
     operands = item.operands[1:] if result else item.operands
     memory = operands[0]
@@ -45,11 +45,11 @@ def atomic(low: Values, item: Instruction) -> None:
     ty = STORAGE[ptx_type]
     count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4")), 1)
     size = BITS[ty] // 8
-    where = Value("i64", "lanes", (low.lanes(address(low, memory, space)),))
-    each = locate(low, where, space, size * count, item, "updates").each
+    where = Value("i64", "lanes", (cg.lanes(address(cg, memory, space)),))
+    each = locate(cg, where, space, size * count, item, "updates").each
     # Of each operand, as many vectors as the instruction has elements; `cas` has two operands.
     given = [
-        [low.lanes(low.operand(p, ty)) for p in parts_of(o)]
+        [cg.lanes(cg.operand(p, ty)) for p in parts_of(o)]
         for o in operands[1 : 3 if operation == "cas" else 2]
     ]
     if any(len(parts) != count for parts in given):
@@ -57,16 +57,16 @@ def atomic(low: Values, item: Instruction) -> None:
     shared = space == "shared"
 
     def update(place: str, values: list[str]) -> str:
-        return _update(low.b, place, ty, operation, ptx_type, values, shared)
+        return _update(cg.b, place, ty, operation, ptx_type, values, shared)
 
-    found = lane_by_lane(low, item, each, ty, given, update)
+    found = lane_by_lane(cg, item, each, ty, given, update)
     if result:
         for target, value in zip(parts_of(item.operands[0]), found, strict=True):
-            low.assign(target, Value(ty, "lanes", (value,)), item.predicate)
+            cg.assign(target, Value(ty, "lanes", (value,)), item.predicate)
 
 
 def lane_by_lane(
-    low: Values,
+    cg: CodegenContext,
     item: Instruction,
     each: str,
     ty: str,
@@ -78,13 +78,13 @@ def lane_by_lane(
     given: of each operand a vector for each element. update: makes the code for one lane's element, of
     its pointer and its operands, and gives the old value.
     """
-    b, full, count = low.b, vector(ty), len(given[0])
-    mask = low.mask_bits_of(item.predicate)
+    b, full, count = cg.b, vector(ty), len(given[0])
+    mask = cg.mask_bits_of(item.predicate)
     before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with low.aside(loop):
+    with cg.aside(loop):
         left, next_left = b.name("left"), b.name("left")
         olds, news = [b.name("old") for _ in range(count)], [b.name("old") for _ in range(count)]
         head = len(b.lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
 from gpulab.simt.codegen.gather_scatter import gather
 from gpulab.simt.codegen.ir import Value, suffix, vector
 from gpulab.simt.instructions.arithmetic.elementwise import as_constant, signed
@@ -16,24 +16,24 @@ EVERYONE = Value("i32", "uniform", ("-1",))
 
 
 @handles("shfl.sync.up|down|bfly|idx .b32", "shfl.up|down|bfly|idx .b32")
-def shuffle(low: Values, item: Instruction) -> None:
+def shuffle(cg: CodegenContext, item: Instruction) -> None:
     """Read another lane's register; where there is no such lane, one's own."""
-    low.observer.warp_sync(low, item)
-    b = low.b
+    cg.observer.warp_sync(cg, item)
+    b = cg.b
     mode = next(p for p in item.parts if p in ("up", "down", "bfly", "idx"))
     targets = parts_of(item.operands[0])
-    source = low.lanes(low.operand(item.operands[1], "i32"))
-    amount, control = (low.operand(o, "i32") for o in item.operands[2:4])
+    source = cg.lanes(cg.operand(item.operands[1], "i32"))
+    amount, control = (cg.operand(o, "i32") for o in item.operands[2:4])
     step, limits = as_constant(amount), as_constant(control)
     if step is not None and limits is not None:
         lanes, inside = _source_lanes(mode, step, limits)
         got = b.pick("i32", source, WARP, lanes)
         good = "<" + ", ".join(f"i1 {'true' if yes else 'false'}" for yes in inside) + ">"
     else:
-        got, good = _shuffled(low, mode, source, low.lanes(amount), low.lanes(control))
-    low.assign(targets[0], Value("i32", "lanes", (got,)), item.predicate)
+        got, good = _shuffled(cg, mode, source, cg.lanes(amount), cg.lanes(control))
+    cg.assign(targets[0], Value("i32", "lanes", (got,)), item.predicate)
     if len(targets) > 1:
-        low.assign(targets[1], Value("i1", "lanes", (good,)), item.predicate)
+        cg.assign(targets[1], Value("i1", "lanes", (good,)), item.predicate)
 
 
 def _source_lanes(mode: str, step: int, limits: int) -> tuple[list[int], list[bool]]:
@@ -55,8 +55,8 @@ def _source_lanes(mode: str, step: int, limits: int) -> tuple[list[int], list[bo
     return lanes, inside
 
 
-def _shuffled(low: Values, mode: str, source: str, amount: str, control: str) -> tuple[str, str]:
-    b, lane = low.b, low.lane_vector
+def _shuffled(cg: CodegenContext, mode: str, source: str, amount: str, control: str) -> tuple[str, str]:
+    b, lane = cg.b, cg.lane_vector
 
     def op(text: str, x: str, y: str) -> str:
         return b.value(f"{text} {I32} {x}, {y}")
@@ -78,29 +78,29 @@ def _shuffled(low: Values, mode: str, source: str, amount: str, control: str) ->
     good = op("icmp sge" if mode == "up" else "icmp sle", wanted, most)
     chosen = b.value(f"select {I1} {good}, {I32} {wanted}, {I32} {lane}")
     chosen = op("and", chosen, "splat (i32 31)")
-    b.line(f"store {I32} {source}, ptr {low.scratch}, align 64")
-    pointers = b.value(f"getelementptr i32, ptr {low.scratch}, {I32} {chosen}")
+    b.line(f"store {I32} {source}, ptr {cg.scratch}, align 64")
+    pointers = b.value(f"getelementptr i32, ptr {cg.scratch}, {I32} {chosen}")
     return gather(b, "i32", pointers, "splat (i1 true)"), good
 
 
-def members(low: Values, item: Instruction, place: int) -> Value:
+def members(cg: CodegenContext, item: Instruction, place: int) -> Value:
     """The lanes that take part: those of the mask that are active."""
-    b = low.b
-    given = low.operand(item.operands[place], "i32") if len(item.operands) > place else EVERYONE
-    here = low.mask_bits_of(item.predicate)
+    b = cg.b
+    given = cg.operand(item.operands[place], "i32") if len(item.operands) > place else EVERYONE
+    here = cg.mask_bits_of(item.predicate)
     if given.kind == "uniform":
         return Value("i32", "uniform", (b.value(f"and i32 {given.ref}, {here}"),))
-    return Value("i32", "lanes", (b.value(f"and {I32} {low.lanes(given)}, {b.splat('i32', here)}"),))
+    return Value("i32", "lanes", (b.value(f"and {I32} {cg.lanes(given)}, {b.splat('i32', here)}"),))
 
 
 @handles("vote.sync.all|any|uni .pred", "vote.sync.ballot .b32", "vote.all|any|uni .pred", "vote.ballot .b32")
-def vote(low: Values, item: Instruction) -> None:
+def vote(cg: CodegenContext, item: Instruction) -> None:
     """all, any, uniform or ballot over the active lanes of the mask."""
-    low.observer.warp_sync(low, item)
-    b = low.b
+    cg.observer.warp_sync(cg, item)
+    b = cg.b
     mode = next(p for p in item.parts if p in ("all", "any", "uni", "ballot"))
-    flags = low.bits_of(low.lanes(low.operand(item.operands[1], "i1")))
-    among = members(low, item, 2)
+    flags = cg.bits_of(cg.lanes(cg.operand(item.operands[1], "i1")))
+    among = members(cg, item, 2)
     one = among.kind == "uniform"
     t, flag = ("i32", "i1") if one else (I32, I1)
     yes = b.value(f"and {t} {flags if one else b.splat('i32', flags)}, {among.ref}")
@@ -113,41 +113,41 @@ def vote(low: Values, item: Instruction) -> None:
         none = b.value(f"xor {flag} {results[2]}, {'true' if one else 'splat (i1 true)'}")
         results.append(b.value(f"or {flag} {results[1]}, {none}"))
     ty = "i32" if mode == "ballot" else "i1"
-    low.assign(item.operands[0], Value(ty, among.kind, (results[-1],)), item.predicate)
+    cg.assign(item.operands[0], Value(ty, among.kind, (results[-1],)), item.predicate)
 
 
 @handles("activemask .b32")
-def active_mask(low: Values, item: Instruction) -> None:
-    low.assign(item.operands[0], Value("i32", "uniform", (low.mask_bits_of(item.predicate),)), item.predicate)
+def active_mask(cg: CodegenContext, item: Instruction) -> None:
+    cg.assign(item.operands[0], Value("i32", "uniform", (cg.mask_bits_of(item.predicate),)), item.predicate)
 
 
 @handles("elect.sync")
-def elect(low: Values, item: Instruction) -> None:
+def elect(cg: CodegenContext, item: Instruction) -> None:
     """The lowest lane of the mask is the leader: its number, and a predicate that only it has."""
-    low.observer.warp_sync(low, item)
-    b = low.b
-    among = low.lanes(members(low, item, 1))
+    cg.observer.warp_sync(cg, item)
+    b = cg.b
+    among = cg.lanes(members(cg, item, 1))
     leader = b.call(f"llvm.cttz.{suffix(I32)}", I32, (I32, among), ("i1", "false"))
-    mine = b.value(f"icmp eq {I32} {leader}, {low.lane_vector}")
+    mine = b.value(f"icmp eq {I32} {leader}, {cg.lane_vector}")
     results = Value("i32", "lanes", (leader,)), Value("i1", "lanes", (mine,))
     for target, value in zip(parts_of(item.operands[0]), results, strict=False):
-        low.assign(target, value, item.predicate)
+        cg.assign(target, value, item.predicate)
 
 
 def group_by_group(
-    low: Values,
+    cg: CodegenContext,
     left: str,
     ty: str,
     each: Callable[[str, str], tuple[str, str]],
     none: str = "zeroinitializer",
 ) -> str:
     """A vector found group after group: `each(first lane left, result)` gives (its group, new result)."""
-    b = low.b
+    b = cg.b
     before, loop, done = b.new_label("groups"), b.new_label("group"), b.new_label("done")
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {left}, 0"), loop, done)
-    with low.aside(loop):
+    with cg.aside(loop):
         now, following, result = b.name("left"), b.name("left"), b.name("result")
         place = len(b.lines)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", now), ("i1", "true"))
@@ -166,31 +166,31 @@ def group_by_group(
 
 
 @handles("match.any|all.sync .b32|b64")
-def match(low: Values, item: Instruction) -> None:
+def match(cg: CodegenContext, item: Instruction) -> None:
     """The lanes of the mask that hold the same value; for `all`, the mask where every one does."""
-    low.observer.warp_sync(low, item)
-    b, ty = low.b, f"i{item.parts[-1][1:]}"
-    values = low.lanes(low.operand(item.operands[1], ty))
-    among = low.lanes(members(low, item, 2))
+    cg.observer.warp_sync(cg, item)
+    b, ty = cg.b, f"i{item.parts[-1][1:]}"
+    values = cg.lanes(cg.operand(item.operands[1], ty))
+    among = cg.lanes(members(cg, item, 2))
     full = vector(ty)
 
     def each(lane: str, result: str) -> tuple[str, str]:
         one = b.value(f"extractelement {full} {values}, i32 {lane}")
         same = b.value(f"icmp eq {full} {values}, {b.splat(ty, one)}")
-        group = low.bits_of(same)
+        group = cg.bits_of(same)
         return group, b.value(f"select {I1} {same}, {I32} {b.splat('i32', group)}, {I32} {result}")
 
-    equal = group_by_group(low, low.mask_bits_of(item.predicate), I32, each)
+    equal = group_by_group(cg, cg.mask_bits_of(item.predicate), I32, each)
     alike = b.value(f"and {I32} {equal}, {among}")
     targets = parts_of(item.operands[0])
     if "any" in item.parts:
-        low.assign(targets[0], Value("i32", "lanes", (alike,)), item.predicate)
+        cg.assign(targets[0], Value("i32", "lanes", (alike,)), item.predicate)
         return
     every = b.value(f"icmp eq {I32} {alike}, {among}")
     mask = b.value(f"select {I1} {every}, {I32} {among}, {I32} zeroinitializer")
     results = Value("i32", "lanes", (mask,)), Value("i1", "lanes", (every,))
     for target, value in zip(targets, results, strict=False):
-        low.assign(target, value, item.predicate)
+        cg.assign(target, value, item.predicate)
 
 
 NEUTRAL = {
@@ -206,29 +206,29 @@ NEUTRAL = {
 
 
 @handles("redux.sync.add|min|max .u32|s32", "redux.sync.and|or|xor .b32")
-def reduce(low: Values, item: Instruction) -> None:
+def reduce(cg: CodegenContext, item: Instruction) -> None:
     """One value from all lanes of the mask."""
-    low.observer.warp_sync(low, item)
-    b, name = low.b, item.parts[2]
+    cg.observer.warp_sync(cg, item)
+    b, name = cg.b, item.parts[2]
     if name in ("min", "max"):
         name = ("s" if signed(item.parts[-1]) else "u") + name
-    values = low.lanes(low.operand(item.operands[1], "i32"))
+    values = cg.lanes(cg.operand(item.operands[1], "i32"))
 
     def total(lanes: str) -> str:
         kept = b.value(
-            f"select {I1} {low.vector_of_bits(lanes)}, {I32} {values}, {I32} splat (i32 {NEUTRAL[name]})"
+            f"select {I1} {cg.vector_of_bits(lanes)}, {I32} {values}, {I32} splat (i32 {NEUTRAL[name]})"
         )
         return b.call(f"llvm.vector.reduce.{name}.{suffix(I32)}", "i32", (I32, kept))
 
-    among = members(low, item, 2)
+    among = members(cg, item, 2)
     if among.kind == "uniform":
-        low.assign(item.operands[0], Value("i32", "uniform", (total(among.ref),)), item.predicate)
+        cg.assign(item.operands[0], Value("i32", "uniform", (total(among.ref),)), item.predicate)
         return
 
     def each(lane: str, result: str) -> tuple[str, str]:
         group = b.value(f"extractelement {I32} {among.ref}, i32 {lane}")
         spread = b.splat("i32", total(group))
-        return group, b.value(f"select {I1} {low.vector_of_bits(group)}, {I32} {spread}, {I32} {result}")
+        return group, b.value(f"select {I1} {cg.vector_of_bits(group)}, {I32} {spread}, {I32} {result}")
 
-    made = group_by_group(low, low.mask_bits_of(item.predicate), I32, each)
-    low.assign(item.operands[0], Value("i32", "lanes", (made,)), item.predicate)
+    made = group_by_group(cg, cg.mask_bits_of(item.predicate), I32, each)
+    cg.assign(item.operands[0], Value("i32", "lanes", (made,)), item.predicate)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Reg, Sym
 
 
 @handles("membar.cta|gl|sys", "fence{.sc|acq_rel|acquire|release}.cta|cluster|gpu|sys")
-def fence(low: Values, item: Instruction) -> None:
+def fence(cg: CodegenContext, item: Instruction) -> None:
     """A warp's accesses already happen in order."""
-    low.observer.fence(low, item)
+    cg.observer.fence(cg, item)
 
 
 @handles("nanosleep.u32", "pmevent{.mask}")
 @handles("prefetch{.global|local}.L1|L2", "prefetch.global.L2::evict_last|L2::evict_normal", "prefetchu.L1")
 @handles("discard{.global}.L2", "applypriority{.global}.L2::evict_normal")
 @handles("griddepcontrol.launch_dependents|wait", "setmaxnreg.inc|dec.sync.aligned.u32")
-def hint(low: Values, item: Instruction) -> None:
+def hint(cg: CodegenContext, item: Instruction) -> None:
     """Nothing that a kernel computes depends on it."""
 
 
@@ -26,61 +26,61 @@ def hint(low: Values, item: Instruction) -> None:
     "createpolicy{.range|fractional|cvt}{.global}{.L2::evict_last|L2::evict_normal|L2::evict_first|L2}"
     "{.L2::evict_unchanged} .b64"
 )
-def cache_policy(low: Values, item: Instruction) -> None:
+def cache_policy(cg: CodegenContext, item: Instruction) -> None:
     """A policy changes no value: any number stands for it."""
-    low.assign(item.operands[0], Value("i64", "uniform", ("0",)), item.predicate)
+    cg.assign(item.operands[0], Value("i64", "uniform", ("0",)), item.predicate)
 
 
 @handles("brkpt")
-def breakpoint_(low: Values, item: Instruction) -> None:
+def breakpoint_(cg: CodegenContext, item: Instruction) -> None:
     """Without a debugger a breakpoint ends the launch."""
-    _ends_launch(low, item, "trap", "breakpoint")
+    _ends_launch(cg, item, "trap", "breakpoint")
 
 
-def _ends_launch(low: Values, item: Instruction, kind: str, action: str, detail: str = "0") -> None:
-    b = low.b
-    mask = low.mask_bits_of(item.predicate)
+def _ends_launch(cg: CodegenContext, item: Instruction, kind: str, action: str, detail: str = "0") -> None:
+    b = cg.b
+    mask = cg.mask_bits_of(item.predicate)
     fails, on = b.new_label("fails"), b.new_label("on")
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), fails, on, likely=False)
-    with low.aside(fails):
-        low.fault(kind, low.access(action, "", 0), mask, detail)
+    with cg.aside(fails):
+        cg.fault(kind, cg.access(action, "", 0), mask, detail)
     b.open(on)
 
 
 @handles("call{.uni}")
-def call(low: Values, item: Instruction) -> None:
+def call(cg: CodegenContext, item: Instruction) -> None:
     """The functions that NVRTC calls on behalf of `printf` and `assert`."""
     assert item.call is not None
     assert isinstance(item.call.target, Sym)
     name = item.call.target.name
-    values = [low.as_type(low.read(f"{a}+0"), "i64") for a in item.call.arguments]
+    values = [cg.as_type(cg.read(f"{a}+0"), "i64") for a in item.call.arguments]
     if name == "vprintf":
-        _print(low, item, values)
+        _print(cg, item, values)
         for result in item.call.results:
-            low.assign(Reg(f"{result}+0"), Value("i32", "uniform", ("0",)), item.predicate)
+            cg.assign(Reg(f"{result}+0"), Value("i32", "uniform", ("0",)), item.predicate)
     elif name == "__assertfail":
-        _ends_launch(low, item, "assert", "asserts", values[0].ref if values[0].kind == "uniform" else "0")
+        _ends_launch(cg, item, "assert", "asserts", values[0].ref if values[0].kind == "uniform" else "0")
     elif name != "__nanosleep":
         raise UnsupportedInstruction(f"call {name}", item.line)
 
 
-def _print(low: Values, item: Instruction, values: list[Value]) -> None:
+def _print(cg: CodegenContext, item: Instruction, values: list[Value]) -> None:
     """Each active lane appends its format and its arguments' bytes to the worker's print buffer."""
-    b = low.b
-    formats, arguments = low.lanes(values[0]), low.lanes(values[1])
-    mask = low.mask_bits_of(item.predicate)
+    b = cg.b
+    formats, arguments = cg.lanes(values[0]), cg.lanes(values[1])
+    mask = cg.mask_bits_of(item.predicate)
     before, loop, done = b.new_label("prints"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with low.aside(loop):
+    with cg.aside(loop):
         left, rest = b.name("left"), b.name("left")
         b.line(f"{left} = phi i32 [ {mask}, %{before} ], [ {rest}, %{loop} ]")
         lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
         text = b.value(f"extractelement {vector('i64')} {formats}, i32 {lane}")
         packed = b.value(f"extractelement {vector('i64')} {arguments}, i32 {lane}")
         where = ("ptr", "%ctx"), ("i32", "%warp"), ("i32", lane)
-        b.call("sim_print", "void", *where, ("i64", text), ("i64", packed), ("i64", str(low.local_bytes)))
+        b.call("sim_print", "void", *where, ("i64", text), ("i64", packed), ("i64", str(cg.local_bytes)))
         b.line(f"{rest} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
         b.branch(b.value(f"icmp ne i32 {rest}, 0"), loop, done)
     b.open(done)

@@ -16,7 +16,7 @@ from gpulab.simt.codegen.addressing import (
     touch,
     width_of,
 )
-from gpulab.simt.codegen.context import HANDLERS, Values, handles, parts_of
+from gpulab.simt.codegen.context import HANDLERS, CodegenContext, handles, parts_of
 from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
 from gpulab.simt.instrument.base import Touch
@@ -36,7 +36,7 @@ STORED = "{.global|local|param|param::func|shared|shared::cta}"
     f"ld{{.weak|volatile|relaxed|acquire}}{{.mmio}}{SCOPE}{LOADED}{{.nc}}{{.ca|cg|cs|lu|cv}}{HINTS} {TYPES}",
     f"ldu{{.global}}{{.v2|v4}} {TYPES}",
 )
-def load(low: Values, item: Instruction) -> None:
+def load(cg: CodegenContext, item: Instruction) -> None:
     """Orders and scopes need nothing here: a warp's accesses happen in order and are seen at once."""
     memory = _memory(item, 1)
     space, ty, count = space_of(item), memory_type(item), width_of(item)
@@ -45,14 +45,14 @@ def load(low: Values, item: Instruction) -> None:
         raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers for {count} values")
     if space == "param":
         if isinstance(memory.base, Sym):
-            _load_param(low, item, memory, ty)
+            _load_param(cg, item, memory, ty)
             return
         space = "global"  # a parameter whose address was taken lies in an array of its own
     size = type_size(item.parts[-1]) * count
-    where = address(low, memory, space)
-    values = read(low, where, space, ty, count, size, item)
+    where = address(cg, memory, space)
+    values = read(cg, where, space, ty, count, size, item)
     for target, value in zip(targets, values, strict=True):
-        low.assign(target, _extended(low, value, item.parts[-1], target), item.predicate)
+        cg.assign(target, _extended(cg, value, item.parts[-1], target), item.predicate)
 
 
 def _memory(item: Instruction, place: int) -> Mem:
@@ -62,26 +62,26 @@ def _memory(item: Instruction, place: int) -> Mem:
     return memory
 
 
-def _extended(low: Values, value: Value, ptx_type: str, target: object) -> Value:
+def _extended(cg: CodegenContext, value: Value, ptx_type: str, target: object) -> Value:
     """A narrow load fills its wider register: with the sign for `.s`, with zeros otherwise."""
     if not isinstance(target, Reg) or target.name == "_" or not value.ty.startswith("i"):
         return value
-    want = BITS[low.register_type(target.name)]
+    want = BITS[cg.register_type(target.name)]
     if want <= BITS[value.ty]:
         return value
     action = "sext" if ptx_type[0] == "s" else "zext"
-    return low.each(value, f"i{want}", lambda t, r, o: f"{action} {t} {r} to {o}")
+    return cg.each(value, f"i{want}", lambda t, r, o: f"{action} {t} {r} to {o}")
 
 
 def read(
-    low: Values, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
+    cg: CodegenContext, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
 ) -> list[Value]:
     """Load `count` neighbouring elements of type `ty` for each lane."""
-    b = low.b
+    b = cg.b
     step = BITS[ty] // 8
     if where.kind == "rows" and space != "local" and where.stride in (size, 0):
-        return _read_rows(low, where, space, ty, count, size, item)
-    place = locate(low, where, space, size, item, "reads")
+        return _read_rows(cg, where, space, ty, count, size, item)
+    place = locate(cg, where, space, size, item, "reads")
     if place.one:
         found = []
         for number in range(count):
@@ -90,31 +90,31 @@ def read(
                 pointer = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}")
             found.append(Value(ty, "uniform", (b.value(f"load {ty}, ptr {pointer}, align {step}"),)))
         return found
-    mask = low.mask_lanes(item.predicate)
+    mask = cg.mask_lanes(item.predicate)
     return [
-        Value(ty, "lanes", (gather(b, ty, step_by(low, place.each, n * step), mask),)) for n in range(count)
+        Value(ty, "lanes", (gather(b, ty, step_by(cg, place.each, n * step), mask),)) for n in range(count)
     ]
 
 
 def _read_rows(
-    low: Values, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
+    cg: CodegenContext, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
 ) -> list[Value]:
     """Each row reads neighbouring elements, or one element for all of its lanes."""
-    b = low.b
+    b = cg.b
     step = BITS[ty] // 8
-    access = low.access("reads", space, size)
-    low.observer.access(low, Touch(access, where, space, size, "reads", item))
-    finder = Locator(low, where, space, size, access, item.predicate)
+    access = cg.access("reads", space, size)
+    cg.observer.access(cg, Touch(access, where, space, size, "reads", item))
+    finder = Locator(cg, where, space, size, access, item.predicate)
     finder.bounds()
     offsets, fine = finder.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
-    with low.aside(fast):
+    with cg.aside(fast):
         host = finder.host()
         pointers = [finder.pointer(host, o) for o in offsets]
         near = []
         if where.stride:
-            wide = low.width * count
+            wide = cg.width * count
             parts = [b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in pointers]
             joined = b.concat(ty, parts, wide)
             near = [joined]
@@ -128,13 +128,13 @@ def _read_rows(
                     for p in pointers
                 ]
                 singles = tuple(b.value(f"load {ty}, ptr {p}, align {step}") for p in moved)
-                near.append(_spread(low, ty, singles))
+                near.append(_spread(cg, ty, singles))
         b.jump(join)
-    with low.aside(slow):
+    with cg.aside(slow):
         finder.resolve()
         each = finder.host_vector()
-        mask = low.mask_lanes(item.predicate)
-        far = [gather(b, ty, step_by(low, each, n * step), mask) for n in range(count)]
+        mask = cg.mask_lanes(item.predicate)
+        far = [gather(b, ty, step_by(cg, each, n * step), mask) for n in range(count)]
         slow_end = b.label
         b.jump(join)
     b.open(join)
@@ -144,81 +144,81 @@ def _read_rows(
     ]
 
 
-def _spread(low: Values, ty: str, singles: tuple[str, ...]) -> str:
+def _spread(cg: CodegenContext, ty: str, singles: tuple[str, ...]) -> str:
     """One value for each row, as lanes."""
-    b = low.b
+    b = cg.b
     if len(singles) == 1:
         return b.splat(ty, singles[0])
     made = "poison"
     for number, ref in enumerate(singles):
         made = b.value(f"insertelement {vector(ty)} {made}, {ty} {ref}, i64 {number}")
-    return b.pick(ty, made, WARP, [lane // low.width for lane in range(WARP)])
+    return b.pick(ty, made, WARP, [lane // cg.width for lane in range(WARP)])
 
 
-def _load_param(low: Values, item: Instruction, memory: Mem, ty: str) -> None:
+def _load_param(cg: CodegenContext, item: Instruction, memory: Mem, ty: str) -> None:
     """A kernel parameter by name: the same for all threads, at an offset known when the code is made."""
-    b = low.b
+    b = cg.b
     assert isinstance(memory.base, Sym)
     assert isinstance(memory.offset, int)
-    offsets, end = low.parameter_offsets()
+    offsets, end = cg.parameter_offsets()
     size = type_size(item.parts[-1])
     targets = parts_of(item.operands[0])
     base = offsets.get(memory.base.name, -1) + memory.offset
     if memory.base.name not in offsets or base < 0 or base + size * len(targets) > end:
         raise UnsupportedInstruction(item.text, item.line, "an address outside the kernel's parameters")
-    pointer = low.context("params", "ptr")
+    pointer = cg.context("params", "ptr")
     for number, target in enumerate(targets):
         place = b.value(f"getelementptr i8, ptr {pointer}, i64 {base + number * size}")
         value = Value(ty, "uniform", (b.value(f"load {ty}, ptr {place}, align 1"),))
-        low.assign(target, _extended(low, value, item.parts[-1], target), item.predicate)
+        cg.assign(target, _extended(cg, value, item.parts[-1], target), item.predicate)
 
 
 @handles(f"st{{.weak|volatile|relaxed|release}}{{.mmio}}{SCOPE}{STORED}{{.wb|cg|cs|wt}}{HINTS} {TYPES}")
-def store(low: Values, item: Instruction) -> None:
+def store(cg: CodegenContext, item: Instruction) -> None:
     memory = _memory(item, 0)
     space, ty, count = space_of(item), memory_type(item), width_of(item)
     parts = parts_of(item.operands[1])
     if space == "param" or len(parts) != count:
         raise UnsupportedInstruction(item.text, item.line, "a store that no kernel can make")
     size = type_size(item.parts[-1]) * count
-    values = [low.operand(part, ty) for part in parts]
-    write(low, address(low, memory, space), space, ty, size, values, item)
+    values = [cg.operand(part, ty) for part in parts]
+    write(cg, address(cg, memory, space), space, ty, size, values, item)
 
 
 def write(
-    low: Values, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
+    cg: CodegenContext, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
 ) -> None:
     """Store neighbouring elements of type `ty`, `size` bytes together, for each lane."""
     if where.kind == "rows" and where.stride == size and space != "local":
-        _write_rows(low, where, space, ty, len(values), size, values, item)
+        _write_rows(cg, where, space, ty, len(values), size, values, item)
         return
     if where.kind == "uniform" and space != "local":
-        place = locate(low, where, space, size, item, "writes", values)
-        _write_one(low, place.one, ty, values, item.predicate)
+        place = locate(cg, where, space, size, item, "writes", values)
+        _write_one(cg, place.one, ty, values, item.predicate)
         return
-    each = locate(low, where, space, size, item, "writes", values).each
-    mask = low.mask_lanes(item.predicate)
+    each = locate(cg, where, space, size, item, "writes", values).each
+    mask = cg.mask_lanes(item.predicate)
     for number, value in enumerate(values):
-        scatter(low.b, ty, step_by(low, each, number * size // len(values)), low.lanes(value), mask)
+        scatter(cg.b, ty, step_by(cg, each, number * size // len(values)), cg.lanes(value), mask)
 
 
-def _write_one(low: Values, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
+def _write_one(cg: CodegenContext, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
     """All active lanes write one place: the last one's value stays there."""
-    b = low.b
-    mask = low.mask_bits_of(predicate)
+    b = cg.b
+    mask = cg.mask_bits_of(predicate)
     write, done = b.new_label("write"), b.new_label("done")
     if predicate is not None:
         b.branch(b.value(f"icmp ne i32 {mask}, 0"), write, done)
     else:
         b.jump(write)
-    with low.aside(write):
+    with cg.aside(write):
         step = BITS[ty] // 8
         for number, value in enumerate(values):
             ref = value.ref
             if value.kind != "uniform":
                 leading = b.call("llvm.ctlz.i32", "i32", ("i32", mask), ("i1", "false"))
                 last = b.value(f"and i32 {b.value(f'sub i32 31, {leading}')}, 31")
-                ref = b.value(f"extractelement {vector(ty)} {low.lanes(value)}, i32 {last}")
+                ref = b.value(f"extractelement {vector(ty)} {cg.lanes(value)}, i32 {last}")
             place = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}") if number else pointer
             b.line(f"store {ty} {ref}, ptr {place}, align {step}")
         b.jump(done)
@@ -226,7 +226,7 @@ def _write_one(low: Values, pointer: str, ty: str, values: list[Value], predicat
 
 
 def _write_rows(
-    low: Values,
+    cg: CodegenContext,
     where: Value,
     space: str,
     ty: str,
@@ -236,21 +236,21 @@ def _write_rows(
     item: Instruction,
 ) -> None:
     """Each row writes neighbouring elements, under the mask."""
-    b = low.b
+    b = cg.b
     step = BITS[ty] // 8
-    access = low.access("writes", space, size)
-    low.observer.access(low, Touch(access, where, space, size, "writes", item, tuple(values)))
-    finder = Locator(low, where, space, size, access, item.predicate)
+    access = cg.access("writes", space, size)
+    cg.observer.access(cg, Touch(access, where, space, size, "writes", item, tuple(values)))
+    finder = Locator(cg, where, space, size, access, item.predicate)
     finder.bounds()
-    vectors = [low.lanes(v) for v in values]
-    everyone = low.full and item.predicate is None
-    mask = low.mask_lanes(item.predicate)
+    vectors = [cg.lanes(v) for v in values]
+    everyone = cg.full and item.predicate is None
+    mask = cg.mask_lanes(item.predicate)
     offsets, fine = finder.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
-    with low.aside(fast):
+    with cg.aside(fast):
         host = finder.host()
-        wide = low.width * count
+        wide = cg.width * count
         merged, whole_mask = vectors[0], mask
         if count > 1:
             merged = b.concat(ty, vectors, WARP)
@@ -275,22 +275,22 @@ def _write_rows(
                 place = f"ptr align {step} {pointer}"
                 b.line(f"call void @{name}({full} {part}, {place}, {flags} {part_mask})")
         b.jump(join)
-    with low.aside(slow):
+    with cg.aside(slow):
         finder.resolve()
         each = finder.host_vector()
         for number, value in enumerate(vectors):
-            scatter(b, ty, step_by(low, each, number * step), value, mask)
+            scatter(b, ty, step_by(cg, each, number * step), value, mask)
         b.jump(join)
     b.open(join)
 
 
-def _touch(low: Values, item: Instruction) -> None:
+def _touch(cg: CodegenContext, item: Instruction) -> None:
     """A load, a store or an atomic of which only the address matters (`gpulab.simt.analysis.slicing`)."""
     touching = replace(item, parts=item.parts[1:])
     space = space_of(touching).replace("param", "global")
     size = type_size(touching.parts[-1]) * width_of(touching)
     action = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(touching.op, "updates")
-    touch(low, address(low, _memory(item, 0), space), space, size, touching, action)
+    touch(cg, address(cg, _memory(item, 0), space), space, size, touching, action)
 
 
 HANDLERS["touch"] = _touch

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, locate, space_of
-from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
 from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Mem
@@ -26,71 +26,71 @@ def _count(item: Instruction) -> int:
 MATRIX = ".sync.aligned.m8n8.x1|x2|x4{.trans}{.shared|shared::cta} .b16"
 
 
-def _places(low: Values, item: Instruction, memory: object, number: int, rows: list[int], action: str) -> str:
+def _places(
+    cg: CodegenContext, item: Instruction, memory: object, number: int, rows: list[int], action: str
+) -> str:
     """For each lane, the start of row `rows[lane]` of a matrix; all of its 16 bytes are checked."""
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
     space = space_of(item)
-    where = low.lanes(address(low, memory, space))
-    chosen = low.b.pick("i64", where, WARP, [8 * number + row for row in rows])
-    return locate(low, Value("i64", "lanes", (chosen,)), space, 16, item, action).each
+    where = cg.lanes(address(cg, memory, space))
+    chosen = cg.b.pick("i64", where, WARP, [8 * number + row for row in rows])
+    return locate(cg, Value("i64", "lanes", (chosen,)), space, 16, item, action).each
 
 
-def _stepped(low: Values, places: str, offsets: list[int]) -> str:
+def _stepped(cg: CodegenContext, places: str, offsets: list[int]) -> str:
     steps = "<" + ", ".join(f"i64 {offset}" for offset in offsets) + ">"
-    return low.b.value(f"getelementptr i8, {PTRS} {places}, {vector('i64')} {steps}")
+    return cg.b.value(f"getelementptr i8, {PTRS} {places}, {vector('i64')} {steps}")
 
 
 @handles(f"ldmatrix{MATRIX}")
-def load_matrix(low: Values, item: Instruction) -> None:
-    b, mask = low.b, low.mask_lanes(item.predicate)
+def load_matrix(cg: CodegenContext, item: Instruction) -> None:
+    b, mask = cg.b, cg.mask_lanes(item.predicate)
     targets = parts_of(item.operands[0])
     if len(targets) != _count(item):
         raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers")
     found = []
     for number in range(len(targets)):
         if "trans" not in item.parts:
-            places = _places(low, item, item.operands[1], number, [i // 4 for i in range(WARP)], "reads")
-            found.append(
-                gather(low.b, "i32", _stepped(low, places, [4 * (i % 4) for i in range(WARP)]), mask)
-            )
+            places = _places(cg, item, item.operands[1], number, [i // 4 for i in range(WARP)], "reads")
+            found.append(gather(cg.b, "i32", _stepped(cg, places, [4 * (i % 4) for i in range(WARP)]), mask))
             continue
         pair = []
         for upper in (0, 1):
             rows = [2 * (i % 4) + upper for i in range(WARP)]
-            places = _places(low, item, item.operands[1], number, rows, "reads")
-            part = gather(low.b, "i16", _stepped(low, places, [2 * (i // 4) for i in range(WARP)]), mask)
+            places = _places(cg, item, item.operands[1], number, rows, "reads")
+            part = gather(cg.b, "i16", _stepped(cg, places, [2 * (i // 4) for i in range(WARP)]), mask)
             pair.append(b.value(f"zext {I16} {part} to {I32}"))
         found.append(b.value(f"or {I32} {pair[0]}, {b.value(f'shl {I32} {pair[1]}, splat (i32 16)')}"))
     for target, value in zip(targets, found, strict=True):
-        low.assign(target, Value("i32", "lanes", (value,)), item.predicate)
+        cg.assign(target, Value("i32", "lanes", (value,)), item.predicate)
 
 
 @handles(f"stmatrix{MATRIX}")
-def store_matrix(low: Values, item: Instruction) -> None:
-    b, mask = low.b, low.mask_lanes(item.predicate)
+def store_matrix(cg: CodegenContext, item: Instruction) -> None:
+    b, mask = cg.b, cg.mask_lanes(item.predicate)
     sources = parts_of(item.operands[1])
     if len(sources) != _count(item):
         raise UnsupportedInstruction(item.text, item.line, f"{len(sources)} registers")
     for number, source in enumerate(sources):
-        value = low.lanes(low.operand(source, "i32"))
+        value = cg.lanes(cg.operand(source, "i32"))
         if "trans" not in item.parts:
-            places = _places(low, item, item.operands[0], number, [i // 4 for i in range(WARP)], "writes")
-            scatter(low.b, "i32", _stepped(low, places, [4 * (i % 4) for i in range(WARP)]), value, mask)
+            places = _places(cg, item, item.operands[0], number, [i // 4 for i in range(WARP)], "writes")
+            scatter(cg.b, "i32", _stepped(cg, places, [4 * (i % 4) for i in range(WARP)]), value, mask)
             continue
         for upper in (0, 1):
             rows = [2 * (i % 4) + upper for i in range(WARP)]
-            places = _places(low, item, item.operands[0], number, rows, "writes")
+            places = _places(cg, item, item.operands[0], number, rows, "writes")
             moved = b.value(f"lshr {I32} {value}, splat (i32 {16 * upper})")
             part = b.value(f"trunc {I32} {moved} to {I16}")
-            scatter(low.b, "i16", _stepped(low, places, [2 * (i // 4) for i in range(WARP)]), part, mask)
+            scatter(cg.b, "i16", _stepped(cg, places, [2 * (i // 4) for i in range(WARP)]), part, mask)
 
 
 @handles("movmatrix.sync.aligned.m8n8.trans.b16")
-def transpose_matrix(low: Values, item: Instruction) -> None:
+def transpose_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Element (r, c) of the result is element (c, r) of the source, both spread over the warp."""
-    b = low.b
-    source = low.lanes(low.operand(item.operands[1], "i32"))
+    b = cg.b
+    source = cg.lanes(cg.operand(item.operands[1], "i32"))
     halves = []
     for upper in (0, 1):
         lanes = [(2 * (i % 4) + upper) * 4 + i // 8 for i in range(WARP)]
@@ -99,4 +99,4 @@ def transpose_matrix(low: Values, item: Instruction) -> None:
         moved = b.value(f"lshr {I32} {got}, {amounts}")
         halves.append(b.value(f"and {I32} {moved}, splat (i32 65535)"))
     made = b.value(f"or {I32} {halves[0]}, {b.value(f'shl {I32} {halves[1]}, splat (i32 16)')}")
-    low.assign(item.operands[0], Value("i32", "lanes", (made,)), item.predicate)
+    cg.assign(item.operands[0], Value("i32", "lanes", (made,)), item.predicate)

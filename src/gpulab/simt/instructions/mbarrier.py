@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import address, locate, shifted, space_of
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import Builder, Value, vector
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.instructions.atomics import lane_by_lane
@@ -26,64 +26,64 @@ NONE, ONE = (Value("i32", "uniform", (count,)) for count in "01")
 SHARED = "{.shared|shared::cta} .b64"
 
 
-def _place(low: Values, item: Instruction, operand: int) -> Value:
+def _place(cg: CodegenContext, item: Instruction, operand: int) -> Value:
     """The object's address in shared memory, where also a generic address must lie."""
     memory = item.operands[operand]
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
     space = space_of(item)
-    where = address(low, memory, space)
-    return where if space == "shared" else shifted(low, where, -layout.SHARED_WINDOW)
+    where = address(cg, memory, space)
+    return where if space == "shared" else shifted(cg, where, -layout.SHARED_WINDOW)
 
 
 @handles(f"mbarrier.init{SHARED}", f"mbarrier.inval{SHARED}")
-def begin(low: Values, item: Instruction) -> None:
-    b = low.b
+def begin(cg: CodegenContext, item: Instruction) -> None:
+    b = cg.b
 
     def fresh(t: str, wide: str, names: list[str]) -> str:
         count = b.value(f"zext {t} {b.value(f'and {t} {names[0]}, {const(t, COUNT)}')} to {wide}")
         return b.value(f"or {wide} {count}, {b.value(f'shl {wide} {count}, {const(wide, COUNT_BITS)}')}")
 
-    count = low.operand(item.operands[1], "i32") if "init" in item.parts else NONE
-    value = elementwise(low, "i64", [count], fresh)
-    write(low, _place(low, item, 0), "shared", "i64", 8, [value], item)
+    count = cg.operand(item.operands[1], "i32") if "init" in item.parts else NONE
+    value = elementwise(cg, "i64", [count], fresh)
+    write(cg, _place(cg, item, 0), "shared", "i64", 8, [value], item)
 
 
 @handles(
     f"mbarrier.arrive|arrive_drop{{.release|relaxed}}{{.cta|cluster}}{SHARED}",
     f"mbarrier.arrive|arrive_drop.noComplete{{.release}}{{.cta}}{SHARED}",
 )
-def arrive(low: Values, item: Instruction) -> None:
+def arrive(cg: CodegenContext, item: Instruction) -> None:
     many = item.operands[2:]
-    count = low.operand(many[0], "i32") if many else ONE
-    (state,) = _arrivals(low, item, _place(low, item, 1), count, drop="arrive_drop" in item.parts)
-    low.assign(item.operands[0], Value("i64", "lanes", (state,)), item.predicate)
+    count = cg.operand(many[0], "i32") if many else ONE
+    (state,) = _arrivals(cg, item, _place(cg, item, 1), count, drop="arrive_drop" in item.parts)
+    cg.assign(item.operands[0], Value("i64", "lanes", (state,)), item.predicate)
 
 
 @handles(f"cp.async.mbarrier.arrive{{.noinc}}{SHARED}")
-def arrive_after_copies(low: Values, item: Instruction) -> None:
+def arrive_after_copies(cg: CodegenContext, item: Instruction) -> None:
     """An arrival as soon as the thread's copies are complete: they are."""
-    low.observer.copies(low, item)
-    place = _place(low, item, 0)
+    cg.observer.copies(cg, item)
+    place = _place(cg, item, 0)
     if "noinc" in item.parts:
-        _arrivals(low, item, place, ONE, drop=False)
+        _arrivals(cg, item, place, ONE, drop=False)
     else:  # the phase expects one more, which comes at once
-        locate(low, place, "shared", 8, item, "updates")
+        locate(cg, place, "shared", 8, item, "updates")
 
 
-def _arrivals(low: Values, item: Instruction, place: Value, count: Value, drop: bool) -> list[str]:
+def _arrivals(cg: CodegenContext, item: Instruction, place: Value, count: Value, drop: bool) -> list[str]:
     """Lane after lane; gives the objects as each lane found them."""
-    b = low.b
-    where = Value("i64", "lanes", (low.lanes(place),))
-    each = locate(low, where, "shared", 8, item, "updates").each
-    wide = b.value(f"zext {vector('i32')} {low.lanes(count)} to {vector('i64')}")
+    b = cg.b
+    where = Value("i64", "lanes", (cg.lanes(place),))
+    each = locate(cg, where, "shared", 8, item, "updates").each
+    wide = b.value(f"zext {vector('i32')} {cg.lanes(count)} to {vector('i64')}")
 
     def update(pointer: str, values: list[str]) -> str:
         old = b.value(f"load i64, ptr {pointer}, align 8")
         b.line(f"store i64 {_after(b, old, values[0], drop)}, ptr {pointer}, align 8")
         return old
 
-    return lane_by_lane(low, item, each, "i64", [[wide]], update)
+    return lane_by_lane(cg, item, each, "i64", [[wide]], update)
 
 
 def _after(b: Builder, old: str, count: str, drop: bool) -> str:
@@ -102,31 +102,31 @@ def _after(b: Builder, old: str, count: str, drop: bool) -> str:
 
 
 @handles(f"mbarrier.test_wait|try_wait{{.parity}}{{.acquire|relaxed}}{{.cta|cluster}}{SHARED}")
-def test(low: Values, item: Instruction) -> None:
+def test(cg: CodegenContext, item: Instruction) -> None:
     """Whether a phase is complete: of an arrival's `state`, or the one of the given parity."""
-    b = low.b
-    (now,) = read(low, _place(low, item, 1), "shared", "i64", 1, 8, item)
+    b = cg.b
+    (now,) = read(cg, _place(cg, item, 1), "shared", "i64", 1, 8, item)
     if "parity" in item.parts:
 
         def as_phase(t: str, wide: str, names: list[str]) -> str:
             return b.value(f"shl {wide} {b.value(f'zext {t} {names[0]} to {wide}')}, {const(wide, 63)}")
 
-        given = elementwise(low, "i64", [low.operand(item.operands[2], "i32")], as_phase)
+        given = elementwise(cg, "i64", [cg.operand(item.operands[2], "i32")], as_phase)
     else:
-        given = low.operand(item.operands[2], "i64")
+        given = cg.operand(item.operands[2], "i64")
 
     def differs(t: str, _flag: str, names: list[str]) -> str:
         return b.value(f"icmp slt {t} {b.value(f'xor {t} {names[0]}, {names[1]}')}, {const(t, 0)}")
 
-    low.assign(item.operands[0], elementwise(low, "i1", [now, given], differs), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i1", [now, given], differs), item.predicate)
 
 
 @handles("mbarrier.pending_count .b64")
-def pending_count(low: Values, item: Instruction) -> None:
-    b = low.b
+def pending_count(cg: CodegenContext, item: Instruction) -> None:
+    b = cg.b
 
     def make(t: str, narrow: str, names: list[str]) -> str:
         return b.value(f"trunc {t} {b.value(f'and {t} {names[0]}, {const(t, COUNT)}')} to {narrow}")
 
-    state = low.operand(item.operands[1], "i64")
-    low.assign(item.operands[0], elementwise(low, "i32", [state], make), item.predicate)
+    state = cg.operand(item.operands[1], "i64")
+    cg.assign(item.operands[0], elementwise(cg, "i32", [state], make), item.predicate)

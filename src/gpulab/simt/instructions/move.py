@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import shifted
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import BITS, Value
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, shifted_right, type_of
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Number, Operand, Reg, Vec
@@ -14,45 +14,45 @@ TYPES = ".pred|b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f16|f16x2|bf16|bf16x
 
 
 @handles(f"mov {TYPES}")
-def move(low: Values, item: Instruction) -> None:
+def move(cg: CodegenContext, item: Instruction) -> None:
     target, source = item.operands
     if isinstance(source, Vec) and isinstance(target, Vec):
-        _each(low, item, target, source)
+        _each(cg, item, target, source)
     elif isinstance(source, Vec):
-        _pack(low, item, target, source)
+        _pack(cg, item, target, source)
     elif isinstance(target, Vec):
-        _unpack(low, item, target, source)
+        _unpack(cg, item, target, source)
     else:
-        _one(low, item, target, source)
+        _one(cg, item, target, source)
 
 
-def _one(low: Values, item: Instruction, target: Operand, source: Operand) -> None:
+def _one(cg: CodegenContext, item: Instruction, target: Operand, source: Operand) -> None:
     ty = type_of(item)
     if isinstance(source, Mem):  # `mov.u64 %rd1, variable+16`
-        address = shifted(low, low.operand(source.base, "i64"), source.offset)
-        low.assign(target, low.as_type(address, ty), item.predicate)
+        address = shifted(cg, cg.operand(source.base, "i64"), source.offset)
+        cg.assign(target, cg.as_type(address, ty), item.predicate)
         return
-    if isinstance(target, Reg) and target.name in low.flat.registers:
-        ty = low.register_type(target.name) if not isinstance(source, Imm | Number) else ty
-    low.assign(target, low.operand(source, ty), item.predicate)
+    if isinstance(target, Reg) and target.name in cg.flat.registers:
+        ty = cg.register_type(target.name) if not isinstance(source, Imm | Number) else ty
+    cg.assign(target, cg.operand(source, ty), item.predicate)
 
 
 @handles(f"mov .v2|v4|v8{TYPES}")
-def move_vector(low: Values, item: Instruction) -> None:
+def move_vector(cg: CodegenContext, item: Instruction) -> None:
     target, source = item.operands
     if not isinstance(target, Vec) or not isinstance(source, Vec):
         raise UnsupportedInstruction(item.text, item.line, "it moves vectors")
-    _each(low, item, target, source)
+    _each(cg, item, target, source)
 
 
-def _each(low: Values, item: Instruction, target: Vec, source: Vec) -> None:
+def _each(cg: CodegenContext, item: Instruction, target: Vec, source: Vec) -> None:
     """All parts are read before any is written: a register may stand on both sides."""
     if len(target.parts) != len(source.parts):
         raise UnsupportedInstruction(item.text, item.line, "its vectors differ in length")
     ty = type_of(item)
-    values = [low.operand(part, ty) for part in source.parts]
+    values = [cg.operand(part, ty) for part in source.parts]
     for part, value in zip(target.parts, values, strict=True):
-        low.assign(part, value, item.predicate)
+        cg.assign(part, value, item.predicate)
 
 
 def _step(item: Instruction, count: int) -> int:
@@ -63,11 +63,11 @@ def _step(item: Instruction, count: int) -> int:
     return bits // count
 
 
-def _pack(low: Values, item: Instruction, target: Operand, source: Vec) -> None:
+def _pack(cg: CodegenContext, item: Instruction, target: Operand, source: Vec) -> None:
     """`mov.b64 %rd, {lo, hi}`."""
     step = _step(item, len(source.parts))
-    values = [low.operand(p, f"i{step}") for p in source.parts]
-    b = low.b
+    values = [cg.operand(p, f"i{step}") for p in source.parts]
+    b = cg.b
 
     def make(t: str, result: str, names: list[str]) -> str:
         found = ""
@@ -79,21 +79,21 @@ def _pack(low: Values, item: Instruction, target: Operand, source: Vec) -> None:
             found = wide
         return found
 
-    low.assign(target, elementwise(low, f"i{BITS[type_of(item)]}", values, make), item.predicate)
+    cg.assign(target, elementwise(cg, f"i{BITS[type_of(item)]}", values, make), item.predicate)
 
 
-def _unpack(low: Values, item: Instruction, target: Vec, source: Operand) -> None:
+def _unpack(cg: CodegenContext, item: Instruction, target: Vec, source: Operand) -> None:
     ty = f"i{BITS[type_of(item)]}"
     step = _step(item, len(target.parts))
-    value = low.operand(source, ty)
+    value = cg.operand(source, ty)
     if value.kind == "rows":
-        value = Value(ty, "lanes", (low.lanes(value),))
+        value = Value(ty, "lanes", (cg.lanes(value),))
     for number, part in enumerate(target.parts):
 
         def make(t: str, result: str, names: list[str], number: int = number) -> str:
             moved = names[0]
             if number:
-                moved = shifted_right(low, "lshr", t, moved, number * step)
-            return low.b.value(f"trunc {t} {moved} to {result}")
+                moved = shifted_right(cg, "lshr", t, moved, number * step)
+            return cg.b.value(f"trunc {t} {moved} to {result}")
 
-        low.assign(part, elementwise(low, f"i{step}", [value], make), item.predicate)
+        cg.assign(part, elementwise(cg, f"i{step}", [value], make), item.predicate)

@@ -1,4 +1,4 @@
-"""What is recorded while a kernel runs. The values tier records nothing: it is `Observer` itself.
+"""What is recorded while a kernel runs. The values tier records nothing: it is `Instrumentation` itself.
 
 An observer is chosen when the code is made, and asked at every place where something can be recorded;
 what it emits there is part of the kernel's code, so that a tier costs nothing where it is not in use.
@@ -19,24 +19,24 @@ from gpulab.simt.runtime.allocation import POISON
 
 if TYPE_CHECKING:
     from gpulab.simt.analysis.control_flow import Block
-    from gpulab.simt.codegen.context import Values
+    from gpulab.simt.codegen.context import CodegenContext
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.runtime.allocation import Memory
     from gpulab.simt.runtime.launch import Worker
 
-__all__ = ["OBSERVERS", "Forms", "Observer", "Recording", "Touch", "observer"]
+__all__ = ["INSTRUMENTATIONS", "Forms", "Instrumentation", "Recorder", "Touch", "observer"]
 
 
-Forms = tuple[tuple[int, int, int], ...]  # see `Observer.forms`: (row, bytes a lane, shift)
+Forms = tuple[tuple[int, int, int], ...]  # see `Instrumentation.forms`: (row, bytes a lane, shift)
 
 
 @dataclass(frozen=True)
 class Touch:
     """One access of a warp to memory, before it is made; its addresses have not been checked yet.
 
-    site: its number among `Values.accesses`. where: each lane's address in `space`. size: bytes a lane.
+    site: its number among `cg.accesses`. where: each lane's address in `space`. size: bytes a lane.
     action: "reads", "writes" or "updates" (an atomic). values: what a write is to leave there, element
-    after element; its active lanes are `low.mask_bits_of(item.predicate)`.
+    after element; its active lanes are `cg.mask_bits_of(item.predicate)`.
     """
 
     site: int
@@ -48,7 +48,7 @@ class Touch:
     values: tuple[Value, ...] = ()
 
 
-class Observer:
+class Instrumentation:
     """Records nothing, and says when a tier is asked.
 
     runtime: LLVM IR that stands beside runtime.ll; every tier defines @sim_block_begins(ptr context),
@@ -64,7 +64,7 @@ class Observer:
     """
 
     tier = "values"
-    well_up_to = well_if_brief = 1_000_000
+    optimize_up_to_lines = optimize_small_up_to_lines = 1_000_000
     values = True
     shared = False
     forms: Mapping[int, tuple[int, int]] = {}
@@ -77,35 +77,35 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
 }
 """
 
-    def begin(self, low: Values) -> None:
+    def begin(self, cg: CodegenContext) -> None:
         """At the entry of the warp's function."""
 
-    def block(self, low: Values, block: Block) -> None:
+    def block(self, cg: CodegenContext, block: Block) -> None:
         """At the head of a block of code."""
 
-    def branch(self, low: Values, block: Block, here: str, there: str) -> None:
+    def branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
         """At a branch at which lanes can part: the masks of those that go each way."""
 
-    def access(self, low: Values, touch: Touch) -> None:
+    def access(self, cg: CodegenContext, touch: Touch) -> None:
         """Before an access, which may still turn out to be out of bounds."""
 
-    def warp_sync(self, low: Values, item: Instruction) -> None:
+    def warp_sync(self, cg: CodegenContext, item: Instruction) -> None:
         """At a `.sync` instruction of a warp, whose last operand is the mask of the lanes it waits for."""
 
-    def barrier(self, low: Values, expected: str) -> None:
+    def barrier(self, cg: CodegenContext, expected: str) -> None:
         """At a barrier of the block. expected: how many threads it waits for (an i32; 0: all of them)."""
 
-    def arrive(self, low: Values, barrier: str) -> None:
+    def arrive(self, cg: CodegenContext, barrier: str) -> None:
         """At a `bar.arrive`, with the number of the barrier."""
 
-    def copies(self, low: Values, item: Instruction) -> None:
+    def copies(self, cg: CodegenContext, item: Instruction) -> None:
         """Where asynchronous copies are put in a group, or waited for."""
 
-    def fence(self, low: Values, item: Instruction) -> None:
+    def fence(self, cg: CodegenContext, item: Instruction) -> None:
         """At a fence of memory."""
 
 
-class Recording:
+class Recorder:
     """The host's side of an observer, for one launch: it owns the memory that the code records into.
 
     cores: how many of the host's cores may share the launch; None: all of them. forms: for the observer.
@@ -127,10 +127,10 @@ class Recording:
         """Give a worker what its code records into; again when its code has got more places to access."""
 
 
-OBSERVERS: dict[str, Callable[[], Observer]] = {"values": Observer}
+INSTRUMENTATIONS: dict[str, Callable[[], Instrumentation]] = {"values": Instrumentation}
 
 
-def observer(tier: str, forms: Forms = ()) -> Observer:
-    found = OBSERVERS[tier]()
+def observer(tier: str, forms: Forms = ()) -> Instrumentation:
+    found = INSTRUMENTATIONS[tier]()
     found.forms = {row: (size, shift) for row, size, shift in forms}
     return found

@@ -21,11 +21,11 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.ptx.syntax import Instruction
 
 if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import Values
+    from gpulab.simt.codegen.context import CodegenContext
 
 __all__ = ["FORMS", "HANDLERS", "REFUSED", "Form", "Handler", "check", "handles", "refuses"]
 
-Handler = Callable[["Values", Instruction], None]
+Handler = Callable[["CodegenContext", Instruction], None]
 HANDLERS: dict[str, Handler] = {}  # by operation
 FORMS: dict[str, list[Form]] = {}
 REFUSED: dict[str, str] = {}  # operations that are never executed, and why
@@ -89,11 +89,11 @@ def _parsed(text: str, handler: Handler) -> tuple[list[str], Form]:
 _FOUND: dict[tuple[str, ...], Handler] = {}  # by the instruction's parts: most come again and again
 
 
-def _dispatch(low: Values, item: Instruction) -> None:
+def _dispatch(cg: CodegenContext, item: Instruction) -> None:
     handler = _FOUND.get(item.parts)
     if handler is None:
         handler = _FOUND[item.parts] = _handler_of(item)
-    handler(low, item)
+    handler(cg, item)
 
 
 def check(item: Instruction) -> None:
@@ -130,7 +130,7 @@ def handles(*forms: str) -> Callable[[Handler], Handler]:
 def refuses(why: str, *operations: str) -> None:
     """Refuse whole operations, with a reason for the person who reads the message."""
 
-    def refuse(_low: Values, item: Instruction) -> None:
+    def refuse(_cg: CodegenContext, item: Instruction) -> None:
         raise UnsupportedInstruction(item.text, item.line, why)
 
     for operation in operations:

@@ -188,14 +188,14 @@ class Instructions(Tokens):
             number = found.bits
         elif ty[0] in "sub" and ty[1:].isdigit() and found.bits is None and isinstance(found.value, int):
             number = found.value
-        return found if number is None else replace(found, place=self.set_apart(number, [self.at - 1]))
+        return found if number is None else replace(found, place=self.hoist_constants(number, [self.at - 1]))
 
     def memory(self, base: Operand) -> Mem:
         """`base` with the offset that follows."""
         offset, words = self.offset()
         place, alike = -1, self.parts[0] in (*WITH_NUMBERS, *WITH_OFFSETS)
         if words and alike and not {"param", "local"}.intersection(self.parts):
-            place = self.set_apart(offset, words)
+            place = self.hoist_constants(offset, words)
         return Mem(base, offset, place=place)
 
     def sum(self, register: Reg) -> Reg:

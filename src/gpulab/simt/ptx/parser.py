@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from dataclasses import replace
@@ -336,3 +337,12 @@ class Reader(Instructions):
             if not self.accept(","):
                 break
         self.expect(";")
+
+
+def parse(text: str) -> Module:
+    """Parse a PTX module. Raises `UsageError` where the text is not PTX."""
+    reader = Reader(text)
+    module = reader.read()
+    module.digest = hashlib.sha256(text.encode()).hexdigest()
+    module.form, module.numbers = hashlib.sha256(reader.form().encode()).hexdigest(), reader.numbers
+    return module

@@ -6,7 +6,6 @@ kept here; how it is read is in `reading`, what an instruction means where it is
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 
@@ -25,7 +24,6 @@ __all__ = [
     "Sym",
     "Variable",
     "Vec",
-    "parse",
 ]
 
 
@@ -183,14 +181,3 @@ def type_size(name: str) -> int:
     if digits not in SIZES:
         raise UsageError(f"`.{name}` is not a PTX type that the simulator knows.")
     return SIZES[digits]
-
-
-def parse(text: str) -> Module:
-    """Parse a PTX module. Raises `UsageError` where the text is not PTX."""
-    from gpulab.simt.ptx.parser import Reader
-
-    reader = Reader(text)
-    module = reader.read()
-    module.digest = hashlib.sha256(text.encode()).hexdigest()
-    module.form, module.numbers = hashlib.sha256(reader.form().encode()).hexdigest(), reader.numbers
-    return module

@@ -106,7 +106,7 @@ class Tokens:
             total += sign * int(self.next().rstrip("U"), 0)
         return total, words
 
-    def set_apart(self, value: int, words: list[int]) -> int:
+    def hoist_constants(self, value: int, words: list[int]) -> int:
         """Keep a number apart from the text's form; its place among the numbers."""
         self.apart.update(words)
         self.numbers.append(value)

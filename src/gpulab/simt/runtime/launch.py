@@ -18,7 +18,7 @@ from gpulab.finding import unravel
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import Access
 from gpulab.simt.codegen.native import NativeKernel
-from gpulab.simt.instrument.base import Recording
+from gpulab.simt.instrument.base import Recorder
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import POISON, Memory
 
@@ -105,7 +105,7 @@ _MAKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 class Worker:
     """One core's context and the memory it points to."""
 
-    def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool, recording: Recording) -> None:
+    def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool, recording: Recorder) -> None:
         threads = native.warps * WARP
         sizes = {
             "slots": 0,
@@ -176,7 +176,7 @@ def launch(
     shared_bytes: int,
     prints: bool,
     budget: int = layout.DEFAULT_BUDGET,
-    recording: Recording | None = None,
+    recording: Recorder | None = None,
     order: npt.NDArray[np.int64] | None = None,
 ) -> Outcome:
     """Run a grid to its end. Raises `LaunchError` when the host has no memory for it.
@@ -192,7 +192,7 @@ def launch(
             f"this launch asks for {threads:,} threads; the simulator runs at most {THREAD_LIMIT:,}: "
             "use a smaller size, or let each thread do more."
         )
-    recording = recording or Recording()
+    recording = recording or Recorder()
     blocks = blocks if order is None else len(order)
     count = min(recording.cores or cores(), cores(), blocks)
     need = count * native.warps * WARP * native.local_bytes

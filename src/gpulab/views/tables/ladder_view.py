@@ -99,7 +99,7 @@ def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | 
     block, tile = cell.header.block, cell.header.tile
     assert block is not None
     assert tile is not None
-    device = kernel.device  # type: ignore[attr-defined]
+    device = kernel.device
     shape = shape or known.timing_shape(variant, block, tile, device.kind)
     modelled: dict[str, Profile | str] = {}
     for key in gpus:
@@ -110,6 +110,6 @@ def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | 
         except GpulabError as error:  # a launch that the GPU refuses, or what cannot be modelled
             modelled[key] = str(error)
     measured = None
-    if device.kind == "cuda":
+    if device.measures_time:
         measured = time_variant(kernel, known, variant, block, tile, device=device, shape=shape).timing
     return _Rung(variant, "x".join(map(str, block)), shape, modelled, measured)

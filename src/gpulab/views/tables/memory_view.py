@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
-from gpulab.devices.query import DeviceProperties, device_query
+from gpulab.devices.query import DeviceProperties
 from gpulab.gpus.catalogue import GpuSpec, pcie_formula, pcie_gb_s
 from gpulab.profiling.ceilings import bank_bytes, shared_gb_s
 from gpulab.views.html import View, table
@@ -38,7 +38,7 @@ def memory_table(device: Device | None = None) -> View:
     device: None for the one that kernels run on. A speed stands only where a formula or a source gives it.
     """
     device = device or open_device()
-    properties: DeviceProperties = device_query(device)
+    properties: DeviceProperties = device.properties()
     spaces = _spaces(properties, device.spec)
     hover: dict[tuple[int, int], str] = {}
     for i, space in enumerate(spaces):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
+from gpulab.devices.listing import heading, listing_entries
 from gpulab.devices.query import DeviceProperties
-from gpulab.devices.query import device_query as query
 from gpulab.problems.published import source
 from gpulab.provenance import Provenance
 from gpulab.views.html import View, note, stack, table
@@ -23,8 +23,8 @@ def device_query(device: Device | None = None, *, published: bool = False) -> Vi
     device: None for the one that kernels run on; the simulator shows the GPU that it models.
     published: with the listing that the PASI manual prints, of a GeForce GTX 480, in a third column.
     """
-    properties = query(device or open_device())
-    entries = properties.entries()
+    properties = (device or open_device()).properties()
+    entries = listing_entries(properties)
     rows: list[tuple[str, ...]] = [(entry.label, _with_unit(str(entry))) for entry in entries]
     hover = {
         (i, 1): f"{figures_provenance(properties, entry.figures)}{_computed(entry.formula)}"
@@ -32,7 +32,7 @@ def device_query(device: Device | None = None, *, published: bool = False) -> Vi
         if entry.figures or properties.kind == "cuda"
     }
     headers: tuple[str, ...] = ("property", properties.name)
-    caption = f"{properties.heading()}. Figures: {properties.source}; hover over one for its own source."
+    caption = f"{heading(properties)}. Figures: {properties.source}; hover over one for its own source."
     if published:
         where = source(_LISTING)
         printed = dict(where.listing)

@@ -61,7 +61,7 @@ def transfer_table(sizes: Sequence[int] = SIZES, *, device: Device | None = None
         numeric=(0, *range(2, 8)),
         caption=f"Times: {', '.join(kinds)}. The kernel copies within the device: it reads and writes every "
         "byte, and its GB/s count both."
-        + ("" if device.kind == "cuda" else " The fixed time of a copy, some microseconds, is not modelled."),
+        + ("" if device.measures_time else " The fixed time of a copy, some microseconds, is not modelled."),
         hover=hover,
     )
 
@@ -81,7 +81,7 @@ def _kernel_time(device: Device, kernel: Kernel, size: int) -> Timing:
     n = size // 4
     grid, block = min(-(-n // _THREADS), device.spec.max_grid_dims[0]), _THREADS
     args = (device.empty(n), device.empty(n), np.int32(n))
-    if device.kind == "cuda":
+    if device.measures_time:
         return time_kernel(kernel, grid, block, args, device=device, detail="median of 5 launches")
     modelled = profile_launch(kernel, grid, block, args, device=device)
     return Timing.from_samples([modelled.time_ms], modelled.provenance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
 from gpulab.simt.codegen.ir import BITS, Value, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import (
     as_constant,
@@ -23,53 +23,53 @@ INT4 = ".u32|u64|s32|s64"
 
 
 @handles(f"and|or|xor {BITWISE}")
-def logic(low: Values, item: Instruction) -> None:
+def logic(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
-    values = [low.operand(o, ty) for o in item.operands[1:]]
+    values = [cg.operand(o, ty) for o in item.operands[1:]]
     target = item.operands[0]
-    if item.op == "or" and isinstance(target, Reg) and low.shape(target.name).kind == "rows":
-        low.assign(target, total(low, item, ty, values[0], values[1]), item.predicate)  # no bit in common
+    if item.op == "or" and isinstance(target, Reg) and cg.shape(target.name).kind == "rows":
+        cg.assign(target, total(cg, item, ty, values[0], values[1]), item.predicate)  # no bit in common
         return
-    simple(low, item, lambda t, n: f"{item.op} {t} {n[0]}, {n[1]}")
+    simple(cg, item, lambda t, n: f"{item.op} {t} {n[0]}, {n[1]}")
 
 
 @handles(f"not {BITWISE}")
-def complement(low: Values, item: Instruction) -> None:
+def complement(cg: CodegenContext, item: Instruction) -> None:
     ones = "true" if item.parts[-1] == "pred" else -1
-    simple(low, item, lambda t, n: f"xor {t} {n[0]}, {const(t, ones)}")
+    simple(cg, item, lambda t, n: f"xor {t} {n[0]}, {const(t, ones)}")
 
 
 @handles("cnot .b16|b32|b64")
-def logical_not(low: Values, item: Instruction) -> None:
+def logical_not(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
 
     def text(t: str, names: list[str]) -> str:
-        flag = low.b.value(f"icmp eq {t} {names[0]}, {const(t, 0)}")
+        flag = cg.b.value(f"icmp eq {t} {names[0]}, {const(t, 0)}")
         return f"zext {t.replace(ty, 'i1')} {flag} to {t}"
 
-    simple(low, item, text)
+    simple(cg, item, text)
 
 
 @handles("shl .b16|b32|b64", "shr .b16|b32|b64|u16|u32|u64|s16|s32|s64")
-def shift(low: Values, item: Instruction) -> None:
+def shift(cg: CodegenContext, item: Instruction) -> None:
     """Shifts by the width or more give 0, or the sign for `shr.s`."""
     ty, bits = type_of(item), BITS[type_of(item)]
-    value, amount = low.operand(item.operands[1], ty), low.operand(item.operands[2], "i32")
+    value, amount = cg.operand(item.operands[1], ty), cg.operand(item.operands[2], "i32")
     count = as_constant(amount)
-    b = low.b
+    b = cg.b
     if item.op == "shl" and count is not None and 0 <= count < bits:
         factor = Value(ty, "uniform", (str(1 << count if count < bits - 1 else -(1 << count)),))
-        low.assign(item.operands[0], product(low, item, ty, value, factor), item.predicate)
+        cg.assign(item.operands[0], product(cg, item, ty, value, factor), item.predicate)
         return
     arithmetic = item.op == "shr" and signed(item.parts[-1])
     action = "shl" if item.op == "shl" else "ashr" if arithmetic else "lshr"
     if count is not None:
         count = min(count & 0xFFFFFFFF, bits - 1 if arithmetic else bits)
         if count == bits:
-            low.assign(item.operands[0], Value(ty, "uniform", ("0",)), item.predicate)
+            cg.assign(item.operands[0], Value(ty, "uniform", ("0",)), item.predicate)
             return
-        made = elementwise(low, ty, [value], lambda t, _, n: shifted_right(low, action, t, n[0], count))
-        low.assign(item.operands[0], made, item.predicate)
+        made = elementwise(cg, ty, [value], lambda t, _, n: shifted_right(cg, action, t, n[0], count))
+        cg.assign(item.operands[0], made, item.predicate)
         return
 
     def make(t: str, _: str, names: list[str]) -> str:
@@ -85,13 +85,13 @@ def shift(low: Values, item: Instruction) -> None:
         shifted = b.value(f"{action} {t} {names[0]}, {fitted}")
         return shifted if arithmetic else b.value(f"select {flag} {over}, {t} {const(t, 0)}, {t} {shifted}")
 
-    low.assign(item.operands[0], elementwise(low, ty, [value, amount], make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, [value, amount], make), item.predicate)
 
 
 @handles("shf.l|r.clamp|wrap .b32")
-def funnel(low: Values, item: Instruction) -> None:
-    values = [low.operand(o, "i32") for o in item.operands[1:4]]
-    b, left = low.b, "l" in item.parts
+def funnel(cg: CodegenContext, item: Instruction) -> None:
+    values = [cg.operand(o, "i32") for o in item.operands[1:4]]
+    b, left = cg.b, "l" in item.parts
     clamp = "clamp" in item.parts
 
     def make(t: str, _: str, names: list[str]) -> str:
@@ -104,17 +104,17 @@ def funnel(low: Values, item: Instruction) -> None:
         whole = lower if left else upper
         return b.value(f"select {t.replace('i32', 'i1')} {past}, {t} {whole}, {t} {turned}")
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
 
 # -- counting and finding -----------------------------------------------------------------------
 
 
 @handles("popc|clz|brev .b32|b64", f"bfind{{.shiftamt}} {INT4}")
-def count_bits(low: Values, item: Instruction) -> None:
+def count_bits(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
-    value = low.operand(item.operands[1], ty)
-    b = low.b
+    value = cg.operand(item.operands[1], ty)
+    b = cg.b
 
     def make(t: str, _: str, names: list[str]) -> str:
         source = names[0]
@@ -133,17 +133,17 @@ def count_bits(low: Values, item: Instruction) -> None:
             return b.value(f"select {t.replace(ty, 'i1')} {none}, {t} {const(t, -1)}, {t} {zeros}")
         return b.value(f"sub {t} {const(t, BITS[ty] - 1)}, {zeros}")  # -1 when no bit is set
 
-    made = elementwise(low, ty, [value], make)
+    made = elementwise(cg, ty, [value], make)
     if item.op != "brev":
-        made = low.as_type(made, "i32")
-    low.assign(item.operands[0], made, item.predicate)
+        made = cg.as_type(made, "i32")
+    cg.assign(item.operands[0], made, item.predicate)
 
 
 @handles("fns .b32")
-def find_nth_set(low: Values, item: Instruction) -> None:
+def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
     """The place of the n-th set bit upwards (n > 0) or downwards (n < 0) from `base`; -1 without one."""
-    values = [low.operand(o, "i32") for o in item.operands[1:4]]
-    b = low.b
+    values = [cg.operand(o, "i32") for o in item.operands[1:4]]
+    b = cg.b
 
     def make(t: str, _: str, names: list[str]) -> str:
         mask, base, number = names
@@ -182,20 +182,20 @@ def find_nth_set(low: Values, item: Instruction) -> None:
         none = b.value(f"icmp eq {t} {number}, {const(t, 0)}")
         return b.value(f"select {flag} {none}, {t} {itself}, {t} {place}")
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
 
 # -- any function of three bits -----------------------------------------------------------------
 
 
-def _of_two(low: Values, t: str, table: int, x: str, y: str) -> str:
+def _of_two(cg: CodegenContext, t: str, table: int, x: str, y: str) -> str:
     """The function of two bits with this table; bit 2 x + y of it is the value for (x, y)."""
-    b, ones = low.b, const(t, -1)
+    b, ones = cg.b, const(t, -1)
     single = {0b0000: const(t, 0), 0b1111: ones, 0b1100: x, 0b1010: y}
     if table in single:
         return single[table]
     if table & 1:  # true for (0, 0): the opposite is simpler
-        return b.value(f"xor {t} {_of_two(low, t, table ^ 0b1111, x, y)}, {ones}")
+        return b.value(f"xor {t} {_of_two(cg, t, table ^ 0b1111, x, y)}, {ones}")
     if table == 0b0100:
         return b.value(f"and {t} {x}, {b.value(f'xor {t} {y}, {ones}')}")
     if table == 0b0010:
@@ -204,35 +204,35 @@ def _of_two(low: Values, t: str, table: int, x: str, y: str) -> str:
 
 
 @handles("lop3 .b32", "lop3.and|or .b32")
-def logic3(low: Values, item: Instruction) -> None:
+def logic3(cg: CodegenContext, item: Instruction) -> None:
     """Any function of three bits: what it is where the first is 0, changed where the first is 1."""
     table = item.operands[4]
     if not isinstance(table, Imm) or not isinstance(table.value, int):
         raise UnsupportedInstruction(item.text, item.line, "its table must be a number")
     bits = table.value & 255
-    values = [low.operand(o, "i32") for o in item.operands[1:4]]
-    b = low.b
+    values = [cg.operand(o, "i32") for o in item.operands[1:4]]
+    b = cg.b
 
     def make(t: str, _: str, names: list[str]) -> str:
         x, y, z = names
         without, change = bits & 15, (bits & 15) ^ (bits >> 4)
-        base = _of_two(low, t, without, y, z)
+        base = _of_two(cg, t, without, y, z)
         if not change:
             return base
-        where = b.value(f"and {t} {x}, {_of_two(low, t, change, y, z)}")
+        where = b.value(f"and {t} {x}, {_of_two(cg, t, change, y, z)}")
         return b.value(f"xor {t} {base}, {where}")
 
     targets = parts_of(item.operands[0])
-    made = elementwise(low, "i32", values, make)
+    made = elementwise(cg, "i32", values, make)
     joint = next((p for p in item.parts if p in ("and", "or")), None)
     if joint is not None:
-        other = low.operand(item.operands[5], "i1")
+        other = cg.operand(item.operands[5], "i1")
 
         def flag(t: str, _: str, names: list[str]) -> str:
             return b.value(f"icmp ne {t} {names[0]}, {const(t, 0)}")
 
-        some = elementwise(low, "i1", [made], flag)
-        result = elementwise(low, "i1", [some, other], lambda t, _, n: b.value(f"{joint} {t} {n[0]}, {n[1]}"))
+        some = elementwise(cg, "i1", [made], flag)
+        result = elementwise(cg, "i1", [some, other], lambda t, _, n: b.value(f"{joint} {t} {n[0]}, {n[1]}"))
         if len(targets) > 1:
-            low.assign(targets[1], result, item.predicate)
-    low.assign(targets[0], made, item.predicate)
+            cg.assign(targets[1], result, item.predicate)
+    cg.assign(targets[0], made, item.predicate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
 from gpulab.simt.codegen.ir import BITS, Value, float_literal, vector
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, signed, spread, type_of
 from gpulab.simt.instructions.arithmetic.floating import flush
@@ -23,13 +23,13 @@ BITSIZES = ".b16|b32|b64"
 ANY = ".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64"
 
 
-def comparisons(low: Values, item: Instruction) -> tuple[Value, ...]:
+def comparisons(cg: CodegenContext, item: Instruction) -> tuple[Value, ...]:
     """Each comparison of the instruction: two for a pair of halves, else one."""
     name, source = item.parts[1], item.parts[-1]
     if is_half(source):
-        return compare_halves(low, item, ORDERED[name])
+        return compare_halves(cg, item, ORDERED[name])
     ty = type_of(item)
-    values = [low.operand(o, ty) for o in item.operands[1:3]]
+    values = [cg.operand(o, ty) for o in item.operands[1:3]]
     if source in ("f32", "f64"):
         text = f"fcmp {ORDERED[name]}"
     elif name in ("eq", "ne"):
@@ -39,34 +39,34 @@ def comparisons(low: Values, item: Instruction) -> tuple[Value, ...]:
 
     def make(t: str, _: str, names: list[str]) -> str:
         if "ftz" in item.parts:
-            names = [flush(low.b, t, n) for n in names]
-        return low.b.value(f"{text} {t} {names[0]}, {names[1]}")
+            names = [flush(cg.b, t, n) for n in names]
+        return cg.b.value(f"{text} {t} {names[0]}, {names[1]}")
 
-    return (elementwise(low, "i1", values, make),)
-
-
-def opposite(low: Values, flag: Value) -> Value:
-    return elementwise(low, "i1", [flag], lambda t, _, n: low.b.value(f"xor {t} {n[0]}, {const(t, 'true')}"))
+    return (elementwise(cg, "i1", values, make),)
 
 
-def joined(low: Values, item: Instruction, flag: Value) -> Value:
+def opposite(cg: CodegenContext, flag: Value) -> Value:
+    return elementwise(cg, "i1", [flag], lambda t, _, n: cg.b.value(f"xor {t} {n[0]}, {const(t, 'true')}"))
+
+
+def joined(cg: CodegenContext, item: Instruction, flag: Value) -> Value:
     """A comparison joined with a predicate where `.and`, `.or`, `.xor` ask for it."""
     joint = next((p for p in item.parts[2:-1] if p in ("and", "or", "xor")), None)
     if joint is None:
         return flag
-    other = low.operand(item.operands[3], "i1")
-    return elementwise(low, "i1", [flag, other], lambda t, _, n: low.b.value(f"{joint} {t} {n[0]}, {n[1]}"))
+    other = cg.operand(item.operands[3], "i1")
+    return elementwise(cg, "i1", [flag, other], lambda t, _, n: cg.b.value(f"{joint} {t} {n[0]}, {n[1]}"))
 
 
 @handles(f"setp.eq|ne{JOINTS} {BITSIZES}", f"setp{INTEGER_TESTS}{JOINTS} {INTEGERS}")
 @handles(f"setp{FLOAT_TESTS}{JOINTS}{{.ftz}} .f32|f16|f16x2", f"setp{FLOAT_TESTS}{JOINTS} .f64|bf16|bf16x2")
-def set_predicate(low: Values, item: Instruction) -> None:
+def set_predicate(cg: CodegenContext, item: Instruction) -> None:
     """The second predicate is the opposite comparison's, or the upper half's."""
-    flags = comparisons(low, item)
-    pair = flags if len(flags) == 2 else (flags[0], opposite(low, flags[0]))
-    results = [joined(low, item, flag) for flag in pair]
+    flags = comparisons(cg, item)
+    pair = flags if len(flags) == 2 else (flags[0], opposite(cg, flags[0]))
+    results = [joined(cg, item, flag) for flag in pair]
     for target, value in zip(parts_of(item.operands[0]), results, strict=False):
-        low.assign(target, value, item.predicate)
+        cg.assign(target, value, item.predicate)
 
 
 @handles(f"set.eq|ne{JOINTS} .u32|s32|f32|f16|bf16 {BITSIZES}")
@@ -77,13 +77,13 @@ def set_predicate(low: Values, item: Instruction) -> None:
 @handles(f"set{FLOAT_TESTS}{JOINTS} .u16|s16|u32|s32|bf16 .bf16")
 @handles(f"set{FLOAT_TESTS}{JOINTS}{{.ftz}} .u32|s32|f16x2 .f16x2")
 @handles(f"set{FLOAT_TESTS}{JOINTS} .u32|s32|bf16x2 .bf16x2")
-def set_value(low: Values, item: Instruction) -> None:
+def set_value(cg: CodegenContext, item: Instruction) -> None:
     """All ones, or 1.0, where the comparison holds."""
-    to, b = item.parts[-2], low.b
-    flags = [joined(low, item, flag) for flag in comparisons(low, item)]
+    to, b = item.parts[-2], cg.b
+    flags = [joined(cg, item, flag) for flag in comparisons(cg, item)]
     if to == "f32":
-        made = elementwise(low, "float", flags, lambda t, r, n: b.value(f"uitofp {t} {n[0]} to {r}"))
-        low.assign(item.operands[0], made, item.predicate)
+        made = elementwise(cg, "float", flags, lambda t, r, n: b.value(f"uitofp {t} {n[0]} to {r}"))
+        cg.assign(item.operands[0], made, item.predicate)
         return
     width = 16 if len(flags) == 2 or is_half(to) else int(to[1:])
     yes = ones(format_of(to)) if is_half(to) else -1
@@ -99,39 +99,39 @@ def set_value(low: Values, item: Instruction) -> None:
         lower, upper = (b.value(f"zext {small} {n} to {result}") for n in each)
         return b.value(f"or {result} {lower}, {b.value(f'shl {result} {upper}, {const(result, 16)}')}")
 
-    low.assign(item.operands[0], elementwise(low, ty, flags, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, flags, make), item.predicate)
 
 
 @handles(f"selp {ANY}")
-def select(low: Values, item: Instruction) -> None:
+def select(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
-    yes, no = (low.operand(o, ty) for o in item.operands[1:3])
-    choice = low.operand(item.operands[3], "i1")
-    b = low.b
+    yes, no = (cg.operand(o, ty) for o in item.operands[1:3])
+    choice = cg.operand(item.operands[3], "i1")
+    b = cg.b
     if choice.kind == "uniform":
         count = max(len(yes.refs), len(no.refs))
         same = yes.kind == no.kind and yes.stride == no.stride
         if same and yes.kind != "lanes":
             pairs = zip(spread(yes, count), spread(no, count), strict=True)
             refs = tuple(b.value(f"select i1 {choice.ref}, {ty} {x}, {ty} {y}") for x, y in pairs)
-            low.assign(item.operands[0], Value(ty, yes.kind, refs, yes.stride), item.predicate)
+            cg.assign(item.operands[0], Value(ty, yes.kind, refs, yes.stride), item.predicate)
             return
-        x, y = low.lanes(yes), low.lanes(no)
+        x, y = cg.lanes(yes), cg.lanes(no)
         made = b.value(f"select i1 {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
     else:
-        x, y = low.lanes(yes), low.lanes(no)
+        x, y = cg.lanes(yes), cg.lanes(no)
         made = b.value(f"select {vector('i1')} {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
-    low.assign(item.operands[0], Value(ty, "lanes", (made,)), item.predicate)
+    cg.assign(item.operands[0], Value(ty, "lanes", (made,)), item.predicate)
 
 
 @handles(f"slct {ANY} .s32", f"slct{{.ftz}} {ANY} .f32")
-def select_by_sign(low: Values, item: Instruction) -> None:
+def select_by_sign(cg: CodegenContext, item: Instruction) -> None:
     """The first operand where the third is not negative; -0 is not, NaN is."""
     if len(item.operands) != 4:
         raise UnsupportedInstruction(item.text, item.line, "it takes three operands")
     ty, by = f"i{BITS[type_of(item, item.parts[-2])]}", type_of(item)
-    values = [low.operand(o, ty) for o in item.operands[1:3]]
-    b = low.b
+    values = [cg.operand(o, ty) for o in item.operands[1:3]]
+    b = cg.b
     zero = float_literal(0, by) if by == "float" else "0"
     text = "fcmp oge" if by == "float" else "icmp sge"
 
@@ -139,9 +139,9 @@ def select_by_sign(low: Values, item: Instruction) -> None:
         name = flush(b, t, names[0]) if "ftz" in item.parts else names[0]
         return b.value(f"{text} {t} {name}, {const(t, zero)}")
 
-    flag = elementwise(low, "i1", [low.operand(item.operands[3], by)], test)
+    flag = elementwise(cg, "i1", [cg.operand(item.operands[3], by)], test)
 
     def choose(t: str, result: str, names: list[str]) -> str:
         return b.value(f"select {t} {names[0]}, {result} {names[1]}, {result} {names[2]}")
 
-    low.assign(item.operands[0], elementwise(low, ty, [flag, *values], choose), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, [flag, *values], choose), item.predicate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.simt.codegen.context import STORAGE, Values, handles
+from gpulab.simt.codegen.context import STORAGE, CodegenContext, handles
 from gpulab.simt.codegen.ir import BITS, Builder, Value, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, signed, wants_rows, widen
 from gpulab.simt.instructions.arithmetic.floating import clamp, directed, flush, rounding_of
@@ -26,26 +26,26 @@ def like(t: str, inner: str) -> str:
 
 
 @handles(f"cvt{{.sat}} {INTEGERS} {INTEGERS}")
-def convert_integers(low: Values, item: Instruction) -> None:
+def convert_integers(cg: CodegenContext, item: Instruction) -> None:
     to, source = item.parts[-2:]
-    value = low.operand(item.operands[1], STORAGE[source])
+    value = cg.operand(item.operands[1], STORAGE[source])
     have, want = BITS[value.ty], BITS[STORAGE[to]]
     if "sat" in item.parts:
-        made = _saturated(low, value, source, to)
+        made = _saturated(cg, value, source, to)
     elif want > have:
-        made = widen(low, item, value, STORAGE[to], signed(source))
+        made = widen(cg, item, value, STORAGE[to], signed(source))
     else:
-        if value.kind == "rows" and (not wants_rows(low, item) or want < 32):
-            value = Value(value.ty, "lanes", (low.lanes(value),))
+        if value.kind == "rows" and (not wants_rows(cg, item) or want < 32):
+            value = Value(value.ty, "lanes", (cg.lanes(value),))
         made = value
         if want < have:
-            made = low.each(value, STORAGE[to], lambda t, r, o: f"trunc {t} {r} to {o}")
-    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+            made = cg.each(value, STORAGE[to], lambda t, r, o: f"trunc {t} {r} to {o}")
+    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
-def _saturated(low: Values, value: Value, source: str, to: str) -> Value:
+def _saturated(cg: CodegenContext, value: Value, source: str, to: str) -> Value:
     """Clamp to the range of the target, compared where every source value fits."""
-    b, have, bits = low.b, BITS[value.ty], BITS[STORAGE[to]]
+    b, have, bits = cg.b, BITS[value.ty], BITS[STORAGE[to]]
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
     width = 64 if max(have, bits) < 64 else 128
     extend = "sext" if signed(source) else "zext"
@@ -57,20 +57,20 @@ def _saturated(low: Values, value: Value, source: str, to: str) -> Value:
         full = b.call(f"llvm.smin.{suffix(wide)}", wide, (wide, full), (wide, const(wide, most)))
         return b.value(f"trunc {wide} {full} to {result}")
 
-    return elementwise(low, STORAGE[to], [value], make)
+    return elementwise(cg, STORAGE[to], [value], make)
 
 
-def _filled(low: Values, value: Value, to: str, target: Operand) -> Value:
+def _filled(cg: CodegenContext, value: Value, to: str, target: Operand) -> Value:
     """A narrow result fills its wider register, with the sign for signed types."""
-    if not isinstance(target, Reg) or target.name not in low.flat.registers:
+    if not isinstance(target, Reg) or target.name not in cg.flat.registers:
         return value
-    want = low.register_type(target.name)
+    want = cg.register_type(target.name)
     if want in ("float", "double") or BITS[want] <= BITS[value.ty]:
         return value
     extend = "sext" if signed(to) else "zext"
     if value.kind == "rows":
-        value = Value(value.ty, "lanes", (low.lanes(value),))
-    return low.each(value, want, lambda t, r, o: f"{extend} {t} {r} to {o}")
+        value = Value(value.ty, "lanes", (cg.lanes(value),))
+    return cg.each(value, want, lambda t, r, o: f"{extend} {t} {r} to {o}")
 
 
 # -- floats to integers -------------------------------------------------------------------------
@@ -84,10 +84,10 @@ def as_float(b: Builder, t: str, name: str, source: str) -> tuple[str, str]:
 
 
 @handles(f"cvt.rni|rzi|rmi|rpi{{.ftz}}{{.sat}} {INTEGERS} {FLOATS}")
-def convert_to_integer(low: Values, item: Instruction) -> None:
+def convert_to_integer(cg: CodegenContext, item: Instruction) -> None:
     """Rounded, then clamped to the target's range; NaN gives 0, or only the top bit for 64-bit types."""
     to, source = item.parts[-2:]
-    b, bits = low.b, BITS[STORAGE[to]]
+    b, bits = cg.b, BITS[STORAGE[to]]
     wide = source == "f64" or bits == 64
     rounding = next(p for p in item.parts if p in ROUND_TO_INTEGER)
 
@@ -109,9 +109,9 @@ def convert_to_integer(low: Values, item: Instruction) -> None:
         top = const(result, -(1 << bits - 1))
         return b.value(f"select {like(result, 'i1')} {unordered}, {result} {top}, {result} {made}")
 
-    value = low.operand(item.operands[1], STORAGE[source])
-    made = elementwise(low, STORAGE[to], [value], make)
-    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+    value = cg.operand(item.operands[1], STORAGE[source])
+    made = elementwise(cg, STORAGE[to], [value], make)
+    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
 def _clamped(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> str:
@@ -125,9 +125,9 @@ def _clamped(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> str:
 
 
 @handles(f"cvt.rn|rz|rm|rp{{.ftz}}{{.sat}} {FLOATS} {INTEGERS}")
-def convert_from_integer(low: Values, item: Instruction) -> None:
+def convert_from_integer(cg: CodegenContext, item: Instruction) -> None:
     to, source = item.parts[-2:]
-    b, mode = low.b, rounding_of(item)
+    b, mode = cg.b, rounding_of(item)
     is_signed = signed(source)
 
     def make(t: str, result: str, names: list[str]) -> str:
@@ -142,9 +142,9 @@ def convert_from_integer(low: Values, item: Instruction) -> None:
             value = clamp(b, dt, value)
         return narrow(b, dt, value, format_of(to), mode or "rn")
 
-    value = low.operand(item.operands[1], STORAGE[source])
-    made = elementwise(low, STORAGE[to], [value], make)
-    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+    value = cg.operand(item.operands[1], STORAGE[source])
+    made = elementwise(cg, STORAGE[to], [value], make)
+    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
 def _directed_float(b: Builder, t: str, name: str, result: str, mode: str, is_signed: bool) -> str:
@@ -192,9 +192,9 @@ def _as_double(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> tup
 
 @handles(f"cvt{FRND}{{.ftz}}{{.sat}} {FLOATS} {FLOATS}", "cvt.rn|rz{.relu}{.satfinite} .f16|bf16 .f32")
 @handles(*(f"cvt{IRND}{{.ftz}}{{.sat}} .{ty} .{ty}" for ty in ("f16", "bf16", "f32", "f64")))
-def convert_floats(low: Values, item: Instruction) -> None:
+def convert_floats(cg: CodegenContext, item: Instruction) -> None:
     to, source = item.parts[-2:]
-    b, mode = low.b, rounding_of(item)
+    b, mode = cg.b, rounding_of(item)
     rounding = next((p for p in item.parts if p in ROUND_TO_INTEGER), None)
 
     def make(t: str, result: str, names: list[str]) -> str:
@@ -217,15 +217,15 @@ def convert_floats(low: Values, item: Instruction) -> None:
             value = b.value(f"fpext {ft} {value} to {result}")
         return flush(b, result, value) if "ftz" in item.parts and to == "f32" else value
 
-    value = low.operand(item.operands[1], STORAGE[source])
-    made = elementwise(low, STORAGE[to], [value], make)
-    low.assign(item.operands[0], _filled(low, made, to, item.operands[0]), item.predicate)
+    value = cg.operand(item.operands[1], STORAGE[source])
+    made = elementwise(cg, STORAGE[to], [value], make)
+    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
 @handles("cvt.rna{.satfinite} .tf32 .f32", "cvt.rn|rz{.satfinite}{.relu} .tf32 .f32")
-def convert_to_tf32(low: Values, item: Instruction) -> None:
+def convert_to_tf32(cg: CodegenContext, item: Instruction) -> None:
     """A float with 10 digits of fraction, in a float's place. Ties away is a plain sum on its bits."""
-    b = low.b
+    b = cg.b
     mode = next(p for p in item.parts if p in ("rna", "rn", "rz"))
 
     def make(t: str, result: str, names: list[str]) -> str:
@@ -239,17 +239,17 @@ def convert_to_tf32(low: Values, item: Instruction) -> None:
         nan = const(result, 0x7FFFE000)
         return b.value(f"select {like(t, 'i1')} {unordered}, {result} {nan}, {result} {made}")
 
-    value = low.operand(item.operands[1], "float")
-    low.assign(item.operands[0], elementwise(low, "i32", [value], make), item.predicate)
+    value = cg.operand(item.operands[1], "float")
+    cg.assign(item.operands[0], elementwise(cg, "i32", [value], make), item.predicate)
 
 
 # -- pairs --------------------------------------------------------------------------------------
 
 
 @handles("cvt.rn|rz{.relu}{.satfinite} .f16x2|bf16x2 .f32", f"cvt.rn.satfinite{{.relu}} {SMALL_PAIRS} .f32")
-def convert_to_pair(low: Values, item: Instruction) -> None:
+def convert_to_pair(cg: CodegenContext, item: Instruction) -> None:
     """Two floats to the upper and the lower half of the result."""
-    b, to = low.b, item.parts[-2]
+    b, to = cg.b, item.parts[-2]
     form = SMALL.get(to) or format_of(to)
     mode = rounding_of(item) or "rn"
     ty = "i16" if to in SMALL else "i32"
@@ -263,13 +263,13 @@ def convert_to_pair(low: Values, item: Instruction) -> None:
         high = b.value(f"shl {result} {high}, {const(result, form.bits)}")
         return b.value(f"or {result} {high}, {b.value(f'zext {part} {lower} to {result}')}")
 
-    values = [low.operand(o, "float") for o in item.operands[1:3]]
-    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+    values = [cg.operand(o, "float") for o in item.operands[1:3]]
+    cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
 
 
 @handles(f"cvt.rn.satfinite{{.relu}} {SMALL_PAIRS} .f16x2|bf16x2")
-def convert_pair_down(low: Values, item: Instruction) -> None:
-    b, (to, source) = low.b, item.parts[-2:]
+def convert_pair_down(cg: CodegenContext, item: Instruction) -> None:
+    b, (to, source) = cg.b, item.parts[-2:]
 
     def make(t: str, result: str, names: list[str]) -> str:
         st = in_pairs(t)
@@ -277,13 +277,13 @@ def convert_pair_down(low: Values, item: Instruction) -> None:
         made = narrow(b, like(st, "float"), parts, SMALL[to], "rn", True, "relu" in item.parts)
         return b.value(f"bitcast {like(st, 'i8')} {made} to {result}")
 
-    value = low.operand(item.operands[1], "i32")
-    low.assign(item.operands[0], elementwise(low, "i16", [value], make), item.predicate)
+    value = cg.operand(item.operands[1], "i32")
+    cg.assign(item.operands[0], elementwise(cg, "i16", [value], make), item.predicate)
 
 
 @handles(f"cvt.rn{{.relu}} .f16x2|bf16x2 {SMALL_PAIRS}")
-def convert_pair_up(low: Values, item: Instruction) -> None:
-    b, (to, source) = low.b, item.parts[-2:]
+def convert_pair_up(cg: CodegenContext, item: Instruction) -> None:
+    b, (to, source) = cg.b, item.parts[-2:]
 
     def make(t: str, result: str, names: list[str]) -> str:
         st = in_pairs(result)
@@ -292,16 +292,16 @@ def convert_pair_up(low: Values, item: Instruction) -> None:
         made = narrow(b, like(st, "float"), parts, format_of(to), relu="relu" in item.parts)
         return b.value(f"bitcast {st} {made} to {result}")
 
-    value = low.operand(item.operands[1], "i16")
-    low.assign(item.operands[0], elementwise(low, "i32", [value], make), item.predicate)
+    value = cg.operand(item.operands[1], "i16")
+    cg.assign(item.operands[0], elementwise(cg, "i32", [value], make), item.predicate)
 
 
 @handles("cvt.pack.sat .u16|s16 .s32", "cvt.pack.sat .u8|s8|u4|s4|u2|s2 .s32 .b32")
-def pack(low: Values, item: Instruction) -> None:
+def pack(cg: CodegenContext, item: Instruction) -> None:
     """Two integers, saturated, side by side; above them, what a third operand shifts in."""
-    b, to = low.b, item.parts[3]
+    b, to = cg.b, item.parts[3]
     bits = int(to[1:])
-    values = [low.operand(o, "i32") for o in item.operands[1:]]
+    values = [cg.operand(o, "i32") for o in item.operands[1:]]
 
     def make(t: str, _: str, names: list[str]) -> str:
         least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
@@ -315,4 +315,4 @@ def pack(low: Values, item: Instruction) -> None:
             return made
         return b.value(f"or {t} {made}, {b.value(f'shl {t} {names[2]}, {const(t, 2 * bits)}')}")
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen import suspension
-from gpulab.simt.codegen.context import STORAGE, Values
+from gpulab.simt.codegen.context import STORAGE, CodegenContext
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
 from gpulab.simt.ptx.syntax import Instruction, Reg
 
@@ -35,17 +35,17 @@ def const(ty: str, value: int | str) -> str:
 
 
 def elementwise(
-    low: Values, ty: str, values: list[Value], make: Callable[[str, str, list[str]], str]
+    cg: CodegenContext, ty: str, values: list[Value], make: Callable[[str, str, list[str]], str]
 ) -> Value:
     """`make(operand type, result type, names)` on scalars or on lanes, whichever the values need."""
     if all(v.kind == "uniform" for v in values):
         return Value(ty, "uniform", (make(values[0].ty, ty, [v.ref for v in values]),))
-    names = [low.lanes(v) for v in values]
+    names = [cg.lanes(v) for v in values]
     return Value(ty, "lanes", (make(vector(values[0].ty), vector(ty), names),))
 
 
 def elementwise_two(
-    low: Values,
+    cg: CodegenContext,
     types: tuple[str, str],
     values: list[Value],
     make: Callable[[str, list[str]], tuple[str, str]],
@@ -54,42 +54,42 @@ def elementwise_two(
     if all(v.kind == "uniform" for v in values):
         one, two = make(values[0].ty, [v.ref for v in values])
         return Value(types[0], "uniform", (one,)), Value(types[1], "uniform", (two,))
-    one, two = make(vector(values[0].ty), [low.lanes(v) for v in values])
+    one, two = make(vector(values[0].ty), [cg.lanes(v) for v in values])
     return Value(types[0], "lanes", (one,)), Value(types[1], "lanes", (two,))
 
 
 def simple(
-    low: Values, item: Instruction, text: Callable[[str, list[str]], str], ty: str | None = None
+    cg: CodegenContext, item: Instruction, text: Callable[[str, list[str]], str], ty: str | None = None
 ) -> None:
     """An instruction whose operands and result have one type: `text` gives its right-hand side."""
     ty = ty or type_of(item)
-    values = [low.operand(o, ty) for o in item.operands[1:]]
-    result = elementwise(low, ty, values, lambda t, _, names: low.b.value(text(t, names)))
-    low.assign(item.operands[0], result, item.predicate)
+    values = [cg.operand(o, ty) for o in item.operands[1:]]
+    result = elementwise(cg, ty, values, lambda t, _, names: cg.b.value(text(t, names)))
+    cg.assign(item.operands[0], result, item.predicate)
 
 
 def intrinsic(
-    low: Values, item: Instruction, name: str, *extra: tuple[str, str], ty: str | None = None
+    cg: CodegenContext, item: Instruction, name: str, *extra: tuple[str, str], ty: str | None = None
 ) -> None:
     """An instruction that is one LLVM intrinsic, overloaded on its type."""
     ty = ty or type_of(item)
-    values = [low.operand(o, ty) for o in item.operands[1:]]
+    values = [cg.operand(o, ty) for o in item.operands[1:]]
 
     def make(t: str, _: str, names: list[str]) -> str:
-        return low.b.call(f"{name}.{suffix(t)}", t, *((t, n) for n in names), *extra)
+        return cg.b.call(f"{name}.{suffix(t)}", t, *((t, n) for n in names), *extra)
 
-    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
 
 
 # -- sums and products, which keep rows ---------------------------------------------------------
 
 
-def row_sum(low: Values, a: Value, b: Value, action: str = "add") -> Value | None:
+def row_sum(cg: CodegenContext, a: Value, b: Value, action: str = "add") -> Value | None:
     if "lanes" in (a.kind, b.kind):
         return None
     count = max(len(a.refs), len(b.refs))
     left, right = spread(a, count), spread(b, count)
-    refs = tuple(low.b.value(f"{action} {a.ty} {x}, {y}") for x, y in zip(left, right, strict=True))
+    refs = tuple(cg.b.value(f"{action} {a.ty} {x}, {y}") for x, y in zip(left, right, strict=True))
     if a.kind == b.kind == "uniform":
         return Value(a.ty, "uniform", refs)
     return Value(a.ty, "rows", refs, a.stride + b.stride if action == "add" else a.stride - b.stride)
@@ -103,57 +103,59 @@ def as_constant(value: Value) -> int | None:
     return int(value.ref) if value.kind == "uniform" and value.ref.lstrip("-").isdigit() else None
 
 
-def row_product(low: Values, a: Value, b: Value) -> Value | None:
+def row_product(cg: CodegenContext, a: Value, b: Value) -> Value | None:
     if as_constant(a) is not None:
         a, b = b, a
     factor = as_constant(b)
     if a.kind == "rows" and factor is not None:
-        refs = tuple(low.b.value(f"mul {a.ty} {r}, {factor}") for r in a.refs)
+        refs = tuple(cg.b.value(f"mul {a.ty} {r}, {factor}") for r in a.refs)
         return Value(a.ty, "rows", refs, a.stride * factor)
     if "lanes" in (a.kind, b.kind) or a.stride or b.stride:
         return None
     count = max(len(a.refs), len(b.refs))
     pairs = zip(spread(a, count), spread(b, count), strict=True)
-    refs = tuple(low.b.value(f"mul {a.ty} {x}, {y}") for x, y in pairs)
+    refs = tuple(cg.b.value(f"mul {a.ty} {x}, {y}") for x, y in pairs)
     return Value(a.ty, "uniform" if a.kind == b.kind == "uniform" else "rows", refs)
 
 
-def wants_rows(low: Values, item: Instruction) -> bool:
+def wants_rows(cg: CodegenContext, item: Instruction) -> bool:
     """Whether the analysis keeps the result in scalars; rows are only made where it does."""
     target = item.operands[0]
-    return isinstance(target, Reg) and low.shape(target.name).kind != "lanes"
+    return isinstance(target, Reg) and cg.shape(target.name).kind != "lanes"
 
 
-def product(low: Values, item: Instruction, ty: str, a: Value, b: Value) -> Value:
-    made = row_product(low, a, b) if wants_rows(low, item) else None
-    return made or elementwise(low, ty, [a, b], lambda t, _, n: lane_product(low, t, n[0], n[1]))
+def product(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value) -> Value:
+    made = row_product(cg, a, b) if wants_rows(cg, item) else None
+    return made or elementwise(cg, ty, [a, b], lambda t, _, n: lane_product(cg, t, n[0], n[1]))
 
 
-def lane_product(low: Values, t: str, x: str, y: str) -> str:
-    made = low.b.value(f"mul {t} {x}, {y}")
-    low.products.add(made)
+def lane_product(cg: CodegenContext, t: str, x: str, y: str) -> str:
+    made = cg.b.value(f"mul {t} {x}, {y}")
+    cg.products.add(made)
     return made
 
 
-def shifted_right(low: Values, action: str, t: str, ref: str, count: int) -> str:
+def shifted_right(cg: CodegenContext, action: str, t: str, ref: str, count: int) -> str:
     """`lshr` or `ashr` by a constant.
 
     LLVM 22 may make 16-bit products of `(a * b) >> count` where the result is cut to 16 bits, and gets
     it wrong for 64-bit integers and counts above 16 (llvm-project issue 218844, mended in 2026-08 by
     219996). It does not where it cannot see the count.
     """
-    if t == vector("i64") and count > 16 and ref in low.products:
-        hidden = low.b.value(f'call i64 asm "", "=r,0"(i64 {count})')
-        return low.b.value(f"{action} {t} {ref}, {low.b.splat('i64', hidden)}")
-    return low.b.value(f"{action} {t} {ref}, {const(t, count)}")
+    if t == vector("i64") and count > 16 and ref in cg.products:
+        hidden = cg.b.value(f'call i64 asm "", "=r,0"(i64 {count})')
+        return cg.b.value(f"{action} {t} {ref}, {cg.b.splat('i64', hidden)}")
+    return cg.b.value(f"{action} {t} {ref}, {const(t, count)}")
 
 
-def total(low: Values, item: Instruction, ty: str, a: Value, b: Value, action: str = "add") -> Value:
-    made = row_sum(low, a, b, action) if wants_rows(low, item) else None
-    return made or elementwise(low, ty, [a, b], lambda t, _, n: low.b.value(f"{action} {t} {n[0]}, {n[1]}"))
+def total(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value, action: str = "add") -> Value:
+    made = row_sum(cg, a, b, action) if wants_rows(cg, item) else None
+    return made or elementwise(cg, ty, [a, b], lambda t, _, n: cg.b.value(f"{action} {t} {n[0]}, {n[1]}"))
 
 
-def widen(low: Values, item: Instruction, value: Value, ty: str, is_signed: bool | None = None) -> Value:
+def widen(
+    cg: CodegenContext, item: Instruction, value: Value, ty: str, is_signed: bool | None = None
+) -> Value:
     """Sign- or zero-extend. Rows stay rows as long as no active lane wraps around, which is checked."""
     is_signed = signed(item.parts[-1]) if is_signed is None else is_signed
     extend = "sext" if is_signed else "zext"
@@ -162,24 +164,26 @@ def widen(low: Values, item: Instruction, value: Value, ty: str, is_signed: bool
         assert number is not None
         return Value(ty, "uniform", (str(number if is_signed else number & ((1 << BITS[value.ty]) - 1)),))
     if value.kind != "rows":
-        return low.each(value, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
-    if not wants_rows(low, item):
-        full = Value(value.ty, "lanes", (low.lanes(value),))
-        return low.each(full, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
-    refs = [low.b.value(f"{extend} {value.ty} {r} to {ty}") for r in value.refs]
+        return cg.each(value, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
+    if not wants_rows(cg, item):
+        full = Value(value.ty, "lanes", (cg.lanes(value),))
+        return cg.each(full, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
+    refs = [cg.b.value(f"{extend} {value.ty} {r} to {ty}") for r in value.refs]
     if value.stride:
-        refs = _unwrapped(low, item, value, refs, is_signed)
+        refs = _unwrapped(cg, item, value, refs, is_signed)
     return Value(ty, "rows", tuple(refs), value.stride)
 
 
-def _unwrapped(low: Values, item: Instruction, value: Value, refs: list[str], is_signed: bool) -> list[str]:
+def _unwrapped(
+    cg: CodegenContext, item: Instruction, value: Value, refs: list[str], is_signed: bool
+) -> list[str]:
     """Guard a widened row: base and last lane must lie on the same side of the wrap.
 
     Where they do not, the base is taken from the first active lane; where active lanes lie on both sides
     of the wrap, the warp goes on in the plain code.
     """
-    b = low.b
-    reach = value.stride * (low.width - 1)
+    b = cg.b
+    reach = value.stride * (cg.width - 1)
     compare = ("sge" if value.stride > 0 else "sle") if is_signed else ("uge" if value.stride > 0 else "ule")
     fine = ""
     for ref in value.refs:
@@ -190,20 +194,20 @@ def _unwrapped(low: Values, item: Instruction, value: Value, refs: list[str], is
     b.jump(entry)
     b.open(entry)
     b.branch(fine, on, wraps, likely=True)
-    with low.aside(wraps):
-        mask = low.mask_bits_of(item.predicate)
+    with cg.aside(wraps):
+        mask = cg.mask_bits_of(item.predicate)
         moved = []
         for number, ref in enumerate(value.refs):
             part = mask
-            if low.rows > 1:
-                part = b.value(f"lshr i32 {mask}, {number * low.width}")
-                part = b.value(f"and i32 {part}, {(1 << low.width) - 1}")
+            if cg.rows > 1:
+                part = b.value(f"lshr i32 {mask}, {number * cg.width}")
+                part = b.value(f"and i32 {part}, {(1 << cg.width) - 1}")
             kind = "true" if is_signed else "false"
             row = (("i32", ref), ("i32", part), ("i32", str(value.stride)), ("i1", kind))
             moved.append(b.call("sim_widen", "i64", ("ptr", "%ctx"), *row))
         apart = b.new_label("apart")
-        b.branch(b.value(f"icmp eq i64 {low.context('wraps')}, 0"), on, apart, likely=True)
+        b.branch(b.value(f"icmp eq i64 {cg.context('wraps')}, 0"), on, apart, likely=True)
         b.open(apart)
-        suspension.change_over(low)
+        suspension.change_over(cg)
     b.open(on)
     return [b.phi("i64", (row, entry), (far, wraps)) for row, far in zip(refs, moved, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import as_constant, const, elementwise, signed, type_of
 from gpulab.simt.ptx.syntax import Instruction
@@ -10,26 +10,26 @@ from gpulab.simt.ptx.syntax import Instruction
 INT4 = ".u32|u64|s32|s64"
 
 
-def _in_range(low: Values, t: str, name: str, width: int) -> str:
+def _in_range(cg: CodegenContext, t: str, name: str, width: int) -> str:
     """A position or length: 0 to 255. Beyond, the manual leaves it open; GPUs cut it or clamp it."""
     if width == 32:
-        return low.b.value(f"and {t} {name}, {const(t, 255)}")
-    return low.b.call(f"llvm.umin.{suffix(t)}", t, (t, name), (t, const(t, 255)))
+        return cg.b.value(f"and {t} {name}, {const(t, 255)}")
+    return cg.b.call(f"llvm.umin.{suffix(t)}", t, (t, name), (t, const(t, 255)))
 
 
 @handles(f"bfe {INT4}")
-def extract_bits(low: Values, item: Instruction) -> None:
+def extract_bits(cg: CodegenContext, item: Instruction) -> None:
     """`bfe`: `length` bits from `start`; beyond the top, zeros or the sign."""
     ty, width = type_of(item), BITS[type_of(item)]
-    b, is_signed = low.b, signed(item.parts[-1])
-    value = low.operand(item.operands[1], ty)
-    start, length = (low.as_type(low.operand(o, "i32"), ty) for o in item.operands[2:4])
+    b, is_signed = cg.b, signed(item.parts[-1])
+    value = cg.operand(item.operands[1], ty)
+    start, length = (cg.as_type(cg.operand(o, "i32"), ty) for o in item.operands[2:4])
 
     def make(t: str, _: str, names: list[str]) -> str:
         source, first, count = names
         flag = t.replace(ty, "i1")
         top = const(t, width - 1)
-        first, count = (_in_range(low, t, n, width) for n in (first, count))
+        first, count = (_in_range(cg, t, n, width) for n in (first, count))
         past = b.value(f"icmp ugt {t} {first}, {top}")
         fitted = b.value(f"select {flag} {past}, {t} {top}, {t} {first}")
         action = "ashr" if is_signed else "lshr"
@@ -44,20 +44,20 @@ def extract_bits(low: Values, item: Instruction) -> None:
         cut = b.value(f"select {flag} {whole}, {t} {low_part}, {t} {cut}")
         return b.value(f"select {flag} {none}, {t} {const(t, 0)}, {t} {cut}")
 
-    low.assign(item.operands[0], elementwise(low, ty, [value, start, length], make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, [value, start, length], make), item.predicate)
 
 
 @handles("bfi .b32|b64")
-def insert_bits(low: Values, item: Instruction) -> None:
+def insert_bits(cg: CodegenContext, item: Instruction) -> None:
     ty, width = type_of(item), BITS[type_of(item)]
-    b = low.b
-    source, into = (low.operand(o, ty) for o in item.operands[1:3])
-    start, length = (low.as_type(low.operand(o, "i32"), ty) for o in item.operands[3:5])
+    b = cg.b
+    source, into = (cg.operand(o, ty) for o in item.operands[1:3])
+    start, length = (cg.as_type(cg.operand(o, "i32"), ty) for o in item.operands[3:5])
 
     def make(t: str, _: str, names: list[str]) -> str:
         value, base, first, count = names
         flag = t.replace(ty, "i1")
-        first, count = (_in_range(low, t, n, width) for n in (first, count))
+        first, count = (_in_range(cg, t, n, width) for n in (first, count))
         past = b.value(f"icmp ugt {t} {first}, {const(t, width - 1)}")
         fitted = b.value(f"select {flag} {past}, {t} {const(t, 0)}, {t} {first}")
         whole = b.value(f"icmp ugt {t} {count}, {const(t, width - 1)}")
@@ -69,14 +69,14 @@ def insert_bits(low: Values, item: Instruction) -> None:
         kept = b.value(f"and {t} {base}, {b.value(f'xor {t} {field}, {const(t, -1)}')}")
         return b.value(f"select {flag} {past}, {t} {base}, {t} {b.value(f'or {t} {moved}, {kept}')}")
 
-    low.assign(item.operands[0], elementwise(low, ty, [source, into, start, length], make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, [source, into, start, length], make), item.predicate)
 
 
 @handles("bmsk.clamp|wrap .b32")
-def field_mask(low: Values, item: Instruction) -> None:
+def field_mask(cg: CodegenContext, item: Instruction) -> None:
     """`width` ones from bit `start` upwards."""
-    values = [low.operand(o, "i32") for o in item.operands[1:3]]
-    b, clamps = low.b, "clamp" in item.parts
+    values = [cg.operand(o, "i32") for o in item.operands[1:3]]
+    b, clamps = cg.b, "clamp" in item.parts
 
     def make(t: str, _: str, names: list[str]) -> str:
         flag = t.replace("i32", "i1")
@@ -97,14 +97,14 @@ def field_mask(low: Values, item: Instruction) -> None:
         outside = b.value(f"icmp ugt {t} {names[0]}, {const(t, 31)}")
         return b.value(f"select {flag} {outside}, {t} {const(t, 0)}, {t} {found}")
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
 
 @handles("szext.clamp|wrap .u32|s32")
-def extend_bits(low: Values, item: Instruction) -> None:
+def extend_bits(cg: CodegenContext, item: Instruction) -> None:
     """The low N bits, extended with zeros or with their sign; N = 0 gives 0."""
-    values = [low.operand(o, "i32") for o in item.operands[1:3]]
-    b, action = low.b, "ashr" if signed(item.parts[-1]) else "lshr"
+    values = [cg.operand(o, "i32") for o in item.operands[1:3]]
+    b, action = cg.b, "ashr" if signed(item.parts[-1]) else "lshr"
 
     def make(t: str, _: str, names: list[str]) -> str:
         flag = t.replace("i32", "i1")
@@ -118,7 +118,7 @@ def extend_bits(low: Values, item: Instruction) -> None:
         whole = b.value(f"icmp ugt {t} {names[1]}, {const(t, 31)}")
         return b.value(f"select {flag} {whole}, {t} {names[0]}, {t} {cut}")
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
 
 # -- bytes --------------------------------------------------------------------------------------
@@ -134,27 +134,27 @@ MODES = {  # which byte goes to places 0 to 3, for the selector's low two bits (
 
 
 @handles("prmt .b32", "prmt .b32.f4e|b4e|rc8|ecl|ecr|rc16")
-def permute(low: Values, item: Instruction) -> None:
+def permute(cg: CodegenContext, item: Instruction) -> None:
     """Pick four bytes of eight by the nibbles of a selector; bit 3 of a nibble spreads the sign."""
-    values = [low.operand(o, "i32") for o in item.operands[1:4]]
+    values = [cg.operand(o, "i32") for o in item.operands[1:4]]
     selector = as_constant(values[2])
     mode = MODES.get(item.parts[-1])
     if mode is not None:
-        values[2] = _selector(low, mode, values[2])
+        values[2] = _selector(cg, mode, values[2])
         selector = None
     if selector is not None and not selector & 0x8888:
-        made = elementwise(low, "i32", values[:2], lambda t, _, n: _fixed_bytes(low, t, n, selector))
+        made = elementwise(cg, "i32", values[:2], lambda t, _, n: _fixed_bytes(cg, t, n, selector))
     else:
-        made = elementwise(low, "i32", values, lambda t, _, n: _chosen_bytes(low, t, n))
-    low.assign(item.operands[0], made, item.predicate)
+        made = elementwise(cg, "i32", values, lambda t, _, n: _chosen_bytes(cg, t, n))
+    cg.assign(item.operands[0], made, item.predicate)
 
 
-def _selector(low: Values, mode: tuple[str, ...], control: Value) -> Value:
+def _selector(cg: CodegenContext, mode: tuple[str, ...], control: Value) -> Value:
     """The nibbles that a mode stands for: a table of four 16-bit words, indexed by two bits."""
     words = [sum(int(byte) << 4 * place for place, byte in enumerate(row)) for row in mode]
     table = sum(word << 16 * number for number, word in enumerate(words))
     table -= (table >> 63) << 64
-    b = low.b
+    b = cg.b
 
     def make(t: str, _: str, names: list[str]) -> str:
         wide = t.replace("i32", "i64")
@@ -163,12 +163,12 @@ def _selector(low: Values, mode: tuple[str, ...], control: Value) -> Value:
         word = b.value(f"lshr {wide} {const(wide, table)}, {amount}")
         return b.value(f"trunc {wide} {word} to {t}")
 
-    return elementwise(low, "i32", [control], make)
+    return elementwise(cg, "i32", [control], make)
 
 
-def _fixed_bytes(low: Values, t: str, names: list[str], selector: int) -> str:
+def _fixed_bytes(cg: CodegenContext, t: str, names: list[str], selector: int) -> str:
     """A selector known when the code is made: bytes that move alike move together."""
-    b = low.b
+    b = cg.b
     moves: dict[tuple[int, int], int] = {}  # (operand, places to the left) -> mask of the result
     for place in range(4):
         byte = selector >> 4 * place & 7
@@ -185,8 +185,8 @@ def _fixed_bytes(low: Values, t: str, names: list[str], selector: int) -> str:
     return found
 
 
-def _chosen_bytes(low: Values, t: str, names: list[str]) -> str:
-    b = low.b
+def _chosen_bytes(cg: CodegenContext, t: str, names: list[str]) -> str:
+    b = cg.b
     wide, flag = t.replace("i32", "i64"), t.replace("i32", "i1")
     x, y, selector = (b.value(f"zext {t} {n} to {wide}") for n in names)
     both = b.value(f"or {wide} {x}, {b.value(f'shl {wide} {y}, {const(wide, 32)}')}")

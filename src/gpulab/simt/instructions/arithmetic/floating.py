@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import Builder, float_literal, suffix
 from gpulab.simt.instructions.arithmetic import approximate
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, type_of
@@ -67,46 +67,46 @@ def operation(b: Builder, name: str, mode: str | None, t: str, names: list[str])
     return b.value(f"{name} {t} {names[0]}, {names[1]}")
 
 
-def float_arithmetic(low: Values, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
+def float_arithmetic(cg: CodegenContext, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
     """An instruction on floats: `.ftz` on what goes in and comes out, `.sat` on the result."""
     ty = type_of(item)
-    values = [low.operand(o, ty) for o in item.operands[1:]]
+    values = [cg.operand(o, ty) for o in item.operands[1:]]
     flushes = "ftz" in item.parts and ty == "float"
 
     def full(t: str, _: str, names: list[str]) -> str:
         if flushes:
-            names = [flush(low.b, t, n) for n in names]
+            names = [flush(cg.b, t, n) for n in names]
         made = make(t, names)
         if flushes:
-            made = flush(low.b, t, made)
-        return clamp(low.b, t, made) if "sat" in item.parts else made
+            made = flush(cg.b, t, made)
+        return clamp(cg.b, t, made) if "sat" in item.parts else made
 
-    low.assign(item.operands[0], elementwise(low, ty, values, full), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, values, full), item.predicate)
 
 
 @handles(f"add|sub|mul{{{RND}}}{{.ftz}}{{.sat}} .f32", f"add|sub|mul{{{RND}}} .f64")
-def binary(low: Values, item: Instruction) -> None:
+def binary(cg: CodegenContext, item: Instruction) -> None:
     mode = rounding_of(item)
-    float_arithmetic(low, item, lambda t, n: operation(low.b, f"f{item.op}", mode, t, n))
+    float_arithmetic(cg, item, lambda t, n: operation(cg.b, f"f{item.op}", mode, t, n))
 
 
 @handles(f"fma{RND}{{.ftz}}{{.sat}} .f32", f"fma{RND} .f64")
 @handles(f"mad{{{RND}}}{{.ftz}}{{.sat}} .f32", f"mad{{{RND}}} .f64")
-def fused(low: Values, item: Instruction) -> None:
+def fused(cg: CodegenContext, item: Instruction) -> None:
     mode = rounding_of(item)
-    float_arithmetic(low, item, lambda t, n: operation(low.b, "fma", mode, t, n))
+    float_arithmetic(cg, item, lambda t, n: operation(cg.b, "fma", mode, t, n))
 
 
 @handles(f"div{RND}|full|approx{{.ftz}} .f32", f"div{RND} .f64")
-def divide(low: Values, item: Instruction) -> None:
+def divide(cg: CodegenContext, item: Instruction) -> None:
     mode = rounding_of(item)
 
     def make(t: str, names: list[str]) -> str:
         if "approx" in item.parts:
-            names = [names[0], _endless_when_huge(low.b, t, names[1])]
-        return operation(low.b, "fdiv", mode, t, names)
+            names = [names[0], _endless_when_huge(cg.b, t, names[1])]
+        return operation(cg.b, "fdiv", mode, t, names)
 
-    float_arithmetic(low, item, make)
+    float_arithmetic(cg, item, make)
 
 
 def _endless_when_huge(b: Builder, t: str, name: str) -> str:
@@ -124,28 +124,28 @@ def _endless_when_huge(b: Builder, t: str, name: str) -> str:
 
 
 @handles(f"sqrt{RND}|approx{{.ftz}} .f32", f"sqrt{RND} .f64")
-def square_root(low: Values, item: Instruction) -> None:
+def square_root(cg: CodegenContext, item: Instruction) -> None:
     mode = rounding_of(item)
-    float_arithmetic(low, item, lambda t, n: operation(low.b, "sqrt", mode, t, n))
+    float_arithmetic(cg, item, lambda t, n: operation(cg.b, "sqrt", mode, t, n))
 
 
 @handles(f"rcp{RND}|approx{{.ftz}} .f32", f"rcp{RND} .f64", "rsqrt.approx{.ftz} .f32", "rsqrt.approx .f64")
-def reciprocal(low: Values, item: Instruction) -> None:
+def reciprocal(cg: CodegenContext, item: Instruction) -> None:
     """`rsqrt` errs by 2^-23 of the result at most (the manual's bound is 2^-22.9), the others not at all."""
     mode, ty = rounding_of(item), type_of(item)
     one = float_literal(0x3F800000 if ty == "float" else 0x3FF << 52, ty)
 
     def make(t: str, names: list[str]) -> str:
-        value = operation(low.b, "sqrt", None, t, names) if item.op == "rsqrt" else names[0]
-        return operation(low.b, "fdiv", mode, t, [const(t, one), value])
+        value = operation(cg.b, "sqrt", None, t, names) if item.op == "rsqrt" else names[0]
+        return operation(cg.b, "fdiv", mode, t, [const(t, one), value])
 
-    float_arithmetic(low, item, make)
+    float_arithmetic(cg, item, make)
 
 
 @handles("rcp|rsqrt.approx.ftz .f64")
-def gross_reciprocal(low: Values, item: Instruction) -> None:
+def gross_reciprocal(cg: CodegenContext, item: Instruction) -> None:
     """From the upper 32 bits to the upper 32 bits of a double; subnormals count as 0."""
-    b = low.b
+    b = cg.b
     upper = -(1 << 32)
 
     def flushed(t: str, it: str, bits: str) -> str:
@@ -169,39 +169,39 @@ def gross_reciprocal(low: Values, item: Instruction) -> None:
         nan = const(t, float_literal(0x7FFFFFFF_00000000, "double"))
         return b.value(f"select {flag} {strange}, {t} {nan}, {t} {made}")
 
-    value = low.operand(item.operands[1], "double")
-    low.assign(item.operands[0], elementwise(low, "double", [value], make), item.predicate)
+    value = cg.operand(item.operands[1], "double")
+    cg.assign(item.operands[0], elementwise(cg, "double", [value], make), item.predicate)
 
 
 @handles("sin|cos|lg2|ex2.approx{.ftz} .f32", "tanh.approx .f32")
-def transcendental(low: Values, item: Instruction) -> None:
+def transcendental(cg: CodegenContext, item: Instruction) -> None:
     """The functions of the special function units, within the errors that the manual allows them."""
-    float_arithmetic(low, item, lambda t, n: approximate.FUNCTIONS[item.op](low.b, t, n[0]))
+    float_arithmetic(cg, item, lambda t, n: approximate.FUNCTIONS[item.op](cg.b, t, n[0]))
 
 
 # -- sign and order -----------------------------------------------------------------------------
 
 
 @handles("neg{.ftz} .f32", "neg .f64")
-def negate(low: Values, item: Instruction) -> None:
-    float_arithmetic(low, item, lambda t, n: low.b.value(f"fneg {t} {n[0]}"))
+def negate(cg: CodegenContext, item: Instruction) -> None:
+    float_arithmetic(cg, item, lambda t, n: cg.b.value(f"fneg {t} {n[0]}"))
 
 
 @handles("abs{.ftz} .f32", "abs .f64")
-def absolute(low: Values, item: Instruction) -> None:
-    float_arithmetic(low, item, lambda t, n: low.b.call(f"llvm.fabs.{suffix(t)}", t, (t, n[0])))
+def absolute(cg: CodegenContext, item: Instruction) -> None:
+    float_arithmetic(cg, item, lambda t, n: cg.b.call(f"llvm.fabs.{suffix(t)}", t, (t, n[0])))
 
 
 @handles("copysign .f32|f64")
-def copy_sign(low: Values, item: Instruction) -> None:
+def copy_sign(cg: CodegenContext, item: Instruction) -> None:
     """The first operand gives the sign, the second the magnitude."""
     ty = type_of(item)
-    sign, magnitude = (low.operand(o, ty) for o in item.operands[1:3])
+    sign, magnitude = (cg.operand(o, ty) for o in item.operands[1:3])
 
     def make(t: str, _: str, names: list[str]) -> str:
-        return low.b.call(f"llvm.copysign.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+        return cg.b.call(f"llvm.copysign.{suffix(t)}", t, (t, names[0]), (t, names[1]))
 
-    low.assign(item.operands[0], elementwise(low, ty, [magnitude, sign], make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, [magnitude, sign], make), item.predicate)
 
 
 def order(b: Builder, op: str, t: str, names: list[str], item: Instruction) -> str:
@@ -223,7 +223,7 @@ def order(b: Builder, op: str, t: str, names: list[str], item: Instruction) -> s
 
 
 @handles("min|max{.ftz}{.NaN}{.xorsign}{.abs} .f32", "min|max .f64")
-def extremum(low: Values, item: Instruction) -> None:
+def extremum(cg: CodegenContext, item: Instruction) -> None:
     operands = len(item.operands) - 1
     if operands > (2 if "xorsign" in item.parts or item.parts[-1] == "f64" else 3) or (
         ("xorsign" in item.parts) > ("abs" in item.parts)
@@ -231,14 +231,14 @@ def extremum(low: Values, item: Instruction) -> None:
         raise UnsupportedInstruction(item.text, item.line, "this combination of modifiers")
 
     def make(t: str, names: list[str]) -> str:
-        made = order(low.b, item.op, t, names, item)
+        made = order(cg.b, item.op, t, names, item)
         if "double" in t:
             return made
-        strange = low.b.value(f"fcmp uno {t} {made}, {made}")
+        strange = cg.b.value(f"fcmp uno {t} {made}, {made}")
         nan = const(t, float_literal(0x7FFFFFFF, "float"))
-        return low.b.value(f"select {t.replace('float', 'i1')} {strange}, {t} {nan}, {t} {made}")
+        return cg.b.value(f"select {t.replace('float', 'i1')} {strange}, {t} {nan}, {t} {made}")
 
-    float_arithmetic(low, item, make)
+    float_arithmetic(cg, item, make)
 
 
 TESTS = {  # LLVM's classes: NaN 3, infinite 0x204, normal 0x108, subnormal 0x90, zero 0x60
@@ -252,12 +252,12 @@ TESTS = {  # LLVM's classes: NaN 3, infinite 0x204, normal 0x108, subnormal 0x90
 
 
 @handles("testp .finite|infinite|number|notanumber|normal|subnormal.f32|f64")
-def test_property(low: Values, item: Instruction) -> None:
+def test_property(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
 
     def make(t: str, flag: str, names: list[str]) -> str:
         name = f"llvm.is.fpclass.{suffix(t)}"
-        return low.b.call(name, flag, (t, names[0]), ("i32", str(TESTS[item.parts[1]])))
+        return cg.b.call(name, flag, (t, names[0]), ("i32", str(TESTS[item.parts[1]])))
 
-    value = low.operand(item.operands[1], ty)
-    low.assign(item.operands[0], elementwise(low, "i1", [value], make), item.predicate)
+    value = cg.operand(item.operands[1], ty)
+    cg.assign(item.operands[0], elementwise(cg, "i1", [value], make), item.predicate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import Builder, Value
 from gpulab.simt.instructions.arithmetic import approximate
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, elementwise_two
@@ -38,15 +38,15 @@ def in_pairs(t: str) -> str:
     return f"<{2 * int(t[1:].partition(' ')[0])} x i16>"
 
 
-def operands(low: Values, item: Instruction, given: tuple[Operand, ...]) -> list[Value]:
+def operands(cg: CodegenContext, item: Instruction, given: tuple[Operand, ...]) -> list[Value]:
     ty = "i32" if item.parts[-1].endswith("x2") else "i16"
-    return [low.operand(o, ty) for o in given]
+    return [cg.operand(o, ty) for o in given]
 
 
-def half_arithmetic(low: Values, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
+def half_arithmetic(cg: CodegenContext, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
     """`make` on vectors of 16-bit integers: for a pair, on twice as many."""
-    values = operands(low, item, item.operands[1:])
-    b = low.b
+    values = operands(cg, item, item.operands[1:])
+    b = cg.b
 
     def full(t: str, _: str, names: list[str]) -> str:
         pairs = "i32" in t
@@ -60,7 +60,7 @@ def half_arithmetic(low: Values, item: Instruction, make: Callable[[str, list[st
             made = flush(b, st, made, format_of(item.parts[-1]))
         return b.value(f"bitcast {st} {made} to {t}") if pairs else made
 
-    low.assign(item.operands[0], elementwise(low, values[0].ty, values, full), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, values[0].ty, values, full), item.predicate)
 
 
 def flush(b: Builder, t: str, name: str, form: Format) -> str:
@@ -79,21 +79,21 @@ def rounded(b: Builder, item: Instruction, ft: str, value: str) -> str:
 
 
 @handles(f"add|sub|mul{{.rn}}{{.ftz}}{{.sat}} {F}", f"add|sub|mul{{.rn}} {B}")
-def binary(low: Values, item: Instruction) -> None:
-    b, form = low.b, format_of(item.parts[-1])
+def binary(cg: CodegenContext, item: Instruction) -> None:
+    b, form = cg.b, format_of(item.parts[-1])
 
     def make(t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
         x, y = (widen(b, t, n, form) for n in names)
         return rounded(b, item, ft, b.value(f"f{item.op} {ft} {x}, {y}"))
 
-    half_arithmetic(low, item, make)
+    half_arithmetic(cg, item, make)
 
 
 @handles(f"fma.rn{{.ftz}}{{.sat}} {F}", f"fma.rn{{.ftz}}{{.relu}} {F}", f"fma.rn{{.relu}} {B}")
-def fused(low: Values, item: Instruction) -> None:
+def fused(cg: CodegenContext, item: Instruction) -> None:
     """The product is exact; the sum's error is found exactly (Knuth's two-sum) and makes it odd."""
-    b, form = low.b, format_of(item.parts[-1])
+    b, form = cg.b, format_of(item.parts[-1])
 
     def make(t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
@@ -110,48 +110,48 @@ def fused(low: Values, item: Instruction) -> None:
         error = b.value(f"fadd {ft} {first}, {b.value(f'fsub {ft} {y}, {part}')}")
         return rounded(b, item, ft, round_to_odd(b, ft, total, error))
 
-    half_arithmetic(low, item, make)
+    half_arithmetic(cg, item, make)
 
 
 @handles(f"neg|abs{{.ftz}} {F}", f"neg|abs {B}")
-def sign(low: Values, item: Instruction) -> None:
+def sign(cg: CodegenContext, item: Instruction) -> None:
     def make(t: str, names: list[str]) -> str:
         if item.op == "neg":
-            return low.b.value(f"xor {t} {names[0]}, {const(t, -(1 << 15))}")
-        return low.b.value(f"and {t} {names[0]}, {const(t, 0x7FFF)}")
+            return cg.b.value(f"xor {t} {names[0]}, {const(t, -(1 << 15))}")
+        return cg.b.value(f"and {t} {names[0]}, {const(t, 0x7FFF)}")
 
-    half_arithmetic(low, item, make)
+    half_arithmetic(cg, item, make)
 
 
 @handles(f"min|max{{.ftz}}{{.NaN}} {F}", f"min|max{{.NaN}} {B}")
 @handles(f"min|max{{.ftz}}{{.NaN}}.xorsign.abs {F}", f"min|max{{.NaN}}.xorsign.abs {B}")
-def extremum(low: Values, item: Instruction) -> None:
-    b, form = low.b, format_of(item.parts[-1])
+def extremum(cg: CodegenContext, item: Instruction) -> None:
+    b, form = cg.b, format_of(item.parts[-1])
 
     def make(t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
         values = [widen(b, t, n, form) for n in names]
         return narrow(b, ft, order(b, item.op, ft, values, item), form)
 
-    half_arithmetic(low, item, make)
+    half_arithmetic(cg, item, make)
 
 
 @handles("ex2.approx .f16|f16x2", "ex2.approx.ftz .bf16|bf16x2", f"tanh.approx {HALF}")
-def transcendental(low: Values, item: Instruction) -> None:
-    b, form = low.b, format_of(item.parts[-1])
+def transcendental(cg: CodegenContext, item: Instruction) -> None:
+    b, form = cg.b, format_of(item.parts[-1])
 
     def make(t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
         value = approximate.FUNCTIONS[item.op](b, ft, widen(b, t, names[0], form))
         return narrow(b, ft, value, form)
 
-    half_arithmetic(low, item, make)
+    half_arithmetic(cg, item, make)
 
 
-def compare_halves(low: Values, item: Instruction, condition: str) -> tuple[Value, ...]:
+def compare_halves(cg: CodegenContext, item: Instruction, condition: str) -> tuple[Value, ...]:
     """One flag for each pair of numbers; for two to a register, the lower one's first."""
-    b, form = low.b, format_of(item.parts[-1])
-    values = operands(low, item, item.operands[1:3])
+    b, form = cg.b, format_of(item.parts[-1])
+    values = operands(cg, item, item.operands[1:3])
 
     def flag(t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
@@ -161,7 +161,7 @@ def compare_halves(low: Values, item: Instruction, condition: str) -> tuple[Valu
         return b.value(f"fcmp {condition} {ft} {x}, {y}")
 
     if values[0].ty == "i16":
-        return (elementwise(low, "i1", values, lambda t, _, n: flag(t, n)),)
+        return (elementwise(cg, "i1", values, lambda t, _, n: flag(t, n)),)
 
     def both(t: str, names: list[str]) -> tuple[str, str]:
         st = t.replace("i32", "i16")
@@ -170,7 +170,7 @@ def compare_halves(low: Values, item: Instruction, condition: str) -> tuple[Valu
         upper = [b.value(f"trunc {t} {n} to {st}") for n in raised]
         return flag(st, lower), flag(st, upper)
 
-    return elementwise_two(low, ("i1", "i1"), values, both)
+    return elementwise_two(cg, ("i1", "i1"), values, both)
 
 
 def ones(form: Format) -> int:

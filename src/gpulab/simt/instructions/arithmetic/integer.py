@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import Values, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
 from gpulab.simt.instructions.arithmetic.elementwise import (
     const,
@@ -27,95 +27,95 @@ SATURATING = {"add": "llvm.sadd.sat", "sub": "llvm.ssub.sat"}
 
 
 @handles(f"add|sub {INT}")
-def add(low: Values, item: Instruction) -> None:
+def add(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
-    a, b = (low.operand(o, ty) for o in item.operands[1:])
-    low.assign(item.operands[0], total(low, item, ty, a, b, item.op), item.predicate)
+    a, b = (cg.operand(o, ty) for o in item.operands[1:])
+    cg.assign(item.operands[0], total(cg, item, ty, a, b, item.op), item.predicate)
 
 
 @handles("add|sub.sat .s32")
-def add_saturating(low: Values, item: Instruction) -> None:
-    intrinsic(low, item, SATURATING[item.op])
+def add_saturating(cg: CodegenContext, item: Instruction) -> None:
+    intrinsic(cg, item, SATURATING[item.op])
 
 
-def in_halves(low: Values, value: Value) -> Value:
+def in_halves(cg: CodegenContext, value: Value) -> Value:
     """32 bits as two 16-bit integers: twice the lanes of half the width."""
     if value.kind == "uniform":
-        return Value("<2 x i16>", "uniform", (low.b.value(f"bitcast i32 {value.ref} to <2 x i16>"),))
+        return Value("<2 x i16>", "uniform", (cg.b.value(f"bitcast i32 {value.ref} to <2 x i16>"),))
     wide = vector("i16", 2 * WARP)
-    return Value(wide, "lanes", (low.b.value(f"bitcast {vector('i32')} {low.lanes(value)} to {wide}"),))
+    return Value(wide, "lanes", (cg.b.value(f"bitcast {vector('i32')} {cg.lanes(value)} to {wide}"),))
 
 
 # The manual writes `.relu` before the type, the compiler behind it.
 @handles("add .u16x2|s16x2", "min|max .u16x2|s16x2", "min|max.relu .s16x2", "min|max .s16x2.relu")
-def packed(low: Values, item: Instruction) -> None:
+def packed(cg: CodegenContext, item: Instruction) -> None:
     """Two 16-bit integers in 32 bits, each for itself."""
-    values = [low.operand(o, "i32") for o in item.operands[1:]]
+    values = [cg.operand(o, "i32") for o in item.operands[1:]]
     if any(v.kind != "uniform" for v in values):
-        values = [Value("i32", "lanes", (low.lanes(v),)) for v in values]
-    a, b = (in_halves(low, v) for v in values)
+        values = [Value("i32", "lanes", (cg.lanes(v),)) for v in values]
+    a, b = (in_halves(cg, v) for v in values)
     t, kind = a.ty, a.kind
     if item.op == "add":
-        made = low.b.value(f"add {t} {a.ref}, {b.ref}")
+        made = cg.b.value(f"add {t} {a.ref}, {b.ref}")
     else:
         name = f"llvm.{'u' if 'u16x2' in item.parts else 's'}{item.op}.{suffix(t)}"
-        made = low.b.call(name, t, (t, a.ref), (t, b.ref))
+        made = cg.b.call(name, t, (t, a.ref), (t, b.ref))
         if "relu" in item.parts:
-            made = low.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, "zeroinitializer"))
+            made = cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, "zeroinitializer"))
     full = vector("i32") if kind == "lanes" else "i32"
-    back = low.b.value(f"bitcast {t} {made} to {full}")
-    low.assign(item.operands[0], Value("i32", kind, (back,)), item.predicate)
+    back = cg.b.value(f"bitcast {t} {made} to {full}")
+    cg.assign(item.operands[0], Value("i32", kind, (back,)), item.predicate)
 
 
 # -- products -----------------------------------------------------------------------------------
 
 
 @handles(f"mul|mad.lo|hi {INT}", "mul|mad.wide .u16|s16|u32|s32", "mad.hi.sat .s32")
-def multiply(low: Values, item: Instruction) -> None:
+def multiply(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
-    a, b = (low.operand(o, ty) for o in item.operands[1:3])
+    a, b = (cg.operand(o, ty) for o in item.operands[1:3])
     if "wide" in item.parts:
         ty = f"i{2 * BITS[ty]}"
-        a, b = widen(low, item, a, ty), widen(low, item, b, ty)
-        made = product(low, item, ty, a, b)
+        a, b = widen(cg, item, a, ty), widen(cg, item, b, ty)
+        made = product(cg, item, ty, a, b)
     elif "hi" in item.parts:
-        made = high_product(low, item, ty, a, b)
+        made = high_product(cg, item, ty, a, b)
     else:
-        made = product(low, item, ty, a, b)
+        made = product(cg, item, ty, a, b)
     if item.op == "mad":
-        made = _and_add(low, item, ty, made)
-    low.assign(item.operands[0], made, item.predicate)
+        made = _and_add(cg, item, ty, made)
+    cg.assign(item.operands[0], made, item.predicate)
 
 
-def _and_add(low: Values, item: Instruction, ty: str, made: Value) -> Value:
-    addend = low.operand(item.operands[3], ty)
+def _and_add(cg: CodegenContext, item: Instruction, ty: str, made: Value) -> Value:
+    addend = cg.operand(item.operands[3], ty)
     if "sat" not in item.parts:
-        return total(low, item, ty, made, addend)
+        return total(cg, item, ty, made, addend)
 
     def make(t: str, _: str, names: list[str]) -> str:
-        return low.b.call(f"llvm.sadd.sat.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+        return cg.b.call(f"llvm.sadd.sat.{suffix(t)}", t, (t, names[0]), (t, names[1]))
 
-    return elementwise(low, ty, [made, addend], make)
+    return elementwise(cg, ty, [made, addend], make)
 
 
-def high_product(low: Values, item: Instruction, ty: str, a: Value, b: Value) -> Value:
+def high_product(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value) -> Value:
     extend = "sext" if signed(item.parts[-1]) else "zext"
     bits = BITS[ty]
 
     def make(t: str, _: str, names: list[str]) -> str:
         wide = t.replace(ty, f"i{2 * bits}")
-        x, y = (low.b.value(f"{extend} {t} {n} to {wide}") for n in names)
-        shifted = shifted_right(low, "lshr", wide, lane_product(low, wide, x, y), bits)
-        return low.b.value(f"trunc {wide} {shifted} to {t}")
+        x, y = (cg.b.value(f"{extend} {t} {n} to {wide}") for n in names)
+        shifted = shifted_right(cg, "lshr", wide, lane_product(cg, wide, x, y), bits)
+        return cg.b.value(f"trunc {wide} {shifted} to {t}")
 
-    return elementwise(low, ty, [a, b], make)
+    return elementwise(cg, ty, [a, b], make)
 
 
 @handles("mul24|mad24.lo|hi .u32|s32", "mad24.hi.sat .s32")
-def multiply_24(low: Values, item: Instruction) -> None:
+def multiply_24(cg: CodegenContext, item: Instruction) -> None:
     """The product of the operands' low 24 bits: its bits 31 to 0 (`lo`) or 47 to 16 (`hi`)."""
-    values = [low.operand(o, "i32") for o in item.operands[1:3]]
-    b, is_signed = low.b, signed(item.parts[-1])
+    values = [cg.operand(o, "i32") for o in item.operands[1:3]]
+    b, is_signed = cg.b, signed(item.parts[-1])
     action = "ashr" if is_signed else "lshr"
 
     def make(t: str, _: str, names: list[str]) -> str:
@@ -130,41 +130,41 @@ def multiply_24(low: Values, item: Instruction) -> None:
             full = b.value(f"lshr {wide} {full}, {const(wide, 16)}")
         return b.value(f"trunc {wide} {full} to {t}")
 
-    made = elementwise(low, "i32", values, make)
+    made = elementwise(cg, "i32", values, make)
     if item.op == "mad24":
-        made = _and_add(low, item, "i32", made)
-    low.assign(item.operands[0], made, item.predicate)
+        made = _and_add(cg, item, "i32", made)
+    cg.assign(item.operands[0], made, item.predicate)
 
 
 # -- carries: the parser makes the condition code an operand, `%cc` ------------------------------
 
 
 @handles(f"add|sub.cc {WIDE}", f"addc|subc{{.cc}} {WIDE}")
-def add_with_carry(low: Values, item: Instruction) -> None:
+def add_with_carry(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
-    a, b = (low.operand(o, ty) for o in item.operands[1:3])
-    _carry(low, item, ty, a, b, item.operands[3:])
+    a, b = (cg.operand(o, ty) for o in item.operands[1:3])
+    _carry(cg, item, ty, a, b, item.operands[3:])
 
 
 @handles(f"mad.lo|hi.cc {WIDE}", f"madc.lo|hi{{.cc}} {WIDE}")
-def multiply_with_carry(low: Values, item: Instruction) -> None:
+def multiply_with_carry(cg: CodegenContext, item: Instruction) -> None:
     """The high or low half of a product, plus a third operand with carries."""
     ty = type_of(item)
-    a, b, c = (low.operand(o, ty) for o in item.operands[1:4])
-    made = high_product(low, item, ty, a, b) if "hi" in item.parts else product(low, item, ty, a, b)
-    _carry(low, item, ty, made, c, item.operands[4:])
+    a, b, c = (cg.operand(o, ty) for o in item.operands[1:4])
+    made = high_product(cg, item, ty, a, b) if "hi" in item.parts else product(cg, item, ty, a, b)
+    _carry(cg, item, ty, made, c, item.operands[4:])
 
 
 def _carry(
-    low: Values, item: Instruction, ty: str, x: Value, y: Value, carry_in: tuple[Operand, ...]
+    cg: CodegenContext, item: Instruction, ty: str, x: Value, y: Value, carry_in: tuple[Operand, ...]
 ) -> None:
     """x + y + carry; a difference is x + ~y + carry, as the hardware has it: its carry is "no borrow"."""
-    b = low.b
+    b = cg.b
     subtracts = item.op.startswith("sub")
     values = [x, y]
     if carry_in:
-        flag = low.operand(carry_in[0], "i1")
-        values.append(elementwise(low, ty, [flag], lambda t, r, n: b.value(f"zext {t} {n[0]} to {r}")))
+        flag = cg.operand(carry_in[0], "i1")
+        values.append(elementwise(cg, ty, [flag], lambda t, r, n: b.value(f"zext {t} {n[0]} to {r}")))
 
     def make(t: str, names: list[str]) -> tuple[str, str]:
         first, second = names[:2]
@@ -177,19 +177,19 @@ def _carry(
         again = b.value(f"icmp ult {t} {made}, {carry}")
         return made, b.value(f"or {t.replace(ty, 'i1')} {over}, {again}")
 
-    results = elementwise_two(low, (ty, "i1"), values, make)
+    results = elementwise_two(cg, (ty, "i1"), values, make)
     for target, value in zip(parts_of(item.operands[0]), results, strict=False):
-        low.assign(target, value, item.predicate)
+        cg.assign(target, value, item.predicate)
 
 
 # -- quotients ----------------------------------------------------------------------------------
 
 
 @handles(f"div|rem {INT}")
-def divide(low: Values, item: Instruction) -> None:
+def divide(cg: CodegenContext, item: Instruction) -> None:
     ty, is_signed = type_of(item), signed(item.parts[-1])
-    values = [low.operand(o, ty) for o in item.operands[1:]]
-    b = low.b
+    values = [cg.operand(o, ty) for o in item.operands[1:]]
+    b = cg.b
     letter = "s" if is_signed else "u"
 
     def make(t: str, _: str, names: list[str]) -> str:
@@ -204,7 +204,7 @@ def divide(low: Values, item: Instruction) -> None:
             wrap = b.value(f"and {flag} {least}, {minus}")
             divisor = b.value(f"select {flag} {wrap}, {t} {const(t, 1)}, {t} {divisor}")
         if t.startswith("<") and BITS[ty] <= 32:
-            quotient = _divide_as_double(low, t, ty, a, divisor, letter)
+            quotient = _divide_as_double(cg, t, ty, a, divisor, letter)
         else:
             quotient = b.value(f"{letter}div {t} {a}, {divisor}")
         if item.op == "div":
@@ -212,12 +212,12 @@ def divide(low: Values, item: Instruction) -> None:
         rest = b.value(f"sub {t} {a}, {b.value(f'mul {t} {quotient}, {divisor}')}")
         return b.value(f"select {flag} {zero}, {t} {const(t, -1)}, {t} {rest}")
 
-    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
 
 
-def _divide_as_double(low: Values, t: str, ty: str, a: str, d: str, letter: str) -> str:
+def _divide_as_double(cg: CodegenContext, t: str, ty: str, a: str, d: str, letter: str) -> str:
     """A 32-bit quotient is exact when rounded towards zero from a double; hosts divide no integer vectors."""
-    b = low.b
+    b = cg.b
     double = t.replace(ty, "double")
     x, y = (b.value(f"{letter}itofp {t} {n} to {double}") for n in (a, d))
     return b.value(f"fpto{letter}i {double} {b.value(f'fdiv {double} {x}, {y}')} to {t}")
@@ -227,53 +227,53 @@ def _divide_as_double(low: Values, t: str, ty: str, a: str, d: str, letter: str)
 
 
 @handles("neg .s16|s32|s64")
-def negate(low: Values, item: Instruction) -> None:
+def negate(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
     zero = Value(ty, "uniform", ("0",))
-    made = total(low, item, ty, zero, low.operand(item.operands[1], ty), "sub")
-    low.assign(item.operands[0], made, item.predicate)
+    made = total(cg, item, ty, zero, cg.operand(item.operands[1], ty), "sub")
+    cg.assign(item.operands[0], made, item.predicate)
 
 
 @handles("abs .s16|s32|s64")
-def absolute(low: Values, item: Instruction) -> None:
-    intrinsic(low, item, "llvm.abs", ("i1", "false"))
+def absolute(cg: CodegenContext, item: Instruction) -> None:
+    intrinsic(cg, item, "llvm.abs", ("i1", "false"))
 
 
 @handles(f"min|max {INT}", "min|max.relu .s32", "min|max .s32.relu")
-def extremum(low: Values, item: Instruction) -> None:
+def extremum(cg: CodegenContext, item: Instruction) -> None:
     ptx_type = next(p for p in item.parts[1:] if p != "relu")
     ty = type_of(item, ptx_type)
-    values = [low.operand(o, ty) for o in item.operands[1:]]
+    values = [cg.operand(o, ty) for o in item.operands[1:]]
     name = f"llvm.{ptx_type[0]}{item.op}"
 
     def make(t: str, _: str, names: list[str]) -> str:
-        made = low.b.call(f"{name}.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+        made = cg.b.call(f"{name}.{suffix(t)}", t, (t, names[0]), (t, names[1]))
         if "relu" not in item.parts:
             return made
-        return low.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, const(t, 0)))
+        return cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, const(t, 0)))
 
-    low.assign(item.operands[0], elementwise(low, ty, values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
 
 
 @handles(f"sad {INT}")
-def absolute_difference(low: Values, item: Instruction) -> None:
+def absolute_difference(cg: CodegenContext, item: Instruction) -> None:
     letter = "s" if signed(item.parts[-1]) else "u"
 
     def text(t: str, names: list[str]) -> str:
         pair = (t, names[0]), (t, names[1])
-        most = low.b.call(f"llvm.{letter}max.{suffix(t)}", t, *pair)
-        least = low.b.call(f"llvm.{letter}min.{suffix(t)}", t, *pair)
-        return f"add {t} {low.b.value(f'sub {t} {most}, {least}')}, {names[2]}"
+        most = cg.b.call(f"llvm.{letter}max.{suffix(t)}", t, *pair)
+        least = cg.b.call(f"llvm.{letter}min.{suffix(t)}", t, *pair)
+        return f"add {t} {cg.b.value(f'sub {t} {most}, {least}')}, {names[2]}"
 
-    simple(low, item, text)
+    simple(cg, item, text)
 
 
 @handles("dp4a .u32|s32.u32|s32", "dp2a.lo|hi .u32|s32.u32|s32")
-def dot_product(low: Values, item: Instruction) -> None:
+def dot_product(cg: CodegenContext, item: Instruction) -> None:
     """Four products of bytes, or two of a half-word and a byte, added to a 32-bit sum."""
-    b = low.b
+    b = cg.b
     a_signed, b_signed = signed(item.parts[-2]), signed(item.parts[-1])
-    values = [low.operand(o, "i32") for o in item.operands[1:4]]
+    values = [cg.operand(o, "i32") for o in item.operands[1:4]]
     half = item.op == "dp2a"
     first = 2 if half and "hi" in item.parts else 0
 
@@ -289,4 +289,4 @@ def dot_product(low: Values, item: Instruction) -> None:
             found = b.value(f"add {t} {found}, {b.value(f'mul {t} {x}, {y}')}")
         return found
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import Values, handles
+from gpulab.simt.codegen.context import CodegenContext, handles
 from gpulab.simt.codegen.ir import Builder, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.ptx.forms import refuses
@@ -61,12 +61,12 @@ def _types(item: Instruction) -> list[str]:
 @handles(
     f"vmin|vmax {TYPE}{TYPE}{TYPE} .sat{{.add|min|max}}", f"vshl|vshr .u32{TYPE}.u32 .clamp|wrap{{.add}}"
 )
-def scalar(low: Values, item: Instruction) -> None:
+def scalar(cg: CodegenContext, item: Instruction) -> None:
     """One operation in 64 bits, saturated if asked, then one more with a third operand."""
-    b = low.b
+    b = cg.b
     kinds = _types(item)
     second = item.parts[-1] if item.parts[-1] in ("add", "min", "max") else None
-    values = [low.operand(o, "i32") for o in item.operands[1:]]
+    values = [cg.operand(o, "i32") for o in item.operands[1:]]
     if len(values) != (3 if second else 2):
         raise UnsupportedInstruction(item.text, item.line, "parts of registers")
 
@@ -89,7 +89,7 @@ def scalar(low: Values, item: Instruction) -> None:
             made = b.call(f"llvm.s{second}.{suffix(wide)}", wide, (wide, made), (wide, full[2]))
         return b.value(f"trunc {wide} {made} to {t}")
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
 
 def _shifted(b: Builder, t: str, item: Instruction, x: str, amount: str) -> str:
@@ -107,13 +107,13 @@ LISTS = "|".join(
 
 @handles(f"{LISTS} {TYPE}{TYPE}{TYPE} {{.sat}}", f"{LISTS} {TYPE}{TYPE}{TYPE}.add")
 @handles(f"vset2|vset4 {TYPE}{TYPE} {TESTS}{{.add}}")
-def packed(low: Values, item: Instruction) -> None:
+def packed(cg: CodegenContext, item: Instruction) -> None:
     """Two half-words or four bytes, each for itself; or their sum, added to a third operand."""
-    b = low.b
+    b = cg.b
     name, count = item.op[:-1], int(item.op[-1])
     bits = 32 // count
     kinds = _types(item)
-    values = [low.operand(o, "i32") for o in item.operands[1:]]
+    values = [cg.operand(o, "i32") for o in item.operands[1:]]
     if len(values) != 3:
         raise UnsupportedInstruction(item.text, item.line, "it takes three operands")
 
@@ -135,4 +135,4 @@ def packed(low: Values, item: Instruction) -> None:
             found = b.value(f"or {t} {found}, {b.value(f'shl {t} {made}, {const(t, bits * place)}')}")
         return found
 
-    low.assign(item.operands[0], elementwise(low, "i32", values, make), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, shifted
 from gpulab.simt.codegen.ir import Value
-from gpulab.simt.instrument.base import OBSERVERS, Observer, Touch
+from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation, Touch
 from gpulab.simt.instrument.counters import counter_layout as record_of
 from gpulab.simt.instrument.counters.counter_layout import (
     BLOCK_BYTES,
@@ -47,9 +47,9 @@ from gpulab.simt.ptx.syntax import Mem
 
 if TYPE_CHECKING:
     from gpulab.simt.analysis.control_flow import Block
-    from gpulab.simt.codegen.context import Values
+    from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["CountingObserver"]
+__all__ = ["CounterInstrumentation"]
 
 SITES = {"global": SectorSite, "shared": WavefrontSite, "generic": GenericSite}
 
@@ -63,38 +63,38 @@ def _runtime() -> str:
     return Template(text).safe_substitute(names)
 
 
-class CountingObserver(Observer):
+class CounterInstrumentation(Instrumentation):
     """Emits the counting."""
 
     tier = "counted"
-    well_up_to, well_if_brief = 10_000, 3_000
+    optimize_up_to_lines, optimize_small_up_to_lines = 10_000, 3_000
 
     def __init__(self) -> None:
         self.runtime = _runtime()
         self.parts: dict[tuple[int, int], int] = {}  # accesses made so far by the instruction at a place
 
-    def begin(self, low: Values) -> None:
-        self.observed = low.context("observed", "ptr")
-        loops = innermost_loops(low.flow.blocks)
-        self.record = Record(len(low.flow.blocks), loops, low.warps)
-        low.facts |= {"blocks": len(low.flow.blocks), "loops": list(loops)}
+    def begin(self, cg: CodegenContext) -> None:
+        self.observed = cg.context("observed", "ptr")
+        loops = innermost_loops(cg.flow.blocks)
+        self.record = Record(len(cg.flow.blocks), loops, cg.warps)
+        cg.facts |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}
 
-    def block(self, low: Values, block: Block) -> None:
-        threads = str(WARP) if low.full else population(low, low.mask())
+    def block(self, cg: CodegenContext, block: Block) -> None:
+        threads = str(WARP) if cg.full else population(cg, cg.mask())
         for offset, by in ((0, "1"), (8, threads)):
-            add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + offset), by)
-        count_rounds(low, self.observed, self.record, block)
+            add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + offset), by)
+        count_rounds(cg, self.observed, self.record, block)
 
-    def branch(self, low: Values, block: Block, here: str, there: str) -> None:
-        b = low.b
+    def branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
+        b = cg.b
         both = [b.value(f"icmp ne i32 {mask}, 0") for mask in (here, there)]
         parts = b.value(f"zext i1 {b.value(f'and i1 {both[0]}, {both[1]}')} to i64")
-        add(low, self.place(low, HEAD + BLOCK_BYTES * block.number + 16), parts)
+        add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + 16), parts)
 
-    def access(self, low: Values, touch: Touch) -> None:
+    def access(self, cg: CodegenContext, touch: Touch) -> None:
         item = touch.item
-        part = self.parts.get((low.here, low.index), 0)
-        self.parts[low.here, low.index] = part + 1
+        part = self.parts.get((cg.here, cg.index), 0)
+        self.parts[cg.here, cg.index] = part + 1
         lanes = -1
         if item.op in MATRICES:
             # Each row of 16 bytes is asked for by one lane, and given to several: one access says it all.
@@ -103,30 +103,30 @@ class CountingObserver(Observer):
             count = next(int(p[1:]) for p in item.parts if p in ("x1", "x2", "x4"))
             memory = item.operands[MATRICES[item.op]]
             assert isinstance(memory, Mem)
-            where = address(low, memory, touch.space)
-            touch = replace(touch, where=Value("i64", "lanes", (low.lanes(where),)))
+            where = address(cg, memory, touch.space)
+            touch = replace(touch, where=Value("i64", "lanes", (cg.lanes(where),)))
             lanes = (1 << 8 * count) - 1
         if touch.space == "shared" and item.row in self.forms and touch.action != "updates":
             size, shift = self.forms[item.row]
             if not size:
                 return
-            touch = replace(touch, where=shifted(low, touch.where, shift), size=size)
+            touch = replace(touch, where=shifted(cg, touch.where, shift), size=size)
         apart = item.predicate is not None or touch.space == "generic"
-        low.accesses[touch.site] = replace(
-            low.accesses[touch.site],
+        cg.accesses[touch.site] = replace(
+            cg.accesses[touch.site],
             opcode=item.text,
-            block=low.here,
-            index=low.index,
+            block=cg.here,
+            index=cg.index,
             part=part,
             apart=apart,
             width=touch.size,
         )
-        record = self.place(low, self.record.sites_at + RECORD_BYTES * touch.site)
+        record = self.place(cg, self.record.sites_at + RECORD_BYTES * touch.site)
         kind = SITES.get(touch.space, Site)
-        kind(low, touch, self.observed, record, apart, lanes).count()
+        kind(cg, touch, self.observed, record, apart, lanes).count()
 
-    def place(self, low: Values, offset: int) -> str:
-        return low.b.value(f"getelementptr i8, ptr {self.observed}, i64 {offset}")
+    def place(self, cg: CodegenContext, offset: int) -> str:
+        return cg.b.value(f"getelementptr i8, ptr {self.observed}, i64 {offset}")
 
 
-OBSERVERS["counted"] = CountingObserver
+INSTRUMENTATIONS["counted"] = CounterInstrumentation

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpulab.simt.analysis.divergence import WARP
 
 if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import Values
+    from gpulab.simt.codegen.context import CodegenContext
 
 SECTOR_BYTES = 32
 
@@ -67,14 +67,14 @@ def _padded(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def population(low: Values, mask: str) -> str:
+def population(cg: CodegenContext, mask: str) -> str:
     """How many lanes of a mask are on, in 64 bits."""
-    found = low.b.call("llvm.ctpop.i32", "i32", ("i32", mask))
-    return low.b.value(f"zext i32 {found} to i64")
+    found = cg.b.call("llvm.ctpop.i32", "i32", ("i32", mask))
+    return cg.b.value(f"zext i32 {found} to i64")
 
 
-def add(low: Values, place: str, by: str) -> None:
+def add(cg: CodegenContext, place: str, by: str) -> None:
     """Count `by` more at a place."""
-    b = low.b
+    b = cg.b
     before = b.value(f"load i64, ptr {place}")
     b.line(f"store i64 {b.value(f'add i64 {before}, {by}')}, ptr {place}")

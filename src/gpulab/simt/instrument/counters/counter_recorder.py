@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.base import Forms, Recording
+from gpulab.simt.instrument.base import Forms, Recorder
 from gpulab.simt.instrument.counters.counter_layout import (
     BLOCK_BYTES,
     EXCESS,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpulab.simt.runtime.allocation import Memory
     from gpulab.simt.runtime.launch import Worker
 
-__all__ = ["Count", "Counting", "Picture", "SiteCount"]
+__all__ = ["Count", "CounterRecorder", "Picture", "SiteCount"]
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ class SiteCount:
     worst: Picture | None
 
 
-class Counting(Recording):
+class CounterRecorder(Recorder):
     """Counts one launch.
 
     Each worker has counters and maps of its own, which are added up when they are asked for.
 
-    forms: see `Observer.forms`; without any, accesses to shared memory are counted as PTX has them.
+    forms: see `Instrumentation.forms`; without any, accesses to shared memory are counted as PTX has them.
     """
 
     tier = "counted"

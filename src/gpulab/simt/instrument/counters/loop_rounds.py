@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.simt.analysis.control_flow import Block
-from gpulab.simt.codegen.context import Values
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.instrument.counters.counter_layout import Record, add, population
 
 __all__ = ["GROUPS", "count_rounds", "innermost_loops"]
@@ -41,9 +41,9 @@ def innermost_loops(blocks: Sequence[Block]) -> dict[int, frozenset[int]]:
     }
 
 
-def count_rounds(low: Values, observed: str, record: Record, block: Block) -> None:
+def count_rounds(cg: CodegenContext, observed: str, record: Record, block: Block) -> None:
     """At the head of a block: begin to count where it leads into loops, count a round where it begins one."""
-    b = low.b
+    b = cg.b
 
     def at(offset: int) -> str:
         return b.value(f"getelementptr i8, ptr {observed}, i64 {offset}")
@@ -56,7 +56,7 @@ def count_rounds(low: Values, observed: str, record: Record, block: Block) -> No
         if block.number != head:
             b.line(f"store i64 0, ptr {state}")
             continue
-        threads = population(low, low.mask())
+        threads = population(cg, cg.mask())
         rounds = b.value(f"add i64 {b.value(f'load i64, ptr {state}')}, 1")
         b.line(f"store i64 {rounds}, ptr {state}")
         done = b.new_label("counted")
@@ -66,12 +66,12 @@ def count_rounds(low: Values, observed: str, record: Record, block: Block) -> No
             b.branch(b.value(f"icmp eq i64 {rest}, 0"), whole, done)
             b.open(whole)
             counters = record.loops_at + 64 * place + 32 * number
-            add(low, at(counters), "1")
-            add(low, at(counters + 8), threads)
+            add(cg, at(counters), "1")
+            add(cg, at(counters + 8), threads)
             b.branch(b.value(f"icmp eq i64 {rounds}, {group}"), first, next_group)
             b.open(first)
-            add(low, at(counters + 16), "1")
-            add(low, at(counters + 24), threads)
+            add(cg, at(counters + 16), "1")
+            add(cg, at(counters + 24), threads)
             b.jump(next_group)
             b.open(next_group)
         b.jump(done)

@@ -17,7 +17,7 @@ class SectorSite(Site):
     served = True
 
     def requests(self) -> None:
-        b, low = self.b, self.low
+        b, cg = self.b, self.cg
         slot = self.slot()
         steps = abs(self.stride)
         neighbours = self.rows and (steps == 0 or SECTOR_BYTES % steps == 0) and len(self.rows) <= 2
@@ -39,7 +39,7 @@ class SectorSite(Site):
             offsets.append(offset)
             fine = b.value(f"and i1 {fine}, {inside}") if fine else inside
         b.branch(fine, near, other, likely=True)
-        with low.aside(near):
+        with cg.aside(near):
             masks = self.row_masks()
             if len(offsets) == 1:
                 self.rows_at(slot, offsets, [self.merged(masks)], other)
@@ -59,7 +59,7 @@ class SectorSite(Site):
                     b.branch(b.value(f"icmp ult i64 {moved}, {2 * most - 1}"), other, apart, likely=False)
                     b.open(apart)
                 self.rows_at(slot, offsets, masks, other)
-        with low.aside(other):
+        with cg.aside(other):
             self.look("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
 
     def merged(self, masks: list[str]) -> str:
@@ -93,7 +93,7 @@ class SectorSite(Site):
         b.branch(b.value(f"icmp ule i64 {units}, {worst}"), good, other, likely=True)
         b.open(good)
         if self.stride or len(offsets) > 1:
-            add(self.low, self.at(EXCESS), b.value(f"sub i64 {units}, 1"))
+            add(self.cg, self.at(EXCESS), b.value(f"sub i64 {units}, 1"))
         self.mark(slot, groups, offsets)
 
     def sum_of(self, counts: list[str]) -> str:

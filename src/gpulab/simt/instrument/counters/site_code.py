@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import Values
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.instrument.base import Touch
 from gpulab.simt.instrument.counters.counter_layout import EXECUTIONS, THREADS, add, population
 from gpulab.simt.runtime import layout
@@ -25,17 +25,17 @@ class Site:
     served = False  # whether there is something to count besides its executions
 
     def __init__(
-        self, low: Values, touch: Touch, observed: str, record: str, apart: bool, lanes: int
+        self, cg: CodegenContext, touch: Touch, observed: str, record: str, apart: bool, lanes: int
     ) -> None:
-        self.low, self.b, self.touch, self.apart = low, low.b, touch, apart
+        self.cg, self.b, self.touch, self.apart = cg, cg.b, touch, apart
         self.observed, self.record = observed, record
         self.where, self.size = touch.where, touch.size
-        self.mask = low.mask_bits_of(touch.item.predicate)
+        self.mask = cg.mask_bits_of(touch.item.predicate)
         if lanes != -1:
             self.mask = self.b.value(f"and i32 {self.mask}, {lanes}")
-        self.whole = low.full and touch.item.predicate is None and lanes == -1
+        self.whole = cg.full and touch.item.predicate is None and lanes == -1
         self.rows = self.where.refs if self.where.kind != "lanes" else ()
-        self.width = low.width if self.where.kind == "rows" else WARP
+        self.width = cg.width if self.where.kind == "rows" else WARP
         self.stride = self.where.stride if self.where.kind == "rows" else 0
         self.shift = self.size.bit_length() - 1
         # Bytes from the first lane of a row down to the lowest one.
@@ -43,7 +43,7 @@ class Site:
         self.marks = {"reads": READS, "writes": WRITES}.get(touch.action, READS | WRITES)
 
     def count(self) -> None:
-        b, low = self.b, self.low
+        b, cg = self.b, self.cg
         if not self.served and not self.apart:
             return
         begin, self.done = b.new_label("count"), b.new_label("counted")
@@ -51,10 +51,10 @@ class Site:
             b.jump(begin)
         else:
             b.branch(b.value(f"icmp ne i32 {self.mask}, 0"), begin, self.done)
-        with low.aside(begin):
+        with cg.aside(begin):
             if self.apart and self.touch.space != "generic":
-                add(low, self.at(EXECUTIONS), "1")
-                add(low, self.at(THREADS), population(low, self.mask))
+                add(cg, self.at(EXECUTIONS), "1")
+                add(cg, self.at(THREADS), population(cg, self.mask))
             self.requests()
         b.open(self.done)
 
@@ -67,15 +67,15 @@ class Site:
 
     def slot(self) -> str:
         offset = self.touch.site * layout.SLOT_BYTES
-        return self.b.value(f"getelementptr i8, ptr {self.low.slots_base}, i64 {offset}")
+        return self.b.value(f"getelementptr i8, ptr {self.cg.slots_base}, i64 {offset}")
 
     def look(self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()) -> None:
         """Let a function of counted.ll look at every lane."""
-        b, low = self.b, self.low
-        b.line(f"store <{WARP} x i64> {low.lanes(self.where)}, ptr {low.scratch}, align 64")
+        b, cg = self.b, self.cg
+        b.line(f"store <{WARP} x i64> {cg.lanes(self.where)}, ptr {cg.scratch}, align 64")
         b.call(
             function, "void", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.record), *counters,
-            ("ptr", low.scratch), ("i32", self.mask), *more,
+            ("ptr", cg.scratch), ("i32", self.mask), *more,
         )  # fmt: skip
         b.jump(self.done)
 

@@ -22,7 +22,7 @@ class WavefrontSite(Site):
     served = True
 
     def requests(self) -> None:
-        b, low = self.b, self.low
+        b, cg = self.b, self.cg
         worst = b.value(f"load i64, ptr {self.at(WORST)}")
         plain = self.without_conflicts()
         other = b.new_label("other")
@@ -35,13 +35,13 @@ class WavefrontSite(Site):
                 usual = b.value(f"and i1 {usual}, {plain}")
             fast = b.new_label("fast")
             b.branch(usual, fast, other, likely=True)
-            with low.aside(fast):
+            with cg.aside(fast):
                 if parts != "1":
                     more = b.value(f"sub i64 {parts}, 1")
-                    add(low, self.at(EXCESS), more)
-                    add(low, self.at(IDEAL), more)
+                    add(cg, self.at(EXCESS), more)
+                    add(cg, self.at(IDEAL), more)
                 b.jump(self.done)
-        with low.aside(other):
+        with cg.aside(other):
             self.look(
                 "sim_banks",
                 ("i64", str(max(self.shift, 2))),

@@ -6,7 +6,7 @@ count of the worker's that goes on at every barrier, `__syncwarp`, fence and new
 its cells' shadows, 32 lanes at once: it is fine when the last one was by the same thread, or lies before
 the last synchronisation of the two threads (FastTrack's epochs: Flanagan and Freund, PLDI 2009; here with
 one clock for a warp, and one more for the lanes within it). Lanes for which that is not plain are handed
-to `races.Sanitizing`, which knows the whole rule: counted barriers, fences, equal values.
+to `races.RacecheckRecorder`, which knows the whole rule: counted barriers, fences, equal values.
 
 Cells are numbered from the start of their array; the shadow is four arrays one after the other, so that
 a row of lanes reads each of them as one vector.
@@ -22,7 +22,7 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.gather_scatter import gather
 from gpulab.simt.codegen.ir import BITS, Builder, Value, vector
 from gpulab.simt.instructions.collective import group_by_group
-from gpulab.simt.instrument.base import OBSERVERS, Observer, Touch
+from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation, Touch
 from gpulab.simt.instrument.racecheck.shadow_memory import (
     ACTIONS,
     ALWAYS,
@@ -40,9 +40,9 @@ from gpulab.simt.ptx.syntax import Imm, Instruction, type_size
 from gpulab.simt.runtime import layout
 
 if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import Values
+    from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["Sanitized"]
+__all__ = ["RacecheckInstrumentation"]
 
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
@@ -52,41 +52,41 @@ def _runtime() -> str:
     return Template(text).safe_substitute({name: str(at) for name, at in STATE.items()})
 
 
-class Sanitized(Observer):
+class RacecheckInstrumentation(Instrumentation):
     """Emits the look at the shadows before every access to global and shared memory."""
 
     tier = "sanitized"
-    well_up_to, well_if_brief = 10_000, 3_000
+    optimize_up_to_lines, optimize_small_up_to_lines = 10_000, 3_000
     runtime = _runtime()
 
-    def begin(self, low: Values) -> None:
+    def begin(self, cg: CodegenContext) -> None:
         sizes: dict[str, set[int]] = {"global": set(), "shared": set()}
-        self.flags = bool(low.analysis.spins)  # whether threads may wait for one another's flags
-        for item in (i for block in low.flow.blocks for i in block.code):
+        self.flags = bool(cg.analysis.spins)  # whether threads may wait for one another's flags
+        for item in (i for block in cg.flow.blocks for i in block.code):
             self.flags |= item.op in ("membar", "fence")
             for space, size in _touched(item):
                 sizes[space].add(size)
         self.granule = {space: min([8, *found]) for space, found in sizes.items()}
-        low.facts["granules"] = self.granule
-        low.facts["shared"] = low.launched.shared
-        self.values_at = low.b.alloca("[64 x i64]", "values")
-        self.addresses_at = low.b.alloca("[32 x i64]", "addresses")
-        self.state = low.context("observed", "ptr")
+        cg.facts["granules"] = self.granule
+        cg.facts["shared"] = cg.launched.shared
+        self.values_at = cg.b.alloca("[64 x i64]", "values")
+        self.addresses_at = cg.b.alloca("[32 x i64]", "addresses")
+        self.state = cg.context("observed", "ptr")
 
     # -- what synchronises ----------------------------------------------------------------------
 
-    def warp_sync(self, low: Values, item: Instruction) -> None:
+    def warp_sync(self, cg: CodegenContext, item: Instruction) -> None:
         if "sync" not in item.parts:
             return  # a form from before Volta, which waits for nobody
-        b = low.b
-        mask = low.operand(item.operands[-1], "i32")
-        self.check_lanes(low, item, mask)
-        here = low.mask_bits_of(item.predicate)
-        absent = b.value(f"xor i32 {low.lanes_named('and', mask)}, -1")
+        b = cg.b
+        mask = cg.operand(item.operands[-1], "i32")
+        self.check_lanes(cg, item, mask)
+        here = cg.mask_bits_of(item.predicate)
+        absent = b.value(f"xor i32 {cg.lanes_named('and', mask)}, -1")
         everyone = b.value(f"icmp eq i32 {b.value(f'and i32 {absent}, {here}')}, 0")
         # Where not all lanes meet all others, the host notes which ones do; a shuffle does not order memory.
         if item.op == "bar":
-            wide = b.value(f"zext {I32} {low.lanes(mask)} to {I64}")
+            wide = b.value(f"zext {I32} {cg.lanes(mask)} to {I64}")
             b.line(f"store {I64} {wide}, ptr {self.addresses_at}, align 64")
             masks = b.value(f"select i1 {everyone}, ptr null, ptr {self.addresses_at}")
             b.line(f"call void @san_warp_sync(ptr %ctx, i32 %warp, i32 {here}, ptr {masks})")
@@ -98,68 +98,68 @@ class Sanitized(Observer):
         b.jump(on)
         b.open(on)
 
-    def check_lanes(self, low: Values, item: Instruction, mask: Value) -> None:
+    def check_lanes(self, cg: CodegenContext, item: Instruction, mask: Value) -> None:
         """Every lane that a mask names has to come with the same mask, the lane itself among them."""
-        b = low.b
-        here = low.mask_bits_of(item.predicate)
+        b = cg.b
+        here = cg.mask_bits_of(item.predicate)
         others = "0"
-        for number in sorted(low.analysis.frontier[low.here]):
-            if item.op == "bar" and number in _ways_to_sync(low):
+        for number in sorted(cg.analysis.frontier[cg.here]):
+            if item.op == "bar" and number in _ways_to_sync(cg):
                 continue  # they may come to a __syncwarp() of their own, which is as good
-            others = b.value(f"or i32 {others}, {b.value(f'load i32, ptr {low.waiting[number]}')}")
-        named = low.lanes_named("or", mask)
+            others = b.value(f"or i32 {others}, {b.value(f'load i32, ptr {cg.waiting[number]}')}")
+        named = cg.lanes_named("or", mask)
         missing = b.value(f"and i32 {named}, {others}")
-        own = b.value(f"shl {I32} splat (i32 1), {low.lane_vector}")
-        without = b.value(f"and {I32} {low.lanes(mask)}, {own}")
-        without = low.bits_of(b.value(f"icmp eq {I32} {without}, zeroinitializer"))
+        own = b.value(f"shl {I32} splat (i32 1), {cg.lane_vector}")
+        without = b.value(f"and {I32} {cg.lanes(mask)}, {own}")
+        without = cg.bits_of(b.value(f"icmp eq {I32} {without}, zeroinitializer"))
         without = b.value(f"and i32 {without}, {here}")
         if mask.kind != "uniform":
-            missing = b.value(f"or i32 {missing}, {self.unlike(low, mask, here)}")
-        access = low.access("names lanes", "warp", 0)
+            missing = b.value(f"or i32 {missing}, {self.unlike(cg, mask, here)}")
+        access = cg.access("names lanes", "warp", 0)
         for kind, lanes in (("mask_without_caller", without), ("missing_lanes", missing)):
             wrong, on = b.new_label("wrong"), b.new_label("on")
             b.branch(b.value(f"icmp ne i32 {lanes}, 0"), wrong, on, likely=False)
-            with low.aside(wrong):
-                low.fault(kind, access, lanes)
+            with cg.aside(wrong):
+                cg.fault(kind, access, lanes)
             b.open(on)
 
-    def unlike(self, low: Values, mask: Value, here: str) -> str:
+    def unlike(self, cg: CodegenContext, mask: Value, here: str) -> str:
         """The lanes here that another lane's mask names, and that came with another mask than that one."""
-        b = low.b
-        masks = low.lanes(mask)
+        b = cg.b
+        masks = cg.lanes(mask)
 
         def each(lane: str, result: str) -> tuple[str, str]:
             one = b.value(f"extractelement {I32} {masks}, i32 {lane}")
             same = b.value(f"icmp eq {I32} {masks}, {b.splat('i32', one)}")
-            group = b.value(f"and i32 {low.bits_of(same)}, {here}")
+            group = b.value(f"and i32 {cg.bits_of(same)}, {here}")
             unlike = b.value(f"and i32 {here}, {b.value(f'xor i32 {group}, -1')}")
             strange = b.value(f"and i32 {one}, {unlike}")
             return group, b.value(f"or i32 {result}, {strange}")
 
-        return group_by_group(low, here, "i32", each, "0")
+        return group_by_group(cg, here, "i32", each, "0")
 
-    def barrier(self, low: Values, expected: str) -> None:
+    def barrier(self, cg: CodegenContext, expected: str) -> None:
         """PTX counts threads at a barrier by whole warps."""
-        b = low.b
+        b = cg.b
         if expected == "0":
             return
         odd = b.value(f"icmp ne i32 {b.value(f'and i32 {expected}, {WARP - 1}')}, 0")
         wrong, on = b.new_label("wrong"), b.new_label("on")
         b.branch(odd, wrong, on, likely=False)
-        with low.aside(wrong):
-            low.fault(
+        with cg.aside(wrong):
+            cg.fault(
                 "barrier_count",
-                low.access("waits at", "barrier", 0),
-                low.mask(),
+                cg.access("waits at", "barrier", 0),
+                cg.mask(),
                 b.value(f"zext i32 {expected} to i64"),
             )
         b.open(on)
 
-    def fence(self, low: Values, item: Instruction) -> None:
-        mask = low.mask_bits_of(item.predicate)
-        low.b.line(f"call void @san_fence(ptr %ctx, i32 %warp, i32 {mask})")
+    def fence(self, cg: CodegenContext, item: Instruction) -> None:
+        mask = cg.mask_bits_of(item.predicate)
+        cg.b.line(f"call void @san_fence(ptr %ctx, i32 %warp, i32 {mask})")
 
-    def copies(self, low: Values, item: Instruction) -> None:
+    def copies(self, cg: CodegenContext, item: Instruction) -> None:
         """The groups that may still be on their way afterwards; -1: a group ends here."""
         left = 0
         if "commit_group" in item.parts:
@@ -167,35 +167,35 @@ class Sanitized(Observer):
         elif "wait_group" in item.parts and isinstance(item.operands[0], Imm):
             left = int(item.operands[0].value)
         everything = int("wait_group" not in item.parts)
-        which = f"i32 {low.mask()}, i32 {left}, i32 {everything}"
+        which = f"i32 {cg.mask()}, i32 {left}, i32 {everything}"
         what = f"i32 {WHAT['grouped']}, i32 %warp, ptr null, {which}, ptr null"
-        low.b.line(f"call void @san_ask(ptr %ctx, {what})")
+        cg.b.line(f"call void @san_ask(ptr %ctx, {what})")
 
-    def arrive(self, low: Values, barrier: str) -> None:
+    def arrive(self, cg: CodegenContext, barrier: str) -> None:
         what = f"i32 {WHAT['arrive']}, i32 %warp, ptr null, i32 0, i32 {barrier}, i32 0, ptr null"
-        low.b.line(f"call void @san_ask(ptr %ctx, {what})")
+        cg.b.line(f"call void @san_ask(ptr %ctx, {what})")
 
     # -- accesses -------------------------------------------------------------------------------
 
-    def access(self, low: Values, touch: Touch) -> None:
+    def access(self, cg: CodegenContext, touch: Touch) -> None:
         if touch.space in ("local", "const"):
             return
         strong = self.is_strong(touch)
         if strong and {"release", "acq_rel"} & set(touch.item.parts) | {touch.item.op} & {"mbarrier"}:
-            self.fence(low, touch.item)
+            self.fence(cg, touch.item)
         granule = self.granule["shared" if touch.space == "shared" else "global"]
         granule = min(granule, touch.size)
         for part in range(touch.size // granule):
-            _Look(self, low, touch, part * granule, granule, strong).emit()
+            _Look(self, cg, touch, part * granule, granule, strong).emit()
         if touch.item.op == "cp" and touch.action == "writes":
-            low.b.line(f"store {I64} {low.lanes(touch.where)}, ptr {self.addresses_at}, align 64")
-            mask, how = low.mask_bits_of(touch.item.predicate), f"i32 {touch.site}, i32 {touch.size}"
+            cg.b.line(f"store {I64} {cg.lanes(touch.where)}, ptr {self.addresses_at}, align 64")
+            mask, how = cg.mask_bits_of(touch.item.predicate), f"i32 {touch.site}, i32 {touch.size}"
             what = f"i32 {WHAT['copies']}, i32 %warp, ptr {self.addresses_at}, i32 {mask}, {how}, ptr null"
-            low.b.line(f"call void @san_ask(ptr %ctx, {what})")
+            cg.b.line(f"call void @san_ask(ptr %ctx, {what})")
         for what, when in (("announce", touch.action != "reads"), ("acquire", touch.action != "writes")):
             if strong and when:
-                mask = low.mask_bits_of(touch.item.predicate)
-                low.b.line(f"call void @san_{what}(ptr %ctx, i32 %warp, i32 {mask})")
+                mask = cg.mask_bits_of(touch.item.predicate)
+                cg.b.line(f"call void @san_{what}(ptr %ctx, i32 %warp, i32 {mask})")
 
     def is_strong(self, touch: Touch) -> bool:
         """Whether accesses of this kind may meet one another: atomics, and those that say so.
@@ -211,9 +211,9 @@ class Sanitized(Observer):
         return "volatile" in parts and (touch.space != "shared" or self.flags)
 
 
-def _ways_to_sync(low: Values) -> set[int]:
+def _ways_to_sync(cg: CodegenContext) -> set[int]:
     """The blocks of code from which there is a way to a `__syncwarp()`."""
-    blocks = low.flow.blocks
+    blocks = cg.flow.blocks
     found = {b.number for b in blocks if any(i.op == "bar" and "warp" in i.parts for i in b.code)}
     grows = True
     while grows:
@@ -250,9 +250,15 @@ class _Look:
     """One access, or one cell's part of it: which cells, how their shadows are reached."""
 
     def __init__(
-        self, observer: Sanitized, low: Values, touch: Touch, offset: int, granule: int, strong: bool
+        self,
+        observer: RacecheckInstrumentation,
+        cg: CodegenContext,
+        touch: Touch,
+        offset: int,
+        granule: int,
+        strong: bool,
     ) -> None:
-        self.observer, self.low, self.b = observer, low, low.b
+        self.observer, self.cg, self.b = observer, cg, cg.b
         self.touch, self.offset, self.granule = touch, offset, granule
         self.strong, self.swap = strong, _is_swap(touch)
         self.who = min(touch.site, SITES) << SITE_SHIFT | STRONG * strong | SWAP * self.swap
@@ -263,8 +269,8 @@ class _Look:
         )  # fmt: skip
 
     def emit(self) -> None:
-        b, low, touch = self.b, self.low, self.touch
-        mask = low.mask_bits_of(touch.item.predicate)
+        b, cg, touch = self.b, self.cg, self.touch
+        mask = cg.mask_bits_of(touch.item.predicate)
         base, size, shadow = self.array()
         where, whole = touch.where, mask
         row = where.kind == "rows" and where.stride in (0, touch.size)
@@ -272,7 +278,7 @@ class _Look:
             quick, slow, join = b.new_label("row"), b.new_label("each"), b.new_label("looked")
             places, fine = self.rows(base, size)
             b.branch(fine, quick, slow, likely=True)
-            with low.aside(quick):
+            with cg.aside(quick):
                 form = "row" if where.kind == "rows" and where.stride else "same"
                 silent = self.silent_rows(form, places) if self.may_be_silent else ""
                 if touch.action == "reads" and touch.size == self.granule:
@@ -292,7 +298,7 @@ class _Look:
                     near = b.phi("i32", ("0", near_start), (near, near_end))
                 near_end = b.label
                 b.jump(join)
-            with low.aside(slow):
+            with cg.aside(slow):
                 far = self.each_lane(whole, base, size, shadow)
                 far_end = b.label
                 b.jump(join)
@@ -302,15 +308,15 @@ class _Look:
             suspicious = self.each_lane(mask, base, size, shadow)
         ask, on = b.new_label("suspicious"), b.new_label("on")
         b.branch(b.value(f"icmp ne i32 {suspicious}, 0"), ask, on, likely=False)
-        with low.aside(ask):
+        with cg.aside(ask):
             self.ask(suspicious)
             b.jump(on)
         b.open(on)
 
     def not_calm(self, form: str, places: list[str], shadow: str, mask: str) -> str:
         """The lanes whose read is to be noted; most read what others have read just now."""
-        b, low, state = self.b, self.low, self.observer.state
-        width = low.width if self.touch.where.kind == "rows" else WARP
+        b, cg, state = self.b, self.cg, self.observer.state
+        width = cg.width if self.touch.where.kind == "rows" else WARP
         times = []
         for name in ("warp_sync", "others"):
             place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE[name]}")
@@ -329,7 +335,7 @@ class _Look:
             if self.touch.space != "shared":
                 forever = b.value(f"icmp eq {I32} {calm}, splat (i32 {always})")
                 quiet = b.value(f"or {I1} {quiet}, {forever}")
-            bits = low.bits_of(quiet)
+            bits = cg.bits_of(quiet)
             return b.value(f"and i32 {mask}, {b.value(f'xor i32 {bits}, -1')}")
         loud = "0"
         for number, cell in enumerate(cells):
@@ -343,11 +349,11 @@ class _Look:
 
     def array(self) -> tuple[str, str, str]:
         """The array that is touched: its first address, its bytes, and its shadow."""
-        b, low, state = self.b, self.low, self.observer.state
+        b, cg, state = self.b, self.cg, self.observer.state
         if self.touch.space == "shared":
             place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['shared_shadow']}")
-            return "0", low.known("i64", "shared_bytes"), b.value(f"load ptr, ptr {place}")
-        slot = b.value(f"getelementptr i8, ptr {low.slots_base}, i64 {self.touch.site * layout.SLOT_BYTES}")
+            return "0", cg.known("i64", "shared_bytes"), b.value(f"load ptr, ptr {place}")
+        slot = b.value(f"getelementptr i8, ptr {cg.slots_base}, i64 {self.touch.site * layout.SLOT_BYTES}")
         words = [
             b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")
             for at in (0, 24, 32)
@@ -360,8 +366,8 @@ class _Look:
 
     def rows(self, base: str, size: str) -> tuple[list[str], str]:
         """Offsets of the rows in their array, and whether all of them lie inside it."""
-        b, where, low = self.b, self.touch.where, self.low
-        span = self.touch.size + (where.stride * (low.width - 1) if where.kind == "rows" else 0)
+        b, where, cg = self.b, self.touch.where, self.cg
+        span = self.touch.size + (where.stride * (cg.width - 1) if where.kind == "rows" else 0)
         last = b.value(f"sub i64 {size}, {span}")
         places, fine = [], b.value(f"icmp sge i64 {last}, 0")
         for ref in where.refs:
@@ -373,11 +379,11 @@ class _Look:
         return places, fine
 
     def lanes_from(self, places: list[str]) -> str:
-        return self.low.lanes(Value("i64", "rows", tuple(places), self.touch.where.stride))
+        return self.cg.lanes(Value("i64", "rows", tuple(places), self.touch.where.stride))
 
     def each_lane(self, mask: str, base: str, size: str, shadow: str) -> str:
         b = self.b
-        offsets = self.low.lanes(self.touch.where)
+        offsets = self.cg.lanes(self.touch.where)
         if base != "0":
             offsets = b.value(f"sub {I64} {offsets}, {b.splat('i64', base)}")
         if self.offset:
@@ -391,10 +397,10 @@ class _Look:
         """What is to be written, as integers: the type of one lane's, and all lanes'."""
         (value,) = self.touch.values
         ty = f"i{BITS[value.ty]}"
-        return ty, self.low.lanes(self.low.as_type(value, ty))
+        return ty, self.cg.lanes(self.cg.as_type(value, ty))
 
     def silent_rows(self, form: str, places: list[str]) -> str:
-        b, width = self.b, self.low.width if self.touch.where.kind == "rows" else WARP
+        b, width = self.b, self.cg.width if self.touch.where.kind == "rows" else WARP
         ty, new = self.written()
         pointers = [b.value(f"getelementptr i8, ptr {self.host}, i64 {place}") for place in places]
         if form == "row":
@@ -403,7 +409,7 @@ class _Look:
             singles = [b.value(f"load {ty}, ptr {p}, align 1") for p in pointers]
             parts = [b.splat(ty, one, width) for one in singles]
         there = b.concat(ty, parts, width)
-        return self.low.bits_of(b.value(f"icmp eq {vector(ty)} {there}, {new}"))
+        return self.cg.bits_of(b.value(f"icmp eq {vector(ty)} {there}, {new}"))
 
     def silent_lanes(self, offsets: str, size: str, mask: str) -> str:
         b = self.b
@@ -411,16 +417,16 @@ class _Look:
         last = b.value(f"sub i64 {size}, {self.granule}")
         roomy = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
         fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
-        inside = b.value(f"and {I1} {b.value(f'and {I1} {fits}, {roomy}')}, {self.low.vector_of_bits(mask)}")
+        inside = b.value(f"and {I1} {b.value(f'and {I1} {fits}, {roomy}')}, {self.cg.vector_of_bits(mask)}")
         pointers = b.value(f"getelementptr i8, ptr {self.host}, {I64} {offsets}")
         there = gather(b, ty, pointers, inside)
         same = b.value(f"icmp eq {vector(ty)} {there}, {new}")
-        return self.low.bits_of(b.value(f"and {I1} {same}, {inside}"))
+        return self.cg.bits_of(b.value(f"and {I1} {same}, {inside}"))
 
     def ask(self, suspicious: str) -> None:
         """Hand addresses, values and lanes to the host."""
-        b, low, observer = self.b, self.low, self.observer
-        addresses = low.lanes(self.touch.where)
+        b, cg, observer = self.b, self.cg, self.observer
+        addresses = cg.lanes(self.touch.where)
         if self.offset:
             addresses = b.value(f"add {I64} {addresses}, splat (i64 {self.offset})")
         b.line(f"store {I64} {addresses}, ptr {observer.addresses_at}, align 64")
@@ -429,7 +435,7 @@ class _Look:
             values = observer.values_at
             for number, value in enumerate(self.touch.values):
                 place = b.value(f"getelementptr i8, ptr {values}, i64 {number * WARP * BITS[value.ty] // 8}")
-                b.line(f"store {vector(value.ty)} {low.lanes(value)}, ptr {place}, align 1")
+                b.line(f"store {vector(value.ty)} {cg.lanes(value)}, ptr {place}, align 1")
         how = (
             ACTIONS.index(self.touch.action)
             | self.strong << 2
@@ -447,7 +453,7 @@ class _Look:
 
     def call(self, form: str, mask: str, shadow: str, places: list[tuple[str, str]], silent: str) -> str:
         """Call the function for this form of access; the lanes that are not plainly fine."""
-        touch, width = self.touch, self.low.width if self.touch.where.kind == "rows" else WARP
+        touch, width = self.touch, self.cg.width if self.touch.where.kind == "rows" else WARP
         shared = touch.space == "shared"
         kind = "shared" if shared else "global"
         # Lanes that write one place do no harm where all of them write the same.
@@ -481,4 +487,4 @@ class _Look:
         return self.b.define(name, "i32", arguments, body)
 
 
-OBSERVERS["sanitized"] = Sanitized
+INSTRUMENTATIONS["sanitized"] = RacecheckInstrumentation

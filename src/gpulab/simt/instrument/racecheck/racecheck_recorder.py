@@ -27,7 +27,7 @@ import numpy.typing as npt
 from gpulab.errors import LaunchError
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.native import NativeKernel
-from gpulab.simt.instrument.base import Recording
+from gpulab.simt.instrument.base import Recorder
 from gpulab.simt.instrument.racecheck.shadow_memory import (
     ACTIONS,
     AFTER,
@@ -53,7 +53,7 @@ from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import POISON, Memory
 from gpulab.simt.runtime.launch import Worker, aligned
 
-__all__ = ["Hazard", "Party", "Sanitizing"]
+__all__ = ["AccessRecord", "Hazard", "RacecheckRecorder"]
 
 Times = npt.NDArray[np.uint32]
 PADDING = 64  # cells behind an array, so that a row may be read past its end
@@ -67,7 +67,7 @@ _SUSPECT = ctypes.CFUNCTYPE(
 
 
 @dataclass(frozen=True)
-class Party:
+class AccessRecord:
     """One of the two accesses of a hazard. block, thread: linear numbers; None: one of several others."""
 
     site: int
@@ -85,8 +85,8 @@ class Hazard:
     kind: str
     shared: bool
     address: int
-    now: Party
-    before: Party | None
+    now: AccessRecord
+    before: AccessRecord | None
     count: int = 0
 
 
@@ -112,10 +112,10 @@ class _Shadow:
         return int(self.raw.ctypes.data)
 
 
-class Sanitizing(Recording):
+class RacecheckRecorder(Recorder):
     """Finds the hazards of one launch. One core runs it, so that what it finds is always the same.
 
-    blocks: in the whole grid. poison: see `Recording`. deaf: True for a launch of which only the values
+    blocks: in the whole grid. poison: see `Recorder`. deaf: True for a launch of which only the values
     are asked for; no access is looked at.
     """
 
@@ -212,7 +212,7 @@ class Sanitizing(Recording):
             elif what == WHAT["grouped"]:
                 self.copies_end(warp, a, bool(b))
             elif what == WHAT["lanes"]:
-                self.lanes_met(warp, addresses, mask)
+                self.on_syncwarp(warp, addresses, mask)
             else:
                 self.arrive(warp, a)
         except BaseException as error:  # noqa: BLE001 - nothing may go through the generated code
@@ -278,7 +278,7 @@ class Sanitizing(Recording):
             self.word("others", WARP)[w] = min(others, default=now)
         meeting[:] = 0
 
-    def lanes_met(self, warp: int, masks: int, here: int) -> None:
+    def on_syncwarp(self, warp: int, masks: int, here: int) -> None:
         """Some lanes of a warp came together: each with those that its mask names."""
         now = int(self.word("now")[0])
         named = (ctypes.c_uint64 * WARP).from_address(masks)
@@ -369,7 +369,7 @@ class _Access:
 
     def __init__(
         self,
-        owner: Sanitizing,
+        owner: RacecheckRecorder,
         warp: int,
         site: int,
         action: str,
@@ -444,10 +444,10 @@ class _Access:
             mine |= AFTER
         shadow.times[cell], shadow.writers[cell], shadow.reads[cell] = self.now, mine, 0
 
-    def told_of(self, shadow: _Shadow, at: int, thread: int) -> tuple[int, Party]:
+    def told_of(self, shadow: _Shadow, at: int, thread: int) -> tuple[int, AccessRecord]:
         """The address of a cell and who accesses it now, as a hazard names them."""
         address = at if shadow is self.owner.shared else shadow.start + at
-        return address, Party(self.site, self.block, thread)
+        return address, AccessRecord(self.site, self.block, thread)
 
     def hazard(self, kind: str, shadow: _Shadow, at: int, thread: int, time: int, who: int) -> None:
         """Note what this access and an earlier one show."""
@@ -458,7 +458,7 @@ class _Access:
         other: int | None = who & THREADS
         if block == self.block and other == thread:
             other = None  # which one of the others it was is not remembered
-        owner.note(Hazard(kind, shared, address, me, Party(site, block, other)), site)
+        owner.note(Hazard(kind, shared, address, me, AccessRecord(site, block, other)), site)
 
     def is_ordered(self, time: int, who: int, thread: int) -> bool:
         meets = self.strong and who & STRONG and not (who & AFTER and time < self.start)

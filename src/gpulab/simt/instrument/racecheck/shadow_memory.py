@@ -279,16 +279,16 @@ class Shadows:
         self.others = self.all(self.of_state("others", self.warp))
         self.now = self.all(now)
         written, read, reader = self.load(WRITTEN), self.load(READ), self.load(READER)
-        self.lowest = self.start
+        self.cgest = self.start
         if not self.shared:
             place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['lowest']}")
-            self.lowest = self.all(b.value(f"load i32, ptr {place}"))
+            self.cgest = self.all(b.value(f"load i32, ptr {place}"))
         if self.action == "reads":
             return self.look_at_read(written, read, reader)
         self.who_am_i()
         fine = self.write_is_past(written, self.load(WRITER))
         if self.action == "updates":
-            fine = self.both(fine, self.op("icmp uge", written, self.lowest))
+            fine = self.both(fine, self.op("icmp uge", written, self.cgest))
         good = self.both(self.both(fine, self.read_is_past(read, reader)), self.inside)
         good = self.note_silent(written, good) if self.silent else self.note_write(good)
         return self.left_over(good)
@@ -300,7 +300,7 @@ class Shadows:
         if not self.shared:
             return self.read_with_care(written, read, reader)
         least = self.least()
-        fresh = self.both(self.op("icmp ult", written, least), self.op("icmp uge", written, self.lowest))
+        fresh = self.both(self.op("icmp ult", written, least), self.op("icmp uge", written, self.cgest))
         fresh = self.both(fresh, self.op("icmp ult", read, least))
         stale = self.both(self.inside, self.no(fresh))
         if self.outside:
@@ -323,7 +323,7 @@ class Shadows:
 
     def read_with_care(self, written: str, read: str, reader: str) -> str:
         fine = self.write_is_past(written, self.load(WRITER))
-        fine = self.both(fine, self.op("icmp uge", written, self.lowest))
+        fine = self.both(fine, self.op("icmp uge", written, self.cgest))
         good = self.both(fine, self.inside)
         self.note_read(written, read, reader, good)
         return self.left_over(good)

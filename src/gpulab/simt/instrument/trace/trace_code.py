@@ -9,7 +9,7 @@ and then ends, whatever its kernel would go on to do.
 A traced line is one word:
 
     bits 22…   the address by 128
-    bits 6-21  the site, by its number among `Values.accesses`
+    bits 6-21  the site, by its number among `CodegenContext.accesses`
     bit 5      the first line of a request
     bit 4      a store or an atomic
     bits 0-3   the sectors of 32 bytes that are asked for
@@ -24,16 +24,16 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.base import OBSERVERS, Touch
-from gpulab.simt.instrument.counters.counter_code import CountingObserver
+from gpulab.simt.instrument.base import INSTRUMENTATIONS, Touch
+from gpulab.simt.instrument.counters.counter_code import CounterInstrumentation
 from gpulab.simt.instrument.counters.counter_layout import BLOCK_BYTES, HEAD
 from gpulab.simt.instrument.counters.loop_rounds import count_rounds
 
 if TYPE_CHECKING:
     from gpulab.simt.analysis.control_flow import Block
-    from gpulab.simt.codegen.context import Values
+    from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["LAYOUT", "TracingObserver"]
+__all__ = ["LAYOUT", "TraceInstrumentation"]
 
 KEPT = 48  # requests of a site whose addresses are kept, on each of the host's cores
 # Of a worker's head: words set before a launch. Of a warp of the wave: words used, requests, instructions.
@@ -63,69 +63,69 @@ def _runtime() -> str:
     return Template(text).safe_substitute({name: str(value) for name, value in LAYOUT.items()})
 
 
-class TracingObserver(CountingObserver):
+class TraceInstrumentation(CounterInstrumentation):
     """Emits the tracing."""
 
     tier = "traced"
     values = False
     shared = True
-    well_up_to = well_if_brief = 0
+    optimize_up_to_lines = optimize_small_up_to_lines = 0
 
     def __init__(self) -> None:
         super().__init__()
         self.runtime = _runtime()
 
-    def begin(self, low: Values) -> None:
-        super().begin(low)
-        states = low.b.value(f"load i64, ptr {self.place(low, LAYOUT['STATES'])}")
-        self.traces = low.b.value(f"icmp ne i64 {states}, 0")
+    def begin(self, cg: CodegenContext) -> None:
+        super().begin(cg)
+        states = cg.b.value(f"load i64, ptr {self.place(cg, LAYOUT['STATES'])}")
+        self.traces = cg.b.value(f"icmp ne i64 {states}, 0")
 
-    def block(self, low: Values, block: Block) -> None:
-        b, on = low.b, low.b.new_label("on")
+    def block(self, cg: CodegenContext, block: Block) -> None:
+        b, on = cg.b, cg.b.new_label("on")
         fine = b.call(
             "sim_enter", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
-            ("i64", str(HEAD + BLOCK_BYTES * block.number)), ("i32", low.mask()),
+            ("i64", str(HEAD + BLOCK_BYTES * block.number)), ("i32", cg.mask()),
             ("i64", str(len(block.code) + 1)),
         )  # fmt: skip
-        self.end_unless(low, fine, on)
-        count_rounds(low, self.observed, self.record, block)
+        self.end_unless(cg, fine, on)
+        count_rounds(cg, self.observed, self.record, block)
 
-    def access(self, low: Values, touch: Touch) -> None:
-        part = self.parts.get((low.here, low.index), 0)
-        self.parts[low.here, low.index] = part + 1
+    def access(self, cg: CodegenContext, touch: Touch) -> None:
+        part = self.parts.get((cg.here, cg.index), 0)
+        self.parts[cg.here, cg.index] = part + 1
         if touch.space not in ("global", "shared", "generic"):
             return
-        low.accesses[touch.site] = replace(
-            low.accesses[touch.site], opcode=touch.item.text, block=low.here, index=low.index, part=part,
+        cg.accesses[touch.site] = replace(
+            cg.accesses[touch.site], opcode=touch.item.text, block=cg.here, index=cg.index, part=part,
             apart=touch.item.predicate is not None, width=touch.size,
         )  # fmt: skip
-        b, where = low.b, touch.where
+        b, where = cg.b, touch.where
         begin, on = b.new_label("access"), b.new_label("on")
-        mask = low.mask_bits_of(touch.item.predicate)
+        mask = cg.mask_bits_of(touch.item.predicate)
         if touch.space == "shared":
             b.branch(self.traces, on, begin)
         else:
             b.jump(begin)
-        with low.aside(begin):
+        with cg.aside(begin):
             rows = 0 if where.kind == "lanes" else len(where.refs)
             if rows:  # the lanes' addresses are worked out over there: less code here
                 for number, ref in enumerate(where.refs):
-                    place = b.value(f"getelementptr i64, ptr {low.scratch}, i64 {WARP + number}")
+                    place = b.value(f"getelementptr i64, ptr {cg.scratch}, i64 {WARP + number}")
                     b.line(f"store i64 {ref}, ptr {place}")
             else:
-                b.line(f"store <{WARP} x i64> {low.lanes(where)}, ptr {low.scratch}, align 64")
+                b.line(f"store <{WARP} x i64> {cg.lanes(where)}, ptr {cg.scratch}, align 64")
             stride = where.stride if where.kind == "rows" else 0
             fine = b.call(
                 "sim_request", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
-                ("i64", str(touch.site)), ("ptr", low.scratch), ("i32", mask), ("i32", str(rows)),
+                ("i64", str(touch.site)), ("ptr", cg.scratch), ("i32", mask), ("i32", str(rows)),
                 ("i64", str(stride)), ("i64", "0" if touch.action == "reads" else "1"),
             )  # fmt: skip
-            self.end_unless(low, fine, on, opened=False)
+            self.end_unless(cg, fine, on, opened=False)
         b.open(on)
 
-    def end_unless(self, low: Values, fine: str, on: str, opened: bool = True) -> None:
+    def end_unless(self, cg: CodegenContext, fine: str, on: str, opened: bool = True) -> None:
         """The warp ends here, as one does that leaves its kernel, where `fine` is false."""
-        b = low.b
+        b = cg.b
         enough = b.new_label("enough")
         b.branch(fine, on, enough, likely=True)
         b.open(enough)
@@ -134,4 +134,4 @@ class TracingObserver(CountingObserver):
             b.open(on)
 
 
-OBSERVERS["traced"] = TracingObserver
+INSTRUMENTATIONS["traced"] = TraceInstrumentation

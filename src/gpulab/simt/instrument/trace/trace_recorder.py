@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.base import Recording
-from gpulab.simt.instrument.counters.counter_recorder import Counting
+from gpulab.simt.instrument.base import Recorder
+from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 from gpulab.simt.instrument.trace.trace_code import LAYOUT
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpulab.simt.runtime.allocation import Memory
     from gpulab.simt.runtime.launch import Worker
 
-__all__ = ["Requests", "Tracing", "Wave"]
+__all__ = ["Requests", "TraceRecorder", "Wave"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Requests:
     addresses: npt.NDArray[np.int64]
 
 
-class Tracing(Counting):
+class TraceRecorder(CounterRecorder):
     """Traces one launch of a wave; without one only blocks of code and rounds are counted.
 
     words, used: the lines of each warp of the wave, in the form of `trace_code`, and how many.
@@ -72,7 +72,7 @@ class Tracing(Counting):
         self.states = np.zeros((self.warps, LAYOUT["STATE_BYTES"] // 8), np.int64)
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
-        return Recording.table(self, memory)
+        return Recorder.table(self, memory)
 
     def attach(self, worker: Worker) -> None:
         before = worker.memory.get("observed")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import gpulab
+from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.simulated import SimulatedDevice
-from gpulab.devices.twin import copies
 
 
 @pytest.fixture
@@ -16,6 +16,6 @@ def device() -> SimulatedDevice:
 
 def test_an_array_that_is_given_twice_is_copied_once(device: SimulatedDevice) -> None:
     array = device.zeros(4)
-    first, number, second = copies(device, gpulab.device("sim:v100"), [array, 3, array])
+    first, number, second = copy_arguments([array, 3, array], device, gpulab.device("sim:v100"))
     assert first is second
     assert number == 3

@@ -1,0 +1,53 @@
+"""Old module names that notebooks import which were released before version 0.2.
+
+A released notebook lies in a student's folder and is not updated with the package. `install` adds a finder
+that serves the old modules with exactly the names that those notebooks import.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["install"]
+
+# Old module -> the module that holds its names today, and the names.
+RELEASED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gpulab.evidence": ("", ()),
+    "gpulab.registry": ("gpulab.session", ("cell", "kernel", "kernel_names")),
+    "gpulab.devices.catalogue": ("gpulab.gpus.catalogue", ("gpu",)),
+    "gpulab.evidence.geometry": ("gpulab.config", ("defines",)),
+    "gpulab.evidence.occupancy": ("gpulab.gpus.occupancy", ("occupancy",)),
+    "gpulab.evidence.speedup": ("gpulab.profiling.speedup", ("time_variant",)),
+    "gpulab.evidence.timing": ("gpulab.profiling.benchmark", ("time_kernel",)),
+    "gpulab.evidence.verify": ("gpulab.verification.verify", ("verify",)),
+    "gpulab.notebook.html": ("gpulab.views.html", ("note", "stack", "table")),
+}
+
+
+class ReleasedNames(MetaPathFinder, Loader):
+    """Finder and loader of the modules in `RELEASED`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        del path, target
+        if fullname not in RELEASED:
+            return None
+
+        return ModuleSpec(fullname, self, is_package=not RELEASED[fullname][0])
+
+    def exec_module(self, module: ModuleType) -> None:
+        home, names = RELEASED[module.__name__]
+        for name in names:
+            setattr(module, name, getattr(import_module(home), name))
+
+
+def install() -> None:
+    """Make the old module names importable; a second call changes nothing."""
+    if not any(isinstance(finder, ReleasedNames) for finder in sys.meta_path):
+        sys.meta_path.append(ReleasedNames())
