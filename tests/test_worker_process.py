@@ -1,4 +1,4 @@
-"""Kernels in a process of their own, here on the simulator, and the process itself."""
+"""Worker processes, and kernel checks that run in one; here on the simulator."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gpulab.verification.outcome import outcome_in_process
 from gpulab.worker_process import Worker, WorkerDied
 from tests.kernels.corpus import FOLDER
 
+UNLIMITED_S = 30.0  # long enough for a worker process to start on a busy machine
+
 
 def cell(file: str) -> Cell:
     return parse_cell((FOLDER / "stencil" / file).read_text(encoding="utf-8"), file)
@@ -24,59 +26,77 @@ def cell(file: str) -> Cell:
     ("file", "exit_code"),
     [("right/naive_macros.cu", 0), ("wrong/skips_last_frame.cu", 1), ("wrong/syntax_error.cu", 1)],
 )
-def test_the_outcome_comes_back_from_the_process(file: str, exit_code: int) -> None:
+def test_outcome_in_process_returns_the_outcome(file: str, exit_code: int) -> None:
     outcome = outcome_in_process(cell(file), "sim", "simulator")
     assert outcome.exit_code == exit_code
     assert outcome.stopped == ""
 
 
-def test_a_process_that_takes_too_long_is_ended_and_the_kernel_is_wrong() -> None:
+def test_outcome_in_process_of_a_check_over_its_time_limit_is_wrong() -> None:
     outcome = outcome_in_process(cell("right/naive_macros.cu"), "sim", "simulator", limit_s=0.01)
     assert outcome.exit_code == 1
-    assert "did not end" in outcome.reasons[0]
+    assert "0.01 seconds" in outcome.reasons[0]
 
 
-def test_an_error_that_is_not_about_the_kernel_is_not_hidden() -> None:
+def test_outcome_in_process_raises_errors_that_the_kernel_did_not_cause() -> None:
     with pytest.raises(RuntimeError, match="no_such_gpu"):
         outcome_in_process(cell("right/naive_macros.cu"), "sim:no_such_gpu", "simulator")
 
 
 @pytest.mark.parametrize("name", problem_names())
-def test_what_a_step_promises_can_be_sent_from_process_to_process(name: str) -> None:
+def test_requirements_of_a_variant_can_be_pickled(name: str) -> None:
     for variant in problem(name).variants.values():
         for promise, sent in zip(variant.promises, pickle.loads(pickle.dumps(variant.promises)), strict=True):
             assert (sent.what, sent.before) == (promise.what, promise.before)
 
 
 def adder(start: int) -> Any:
-    """Built in the worker's process: adds up what it is asked, or does as it is told."""
+    """Return a function that adds its argument to a running total, or ends or blocks its process."""
     total = start
 
-    def answer(asked: Any) -> int:
+    def add(argument: Any) -> int:
         nonlocal total
-        if asked == "die":
+        if argument == "exit":
             os._exit(3)
-        if asked == "sleep":
+        if argument == "sleep":
             time.sleep(60)
-        total += asked
+        total += argument
         return total
 
-    return answer
+    return add
 
 
-def test_a_worker_is_built_once_and_answers_many_times() -> None:
+def test_worker_builds_its_function_once_for_many_calls() -> None:
     with Worker(adder, 10) as worker:
-        assert [worker.ask(1), worker.ask(1), worker.ask(5)] == [11, 12, 17]
+        assert [worker.call(1), worker.call(1), worker.call(5)] == [11, 12, 17]
 
 
-@pytest.mark.parametrize(("asked", "said"), [("die", "exit code 3"), ("sleep", "did not end")])
-def test_a_worker_that_stops_says_how_and_starts_again(asked: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("argument", "limit_s", "reported"), [("exit", UNLIMITED_S, "3"), ("sleep", 1.0, "1 s")]
+)
+def test_worker_that_died_is_reported_and_restarted(argument: str, limit_s: float, reported: str) -> None:
     with Worker(adder, 10) as worker:
-        assert worker.ask(1) == 11
-        with pytest.raises(WorkerDied, match=said):
-            worker.ask(asked, limit_s=1.0 if asked == "sleep" else 30.0)
-        assert worker.ask(1) == 11
+        assert worker.call(1) == 11
+        with pytest.raises(WorkerDied, match=reported):
+            worker.call(argument, limit_s=limit_s)
+        assert worker.call(1) == 11
 
 
-def test_a_worker_that_was_never_asked_ends_without_a_word() -> None:
+def test_worker_reports_an_exception_of_its_function_and_keeps_running() -> None:
+    with Worker(adder, 10) as worker:
+        with pytest.raises(RuntimeError, match="TypeError"):
+            worker.call(None)
+        assert worker.call(1) == 11
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot suspend a process with a signal")
+def test_suspended_worker_continues_after_resume() -> None:
+    with Worker(adder, 10) as worker:
+        worker.call(0)
+        worker.suspend()
+        worker.resume()
+        assert worker.call(1) == 11
+
+
+def test_ending_a_worker_that_was_never_called_returns_no_exit_code() -> None:
     assert Worker(adder, 10).end() is None

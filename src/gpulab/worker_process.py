@@ -1,4 +1,4 @@
-"""Kernels run in a process of their own: on a GPU an endless kernel can only be ended with its process."""
+"""Worker processes for kernels: an endless kernel on a GPU ends only with the process that launched it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,41 @@ from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Worker", "WorkerDied"]
+__all__ = ["TIME_LIMIT_S", "Worker", "WorkerDied", "WorkerFunction"]
 
+# Time limit of one call, in seconds. Compiling, checking and timing one kernel takes a few seconds; a kernel
+# that is still running after a minute is taken to be endless.
 TIME_LIMIT_S = 60.0
 
-Answer = Callable[..., Any]
+EXIT_GRACE_S = 5.0  # time that a process has to end before its exit code is read, in seconds
+
+WorkerFunction = Callable[..., Any]
 
 
 class WorkerDied(Exception):
-    """The process was ended, or ended itself, before it answered; the message says which."""
+    """The worker process ended, or was ended at its time limit, before it returned a result."""
 
 
 class Worker:
-    """A process that answers one question after another: `worker.ask(3)` is `build(*args)(3)`, over there.
+    """A process that runs a function once per call: `worker.call(3)` returns `build(*args)(3)`.
 
-    build: called once in the new process, so it must be found by name from there; args must be plain data.
+    The process starts with the first call. After it has ended, the next call starts a new one.
 
-    It starts with the first question, and again with the next one after it was ended.
+    Parameters
+    ----------
+    build : callable
+        Called once in the new process; returns the function that serves the calls. It must be importable by
+        name.
+    *args
+        Arguments of `build`. They must be picklable.
+    name : str
+        Name of the process, for logs and process listings.
     """
 
-    def __init__(self, build: Callable[..., Answer], *args: Any, name: str = "gpulab worker") -> None:
+    def __init__(self, build: Callable[..., WorkerFunction], *args: Any, name: str = "gpulab worker") -> None:
         self._build, self._args, self._name = build, args, name
         self._process: SpawnProcess | None = None
-        self._line: Connection[Any, Any] | None = None
+        self._connection: Connection[Any, Any] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -44,89 +56,111 @@ class Worker:
     ) -> None:
         self.end()
 
-    def ask(self, *question: Any, limit_s: float | None = None) -> Any:
-        """The answer; `WorkerDied` when there is none within `limit_s` seconds, or when the process died.
+    def call(self, *arguments: Any, limit_s: float | None = None) -> Any:
+        """Run the function in the worker process and return its result.
 
-        limit_s: None for a minute.
+        Parameters
+        ----------
+        *arguments
+            Arguments of the function. They must be picklable.
+        limit_s : float, optional
+            Time limit in seconds; by default `TIME_LIMIT_S`. The process is ended when it is exceeded.
 
-        Raises `RuntimeError` with the words of whatever was raised over there.
+        Raises
+        ------
+        WorkerDied
+            If the process ended, or exceeded the time limit, before it returned a result.
+        RuntimeError
+            If the function raised an exception; the message contains the exception's type and message.
         """
         limit_s = TIME_LIMIT_S if limit_s is None else limit_s
-        line = self._line or self._start()
+        connection = self._connection or self._start()
+
         try:
-            line.send(question)
-            answered = line.poll(limit_s)
-            works, answer = line.recv() if answered else (False, None)
+            connection.send(arguments)
+            returned = connection.poll(limit_s)
+            succeeded, result = connection.recv() if returned else (False, None)
         except (EOFError, OSError):
-            code = self.end(patience_s=5)
+            code = self.end(grace_s=EXIT_GRACE_S)
             raise WorkerDied(f"the process that ran the kernel died (exit code {code})") from None
-        except BaseException:  # interrupted: what is still on its way must not answer the next question
+        except BaseException:
+            # After an interrupt, the result of this call must not be taken for the result of the next one.
             self.end()
             raise
-        if not answered:
+
+        if not returned:
             self.end()
             raise WorkerDied(
-                f"the kernel did not end within {limit_s:g} seconds and was stopped; does every loop end?"
+                f"the kernel did not end within {limit_s:g} seconds and was stopped; "
+                "check that every loop ends"
             )
-        if not works:
-            raise RuntimeError(f"the check failed in its process: {answer}")
-        return answer
+        if not succeeded:
+            raise RuntimeError(f"the worker process raised {result}")
+        return result
 
-    def end(self, *, patience_s: float = 0.0) -> int | None:
-        """End the process, at once or after it had time to end itself; its exit code, None where none ran."""
-        process, line = self._process, self._line
-        self._process = self._line = None
-        if line is not None:
-            line.close()
+    def end(self, *, grace_s: float = 0.0) -> int | None:
+        """End the process and return its exit code, or None if no process was running.
+
+        grace_s: seconds that the process has to end by itself before it is killed.
+        """
+        process, connection = self._process, self._connection
+        self._process = self._connection = None
+        if connection is not None:
+            connection.close()
         if process is None:
             return None
-        process.join(patience_s)
+
+        process.join(grace_s)
         code = process.exitcode
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError):  # another thread has closed the process object
             process.kill()
-            process.join(5)
+            process.join(EXIT_GRACE_S)
         return code
 
-    def hold(self) -> None:
-        """Let the process stand still until `go_on`, where there is one and the system has a way to."""
+    def suspend(self) -> None:
+        """Suspend the process until `resume`; no effect without a process or on Windows."""
         self._signal("SIGSTOP")
 
-    def go_on(self) -> None:
-        """Let a held process go on; one that is not held does so anyway."""
+    def resume(self) -> None:
+        """Resume a suspended process; no effect on one that is running."""
         self._signal("SIGCONT")
 
     def _signal(self, name: str) -> None:
         process = self._process
         if process is None or process.pid is None or not hasattr(signal, name):
             return
-        with contextlib.suppress(ProcessLookupError, ValueError):  # it has ended, or is being closed
+        with contextlib.suppress(ProcessLookupError, ValueError):  # the process has ended meanwhile
             if process.exitcode is None:
                 os.kill(process.pid, getattr(signal, name))
 
     def _start(self) -> Connection[Any, Any]:
         context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
-        line, theirs = context.Pipe()
+        connection, remote = context.Pipe()
         process = context.Process(
-            target=_serve, args=(theirs, self._build, self._args), name=self._name, daemon=True
+            target=_serve, args=(remote, self._build, self._args), name=self._name, daemon=True
         )
         process.start()
-        theirs.close()
-        self._process, self._line = process, line
-        return line
+        remote.close()
+        self._process, self._connection = process, connection
+        return connection
 
 
-def _serve(line: Connection[Any, Any], build: Callable[..., Answer], args: tuple[Any, ...]) -> None:
-    """What the new process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the one who asked ends this one
-    answer: Answer | None = None
+def _serve(
+    connection: Connection[Any, Any], build: Callable[..., WorkerFunction], args: tuple[Any, ...]
+) -> None:
+    """Serve calls in the worker process until the connection is closed."""
+    # Ctrl-C reaches both processes; the calling process decides when this one ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    function: WorkerFunction | None = None
     while True:
         try:
-            question = line.recv()
-        except EOFError:  # nobody will ask again
+            arguments = connection.recv()
+        except EOFError:
             return
         try:
-            answer = answer or build(*args)
-            said = True, answer(*question)
-        except Exception as error:  # noqa: BLE001  (it is told to the process that waits)
-            said = False, f"{type(error).__name__}: {error}"
-        line.send(said)
+            function = function or build(*args)
+            reply = True, function(*arguments)
+        except Exception as error:  # noqa: BLE001  (reported to the calling process)
+            reply = False, f"{type(error).__name__}: {error}"
+        connection.send(reply)

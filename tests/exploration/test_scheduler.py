@@ -156,7 +156,7 @@ if __name__ == "__main__":
     while not found.points:
         time.sleep(0.05)
     for apart in found._apart:
-        apart.worker.hold()
+        apart.worker.suspend()
     print(*(apart.worker._process.pid for apart in found._apart if apart.worker._process), flush=True)
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), 9)

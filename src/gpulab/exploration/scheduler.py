@@ -25,7 +25,7 @@ from gpulab.exploration.search_space import Setting
 from gpulab.profiling.bench import Bench
 from gpulab.profiling.point import Point
 from gpulab.simt.analysis.specialization import block_class
-from gpulab.worker_process import Answer, Worker, WorkerDied
+from gpulab.worker_process import Worker, WorkerDied, WorkerFunction
 
 __all__ = ["Exploration", "Task"]
 
@@ -116,12 +116,12 @@ class Exploration:
     def _find_alone(self, task: Task) -> None:
         """For somebody who waits: nothing else runs meanwhile."""
         for apart in self._apart:
-            apart.worker.hold()
+            apart.worker.suspend()
         try:
             self._find(self._here.point, task)
         finally:
             for apart in self._apart:
-                apart.worker.go_on()
+                apart.worker.resume()
 
     def _find(self, ask: Callable[[Task], Point | None], task: Task) -> None:
         if self._is_done(task):
@@ -242,14 +242,14 @@ class _Apart:
         self.worker = Worker(_benches_there, name="gpulab explorer")
 
     def point(self, task: Task) -> Point | None:
-        point: Point | None = self.worker.ask(task)
+        point: Point | None = self.worker.call(task)
         return point
 
     def end(self) -> None:
         self.worker.end()
 
 
-def _benches_there() -> Answer:
+def _benches_there() -> WorkerFunction:
     """Benches of the new process."""
     _end_with_parent()
     with suppress(OSError, AttributeError):  # there is no `nice` on Windows

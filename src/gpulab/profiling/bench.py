@@ -22,7 +22,7 @@ from gpulab.profiling.speedup import time_variant
 from gpulab.profiling.transfers import time_copies
 from gpulab.verification.check import compile_cell, preflight
 from gpulab.verification.verify import signature_reason, verify
-from gpulab.worker_process import Answer, Worker, WorkerDied
+from gpulab.worker_process import Worker, WorkerDied, WorkerFunction
 
 __all__ = ["Bench"]
 
@@ -42,10 +42,10 @@ class Bench:
     ) -> None:
         self._device, self._check = device, check
         self._worker: Worker | None = None
-        self._time: Answer
+        self._time: WorkerFunction
         if device.needs_own_process:
             self._worker = Worker(_bench_there, device_name, iterations, name="gpulab bench")
-            self._time = self._worker.ask
+            self._time = self._worker.call
         else:
             self._time = _Stand(device, iterations).timed
 
@@ -193,7 +193,7 @@ class _Stand:
         return _Prepared(why_not=reason, wrong=True) if reason else _Prepared(kernel)
 
 
-def _bench_there(device_name: str | None, iterations: int) -> Answer:
+def _bench_there(device_name: str | None, iterations: int) -> WorkerFunction:
     """The stand of a new process."""
     from gpulab.devices import open_device
 

@@ -14,7 +14,7 @@ from gpulab.problems import Shape, problem
 from gpulab.profiling.speedup import VariantTiming, time_variant
 from gpulab.verification.check import CheckResult, check_cell
 from gpulab.verification.verify import Progress
-from gpulab.worker_process import TIME_LIMIT_S, Answer, Worker, WorkerDied
+from gpulab.worker_process import TIME_LIMIT_S, Worker, WorkerDied, WorkerFunction
 
 __all__ = ["Outcome", "outcome_in_process", "outcome_of"]
 
@@ -139,13 +139,13 @@ def outcome_in_process(
     """
     with Worker(_checker, device, name="gpulab check") as worker:
         try:
-            outcome: Outcome = worker.ask(cell, shapes, time_at, timed, limit_s=limit_s)
+            outcome: Outcome = worker.call(cell, shapes, time_at, timed, limit_s=limit_s)
         except WorkerDied as stopped:
             return Outcome(cell, device_name, stopped=str(stopped))
         return outcome
 
 
-def _checker(device: str | None) -> Answer:
+def _checker(device: str | None) -> WorkerFunction:
     """Checks cells on a device, in the new process."""
     opened = open_device(device)
 
