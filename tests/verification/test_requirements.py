@@ -93,7 +93,7 @@ def test_columns_of_a_thread_share_a_load_of_b(columns: int) -> None:
 
 @pytest.mark.parametrize(("name", "first"), [("stencil", "naive"), ("matmul", "Ks")])
 def test_the_first_step_promises_nothing(name: str, first: str) -> None:
-    assert problem(name).variants[first].promises == ()
+    assert problem(name).variants[first].requirements == ()
 
 
 def test_an_asynchronous_copy_of_16_bytes_is_one_access() -> None:
@@ -114,7 +114,7 @@ extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anex
     assert counted is not None
     threads = prod(block) * prod(launch_geometry(stencil, counted.shape, block, tile).grid)
     copied_read_and_stored = 3 * threads / stencil.work(counted.shape)
-    assert counted.kept[0].promise.measure == "memory_accesses"
+    assert counted.kept[0].requirement.measure == "memory_accesses"
     assert counted.kept[0].figure == pytest.approx(copied_read_and_stored)
 
 
@@ -123,5 +123,6 @@ def test_every_other_step_has_a_limit_between_it_and_the_one_before() -> None:
         known = problem(name)
         for variant, rung in known.variants.items():
             block, tile = known.block_of(variant), known.default_tile
-            for promise in rung.promises:
-                assert not promise.is_satisfied(promise.before, block, tile), (variant, promise.what)
+            for requirement in rung.requirements:
+                baseline = requirement.baseline_value
+                assert not requirement.is_satisfied(baseline, block, tile), (variant, requirement.metric)

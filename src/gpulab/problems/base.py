@@ -1,4 +1,4 @@
-"""What a lab's problem is: its variants, its sizes, its inputs, its reference, and what slips look like."""
+"""The base class of a lab's problem, and the inputs, references and tolerances of one launch."""
 
 from __future__ import annotations
 
@@ -14,33 +14,57 @@ import numpy.typing as npt
 from gpulab.errors import UsageError
 from gpulab.problems.requirement import Requirement
 
-__all__ = ["Argument", "Block", "Case", "Problem", "Shape", "Slip", "Variant", "gamma", "values"]
+__all__ = ["Argument", "Block", "Case", "Mistake", "Problem", "Shape", "Variant", "gamma", "random_values"]
 
-Shape = tuple[int, ...]  # in the problem's own order: (nx, ny, nz) or (n, m, p)
-Block = tuple[int, int, int]  # threads of a block, or points of a thread's tile, as (x, y, z)
+Shape = tuple[int, ...]  # extents in the problem's own order: (nx, ny, nz) or (n, m, p)
+Block = tuple[int, int, int]  # threads of a block, or output points of a thread's tile, as (x, y, z)
 
-UNIT_ROUNDOFF = 2.0**-24  # of float32, rounding to nearest
-LARGEST_INDEX = 2**31 - 1  # the kernels index with C's int
+UNIT_ROUNDOFF = 2.0**-24  # relative, of float32 with rounding to nearest (IEEE 754 binary32)
+LARGEST_INDEX = 2**31 - 1  # INT_MAX: the kernels index their arrays with C's int
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One rung of a problem's ladder: its name in the header, and what it changes in a line."""
+    """One step of a problem's progression.
+
+    Attributes
+    ----------
+    name : str
+        The part of a kernel cell's header after the dot.
+    changes : str
+        The change relative to the baseline, in one line.
+    baseline : str or None
+        The variant that it is compared with; None for the first variant.
+    block : Block or None
+        The block if the header names none; None selects the problem's default block.
+    requirements : tuple of Requirement
+        Limits on metrics that show that the change was made.
+    """
 
     name: str
     changes: str
-    before: str | None = None  # the rung it is compared with; None for the first one
-    block: Block | None = None  # its block when the header names none; None: the problem's
-    promises: tuple[Requirement, ...] = ()  # what it changes, in figures that can be counted
+    baseline: str | None = None
+    block: Block | None = None
+    requirements: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One kernel argument. role: `scalar`, `input` (must come back unchanged) or `output`."""
+    """One kernel argument.
+
+    Attributes
+    ----------
+    name : str
+        The name of the parameter in the declaration.
+    role : {"scalar", "input", "output"}
+        An `input` array must be unchanged after the launch.
+    value : NumPy scalar or ndarray
+        Of an output, only the shape and the dtype are used.
+    """
 
     name: str
     role: str
-    value: Any  # a NumPy scalar, or a host array (for an output: only its shape and dtype count)
+    value: Any
 
     @property
     def kind(self) -> str:
@@ -52,12 +76,24 @@ class Argument:
 
 @dataclass(frozen=True)
 class Case:
-    """One launch with known right values.
+    """The arguments of one launch, with the reference and the tolerance of its output.
 
-    expected: float64 reference, in the output's shape.
-    tolerance: largest accepted |got - expected|, elementwise, in the output's shape.
-    written: which output elements the kernel must write; the others must keep their bits.
-    flops, compulsory_bytes: of the whole launch, as the problem counts them.
+    Attributes
+    ----------
+    shape : Shape
+        The problem size.
+    arguments : tuple of Argument
+        In the order of the kernel's parameters.
+    expected : ndarray of float64
+        The reference, in the output's shape.
+    tolerance : ndarray of float64
+        The largest accepted absolute error of each output element.
+    written : ndarray of bool
+        The output elements that the kernel must write; all others must keep their bits.
+    flops : int
+        Floating-point operations of the launch, as the problem counts them.
+    compulsory_bytes : int
+        Bytes of global memory that every kernel must move.
     """
 
     shape: Shape
@@ -70,30 +106,34 @@ class Case:
 
     @property
     def output(self) -> Argument:
+        """The argument that the kernel writes."""
         return next(a for a in self.arguments if a.role == "output")
 
     def value(self, name: str) -> Any:
-        """The value of the argument of this name."""
+        """Return the value of the argument of this name."""
         return next(a.value for a in self.arguments if a.name == name)
 
 
 @dataclass(frozen=True)
-class Slip:
-    """What the output would be after one common mistake, and the sentence that names the mistake."""
+class Mistake:
+    """The output of a kernel with one common mistake, and the sentence that names the mistake."""
 
     values: npt.NDArray[np.float64]
-    words: str
+    description: str
 
 
-def values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
-    """Random numbers from -1 to 1; without `rng` an array of one number that stands for all of them."""
+def random_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
+    """Return uniform random numbers from -1 to 1.
+
+    Without `rng` the result is a broadcast array of one element, which takes no memory.
+    """
     if rng is None:
         return np.broadcast_to(np.float32(0.5), shape)
     return rng.random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
 
 
 def gamma(operations: int) -> float:
-    """The constant gamma_n = n u / (1 - n u) of float32 rounding error bounds, u = 2**-24.
+    """Return gamma_n = n u / (1 - n u), the constant of float32 rounding error bounds, with u = 2**-24.
 
     If no path from an input to the result passes more than n roundings, the result differs from the
     exact one by at most gamma_n times the same expression in absolute values, whatever the order of
@@ -104,92 +144,117 @@ def gamma(operations: int) -> float:
 
 
 class Problem(ABC):
-    """A problem of the labs: stencil or matmul."""
+    """A problem of the labs.
+
+    Attributes
+    ----------
+    name : str
+        The name in a kernel cell's header.
+    variants : mapping of str to Variant
+        The steps of the progression, in order.
+    axes : tuple of str
+        Names of the extents of a shape, such as ("nx", "ny", "nz").
+    index_names : tuple of str
+        Names of the indices into the output array, such as ("z", "y", "x").
+    default_block, default_tile : Block
+        Used where a header names none.
+    smallest : int
+        The smallest legal extent of a shape.
+    timing_sizes : mapping of str to Shape
+        The shape that is timed, by kind of device ("sim", "cuda").
+    """
 
     name: str
     variants: Mapping[str, Variant]
-    axes: tuple[str, ...]  # names of a shape's numbers: ("nx", "ny", "nz")
-    index_names: tuple[str, ...]  # names for an index into the output array: ("z", "y", "x")
+    axes: tuple[str, ...]
+    index_names: tuple[str, ...]
     default_block: Block
     default_tile: Block
-    smallest: int  # the least a shape's number may be
-    timing_sizes: ClassVar[Mapping[str, Shape]]  # what the speed-up table times, by kind of device
+    smallest: int
+    timing_sizes: ClassVar[Mapping[str, Shape]]
 
     def block_of(self, variant: str) -> Block:
-        """The block of a header without `--block`."""
+        """Return the block of a header without `--block`."""
         return self.variants[variant].block or self.default_block
 
     @abstractmethod
     def kernel_name(self, variant: str) -> str:
-        """The name of the `__global__` function that the variant must define."""
+        """Return the name of the `__global__` function that the variant must define."""
 
     @property
     @abstractmethod
     def declaration(self) -> str:
-        """The kernel's declaration in C, with `<variant>` where the variant's name goes."""
+        """The kernel's declaration in C, with `<variant>` as a placeholder for the variant's name."""
 
     @abstractmethod
     def extents(self, shape: Shape) -> Block:
-        """Output points on each grid axis; `grid = ceil(extent / (block * tile))`, 1 where tile is 0."""
+        """Return the output points on each grid axis.
+
+        The grid is `ceil(extent / (block * tile))` on each axis, and 1 on an axis whose tile is 0.
+        """
 
     @abstractmethod
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
-        """What `verify` runs: few sizes, chosen to show mistakes at the edges of this block and tile."""
+        """Return the few shapes that `verify` runs, chosen to expose errors at the edges of block and tile."""
 
     @abstractmethod
     def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
-        """Fresh random inputs of this shape and an output, in the order of the kernel's parameters.
+        """Return random inputs of this shape and an output, in the order of the kernel's parameters.
 
-        rng: None where only shapes and types are asked for; the arrays then take no memory.
+        With `rng=None` only shapes and dtypes are meaningful, and the inputs take no memory.
         """
 
     @abstractmethod
     def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
-        """Fresh random inputs of this shape, with their reference and tolerance."""
+        """Return random inputs of this shape, with their reference and tolerance."""
 
     @abstractmethod
     def flops(self, shape: Shape) -> int:
-        """Floating-point operations of one launch, as the labs count them."""
+        """Return the floating-point operations of one launch, as the labs count them."""
 
     @abstractmethod
     def compulsory_bytes(self, shape: Shape) -> int:
-        """Bytes of global memory that no kernel can avoid: each input read once, each output written once."""
+        """Return the bytes of global memory that every kernel must move: each input once, each output once."""
 
     def timing_shape(self, variant: str, block: Block, tile: Block, kind: str = "sim") -> Shape:
-        """The size at which the speed-up table times this variant on this kind of device."""
+        """Return the shape at which this variant is timed on this kind of device."""
         del variant, block, tile
         return self.timing_sizes.get(kind, self.timing_sizes["sim"])
 
-    def units(self, variant: str, block: Block, tile: Block) -> Shape:
-        """What each number of a shape must be a multiple of for this variant; 1 where any number will do."""
+    def shape_multiples(self, variant: str, block: Block, tile: Block) -> Shape:
+        """Return the number that each extent must be a multiple of for this variant; 1 if any will do."""
         del variant, block, tile
         return (1,) * len(self.axes)
 
     @abstractmethod
     def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
-        """The size on which a variant's promises are counted: whole blocks, and little at the edges."""
+        """Return the shape on which requirements are counted: whole blocks, and few points at the edges."""
 
     @abstractmethod
     def work(self, shape: Shape) -> int:
-        """What promises are counted for: the problem's inner points, or its multiply-adds."""
+        """Return the units of work that requirements refer to: inner points, or multiply-adds."""
 
-    def frames(self, shape: Shape) -> int:
-        """Units of work that a thread does one after the other for each of its outputs on the grid."""
+    def serial_work(self, shape: Shape) -> int:
+        """Return the units of work that a thread performs in sequence for each of its outputs on the grid."""
         del shape
         return 1
 
-    def slips(self, case: Case) -> Iterator[Slip]:
-        """Outputs of common mistakes, for `verify` to recognise; each is worked out when asked for."""
+    def mistakes(self, case: Case) -> Iterator[Mistake]:
+        """Yield the outputs of common mistakes, computed one by one, for `verify` to recognise."""
         del case
         yield from ()
 
     def format_shape(self, shape: Shape) -> str:
+        """Return a shape as text, such as `65x47x9`."""
         return "x".join(str(number) for number in shape)
 
     def parse_shape(self, text: str) -> Shape:
-        """`"65x47x9"` or `"128"` (the same on every axis) as a shape.
+        """Return the shape that `"65x47x9"`, or `"128"` for the same extent on every axis, stands for.
 
-        Raises `UsageError` that says what is allowed.
+        Raises
+        ------
+        UsageError
+            If the text is not a shape of this problem; the message says which texts are.
         """
         parts = re.split(r"\s*[x,]\s*", text.strip().lower())
         if len(parts) not in (1, len(self.axes)) or not all(re.fullmatch(r"-?\d{1,18}", p) for p in parts):
@@ -197,24 +262,34 @@ class Problem(ABC):
                 f"a {self.name} size is one number, or {', '.join(self.axes)} with an x between them, "
                 f"such as 128 or 65x47x9; not `{text}`."
             )
+
         numbers = [int(part) for part in parts]
         return self.checked_shape(tuple(numbers * len(self.axes) if len(numbers) == 1 else numbers))
 
     def checked_shape(self, shape: Shape) -> Shape:
-        """The shape itself, when a kernel can be launched on it; else `UsageError`."""
+        """Return the shape as Python integers.
+
+        Raises
+        ------
+        UsageError
+            If no kernel can be launched on it: an extent is too small, or an array too large.
+        """
         if len(shape) != len(self.axes):
             raise UsageError(f"a {self.name} shape is ({', '.join(self.axes)}); not {tuple(shape)}.")
+
         for axis, number in zip(self.axes, shape, strict=True):
             if number < self.smallest:
                 raise UsageError(f"{axis} must be at least {self.smallest} for {self.name}; it is {number}.")
+
         largest = self.largest_array(shape)
         if largest > LARGEST_INDEX:
             raise UsageError(
                 f"{self.format_shape(shape)} is too large: an array would have {largest} elements, and the "
-                f"kernels index with int, which ends at {LARGEST_INDEX}."
+                f"kernels index with int, whose largest value is {LARGEST_INDEX}."
             )
+
         return tuple(int(number) for number in shape)
 
     @abstractmethod
     def largest_array(self, shape: Shape) -> int:
-        """Elements of the largest array of a launch."""
+        """Return the number of elements of the largest array of a launch."""

@@ -1,4 +1,4 @@
-"""The matrix product of lab 2: column-major, from the slow index order to tiles in shared memory."""
+"""The matrix product of lab 2: column-major, from an uncoalesced index order to tiles in shared memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from types import MappingProxyType
 
 import numpy as np
 
-from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
+from gpulab.problems.base import Argument, Block, Case, Mistake, Problem, Shape, Variant, gamma, random_values
 from gpulab.problems.requirement import Requirement
 
 __all__ = ["Matmul"]
 
 
-def _between(axis: int) -> Callable[[Block, Block], float]:
-    """Halfway between one load for each multiply-add and one for all outputs of a thread on an axis."""
+def _halfway(axis: int) -> Callable[[Block, Block], float]:
+    """Return a limit halfway between one load per multiply-add and one per outputs of a thread on an axis."""
     return lambda _block, tile: (1 + 1 / max(tile[axis], 2)) / 2
 
 
 def _load(operand: str, space: str = "global") -> str:
+    """Return the name of a metric: loads of one operand per multiply-add."""
     return f"loads of {operand} from {space} memory for each multiply-add"
 
 
@@ -31,15 +32,15 @@ _COALESCED = Requirement(
 )
 _STRIP_OF_C = Requirement("global_loads", _load("c"), lambda _b, _t: 0.25, 1, "c")
 _TILE_OF_B = Requirement("global_loads", _load("b"), lambda _b, _t: 0.25, 1, "b")
-_FEWER_OF_B = Requirement("global_loads", _load("b"), _between(1), 1, "b")
-_FEWER_OF_C = Requirement("shared_loads", _load("c", "shared"), _between(0), 1)
+_FEWER_OF_B = Requirement("global_loads", _load("b"), _halfway(1), 1, "b")
+_FEWER_OF_C = Requirement("shared_loads", _load("c", "shared"), _halfway(0), 1)
 _SEVERAL = Requirement(
     "outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True
 )
 
-# Between K5, with 2/16 loads and two reads of shared memory for a multiply-add, and small tiles of both
-# kinds: a block of 32 by 32 values needs 1/16, a thread's 4 by 4 need 1/2. K4 and K34 load b for each
-# thread by itself.
+# The limits lie between K5 and small tiles of either kind. K5 makes 2/16 global loads and reads two words
+# of shared memory per multiply-add; a block tile of 32 by 32 values needs 1/16 global loads, and a thread
+# tile of 4 by 4 values needs 1/2 shared loads. K4 and K34 load b separately for each thread.
 _TILED_LOADS = Requirement(
     "global_loads", "loads from global memory for each multiply-add", lambda _b, _t: 0.1, 0.125
 )
@@ -47,49 +48,49 @@ _REGISTER_TILE = Requirement(
     "shared_loads", "words from shared memory for each multiply-add", lambda _b, _t: 0.6, 2
 )
 
-_LADDER = (
+_VARIANTS = (
     Variant("Ks", "the slow order: the threads of a warp run along j", block=(1, 32, 1)),
     Variant(
-        "K1", "the threads of a warp run along i, so that b is read coalesced", "Ks", promises=(_COALESCED,)
+        "K1", "the threads of a warp run along i, so that b is read coalesced", "Ks", requirements=(_COALESCED,)
     ),
-    Variant("K2", "a strip of c waits in shared memory", "K1", promises=(_STRIP_OF_C,)),
+    Variant("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C,)),
     Variant(
         "K3",
-        "every thread computes several values along i",
+        "each thread computes several values along i",
         "K2",
-        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C),
     ),
     Variant(
         "K4",
-        "every thread computes several values along j, from one load of b",
+        "each thread computes several values along j, from one load of b",
         "K2",
-        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
     ),
     Variant(
         "K34",
         "several values along i and along j",
         "K4",
-        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _FEWER_OF_C),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _FEWER_OF_C),
     ),
     Variant(
         "K5",
         "16x16 tiles of b and c in shared memory",
         "K1",
         block=(16, 16, 1),
-        promises=(_TILE_OF_B, _STRIP_OF_C),
+        requirements=(_TILE_OF_B, _STRIP_OF_C),
     ),
     Variant(
         "K4g",
         "K4 for any size: guarded loads and stores",
         "K4",
-        promises=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
     ),
-    Variant("K6", "open: any size, as fast as it goes", "K34", promises=(_TILED_LOADS, _REGISTER_TILE)),
+    Variant("K6", "open: any size, as fast as possible", "K34", requirements=(_TILED_LOADS, _REGISTER_TILE)),
 )
 ANY_SIZE = frozenset({"K4g", "K6"})
 
-# M. Wolfe, "Optimizing GPU Kernels": K4 "assumes that the matrix sizes are multiples of 32 ... in all
-# dimensions", and the kernels before it read strips of 32 without a guard.
+# Values of k in a strip. M. Wolfe, "Optimizing GPU Kernels": K4 "assumes that the matrix sizes are multiples
+# of 32 ... in all dimensions", and the kernels before it read strips of 32 without a guard.
 STRIP = 32
 
 
@@ -104,7 +105,7 @@ class Matmul(Problem):
     """
 
     name = "matmul"
-    variants = MappingProxyType({variant.name: variant for variant in _LADDER})
+    variants = MappingProxyType({variant.name: variant for variant in _VARIANTS})
     axes = ("n", "m", "p")
     index_names = ("j", "i")
     default_block = (32, 1, 1)
@@ -113,7 +114,7 @@ class Matmul(Problem):
     timing_sizes = MappingProxyType({"sim": (4096, 4096, 4096), "cuda": (4096, 4096, 4096)})
 
     def kernel_name(self, variant: str) -> str:
-        del variant  # every rung is called mmkernel, as in the course
+        del variant  # the course calls every version mmkernel
         return "mmkernel"
 
     @property
@@ -127,13 +128,15 @@ class Matmul(Problem):
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
         """Sizes with n, m and p all different, so that a transposed or square-only kernel fails.
 
-        K4g and K6 take any size: nothing divides, and one is smaller than a block and than a strip. The last
-        is of multiples of 4, for the kernels that read 16 bytes at a time where every column is aligned.
-        The kernels before them have no guards, so their sizes are multiples of what a block computes
-        and of the strips of k: one size of a single strip, one of several blocks and strips.
+        K4g and K6 take any size. Their first three shapes are multiples of neither block nor tile, and one
+        is smaller than a block and than a strip of k. The extents of the last are multiples of 4, because
+        a kernel may load 16 bytes at a time if every column is aligned.
 
-        Ks with a block that is wider than one in x can only run j along x; the grid (n on x, m on y)
-        then fits where n = m, and only p differs.
+        All other variants have no guards, so their extents are multiples of the values that a block
+        computes and of the strips of k: one shape of a single strip, one of several blocks and strips.
+
+        Ks with a block that is wider than one thread in x can only run j along x. The grid (n on x, m on y)
+        then fits only if n = m, so that only p differs.
         """
         x, y, _ = (threads * max(points, 1) for threads, points in zip(block, tile, strict=True))
         if variant in ANY_SIZE:
@@ -146,45 +149,45 @@ class Matmul(Problem):
                 _apart((x + 1, y + 34, 65), ones),
                 aligned,
             )
-        units = self._units(block, tile)
+        multiples = self._unguarded_multiples(block, tile)
         if variant == "Ks" and block[0] > 1:
-            square = lcm(units[0], units[1])
+            square = lcm(multiples[0], multiples[1])
             return tuple(
-                (side, *_apart((side // square, depth), (square, units[2])))
+                (side, *_apart((side // square, depth), (square, multiples[2])))
                 for side, depth in ((square, 1), (2 * square, 3))
             )
-        return _apart((1, 1, 1), units), _apart((2, 3, 2), units)
+        return _apart((1, 1, 1), multiples), _apart((2, 3, 2), multiples)
 
-    def units(self, variant: str, block: Block, tile: Block) -> Shape:
-        return (1, 1, 1) if variant in ANY_SIZE else self._units(block, tile)
+    def shape_multiples(self, variant: str, block: Block, tile: Block) -> Shape:
+        return (1, 1, 1) if variant in ANY_SIZE else self._unguarded_multiples(block, tile)
 
-    def _units(self, block: Block, tile: Block) -> Shape:
-        """What n, m and p must be multiples of for the kernels without guards."""
+    def _unguarded_multiples(self, block: Block, tile: Block) -> Shape:
+        """Return the numbers that n, m and p must be multiples of for kernels without guards."""
         x, y, _ = (threads * max(points, 1) for threads, points in zip(block, tile, strict=True))
         return lcm(STRIP, x), lcm(STRIP, y), lcm(STRIP, block[0] * block[1])
 
     def timing_shape(self, variant: str, block: Block, tile: Block, kind: str = "sim") -> Shape:
-        """The problem's timing size, rounded up to what an unguarded kernel takes."""
+        """Return the problem's timing size, rounded up to a multiple that an unguarded kernel accepts."""
         size = super().timing_shape(variant, block, tile, kind)
         if variant in ANY_SIZE:
             return size
-        units = self._units(block, tile)
-        return tuple(-(-number // unit) * unit for number, unit in zip(size, units, strict=True))
+        multiples = self._unguarded_multiples(block, tile)
+        return tuple(-(-number // unit) * unit for number, unit in zip(size, multiples, strict=True))
 
     def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
         del variant
-        n, m, p = self._units(block, tile)
+        n, m, p = self._unguarded_multiples(block, tile)
         return n * -(-64 // n), m * -(-64 // m), p * -(-64 // p)
 
     def work(self, shape: Shape) -> int:
         return prod(shape)
 
-    def frames(self, shape: Shape) -> int:
-        return shape[2]  # a value of a takes p multiply-adds
+    def serial_work(self, shape: Shape) -> int:
+        return shape[2]  # each element of a takes p multiply-adds
 
     def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
         n, m, p = self.checked_shape(shape)
-        b, c = values(rng, (p, n)), values(rng, (m, p))
+        b, c = random_values(rng, (p, n)), random_values(rng, (m, p))
         return (
             Argument("a", "output", np.empty((m, n), np.float32)),
             Argument("b", "input", b),
@@ -204,27 +207,27 @@ class Matmul(Problem):
             shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
         )
 
-    def slips(self, case: Case) -> Iterator[Slip]:
+    def mistakes(self, case: Case) -> Iterator[Mistake]:
         n, m, p = case.shape
         b, c = (case.value(name).astype(np.float64) for name in "bc")
-        yield Slip(
+        yield Mistake(
             case.expected.T.reshape(m, n),
             "the result is stored transposed: column-major means a[i + n*j]",
         )
         if p > 1:
-            yield Slip(c[:, :-1] @ b[:-1, :], "the last k is left out of the sums")
+            yield Mistake(c[:, :-1] @ b[:-1, :], "the last k is left out of the sums")
         if p > STRIP:
             strips = (p - 1) // STRIP * STRIP
-            yield Slip(c[:, strips:] @ b[strips:, :], "only the last strip of k is in the sums")
-            yield Slip(c[:, :STRIP] @ b[:STRIP, :], "only the first strip of k is in the sums")
+            yield Mistake(c[:, strips:] @ b[strips:, :], "only the last strip of k is in the sums")
+            yield Mistake(c[:, :STRIP] @ b[:STRIP, :], "only the first strip of k is in the sums")
 
     def flops(self, shape: Shape) -> int:
-        """Two for each product, 2 n m p, as the seeds' tables count them."""
+        """Return 2 n m p, an addition and a multiplication for each product, as the published tables count."""
         n, m, p = shape
         return 2 * n * m * p
 
     def compulsory_bytes(self, shape: Shape) -> int:
-        """Each element of b and c read once, of a written once."""
+        """Return the bytes of b and c, each read once, and of a, written once."""
         n, m, p = shape
         return 4 * (n * m + n * p + p * m)
 
@@ -233,12 +236,12 @@ class Matmul(Problem):
         return max(n * m, n * p, p * m)
 
 
-def _apart(factors: Shape, units: Shape) -> Shape:
-    """Multiples of `units`, by `factors` or a little more, so that no two of them are equal."""
+def _apart(factors: Shape, multiples: Shape) -> Shape:
+    """Return `factors * multiples`, with factors increased where needed so that no two extents are equal."""
     shape: list[int] = []
-    for factor, unit in zip(factors, units, strict=True):
-        number = factor * unit
+    for factor, multiple in zip(factors, multiples, strict=True):
+        number = factor * multiple
         while number in shape:
-            number += unit
+            number += multiple
         shape.append(number)
     return tuple(shape)

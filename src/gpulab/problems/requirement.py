@@ -1,4 +1,8 @@
-"""What a step of a lab promises: not another result, but other traffic than the step before it makes."""
+"""A memory-traffic requirement that a lab step must meet.
+
+A kernel that gives correct values may still be the previous step under a new name. Each step therefore
+states which metric it changes, and how far, relative to the step that it improves on.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +17,51 @@ Block = tuple[int, int, int]
 
 
 def unknown_limit(block: Block, tile: Block) -> float:
-    """The limit of a promise that came from another process: what was counted there keeps its own."""
+    """Return NaN: the limit function of a requirement that was received from another process.
+
+    Results computed in the other process carry their own limits, so this one is never needed.
+    """
     del block, tile
     return nan
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """One figure that a step changes, counted on one launch.
+    """A limit on one metric, counted on one launch of the student's kernel.
 
-    measure: what is counted, see `verification.requirements.MEASURES`; `array` names the argument, where it
-    is about one. per: what it is divided by, in the student's words ("inner point", "multiply-add").
-    limit: of the launch's block and tile, the most that is accepted (the least, where `at_least`); between
-    what the step itself needs and what the step before it does, so that there is room for other ways.
-    before: the same figure of the step before, for the message; `beside` says which step, if another one.
+    Attributes
+    ----------
+    measure : str
+        Key of the function that computes the metric, in `gpulab.verification.requirements.MEASURES`.
+    metric : str
+        Name of the metric with its unit, as students read it.
+    limit : callable
+        Takes the block and the tile of the launch and returns the largest accepted value (the smallest,
+        if `at_least`). It lies between the value that the step needs and the value of the baseline, so
+        that different implementations of the step pass.
+    baseline_value : float
+        The metric of the baseline kernel, for messages.
+    array : str
+        The kernel argument whose accesses are counted; empty if accesses to all arrays are.
+    at_least : bool
+        True if `limit` is a lower bound.
+    baseline : str
+        Name of the kernel that `baseline_value` belongs to.
     """
 
     measure: str
-    what: str
+    metric: str
     limit: Callable[[Block, Block], float]
-    before: float
+    baseline_value: float
     array: str = ""
     at_least: bool = False
-    beside: str = "the step before it"
+    baseline: str = "the previous step"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process: `limit` may be a function that only this one knows."""
+        """Return the state to pickle: without `limit`, which may be a function that cannot be pickled."""
         return self.__dict__ | {"limit": unknown_limit}
 
-    def is_satisfied(self, figure: float, block: Block, tile: Block) -> bool:
+    def is_satisfied(self, value: float, block: Block, tile: Block) -> bool:
+        """Return whether this value of the metric is within the limit for this block and tile."""
         limit = self.limit(block, tile)
-        return figure >= limit if self.at_least else figure <= limit
+        return value >= limit if self.at_least else value <= limit

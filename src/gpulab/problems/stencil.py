@@ -1,4 +1,4 @@
-"""The seven-point stencil of lab 1: every inner point from itself and its six neighbours."""
+"""The seven-point stencil of lab 1: each inner point from itself and its six neighbours."""
 
 from __future__ import annotations
 
@@ -8,36 +8,47 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.problems.base import Argument, Block, Case, Problem, Shape, Slip, Variant, gamma, values
+from gpulab.problems.base import Argument, Block, Case, Mistake, Problem, Shape, Variant, gamma, random_values
 from gpulab.problems.requirement import Requirement
 
 __all__ = ["Stencil"]
 
-# Roundings on the longest path from an input to the result, in any way of writing it: the sum of
-# seven terms rounds at most 6 times; the centre's weight adds fac * fac (1), a division (2 ulp, thus 4
-# roundings, for the approximate division of CUDA C++ Programming Guide, "Intrinsic Functions"; 1 for
+# Roundings on the longest path from an input to the result, for any way to write the formula. The sum of
+# seven terms rounds at most 6 times. The centre's weight adds fac * fac (1), a division (2 ulp, thus 4
+# roundings, for the approximate division of the CUDA C++ Programming Guide, "Intrinsic Functions"; 1 for
 # the exact one), a second division or the square of a reciprocal (4) and the product (1).
 ROUNDINGS = 16
 
 
 def _halo(block: Block, tile: Block) -> float:
-    """Points around a block's part of a frame, for each point of it."""
+    """Return the halo points of a block's part of a frame, per point of that part."""
     x, y = (threads * max(points, 1) for threads, points in zip(block[:2], tile[:2], strict=True))
     return 2 * (x + y) / (x * y)
 
 
-def _once_in_a_plane(block: Block, tile: Block) -> float:
-    # Three frames of one load each and a halo around the middle one; the naive kernel makes 7.
+def _shared_plane_limit(block: Block, tile: Block) -> float:
+    """Return the limit for a kernel that reads its neighbours in the plane from shared memory.
+
+    The kernel loads each point of three frames once, and a halo around the middle frame. The naive kernel
+    makes 7 loads per point.
+    """
     return min(1.1 * (3 + 1.25 * _halo(block, tile)) + 0.3, 6.5)
 
 
-def _once(block: Block, tile: Block) -> float:
-    # One load and a halo, some in the first frames; a kernel that does not roll makes 3 and a halo.
+def _rolling_limit(block: Block, tile: Block) -> float:
+    """Return the limit for a kernel that loads each frame once.
+
+    The kernel makes one load per point, a halo, and a few loads of the first frames. A kernel that does
+    not roll makes 3 loads and a halo.
+    """
     return min(1.15 * (1 + 1.25 * _halo(block, tile)) + 0.5, 2.6 + _halo(block, tile))
 
 
-def _not_thrice(block: Block, tile: Block) -> float:
-    # The frames roll, whether or not a frame that is in a register is loaded once more into the tile.
+def _rolling_or_reloading_limit(block: Block, tile: Block) -> float:
+    """Return the limit for a kernel whose frames roll, and which may load a frame twice.
+
+    A kernel may load a point into a register and once more into the shared tile.
+    """
     return 2.6 + _halo(block, tile)
 
 
@@ -45,43 +56,43 @@ _LOADS = "loads of A0 from global memory for each inner point"
 _TWO_POINTS = Requirement(
     "outputs_per_thread", "points that a thread computes in a frame", lambda _b, _t: 1.7, 1, at_least=True
 )
-_LADDER = (
-    Variant("naive", "seven loads from global memory for every point"),
+_VARIANTS = (
+    Variant("naive", "seven loads from global memory for each point"),
     Variant(
         "opt_1",
         "neighbours in the plane come from a tile in shared memory",
         "naive",
-        promises=(Requirement("global_loads", _LOADS, _once_in_a_plane, 7, "A0"),),
+        requirements=(Requirement("global_loads", _LOADS, _shared_plane_limit, 7, "A0"),),
     ),
     Variant(
         "opt_2",
         "frames roll through the block: each is loaded once",
         "opt_1",
-        promises=(Requirement("global_loads", _LOADS, _once, 3.3, "A0"),),
+        requirements=(Requirement("global_loads", _LOADS, _rolling_limit, 3.3, "A0"),),
     ),
     Variant(
         "opt_3",
-        "every thread computes two points of a frame",
+        "each thread computes two points of a frame",
         "opt_2",
-        promises=(
+        requirements=(
             _TWO_POINTS,
-            Requirement("global_loads", _LOADS, _not_thrice, 3.3, "A0"),
+            Requirement("global_loads", _LOADS, _rolling_or_reloading_limit, 3.3, "A0"),
         ),
     ),
     Variant(
         "opt_4",
         "open: as fast as today's GPUs allow",
         "opt_3",
-        promises=(
-            # Today's GPUs run out of memory instructions before they run out of bandwidth.
+        requirements=(
+            # Memory instructions limit this kernel on current GPUs before DRAM bandwidth does.
             Requirement(
                 "memory_accesses",
                 "loads and stores, of any width and of global and shared memory, for each inner point",
                 lambda _b, _t: 5.5,
                 9.5,
             ),
-            # Two of the seven are the frames that roll; those of the other five may come from the L1 cache.
-            Requirement("global_loads", _LOADS, lambda _b, _t: 5.2, 7, "A0", beside="naive"),
+            # Two of the seven loads belong to the rolling frames; the other five may hit in the L1 cache.
+            Requirement("global_loads", _LOADS, lambda _b, _t: 5.2, 7, "A0", baseline="naive"),
         ),
     ),
 )
@@ -90,7 +101,7 @@ _LADDER = (
 class Stencil(Problem):
     """`Anext = (sum of the six neighbours of A0) - 6 * A0 / (fac * fac)` on the inner points.
 
-    A shape is (nx, ny, nz); the arrays are NumPy's (nz, ny, nx), float32, x fastest. The outer shell
+    A shape is (nx, ny, nz); the arrays are NumPy's (nz, ny, nx), float32, x fastest. The boundary
     of Anext is not written.
 
     Tolerance of a point: gamma(16) * (sum of |neighbours| + 6 * |A0| / fac**2), see
@@ -98,12 +109,12 @@ class Stencil(Problem):
     """
 
     name = "stencil"
-    variants = MappingProxyType({variant.name: variant for variant in _LADDER})
+    variants = MappingProxyType({variant.name: variant for variant in _VARIANTS})
     axes = ("nx", "ny", "nz")
     index_names = ("z", "y", "x")
     default_block = (32, 8, 1)
     default_tile = (1, 1, 0)
-    smallest = 3  # one inner point between two shells
+    smallest = 3  # one inner point between two boundary points
     timing_sizes = MappingProxyType({"sim": (512, 512, 512), "cuda": (512, 512, 512)})
 
     def kernel_name(self, variant: str) -> str:
@@ -118,12 +129,12 @@ class Stencil(Problem):
         return nx, ny, nz
 
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
-        """Three sizes: several blocks and a rest on each axis; one inner frame; smaller than a block.
+        """Return three shapes; four for opt_4. In each, nx, ny and nz are different.
 
-        opt_4 has a fourth, whose rows all start on 16 bytes, for the way it takes there.
-
-        The first has frames enough to show a skipped last one or a rolling mistake that grows, the
-        second is the thin slab (nz = 3), the third is deep. On every one nx != ny != nz.
+        The first has several blocks and a remainder on each axis, and enough frames to expose a skipped last
+        frame or a rolling error that grows. The second is a thin slab with one inner frame (nz = 3). The
+        third is smaller than a block in x and y, and deep. The fourth has rows that all start on a multiple
+        of 16 bytes, because opt_4 may use vector loads on such rows only.
         """
         x, y, z = (threads * points for threads, points in zip(block, tile, strict=True))
         several = (max(65, 2 * x + 1), max(47, 2 * y + 3), max(9, 2 * z + 3))
@@ -132,7 +143,7 @@ class Stencil(Problem):
         thin = (max(33, x + 1), max(70, y + 6), 3)
         if thin[0] == thin[1]:
             thin = (thin[0] + 2, thin[1], 3)
-        small = (7, 3, 20)  # an even number of inner frames; so small that a load without a guard leaves A0
+        small = (7, 3, 20)  # an even number of inner frames; so small that an unguarded load leaves A0
         if variant != "opt_4":
             return several, thin, small
         even = (several[0] + 3) // 4 * 4
@@ -149,14 +160,14 @@ class Stencil(Problem):
         nx, ny, nz = shape
         return (nx - 2) * (ny - 2) * (nz - 2)
 
-    def frames(self, shape: Shape) -> int:
-        return shape[2] - 2
+    def serial_work(self, shape: Shape) -> int:
+        return shape[2] - 2  # a thread walks over the inner frames
 
     def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
         nx, ny, nz = self.checked_shape(shape)
-        # Away from 0 and 1, so that fac, fac * fac and their reciprocals are far from each other.
+        # fac is far from 0 and 1, so that fac, fac * fac and their reciprocals differ clearly.
         fac = np.float32(rng.uniform(1.5, 3.0) if rng else 2.0)
-        A0 = values(rng, (nz, ny, nx))
+        A0 = random_values(rng, (nz, ny, nx))
         return (
             Argument("fac", "scalar", fac),
             Argument("A0", "input", A0),
@@ -184,7 +195,7 @@ class Stencil(Problem):
             shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
         )
 
-    def slips(self, case: Case) -> Iterator[Slip]:
+    def mistakes(self, case: Case) -> Iterator[Mistake]:
         fac, A0 = float(case.value("fac")), case.value("A0").astype(np.float64)
         inner = (slice(1, -1),) * 3
 
@@ -193,27 +204,27 @@ class Stencil(Problem):
             values[inner] = _six_neighbours(A0) - weight * A0[inner]
             return values
 
-        yield Slip(with_weight(6.0 / fac), "the values are those of 6 * A0 / fac: divide by fac * fac")
-        yield Slip(
+        yield Mistake(with_weight(6.0 / fac), "the values are those of 6 * A0 / fac: divide by fac * fac")
+        yield Mistake(
             with_weight(1.0 / (fac * fac)),
             "the values are those of A0 / (fac * fac): the centre's weight is 6 / (fac * fac)",
         )
-        yield Slip(with_weight(6.0), "the values are those of 6 * A0: the centre is divided by fac * fac")
-        yield Slip(
+        yield Mistake(with_weight(6.0), "the values are those of 6 * A0: the centre is divided by fac * fac")
+        yield Mistake(
             with_weight(6.0 * fac * fac),
-            "the values are those of 6 * A0 * fac * fac: mind the brackets of 6 * A0 / (fac * fac)",
+            "the values are those of 6 * A0 * fac * fac: check the parentheses of 6 * A0 / (fac * fac)",
         )
-        yield Slip(with_weight(-6.0 / (fac * fac)), "the centre is added where it must be subtracted")
-        yield Slip(with_weight(0.0), "the centre point itself is left out")
-        yield Slip(A0, "the output is a copy of the input")
+        yield Mistake(with_weight(-6.0 / (fac * fac)), "the centre is added but must be subtracted")
+        yield Mistake(with_weight(0.0), "the centre point itself is left out")
+        yield Mistake(A0, "the output is a copy of the input")
 
     def flops(self, shape: Shape) -> int:
-        """Eight a point: five additions, a product, a division, a subtraction; fac * fac is not counted."""
+        """Return 8 per inner point: five additions, a product, a division, a subtraction; not fac * fac."""
         nx, ny, nz = shape
         return 8 * (nx - 2) * (ny - 2) * (nz - 2)
 
     def compulsory_bytes(self, shape: Shape) -> int:
-        """Every point of A0 but the twelve edges' read once, every inner point of Anext written once."""
+        """Return the bytes of A0 without its twelve edges, read once, and of Anext's inner points, written once."""
         nx, ny, nz = shape
         inner = (nx - 2) * (ny - 2) * (nz - 2)
         faces = 2 * ((nx - 2) * (ny - 2) + (nx - 2) * (nz - 2) + (ny - 2) * (nz - 2))
@@ -225,7 +236,7 @@ class Stencil(Problem):
 
 
 def _six_neighbours(A: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Sum of the six neighbours of every inner point."""
+    """Return the sum of the six neighbours of each inner point."""
     total = A[1:-1, 1:-1, :-2] + A[1:-1, 1:-1, 2:]
     for part in (A[1:-1, :-2, 1:-1], A[1:-1, 2:, 1:-1], A[:-2, 1:-1, 1:-1], A[2:, 1:-1, 1:-1]):
         total += part

@@ -162,7 +162,7 @@ def _over(here: Block, given: tuple[int, ...]) -> Block:
 
 def require_size(problem: Problem, variant: str, shape: Shape, block: Block, tile: Block) -> None:
     """`UsageError` for a size that a variant without guards cannot take with this block and tile."""
-    units = problem.units(variant, block, tile)
+    units = problem.shape_multiples(variant, block, tile)
     if all(number % unit == 0 for number, unit in zip(shape, units, strict=True)):
         return
     nearest = tuple(-(-number // unit) * unit for number, unit in zip(shape, units, strict=True))

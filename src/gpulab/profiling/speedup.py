@@ -112,7 +112,7 @@ class SpeedupTable:
     def _before(self, known: Problem, name: str) -> VariantTiming | None:
         """The rung before, else the ladder's first, when its time can be compared with this one's."""
         here = self.timings[name]
-        for candidate in (known.variants[name].before, next(iter(known.variants))):
+        for candidate in (known.variants[name].baseline, next(iter(known.variants))):
             there = self.timings.get(candidate) if candidate else None
             if (
                 there is not None

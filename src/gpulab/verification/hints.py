@@ -48,14 +48,14 @@ def hint_for(
 
 def _slip(problem: Problem, case: Case, got: npt.NDArray[np.float32]) -> str:
     """Whether the whole output is what one of the problem's common mistakes gives."""
-    for slip in problem.slips(case):
+    for slip in problem.mistakes(case):
         if slip.values.shape != got.shape:
             continue
         # The tolerance was made for the right expression, so a few points of a slip may miss it.
         room = 4 * case.tolerance + 1e-6 * np.abs(slip.values)
         fits = np.abs(got - slip.values) <= room
         if np.count_nonzero(fits & case.written) >= 0.999 * np.count_nonzero(case.written):
-            return f"{slip.words}."
+            return f"{slip.description}."
     return ""
 
 

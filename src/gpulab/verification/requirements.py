@@ -29,7 +29,7 @@ __all__ = ["MEASURES", "RequirementResult", "Technique", "requirements_of"]
 class RequirementResult:
     """One promise and what the kernel does: `figure` against `limit`, and the lines that make it up."""
 
-    promise: Requirement
+    requirement: Requirement
     figure: float
     limit: float
     kept: bool
@@ -37,13 +37,13 @@ class RequirementResult:
 
     def sentence(self, variant: str) -> str:
         """Why the promise is not kept."""
-        promise = self.promise
-        word = "at least" if promise.at_least else "at most"
+        requirement = self.requirement
+        word = "at least" if requirement.at_least else "at most"
         lines = ", ".join(map(str, self.lines))
         where = f" (line{'s' * (len(self.lines) > 1)} {lines})" if self.lines else ""
         return (
-            f"{promise.what}: {self.figure:.2f}{where}; {variant} needs {word} {self.limit:.2f}, and "
-            f"{promise.beside} makes {promise.before:g}. Counted by the simulator."
+            f"{requirement.metric}: {self.figure:.2f}{where}; {variant} needs {word} {self.limit:.2f}, and "
+            f"{requirement.baseline} makes {requirement.baseline_value:g}. Counted by the simulator."
         )
 
 
@@ -67,10 +67,10 @@ class Technique:
         """As plain data for JSON."""
         promises = [
             {
-                "what": one.promise.what,
+                "what": one.requirement.metric,
                 "counted": one.figure,
                 "limit": one.limit,
-                "at_least": one.promise.at_least,
+                "at_least": one.requirement.at_least,
                 "met": one.kept,
                 "lines": list(one.lines),
             }
@@ -161,8 +161,8 @@ def requirements_of(
     """
     from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
-    promises = problem.variants[variant].promises
-    if not promises:
+    requirements = problem.variants[variant].requirements
+    if not requirements:
         return None
     shape = problem.counted_shape(variant, block, tile)
     same = kernel.on_simulator
@@ -182,14 +182,14 @@ def requirements_of(
         return next((n for n, a in owners.items() if 0 <= address - a.address < a.size), "")
 
     sites = tuple((site, owner(site)) for site in counting.sites())
-    frames = problem.frames(shape)
+    frames = problem.serial_work(shape)
     threads = prod(launch.grid) * prod(launch.block) * frames
     counted = _Launch(sites, threads, problem.work(shape))
     found = []
-    for promise in promises:
-        figure, lines = MEASURES[promise.measure](counted, promise.array)
+    for requirement in requirements:
+        figure, lines = MEASURES[requirement.measure](counted, requirement.array)
         busiest = sorted(lines, key=lambda line: -lines[line])
         shown = tuple(sorted(line for line in busiest if lines[line] >= 0.5 * lines[busiest[0]]))
-        kept = promise.is_satisfied(figure, block, tile)
-        found.append(RequirementResult(promise, figure, promise.limit(block, tile), kept, shown))
+        kept = requirement.is_satisfied(figure, block, tile)
+        found.append(RequirementResult(requirement, figure, requirement.limit(block, tile), kept, shown))
     return Technique(variant, shape, tuple(found))

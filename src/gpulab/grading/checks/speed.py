@@ -90,9 +90,9 @@ def _without_a_gpu(name: str, result: CheckResult) -> View:
     lines = []
     if result.technique is not None:
         for kept in result.technique.kept:
-            limit = f"{'at least' if kept.promise.at_least else 'at most'} {kept.limit:.2f}"
+            limit = f"{'at least' if kept.requirement.at_least else 'at most'} {kept.limit:.2f}"
             lines.append(
-                f"{kept.promise.what}: {kept.figure:.2f}, {limit} asked for (counted by the simulator)"
+                f"{kept.requirement.metric}: {kept.figure:.2f}, {limit} asked for (counted by the simulator)"
             )
     what = "its values and its traffic were" if lines else "only its values were"
     lines.append(f"Its time needs a GPU: here {what} judged, and they give the full mark.")
