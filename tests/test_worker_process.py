@@ -46,8 +46,9 @@ def test_outcome_in_process_raises_errors_that_the_kernel_did_not_cause() -> Non
 @pytest.mark.parametrize("name", problem_names())
 def test_requirements_of_a_variant_can_be_pickled(name: str) -> None:
     for variant in problem(name).variants.values():
-        for promise, sent in zip(variant.promises, pickle.loads(pickle.dumps(variant.promises)), strict=True):
-            assert (sent.what, sent.before) == (promise.what, promise.before)
+        restored = pickle.loads(pickle.dumps(variant.requirements))
+        for before, after in zip(variant.requirements, restored, strict=True):
+            assert (after.metric, after.baseline_value) == (before.metric, before.baseline_value)
 
 
 def adder(start: int) -> Any:

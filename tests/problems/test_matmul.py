@@ -18,7 +18,7 @@ GUARDED = ["K4g", "K6"]
 UNGUARDED = [name for name in MATMUL.variants if name not in GUARDED]
 
 
-def test_the_reference_is_column_major() -> None:
+def test_reference_is_column_major() -> None:
     n, m, p = 4, 3, 2
     case = MATMUL.make_case((n, m, p), np.random.default_rng(1))
     a, b, c = (
@@ -32,7 +32,7 @@ def test_the_reference_is_column_major() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 300))
-def test_float32_sums_one_after_the_other_are_within_the_tolerance(seed: int, p: int) -> None:
+def test_sequential_float32_sum_is_within_tolerance(seed: int, p: int) -> None:
     case = MATMUL.make_case((5, 4, p), np.random.default_rng(seed))
     b, c = case.value("b"), case.value("c")
     total = np.zeros((4, 5), np.float32)
@@ -41,7 +41,7 @@ def test_float32_sums_one_after_the_other_are_within_the_tolerance(seed: int, p:
     assert np.all(np.abs(total - case.expected) <= case.tolerance)
 
 
-def test_half_precision_products_are_out_of_tolerance() -> None:
+def test_half_precision_product_exceeds_tolerance() -> None:
     case = MATMUL.make_case((40, 30, 64), np.random.default_rng(1))
     rounded = [case.value(name).astype(np.float16).astype(np.float64) for name in "cb"]
     assert np.any(np.abs(rounded[0] @ rounded[1] - case.expected) > case.tolerance)
@@ -50,7 +50,7 @@ def test_half_precision_products_are_out_of_tolerance() -> None:
 @pytest.mark.parametrize("variant", UNGUARDED)
 @settings(deadline=None)
 @given(block=BLOCKS, tile=TILES)
-def test_kernels_without_guards_get_multiples_of_what_a_block_computes(
+def test_check_shapes_of_unguarded_variant_are_multiples_of_block_and_strip(
     variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     for n, m, p in MATMUL.check_shapes(variant, block, tile):
@@ -63,26 +63,26 @@ def test_kernels_without_guards_get_multiples_of_what_a_block_computes(
 @pytest.mark.parametrize("variant", [name for name in MATMUL.variants if name != "Ks"])
 @settings(deadline=None)
 @given(block=BLOCKS, tile=TILES)
-def test_n_m_and_p_are_never_equal(
+def test_check_shapes_have_different_extents(
     variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     for shape in MATMUL.check_shapes(variant, block, tile):
         assert len(set(shape)) == 3
 
 
-def test_the_slow_order_along_x_gets_square_results_and_another_depth() -> None:
+def test_check_shapes_of_ks_with_wide_block_are_square_in_n_and_m() -> None:
     for n, m, p in MATMUL.check_shapes("Ks", (32, 1, 1), (1, 1, 1)):
         assert n == m != p
 
 
-def test_the_slow_order_along_y_gets_results_that_are_not_square() -> None:
+def test_check_shapes_of_ks_with_tall_block_are_not_square() -> None:
     assert all(n != m for n, m, _ in MATMUL.check_shapes("Ks", (1, 32, 1), (1, 1, 1)))
 
 
 @pytest.mark.parametrize("variant", GUARDED)
 @settings(deadline=None)
 @given(block=BLOCKS, tile=TILES)
-def test_kernels_for_any_size_get_sizes_that_divide_by_nothing(
+def test_check_shapes_of_guarded_variant_include_partial_blocks_and_strips(
     variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     shapes = MATMUL.check_shapes(variant, block, tile)
@@ -94,7 +94,7 @@ def test_kernels_for_any_size_get_sizes_that_divide_by_nothing(
 @pytest.mark.parametrize("variant", GUARDED)
 @settings(deadline=None)
 @given(block=BLOCKS, tile=TILES)
-def test_kernels_for_any_size_get_one_size_whose_columns_are_aligned(
+def test_check_shapes_of_guarded_variant_include_one_with_aligned_columns(
     variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     aligned = [shape for shape in MATMUL.check_shapes(variant, block, tile) if not any(x % 4 for x in shape)]
@@ -105,18 +105,18 @@ def test_kernels_for_any_size_get_one_size_whose_columns_are_aligned(
 @pytest.mark.parametrize("variant", UNGUARDED)
 @settings(deadline=None)
 @given(block=BLOCKS, tile=TILES)
-def test_the_timing_size_fits_the_kernels_without_guards(
+def test_timing_shape_of_unguarded_variant_is_a_multiple_of_block_and_strip(
     variant: str, block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     n, m, p = MATMUL.timing_shape(variant, block, tile)
     assert (n % (block[0] * tile[0]), m % (block[1] * tile[1]), p % (block[0] * block[1])) == (0, 0, 0)
 
 
-def test_every_rung_names_an_earlier_one_before_it() -> None:
+def test_baseline_of_a_variant_is_an_earlier_variant() -> None:
     names = list(MATMUL.variants)
     for variant in list(MATMUL.variants.values())[1:]:
-        assert names.index(str(variant.before)) < names.index(variant.name)
+        assert names.index(str(variant.baseline)) < names.index(variant.name)
 
 
-def test_the_ladder_has_the_designs_variants_in_order() -> None:
+def test_variants_are_in_the_order_of_the_lab() -> None:
     assert list(MATMUL.variants) == ["Ks", "K1", "K2", "K3", "K4", "K34", "K5", "K4g", "K6"]

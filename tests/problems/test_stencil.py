@@ -17,7 +17,7 @@ STENCIL = problem("stencil")
 
 
 def in_float32(case: Case, order: list[int]) -> np.ndarray:
-    """The stencil in float32, with the neighbours added in this order."""
+    """Return the stencil computed in float32, with the seven terms added in this order."""
     A, f = case.value("A0"), case.value("fac")
     parts = [
         A[1:-1, 1:-1, :-2],
@@ -34,7 +34,7 @@ def in_float32(case: Case, order: list[int]) -> np.ndarray:
     return total
 
 
-def test_the_reference_is_the_formula_point_by_point() -> None:
+def test_reference_equals_the_formula_at_each_point() -> None:
     case = STENCIL.make_case((5, 4, 3), np.random.default_rng(1))
     A, fac = case.value("A0").astype(float), float(case.value("fac"))
     for y, x in [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)]:
@@ -42,7 +42,7 @@ def test_the_reference_is_the_formula_point_by_point() -> None:
         assert case.expected[1, y, x] == pytest.approx(six - 6 * A[1, y, x] / fac**2, abs=1e-12)
 
 
-def test_only_the_inner_points_are_the_kernels_to_write() -> None:
+def test_only_inner_points_must_be_written() -> None:
     case = STENCIL.make_case((6, 5, 4), np.random.default_rng(1))
     assert case.written.sum() == 4 * 3 * 2
     assert not case.written[0].any()
@@ -51,7 +51,7 @@ def test_only_the_inner_points_are_the_kernels_to_write() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.permutations(range(7)))
-def test_float32_in_any_order_of_additions_is_within_the_tolerance(seed: int, order: list[int]) -> None:
+def test_float32_sum_in_any_order_is_within_tolerance(seed: int, order: list[int]) -> None:
     case = STENCIL.make_case((9, 8, 7), np.random.default_rng(seed))
     error = np.abs(in_float32(case, order) - case.expected[1:-1, 1:-1, 1:-1])
     assert np.all(error <= case.tolerance[1:-1, 1:-1, 1:-1])
@@ -59,7 +59,7 @@ def test_float32_in_any_order_of_additions_is_within_the_tolerance(seed: int, or
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
-def test_dividing_by_fac_is_out_of_tolerance_almost_everywhere(seed: int) -> None:
+def test_division_by_fac_exceeds_tolerance_at_nearly_all_points(seed: int) -> None:
     case = STENCIL.make_case((9, 8, 7), np.random.default_rng(seed))
     mistake = next(STENCIL.mistakes(case))
     assert np.mean((np.abs(mistake.values - case.expected) > case.tolerance)[case.written]) > 0.99
@@ -71,9 +71,7 @@ TILES = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(0, 4))
 
 @settings(deadline=None)
 @given(BLOCKS, TILES)
-def test_check_shapes_are_unequal_and_divide_by_nothing(
-    block: tuple[int, int, int], tile: tuple[int, int, int]
-) -> None:
+def test_check_shapes_have_different_extents(block: tuple[int, int, int], tile: tuple[int, int, int]) -> None:
     for shape in STENCIL.check_shapes("opt_1", block, tile):
         assert len(set(shape)) == 3
         assert min(shape) >= 3
@@ -81,7 +79,7 @@ def test_check_shapes_are_unequal_and_divide_by_nothing(
 
 @settings(deadline=None)
 @given(BLOCKS, TILES)
-def test_check_shapes_hold_several_blocks_with_a_rest_a_thin_slab_and_less_than_a_block(
+def test_check_shapes_are_several_blocks_a_thin_slab_and_part_of_a_block(
     block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     several, thin, small = STENCIL.check_shapes("opt_1", block, tile)
@@ -93,7 +91,7 @@ def test_check_shapes_hold_several_blocks_with_a_rest_a_thin_slab_and_less_than_
 
 @settings(deadline=None)
 @given(BLOCKS, TILES)
-def test_the_open_step_is_checked_with_rows_that_start_on_16_bytes_too(
+def test_check_shapes_of_opt_4_include_one_with_aligned_rows(
     block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
     *plain, aligned = STENCIL.check_shapes("opt_4", block, tile)
@@ -102,13 +100,13 @@ def test_the_open_step_is_checked_with_rows_that_start_on_16_bytes_too(
     assert len(set(aligned)) == 3
 
 
-def test_check_shapes_do_not_divide_by_the_default_block() -> None:
+def test_check_shapes_are_not_multiples_of_the_default_block() -> None:
     for nx, ny, _ in STENCIL.check_shapes("opt_1", (32, 8, 1), (1, 1, 0)):
         assert gcd(nx, 32) < 32
         assert gcd(ny, 8) < 8
 
 
-def test_inputs_are_fresh_and_fac_is_far_from_its_square() -> None:
+def test_cases_have_different_inputs_and_fac_far_from_its_square() -> None:
     rng = np.random.default_rng(3)
     first, second = (STENCIL.make_case((5, 5, 5), rng) for _ in range(2))
     assert not np.array_equal(first.value("A0"), second.value("A0"))
@@ -120,7 +118,7 @@ def test_inputs_are_fresh_and_fac_is_far_from_its_square() -> None:
 @pytest.mark.parametrize(
     ("text", "shape"), [("65x47x9", (65, 47, 9)), ("128", (128, 128, 128)), (" 8 X 9 x 10 ", (8, 9, 10))]
 )
-def test_a_size_is_one_number_or_three(text: str, shape: tuple[int, ...]) -> None:
+def test_parse_shape_accepts_one_number_or_three(text: str, shape: tuple[int, ...]) -> None:
     assert STENCIL.parse_shape(text) == shape
 
 
@@ -128,12 +126,12 @@ def test_a_size_is_one_number_or_three(text: str, shape: tuple[int, ...]) -> Non
     "text",
     ["0", "2", "-5", "8x8", "8x8x8x8", "8x0x8", "", "big", "1e3", "9.5", "3x3x999999999999", "9" * 5000],
 )
-def test_a_size_that_cannot_be_is_refused_in_one_line(text: str) -> None:
+def test_parse_shape_of_invalid_size_raises_a_one_line_error(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         STENCIL.parse_shape(text)
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_problem_is_refused_with_the_list() -> None:
+def test_unknown_problem_raises_with_the_list_of_problems() -> None:
     with pytest.raises(UsageError, match="stencil, matmul"):
         problem("laplace")

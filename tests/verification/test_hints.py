@@ -113,7 +113,7 @@ def test_a_sum_onto_the_undefined_output_is_named() -> None:
     [
         (lambda fac: np.float32(6) / fac, "6 * A0 / fac:"),
         (lambda fac: np.float32(1) / (fac * fac), "weight is 6"),
-        (lambda fac: np.float32(6) * fac * fac, "brackets"),
+        (lambda fac: np.float32(6) * fac * fac, "parentheses"),
         (lambda fac: -np.float32(6) / (fac * fac), "subtracted"),
         (lambda fac: np.float32(0), "left out"),
     ],

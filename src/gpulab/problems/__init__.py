@@ -1,4 +1,4 @@
-"""The labs' problems: inputs, references, tolerances, sizes, steps and their requirements, published figures."""
+"""The labs' problems: inputs, references, sizes, steps with their requirements, and published figures."""
 
 from __future__ import annotations
 

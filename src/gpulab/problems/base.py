@@ -195,7 +195,7 @@ class Problem(ABC):
 
     @abstractmethod
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
-        """Return the few shapes that `verify` runs, chosen to expose errors at the edges of block and tile."""
+        """Return the shapes that `verify` runs: few, and such that errors at block and tile edges show."""
 
     @abstractmethod
     def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
@@ -214,7 +214,7 @@ class Problem(ABC):
 
     @abstractmethod
     def compulsory_bytes(self, shape: Shape) -> int:
-        """Return the bytes of global memory that every kernel must move: each input once, each output once."""
+        """Return the bytes of global memory that every kernel must move: each input and output once."""
 
     def timing_shape(self, variant: str, block: Block, tile: Block, kind: str = "sim") -> Shape:
         """Return the shape at which this variant is timed on this kind of device."""

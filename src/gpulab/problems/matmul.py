@@ -51,7 +51,10 @@ _REGISTER_TILE = Requirement(
 _VARIANTS = (
     Variant("Ks", "the slow order: the threads of a warp run along j", block=(1, 32, 1)),
     Variant(
-        "K1", "the threads of a warp run along i, so that b is read coalesced", "Ks", requirements=(_COALESCED,)
+        "K1",
+        "the threads of a warp run along i, so that b is read coalesced",
+        "Ks",
+        requirements=(_COALESCED,),
     ),
     Variant("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C,)),
     Variant(
@@ -222,7 +225,7 @@ class Matmul(Problem):
             yield Mistake(c[:, :STRIP] @ b[:STRIP, :], "only the first strip of k is in the sums")
 
     def flops(self, shape: Shape) -> int:
-        """Return 2 n m p, an addition and a multiplication for each product, as the published tables count."""
+        """Return 2 n m p, an addition and a multiplication per product, as the published tables count."""
         n, m, p = shape
         return 2 * n * m * p
 

@@ -1,4 +1,13 @@
-"""Published figures of the course documents, read from `published.toml`: rows, and where each was printed."""
+"""Published figures of the course documents, read from `published.toml`, each with its source.
+
+Examples
+--------
+>>> row = gpulab.published.rows("t10", variant="K4")[0]
+>>> row.block, row.kernel_gflops
+((32, 1, 1), 57.3)
+>>> gpulab.published.source("t10").gpu
+'t10'
+"""
 
 from __future__ import annotations
 
@@ -11,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gpulab.errors import UsageError
-from gpulab.gpus.catalogue import gpu as gpu_named
+from gpulab.gpus.catalogue import gpu as find_gpu
 from gpulab.problems.base import Block, Shape
 
 __all__ = ["PublishedRow", "Source", "rows", "source", "sources"]
@@ -21,11 +30,24 @@ __all__ = ["PublishedRow", "Source", "rows", "source", "sources"]
 class Source:
     """One table of one document.
 
-    key: its name here ("t10"). gpu: the catalogue's key of the GPU it was measured on; "" for none.
-    machine: the same in words, with the host where it is told. layout: how its matrices are stored.
-    figures: numbers that stand beside the table, by name; the unit is the end of the name.
-    notes: where the document disagrees with itself or leaves something out, and how it is read here.
-    listing: (label, value) lines as printed, for a document that prints a device query.
+    Attributes
+    ----------
+    key : str
+        Its name in gpulab, such as "t10".
+    authors, title, year, place, url : str
+        The citation.
+    gpu : str
+        The catalogue key of the GPU that was measured; empty if it was no GPU or is not named.
+    machine : str
+        The GPU and its host, as the document describes them.
+    layout : str
+        The storage order of the matrices.
+    figures : mapping of str to float
+        Numbers printed beside the table; the end of each name is the unit.
+    notes : tuple of str
+        Contradictions and gaps of the document, and how they are read here.
+    listing : tuple of (str, str)
+        Labels and values as printed, for a document that prints a device query.
     """
 
     key: str
@@ -43,23 +65,43 @@ class Source:
 
     @property
     def citation(self) -> str:
-        """Authors, title, year and place, in a line."""
+        """Authors, title, year and place, in one line."""
         year = "" if self.year in self.place else f" ({self.year})"
         return f'{self.authors}, "{self.title}"{year}, {self.place}'
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One printed result.
+    """One printed result. A figure is an int if the document printed no decimals.
 
-    source_key: which table ("t10"); source: its citation. gpu: the catalogue's key; "" for a CPU or a
-    machine that is not named. variant: the rung of our ladder; "" where none is the same kernel.
-    label: what the document calls it.
-    block: threads, as launched; None where it is not told. tile: values that a thread computes along i
-    and j. k_unroll: how often the loop over k is written out.
-    overall_gflops: with the copies to and from the device; kernel_gflops: the kernel alone.
-    bound_gflops: the document's own upper bound. speedup: over the document's own loop on a CPU.
-    A figure is an int where the document printed no decimals.
+    Attributes
+    ----------
+    source_key : str
+        The table, such as "t10".
+    gpu : str
+        The catalogue key of the GPU; empty for a CPU or a machine that is not named.
+    problem : str
+        The lab problem.
+    variant : str
+        The version of the lab that is the same kernel; empty if there is none.
+    label : str
+        The document's name of the kernel.
+    block : Block or None
+        Threads of a block; None if not given.
+    tile : Block or None
+        Values that a thread computes along i and j; None if not given.
+    k_unroll : int
+        The unrolling factor of the loop over k.
+    shape : Shape or None
+        The extents n, m and p; None if not given.
+    overall_gflops, kernel_gflops : float or None
+        GFLOPS with the copies to and from the device, and of the kernel alone.
+    speedup : float or None
+        Speed-up over the document's own loop on a CPU.
+    bound_gflops : float or None
+        The document's own upper bound.
+    source : str
+        The citation of the table.
     """
 
     source_key: str
@@ -79,41 +121,78 @@ class PublishedRow:
 
     @property
     def threads(self) -> int | None:
-        """Threads of a block, or None where it is not told."""
+        """Threads of a block, or None if the document does not give them."""
         return self.block[0] * self.block[1] * self.block[2] if self.block else None
 
 
 def sources() -> Mapping[str, Source]:
-    """Every table that there is, by its key."""
+    """Return every table by its key.
+
+    Examples
+    --------
+    >>> list(gpulab.published.sources())[:3]
+    ['t10', 'gtx280', 'gtx280_lecture']
+    """
     return _sources()
 
 
 def source(key: str) -> Source:
-    """The table of this key; `UsageError` with the list when there is none."""
+    """Return the table of this key.
+
+    Parameters
+    ----------
+    key : str
+        One of the keys of `sources()`.
+
+    Returns
+    -------
+    Source
+        Its citation, machine, notes and the figures printed beside the table.
+
+    Raises
+    ------
+    UsageError
+        If there is no such table; the message lists the keys.
+    """
     try:
         return _sources()[key]
     except KeyError:
-        listed = ", ".join(_sources())
-        raise UsageError(f"there are no published figures called `{key}`; there are: {listed}.") from None
+        keys = ", ".join(_sources())
+        raise UsageError(f"there is no published table `{key}`; the tables are: {keys}.") from None
 
 
 def rows(
     source_key: str | None = None, *, gpu: str | None = None, variant: str | None = None
 ) -> tuple[PublishedRow, ...]:
-    """The printed results in their order, of one table, one GPU or one variant if asked.
+    """Return printed results in the order of the documents.
 
-    gpu: as the catalogue finds it ("gtx280", "GTX 280").
+    Parameters
+    ----------
+    source_key : str, optional
+        Only rows of this table.
+    gpu : str, optional
+        Only rows of this GPU, named as the catalogue accepts it ("gtx280", "GTX 280").
+    variant : str, optional
+        Only rows of this version of a lab's kernel, such as "K4".
 
-    Raises `UsageError` for a table or a GPU that there is not. A variant that nobody published has no rows.
+    Returns
+    -------
+    tuple of PublishedRow
+        Empty if nobody published such a result.
+
+    Raises
+    ------
+    UsageError
+        If there is no such table or GPU.
     """
     if source_key is not None:
         source(source_key)
-    key = None if gpu is None else gpu_named(gpu).key
+    gpu_key = None if gpu is None else find_gpu(gpu).key
     return tuple(
         row
         for row in _rows()
         if (source_key is None or row.source_key == source_key)
-        and (key is None or row.gpu == key)
+        and (gpu_key is None or row.gpu == gpu_key)
         and (variant is None or row.variant == variant)
     )
 
@@ -125,19 +204,19 @@ def _document() -> dict[str, Any]:
 
 @cache
 def _sources() -> Mapping[str, Source]:
-    found = {}
+    by_key = {}
     for key, table in _document().items():
-        known = {name: value for name, value in table.items() if name not in {"rows", "shape"}}
-        found[key] = Source(
+        fields = {name: value for name, value in table.items() if name not in {"rows", "shape"}}
+        by_key[key] = Source(
             key=key,
-            **known
+            **fields
             | {
                 "figures": MappingProxyType(dict(table.get("figures", {}))),
                 "notes": tuple(table.get("notes", ())),
                 "listing": tuple((label, value) for label, value in table.get("listing", ())),
             },
         )
-    return MappingProxyType(found)
+    return MappingProxyType(by_key)
 
 
 @cache

@@ -224,7 +224,7 @@ class Stencil(Problem):
         return 8 * (nx - 2) * (ny - 2) * (nz - 2)
 
     def compulsory_bytes(self, shape: Shape) -> int:
-        """Return the bytes of A0 without its twelve edges, read once, and of Anext's inner points, written once."""
+        """Return the bytes of A0 without its edges, read once, and of Anext's inner points, written once."""
         nx, ny, nz = shape
         inner = (nx - 2) * (ny - 2) * (nz - 2)
         faces = 2 * ((nx - 2) * (ny - 2) + (nx - 2) * (nz - 2) + (ny - 2) * (nz - 2))
