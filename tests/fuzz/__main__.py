@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: see `run`."""
+"""Entry point of `python -m tests.fuzz`; `tests.fuzz.run` documents the options."""
 
 from __future__ import annotations
 

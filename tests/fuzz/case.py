@@ -1,4 +1,4 @@
-"""One kernel with one launch: run on the simulator and on the interpreter, and what differs."""
+"""One test case of the fuzzer: a kernel and a launch, executed by the simulator and the interpreter."""
 
 from __future__ import annotations
 
@@ -17,25 +17,35 @@ from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 from gpulab.errors import CompileError, LaunchError, UnsupportedInstruction
 from gpulab.simt.ptx.parser import parse
 from tests.fuzz.instructions import NotInterpreted, Unspecified
-from tests.fuzz.interpreter import Interpreter, Seen, TooLong
+from tests.fuzz.interpreter import InstructionLimitExceeded, Interpreter, ThreadFault
 from tests.fuzz.memory import Memory, Race
 
-__all__ = ["FAILURES", "KERNEL", "Case", "Result", "check", "inputs", "sizes"]
+__all__ = ["FAILURES", "KERNEL", "Case", "Result", "array_sizes", "check", "make_arguments"]
 
 KERNEL = "k"
 Array = npt.NDArray[Any]
 
-# What `check` can find. The first four are failures of the simulator (or of the interpreter); the others
-# say that the case tells nothing: the kernel has no one result, or somebody does not know an instruction.
+# The kinds of results of `check`. `FAILURES` are errors of the simulator (or of the interpreter). In the
+# others, both agree, or the case proves nothing: the kernel has no unique result, or one of the two does
+# not implement an instruction.
 FAILURES = ("difference", "fault", "crash", "hang", "error")
 OTHERS = ("same", "same fault", "refused", "not interpreted", "unspecified", "too long", "does not compile")
 
 
 @dataclass(frozen=True)
 class Case:
-    """Everything needed to run it again.
+    """A kernel, its launch and its inputs; enough to repeat the case.
 
-    planted: the line of an access that goes wrong on purpose, or 0. data: seed of the inputs.
+    Attributes
+    ----------
+    dynamic : int
+        Bytes of dynamic shared memory.
+    independent : bool
+        The simulator schedules lanes independently, as GPUs since Volta do.
+    planted : int
+        Line of the planted fault, or 0.
+    data : int
+        Seed of the inputs.
     """
 
     source: str
@@ -53,24 +63,34 @@ class Case:
         return asdict(self)
 
     @staticmethod
-    def of(values: dict[str, Any]) -> Case:
-        """A case from `as_dict`, also after JSON made lists of its tuples."""
+    def from_dict(values: dict[str, Any]) -> Case:
+        """Return the case that `as_dict` describes; JSON may have turned its tuples into lists."""
         return Case(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
 
     @property
     def threads(self) -> int:
-        """Of the whole grid."""
+        """The number of threads of the grid."""
         x, y, z = (g * b for g, b in zip(self.grid, self.block, strict=True))
         return x * y * z
 
 
 @dataclass
 class Result:
-    """kind: one of `FAILURES` or `OTHERS`. sign: what a smaller program must have in common with this one."""
+    """The outcome of a case.
+
+    Attributes
+    ----------
+    kind : str
+        One of `FAILURES` or `OTHERS`.
+    signature : str
+        A property of the failure that a reduced program must share.
+    seconds : dict
+        Duration of each step.
+    """
 
     kind: str
     detail: str = ""
-    sign: str = ""
+    signature: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -83,30 +103,30 @@ class Result:
 SPECIAL_INTS = (0, 1, -1, 2, 31, 32, 33, 255, 256, -128, 32767, -32768, 2**31 - 1, -(2**31), 2**30, -7)
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-45, -1e-40, 3.4e38, -3.4e38, 0.5, 1.5, 2.5,
                   2147483648.0, 4294967296.0, 1e-30, 16777217.0)  # fmt: skip
-LENGTH = {"in_i": 256, "in_f": 256, "in_l": 128, "in_d": 128}
-CELLS = {"out_i": 4, "out_f": 4, "out_l": 2, "out_d": 2, "out_b": 8}  # of each thread
+INPUT_LENGTHS = {"in_i": 256, "in_f": 256, "in_l": 128, "in_d": 128}  # elements
+OUTPUT_CELLS = {"out_i": 4, "out_f": 4, "out_l": 2, "out_d": 2, "out_b": 8}  # elements of each thread
 TYPES = {"in_i": "i4", "in_f": "f4", "in_l": "i8", "in_d": "f8", "out_i": "i4", "out_f": "f4", "out_l": "i8",
          "out_d": "f8", "out_b": "u1", "acc": "u4", "accl": "u8"}  # fmt: skip
-ACCUMULATORS = 16  # cells of each operation
-LOCK = 112  # in `acc`; what it guards follows it
+ACCUMULATORS = 16  # elements of `acc` and `accl` for each atomic operation
+LOCK = 112  # index of a lock in `acc`; the elements that it guards follow
 SCALARS = ("n", "m", "w", "q")
 
 
-def sizes(threads: int) -> dict[str, int]:
-    """Elements of every array, in the order of the parameters."""
-    found = dict(LENGTH)
-    found |= {name: threads * cells for name, cells in CELLS.items()}
-    return found | {"acc": 8 * ACCUMULATORS, "accl": 4 * ACCUMULATORS}
+def array_sizes(threads: int) -> dict[str, int]:
+    """Return the number of elements of every array, in the order of the parameters."""
+    result = dict(INPUT_LENGTHS)
+    result |= {name: threads * cells for name, cells in OUTPUT_CELLS.items()}
+    return result | {"acc": 8 * ACCUMULATORS, "accl": 4 * ACCUMULATORS}
 
 
-def inputs(seed: int, threads: int) -> dict[str, Array | np.generic]:
-    """The kernel's arguments in order: what goes in is a third special values; what comes out is noise."""
+def make_arguments(seed: int, threads: int) -> dict[str, Array | np.generic]:
+    """Return the kernel's arguments in order: inputs, a third of them special values, and random outputs."""
     rng = np.random.default_rng(seed)
-    found: dict[str, Array | np.generic] = {}
-    for name, size in sizes(threads).items():
+    result: dict[str, Array | np.generic] = {}
+    for name, size in array_sizes(threads).items():
         dtype = np.dtype(TYPES[name])
         raw = rng.integers(0, 256, size * dtype.itemsize, np.uint8).view(dtype).copy()
-        if name in LENGTH:
+        if name in INPUT_LENGTHS:
             chosen = rng.random(size)
             if dtype.kind == "f":
                 raw = np.where(chosen < 0.8, np.round(rng.normal(0, 40, size), 2), 0).astype(dtype)
@@ -117,22 +137,22 @@ def inputs(seed: int, threads: int) -> dict[str, Array | np.generic]:
                 raw = np.where(chosen > 0.85, rng.choice(SPECIAL_INTS, size).astype(dtype), raw)
         elif name in ("acc", "accl"):
             raw[:] = rng.integers(0, 100, size)
-            raw[LOCK % size] = 0  # it is open
+            raw[LOCK % size] = 0  # the lock is open
         elif dtype.kind == "f":
             raw = rng.normal(0, 1, size).astype(dtype)
-        found[name] = raw
-    found["n"] = np.int32(rng.integers(1, 40))
-    found["m"] = np.int32(rng.integers(-9, 9))
-    found["w"] = np.uint32(rng.integers(0, 2**32))
-    found["q"] = np.float32(rng.normal(0, 3))
-    return found
+        result[name] = raw
+    result["n"] = np.int32(rng.integers(1, 40))
+    result["m"] = np.int32(rng.integers(-9, 9))
+    result["w"] = np.uint32(rng.integers(0, 2**32))
+    result["q"] = np.float32(rng.normal(0, 3))
+    return result
 
 
 # -- running ------------------------------------------------------------------------------------
 
 
 def check(case: Case) -> Result:
-    """Compile, run on both, compare."""
+    """Compile the kernel, run it on the interpreter and the simulator, and compare the results."""
     seconds: dict[str, float] = {}
     start = perf_counter()
 
@@ -147,14 +167,14 @@ def check(case: Case) -> Result:
     except CompileError as error:
         return Result("does not compile", str(error))
     lap("compile")
-    arguments = inputs(case.data, case.threads)
+    arguments = make_arguments(case.data, case.threads)
     try:
-        expected, seen, cut_off = _interpret(case, program, arguments)
+        expected, faults, cut_off = _interpret(case, program, arguments)
     except NotInterpreted as error:
         return Result("not interpreted", str(error))
     except (Unspecified, Race) as error:
         return Result("unspecified", f"{type(error).__name__}: {error}")
-    except TooLong:
+    except InstructionLimitExceeded:
         return Result("too long")
     lap("interpret")
     try:
@@ -162,39 +182,39 @@ def check(case: Case) -> Result:
     except UnsupportedInstruction as error:
         if error.__cause__ is None:
             return Result("refused", str(error))
-        # What a compiler wrote is well formed: something went wrong in the handler.
+        # The compiler's PTX is well formed, so the exception comes from the instruction's handler.
         return Result("error", f"{error.__cause__!r} in: {error}", repr(error.__cause__).split("(")[0])
-    except Exception as error:  # noqa: BLE001 - any other error is what the fuzzer looks for
+    except Exception as error:  # noqa: BLE001 - any other error is a failure that the fuzzer reports
         where = traceback.extract_tb(error.__traceback__)[-1]
         return Result("error", f"{type(error).__name__}: {error}", f"{where.name} {where.line}")
     lap("simulate")
-    found = _compare(case, expected, seen, got, finding)
-    if cut_off and found.failed and finding is not None:
-        found = Result("too long", f"behind a fault: {found.detail}")
-    found.seconds = seconds
-    return found
+    result = _compare(case, expected, faults, got, finding)
+    if cut_off and result.failed and finding is not None:
+        result = Result("too long", f"threads were cut off after a fault: {result.detail}")
+    result.seconds = seconds
+    return result
 
 
 def _interpret(
     case: Case, program: Program, arguments: dict[str, Array | np.generic]
-) -> tuple[dict[str, Array], list[Seen], bool]:
-    """The arrays afterwards, what threads did wrong, and whether there may be more of that."""
+) -> tuple[dict[str, Array], list[ThreadFault], bool]:
+    """Return the arrays after the launch, the threads' faults, and whether further faults are possible."""
     memory = Memory()
-    places: dict[str, int] = {}
-    given = []
+    addresses: dict[str, int] = {}
+    launch_arguments = []
     for name, value in arguments.items():
         if isinstance(value, np.ndarray):
-            places[name] = memory.allocate(value.tobytes(), constant=name in LENGTH)
-            given.append(places[name].to_bytes(8, "little"))
+            addresses[name] = memory.allocate(value.tobytes(), constant=name in INPUT_LENGTHS)
+            launch_arguments.append(addresses[name].to_bytes(8, "little"))
         else:
-            given.append(value.tobytes())
+            launch_arguments.append(value.tobytes())
     interpreter = Interpreter(parse(program.ptx), KERNEL, memory, case.dynamic)
-    seen = interpreter.run(case.grid, case.block, given)
+    faults = interpreter.run(case.grid, case.block, launch_arguments)
     after = {
-        name: np.frombuffer(bytes(memory.arrays[place >> 40].data), TYPES[name])
-        for name, place in places.items()
+        name: np.frombuffer(bytes(memory.arrays[address >> 40].data), TYPES[name])
+        for name, address in addresses.items()
     }
-    return after, seen, interpreter.cut_off
+    return after, faults, interpreter.cut_off
 
 
 def _simulate(
@@ -203,13 +223,17 @@ def _simulate(
     device = open_device("sim")
     assert isinstance(device, SimulatedDevice)
     kernel = SimulatedKernel(device, program, KERNEL, case.independent)
-    given = {n: device.asarray(v) if isinstance(v, np.ndarray) else v for n, v in arguments.items()}
+    launch_arguments = {
+        n: device.asarray(v) if isinstance(v, np.ndarray) else v for n, v in arguments.items()
+    }
     finding = None
     try:
-        kernel(case.grid, case.block, list(given.values()), case.dynamic)
+        kernel(case.grid, case.block, list(launch_arguments.values()), case.dynamic)
     except LaunchError as error:
         finding = error.findings[0] if error.findings else str(error)
-    after = {n: device.asnumpy(v) for n, v in given.items() if isinstance(arguments[n], np.ndarray)}
+    after = {
+        n: device.asnumpy(v) for n, v in launch_arguments.items() if isinstance(arguments[n], np.ndarray)
+    }
     return after, finding
 
 
@@ -217,35 +241,38 @@ def _simulate(
 
 
 def _compare(
-    case: Case, expected: dict[str, Array], seen: list[Seen], got: dict[str, Array], finding: Any
+    case: Case, expected: dict[str, Array], faults: list[ThreadFault], got: dict[str, Array], finding: Any
 ) -> Result:
-    if finding is None and not seen:
+    if finding is None and not faults:
         return _compare_values(expected, got)
     if finding is None:
         return Result(
-            "fault", f"the simulator sees no fault; the interpreter {seen[:3]}", f"none, {seen[0].kind}"
+            "fault",
+            f"the simulator reports no fault; the interpreter {faults[:3]}",
+            f"none, {faults[0].kind}",
         )
-    if isinstance(finding, str) or not seen:
-        other = seen[0].kind if seen else "none"
-        sign = f"{getattr(finding, 'kind', finding)}, {other}"
-        return Result("fault", f"the simulator: {finding}; the interpreter sees {other}", sign)
+    if isinstance(finding, str) or not faults:
+        other = faults[0].kind if faults else "none"
+        signature = f"{getattr(finding, 'kind', finding)}, {other}"
+        return Result("fault", f"the simulator: {finding}; the interpreter: {other}", signature)
     kind = finding.kind
     if kind.startswith("out_of_bounds"):
         kind = "out_of_bounds"
-    where = (kind, finding.line)
+    kind_and_line = (kind, finding.line)
     if kind == "divergent_barrier":
-        fits = where in {(s.kind, s.line) for s in seen}
+        agrees = kind_and_line in {(fault.kind, fault.line) for fault in faults}
     else:
-        fits = Seen(*where, finding.block, finding.thread) in seen
-    if not fits:
-        sign = f"{finding.kind}, {seen[0].kind}, {finding.line == seen[0].line}"
+        agrees = ThreadFault(*kind_and_line, finding.block, finding.thread) in faults
+    if not agrees:
+        signature = f"{finding.kind}, {faults[0].kind}, {finding.line == faults[0].line}"
         return Result(
-            "fault", f"the simulator: {finding} ({finding.kind}); the interpreter: {seen[:3]}", sign
+            "fault", f"the simulator: {finding} ({finding.kind}); the interpreter: {faults[:3]}", signature
         )
-    # A barrier that stands wrong is told at itself or at the one where the others are.
+    # A divergent barrier is reported either in its own line or in that of the barrier where others wait.
     if case.planted and finding.line != case.planted and kind != "divergent_barrier":
         return Result(
-            "fault", f"both see {finding.kind} in line {finding.line}; it stands in line {case.planted}"
+            "fault",
+            f"both report {finding.kind} in line {finding.line}; it was planted in line {case.planted}",
         )
     return Result("same fault", kind)
 
@@ -256,7 +283,7 @@ def _compare_values(expected: dict[str, Array], got: dict[str, Array]) -> Result
         same = wanted == have
         if wanted.dtype.kind == "f":
             bits = f"u{wanted.dtype.itemsize}"
-            both = np.isnan(wanted) & np.isnan(have)  # PTX leaves a NaN's bits open
+            both = np.isnan(wanted) & np.isnan(have)  # PTX does not specify the bits of a NaN
             same = (wanted.view(bits) == have.view(bits)) | both
         if not same.all():
             wrong = np.flatnonzero(~same)

@@ -1,8 +1,8 @@
-"""IEEE arithmetic on Python numbers, exact first and rounded once: what the interpreter computes floats with.
+"""IEEE 754 arithmetic of the interpreter: exact results on Python numbers, rounded once.
 
 Values are Python floats that hold a float32 or a float64. Sums, products and quotients of float32
-rounded to nearest are made in float64 and rounded again, which gives the same bits (53 >= 2 * 24 + 2;
-Figueroa, "When is double rounding innocuous?", 1995); everything else goes through fractions.
+rounded to nearest are computed in float64 and rounded again, which gives the same bits
+(53 >= 2 * 24 + 2; Figueroa, "When is double rounding innocuous?", 1995). Everything else uses fractions.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = [
     "bits_of_float",
     "float_of_bits",
     "from_int",
-    "fused",
-    "narrowed",
-    "root",
+    "fused_multiply_add",
+    "round_to_integer",
+    "square_root",
+    "to_float32",
     "to_int",
-    "whole",
 ]
 
 PRECISION = {"f32": 24, "f64": 53}
-LEAST = {"f32": -149, "f64": -1074}  # exponent of the smallest subnormal
-LARGEST = {"f32": Fraction((2**24 - 1) * 2**104), "f64": Fraction((2**53 - 1) * 2**971)}
+SMALLEST_EXPONENT = {"f32": -149, "f64": -1074}  # exponent of the smallest subnormal
+LARGEST_FINITE = {"f32": Fraction((2**24 - 1) * 2**104), "f64": Fraction((2**53 - 1) * 2**971)}
 _WIDE = struct.Struct("<d")
 _NARROW = struct.Struct("<f")
 _LONG = struct.Struct("<Q")
@@ -45,22 +45,22 @@ def bits_of_float(value: float, ty: str) -> int:
     return int(_LONG.unpack(_WIDE.pack(value))[0])
 
 
-def narrowed(value: float) -> float:
-    """A float64 rounded to the nearest float32."""
+def to_float32(value: float) -> float:
+    """Round a float64 to the nearest float32."""
     try:
         return float(_NARROW.unpack(_NARROW.pack(value))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
 
 
-def rounded(exact: Fraction, ty: str, mode: str = "rn") -> float:
-    """A number that is not 0, as the float next to it: rn, rz, rm (down) or rp (up)."""
+def round_fraction(exact: Fraction, ty: str, mode: str = "rn") -> float:
+    """Round a non-zero fraction to a float in mode rn, rz, rm (down) or rp (up)."""
     sign = -1 if exact < 0 else 1
     size = abs(exact)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     if size < Fraction(2) ** exponent:
         exponent -= 1
-    unit = max(exponent - PRECISION[ty] + 1, LEAST[ty])
+    unit = max(exponent - PRECISION[ty] + 1, SMALLEST_EXPONENT[ty])
     steps, rest = divmod(size, Fraction(2) ** unit)
     rest /= Fraction(2) ** unit
     if mode == "rn":
@@ -68,9 +68,9 @@ def rounded(exact: Fraction, ty: str, mode: str = "rn") -> float:
     elif mode != "rz" and rest and (mode == "rp") == (sign > 0):
         steps += 1
     size = steps * Fraction(2) ** unit
-    if size > LARGEST[ty]:
+    if size > LARGEST_FINITE[ty]:
         outwards = mode == "rn" or (mode != "rz" and (mode == "rp") == (sign > 0))
-        return sign * (math.inf if outwards else float(LARGEST[ty]))
+        return sign * (math.inf if outwards else float(LARGEST_FINITE[ty]))
     return math.copysign(float(size), sign)
 
 
@@ -84,7 +84,7 @@ _NEAREST: dict[str, Callable[[float, float], float]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "div": lambda a, b: _quotient(a, b),  # noqa: PLW0108  (it is defined below)
+    "div": lambda a, b: _quotient(a, b),  # noqa: PLW0108  (defined below)
 }
 
 
@@ -95,15 +95,15 @@ def _quotient(a: float, b: float) -> float:
 
 
 def binary(op: str, a: float, b: float, ty: str, mode: str = "rn") -> float:
-    """`a op b` for add, sub, mul and div."""
+    """Return `a op b` for add, sub, mul and div."""
     nearest = _NEAREST[op](a, b)
     if mode == "rn":
-        return narrowed(nearest) if ty == "f32" else nearest
+        return to_float32(nearest) if ty == "f32" else nearest
     if not (math.isfinite(a) and math.isfinite(b)) or (op == "div" and b == 0):
         return nearest
     exact = _EXACT[op](Fraction(a), Fraction(b))
     if exact:
-        return rounded(exact, ty, mode)
+        return round_fraction(exact, ty, mode)
     if op in ("add", "sub") and (a or b) and mode == "rm":
         return -0.0  # x - x, rounded down
     if op in ("add", "sub") and mode == "rm" and not (a or b):
@@ -112,8 +112,8 @@ def binary(op: str, a: float, b: float, ty: str, mode: str = "rn") -> float:
     return nearest
 
 
-def fused(a: float, b: float, c: float, ty: str, mode: str = "rn") -> float:
-    """`a * b + c`, rounded once."""
+def fused_multiply_add(a: float, b: float, c: float, ty: str, mode: str = "rn") -> float:
+    """Return `a * b + c`, rounded once."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return a * b + c
     if not math.isfinite(c):
@@ -121,7 +121,7 @@ def fused(a: float, b: float, c: float, ty: str, mode: str = "rn") -> float:
     product = Fraction(a) * Fraction(b)
     exact = product + Fraction(c)
     if exact:
-        return rounded(exact, ty, mode)
+        return round_fraction(exact, ty, mode)
     if product or c:
         return -0.0 if mode == "rm" else 0.0
     signs = math.copysign(1, a) * math.copysign(1, b), math.copysign(1, c)
@@ -130,30 +130,30 @@ def fused(a: float, b: float, c: float, ty: str, mode: str = "rn") -> float:
     return -0.0 if mode == "rm" else 0.0
 
 
-def root(a: float, ty: str) -> float:
-    """The square root, to nearest."""
+def square_root(a: float, ty: str) -> float:
+    """Return the square root, rounded to nearest."""
     if a < 0:
         return math.nan
-    return narrowed(math.sqrt(a)) if ty == "f32" else math.sqrt(a)
+    return to_float32(math.sqrt(a)) if ty == "f32" else math.sqrt(a)
 
 
-def whole(a: float, mode: str) -> float:
-    """Rounded to a whole number: rni, rzi, rmi or rpi."""
+def round_to_integer(a: float, mode: str) -> float:
+    """Round to an integer in mode rni, rzi, rmi or rpi; the result stays a float."""
     if not math.isfinite(a) or a == 0:
         return a
-    found = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}[mode](a)
-    return math.copysign(float(found), a)
+    integer = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}[mode](a)
+    return math.copysign(float(integer), a)
 
 
 def from_int(value: int, ty: str, mode: str = "rn") -> float:
-    return rounded(Fraction(value), ty, mode) if value else 0.0
+    return round_fraction(Fraction(value), ty, mode) if value else 0.0
 
 
 def to_int(a: float, bits: int, is_signed: bool, mode: str, source: str) -> int:
-    """A float as an integer, clamped; NaN as the manual's notes on `cvt` say."""
+    """Convert a float to an integer, clamped to its range; NaN as in the notes on `cvt` in the manual."""
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
     if a != a:
         return 0 if bits <= 32 and source != "f64" else 1 << bits - 1
     if math.isinf(a):
         return most if a > 0 else least
-    return min(max(int(whole(a, mode)), least), most)
+    return min(max(int(round_to_integer(a, mode)), least), most)

@@ -1,4 +1,4 @@
-"""Random C expressions over what a place in the program can read; every index is in bounds by its form."""
+"""Random C expressions over the variables and arrays of a scope; every index is in bounds by construction."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from random import Random
 
 __all__ = ["TYPES", "Expressions", "Scope"]
 
-# A letter for each type that expressions are made of.
+# A letter for each type of expressions.
 TYPES = {"i": "int", "u": "unsigned", "l": "long long", "v": "unsigned long long", "f": "float", "d": "double",
          "s": "short", "h": "unsigned short", "c": "unsigned char", "b": "signed char"}  # fmt: skip
-WHOLE = "iulv"
-OF_TYPES = {"doubles": "d", "longs": "lv", "narrow": "shcb"}  # features that are types
+INTEGER_TYPES = "iulv"
+TYPE_FEATURES = {"doubles": "d", "longs": "lv", "narrow": "shcb"}  # features that stand for types
 INTS = ("0", "1", "2", "3", "5", "7", "-1", "-2", "31", "32", "33", "100", "255", "-128", "65535", "0x7fffffff",
         "(-2147483647 - 1)", "1000003", "-77")  # fmt: skip
 LONGS = ("0ll", "1ll", "-1ll", "3ll", "-5ll", "4294967296ll", "0x7fffffffffffffffll", "1234567890123ll")
@@ -21,13 +21,32 @@ SHARED_TYPES = {"shI": "i", "shU": "u", "shF": "f", "shL": "l", "shC": "c", "dyn
 
 @dataclass
 class Scope:
-    """A place in the program: what may be read, assigned and done there.
+    """The variables and statements that are allowed at a point of the program.
 
-    reads, writes: variables by type letter. uniform: every thread of the block is here, or none; together:
-    every thread of a warp is.
-    shared: shared arrays that may be read (nobody writes them between the barriers around).
-    trips: how often a loop here may go round, with those around it counted. breaks, continues: whether the
-    loop around may be left, or its round ended, here.
+    Attributes
+    ----------
+    reads, writes : dict of str to list of str
+        Readable and assignable variables by type letter.
+    uniform : bool
+        Either every thread of the block executes this point, or none does.
+    together : bool
+        Either every thread of a warp executes this point, or none does.
+    kernel : bool
+        The point is in the kernel and not in a device function.
+    local : bool
+        The local arrays `la`, `lf` and `lb` are available.
+    shared : tuple of str
+        Shared arrays that may be read: no thread writes them between the surrounding barriers.
+    trips : int
+        Upper bound for the iterations of a loop here, outer loops included.
+    depth : int
+        Nesting depth.
+    breaks, continues : bool
+        A `break` or a `continue` of the surrounding loop is allowed.
+    returns : str
+        Return type of the function; "void" in a kernel with early returns.
+    functions : list of Function
+        Device functions that may be called.
     """
 
     reads: dict[str, list[str]]
@@ -35,13 +54,13 @@ class Scope:
     uniform: bool = False
     together: bool = False
     kernel: bool = True
-    local: bool = True  # whether the local arrays `la` and `lf` are there
+    local: bool = True
     shared: tuple[str, ...] = ()
     trips: int = 16
     depth: int = 0
     breaks: bool = False
     continues: bool = False
-    returns: str = ""  # the type of the function around; "void" in a kernel that may be left early
+    returns: str = ""
     functions: list[Function] = field(default_factory=list)
 
     def inside(self, **changes: object) -> Scope:
@@ -50,29 +69,39 @@ class Scope:
 
 @dataclass
 class Function:
-    """A device function that a scope may call: `takes` are type letters; `cost` is in statements."""
+    """A device function that a scope may call; types are letters of `TYPES`."""
 
     name: str
-    gives: str
-    takes: str
-    depth: bool = False  # its first argument is how deep it calls itself
-    pointer: bool = False  # its first argument points to 8 ints
+    returns_type: str
+    parameter_types: str
+    depth: bool = False  # the first argument is the depth of the recursion
+    pointer: bool = False  # the first argument is a pointer to 8 ints
 
 
 class Expressions:
-    """Expressions of a program. threads: of a block; cells: of every shared array, a power of two."""
+    """Generator of a program's expressions.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of a block.
+    cells : int
+        Elements of every shared array, a power of two.
+    features : set of str
+        Features that the program may use (see `generate.FEATURES`).
+    """
 
     def __init__(self, rng: Random, threads: int, cells: int, features: set[str]) -> None:
         self.rng, self.threads, self.cells, self.features = rng, threads, cells, features
         self.calls = True
-        # The types of which a program has no variables.
-        self.left_out = "".join(types for name, types in OF_TYPES.items() if name not in features)
+        # The types that the program does not use.
+        self.left_out = "".join(types for name, types in TYPE_FEATURES.items() if name not in features)
 
     def pick(self, *options: str) -> str:
         return self.rng.choice(options)
 
-    def kind(self, letters: str) -> str:
-        """One of these types, of those that the program is about."""
+    def choose_type(self, letters: str) -> str:
+        """Return one of these types that the program uses."""
         return self.rng.choice([letter for letter in letters if letter not in self.left_out])
 
     def chance(self, p: float) -> bool:
@@ -80,12 +109,12 @@ class Expressions:
 
     # -- by type --------------------------------------------------------------------------------
 
-    def of(self, ty: str, scope: Scope, depth: int = 2) -> str:
+    def expression(self, ty: str, scope: Scope, depth: int = 2) -> str:
         if ty in "shcb":
-            return f"({TYPES[ty]})({self.of('i', scope, depth)})"
+            return f"({TYPES[ty]})({self.expression('i', scope, depth)})"
         if depth <= 0 or self.chance(0.15):
             return self.leaf(ty, scope)
-        if ty in WHOLE:
+        if ty in INTEGER_TYPES:
             return self.whole(ty, scope, depth - 1)
         return self.real(ty, scope, depth - 1)
 
@@ -132,39 +161,39 @@ class Expressions:
 
     def whole(self, ty: str, scope: Scope, depth: int) -> str:
         rng = self.rng
-        a = self.of(ty, scope, depth)
-        other = self.kind(WHOLE) if self.chance(0.2) else ty
+        a = self.expression(ty, scope, depth)
+        other = self.choose_type(INTEGER_TYPES) if self.chance(0.2) else ty
         roll = rng.random()
         if self.calls and scope.functions and roll < 0.06:
             return f"({TYPES[ty]})({self.call(scope, depth)})"
         if roll < 0.45:
-            b = self.of(other, scope, depth)
+            b = self.expression(other, scope, depth)
             return f"({a} {self.pick('+', '-', '*', '+', '-', '&', '|', '^')} {b})"
         if roll < 0.55:
             width = 63 if ty in "lv" else 31
-            count = self.of("i", scope, 0)
+            count = self.expression("i", scope, 0)
             if self.chance(0.4):
                 count = str(rng.randrange(width))
             elif self.chance(0.85):
                 count = f"({count} & {width})"
             return f"({a} {self.pick('<<', '>>')} {count})"
         if roll < 0.65:
-            b = self.of(ty, scope, 0)
+            b = self.expression(ty, scope, 0)
             by = self.pick(f"({b} | 1)", f"(({b} & 15) + 1)", str(rng.choice((2, 3, 7, 10, 16, 1000))))
             return f"({a} {self.pick('/', '%')} {by})"
         if roll < 0.73:
-            return f"({self.condition(scope, 1)} ? {a} : {self.of(ty, scope, depth)})"
+            return f"({self.condition(scope, 1)} ? {a} : {self.expression(ty, scope, depth)})"
         if roll < 0.78:
             return f"({self.pick('-', '~', '!')}({a}))"
         if roll < 0.84:
             narrow = self.pick("short", "unsigned char", "signed char", "unsigned short", "int", "unsigned")
             return f"({narrow})({a})"
         if roll < 0.90:
-            return f"({TYPES[ty]})({self.of(self.kind('fdf'), scope, depth)})"
+            return f"({TYPES[ty]})({self.expression(self.choose_type('fdf'), scope, depth)})"
         return self.intrinsic(ty, a, scope, depth)
 
     def intrinsic(self, ty: str, a: str, scope: Scope, depth: int) -> str:
-        b = self.of(ty, scope, depth)
+        b = self.expression(ty, scope, depth)
         if ty in "lv":
             return self.pick(
                 f"{'ll' if ty == 'l' else 'ull'}{self.pick('min', 'max')}({a}, {b})", f"__popcll({a})", f"__clzll({a})",
@@ -176,20 +205,20 @@ class Expressions:
             f"{self.pick('min', 'max')}((int)({a}), (int)({b}))", f"{self.pick('min', 'max')}({u}, {w})",
             f"abs((int)({a}))", f"__popc({u})", f"__clz((int)({a}))", f"(int)__brev({u})", f"__ffs((int)({a}))",
             f"__mulhi((int)({a}), (int)({b}))", f"__umulhi({u}, {w})",
-            f"__byte_perm({u}, {w}, {self.of('u', scope, 0)})",
-            f"__funnelshift_{self.pick('l', 'r', 'lc', 'rc')}({u}, {w}, {self.of('u', scope, 0)})",
-            f"__sad((int)({a}), (int)({b}), {self.of('u', scope, 0)})",
-            f"__usad({u}, {w}, {self.of('u', scope, 0)})",
+            f"__byte_perm({u}, {w}, {self.expression('u', scope, 0)})",
+            f"__funnelshift_{self.pick('l', 'r', 'lc', 'rc')}({u}, {w}, {self.expression('u', scope, 0)})",
+            f"__sad((int)({a}), (int)({b}), {self.expression('u', scope, 0)})",
+            f"__usad({u}, {w}, {self.expression('u', scope, 0)})",
         )  # fmt: skip
 
     def real(self, ty: str, scope: Scope, depth: int) -> str:
-        a, b = self.of(ty, scope, depth), self.of(ty, scope, depth)
+        a, b = self.expression(ty, scope, depth), self.expression(ty, scope, depth)
         end = "f" if ty == "f" else ""
         roll = self.rng.random()
         if roll < 0.45:
             return f"({a} {self.pick('+', '-', '*')} {b})"
         if roll < 0.55:
-            return f"fma{end}({a}, {b}, {self.of(ty, scope, 0)})"
+            return f"fma{end}({a}, {b}, {self.expression(ty, scope, 0)})"
         if roll < 0.67:
             return f"{self.pick('fmin', 'fmax')}{end}({a}, {b})"
         if roll < 0.72:
@@ -197,10 +226,10 @@ class Expressions:
         if roll < 0.80:
             return f"({self.condition(scope, 1)} ? {a} : {b})"
         if roll < 0.92:
-            other = self.kind("iulvd" if ty == "f" else "iulvf")
-            return f"({TYPES[ty]})({self.of(other, scope, depth)})"
+            other = self.choose_type("iulvd" if ty == "f" else "iulvf")
+            return f"({TYPES[ty]})({self.expression(other, scope, depth)})"
         if roll < 0.94:
-            return f"copysign{end}({a}, ({TYPES[ty]})({self.of('i', scope, 0)}))"
+            return f"copysign{end}({a}, ({TYPES[ty]})({self.expression('i', scope, 0)}))"
         if roll < 0.96 and ty == "f" and "directed" in self.features:
             return f"{self.pick('__fadd', '__fmul')}_{self.pick('rz', 'ru', 'rd')}({a}, {b})"
         return self.pick(
@@ -219,15 +248,15 @@ class Expressions:
             return f"!({self.condition(scope, 0)})"
         if roll < 0.5 and scope.kernel:
             return self.by_thread()
-        ty = self.kind("iiulvffd")
+        ty = self.choose_type("iiulvffd")
         second = self.pick("i", "u", ty) if ty in "iu" else ty
         sign = self.pick("<", "<=", ">", ">=", "==", "!=")
         if roll < 0.6:
-            return f"({self.of('i', scope, 1)} & {self.pick('1', '2', '4', '3', '8')})"
-        return f"({self.of(ty, scope, 1)} {sign} {self.of(second, scope, 1)})"
+            return f"({self.expression('i', scope, 1)} & {self.pick('1', '2', '4', '3', '8')})"
+        return f"({self.expression(ty, scope, 1)} {sign} {self.expression(second, scope, 1)})"
 
     def by_thread(self) -> str:
-        """Conditions that split a block in the ways that kernels do."""
+        """Return a condition that splits a block as those of real kernels do."""
         k = self.rng.randrange(self.threads + 2)
         r = self.rng.randrange(2, 6)
         return self.pick(
@@ -237,7 +266,7 @@ class Expressions:
         )  # fmt: skip
 
     def uniform(self, depth: int = 1) -> str:
-        """An int that is the same in every thread of a block."""
+        """Return an int expression with the same value in every thread of a block."""
         if depth <= 0:
             u = self.pick("a0", "a1", "blockIdx.x")
             return self.pick(
@@ -257,9 +286,9 @@ class Expressions:
     # -- memory ---------------------------------------------------------------------------------
 
     def index(self, scope: Scope) -> str:
-        """An int for an index that is masked where it is used: affine in the thread as often as not."""
+        """Return an int expression for an index that its user masks; it is often affine in the thread."""
         if not scope.kernel:
-            return f"({self.of('i', scope, 1)})"
+            return f"({self.expression('i', scope, 1)})"
         name = self.pick("t", "t", "tx", "ty", "gid", "lane", "rid")
         c, k = self.rng.randrange(-9, 40), self.rng.choice((2, 3, 4, 5, 8, 16, 17, -1, -2, 255, 1 << 20))
         names = scope.reads.get("i", ["t"])
@@ -269,12 +298,12 @@ class Expressions:
             f"({name} % 7)", "(tx * ty)", "(ty * blockDim.x + tx)", "(tx * blockDim.y + ty)", f"({name} >> 1)",
             f"({name} + {v})", f"({v} * {name})", f"({name} | 1)", f"({name} ^ {abs(c)})", v, f"(a0 + {name})",
             f"({name} + a1 * {k})", f"({name} < {abs(c)} ? {name} : {c})", f"({name} * n)", f"(unsigned)({name} - {c})",
-            f"(long long)({name}) * {k}", f"(size_t)({name}) + {abs(c)}", self.of("i", scope, 1),
+            f"(long long)({name}) * {k}", f"(size_t)({name}) + {abs(c)}", self.expression("i", scope, 1),
             f"(unsigned short)({name} - 3)", f"(unsigned char)({name} * {k})", f"({name} + {c}u)",
         )  # fmt: skip
 
     def load(self, array: str, scope: Scope) -> str:
-        """A read of one of the constant arrays."""
+        """Return a read of one of the constant arrays."""
         last = 255 if array in ("in_i", "in_f") else 127
         index = self.index(scope)
         r = self.rng.randrange(1, 6)
@@ -313,7 +342,7 @@ class Expressions:
 
     def call(self, scope: Scope, depth: int) -> str:
         function = self.rng.choice(scope.functions)
-        arguments = [self.of(t, scope, depth) for t in function.takes]
+        arguments = [self.expression(t, scope, depth) for t in function.parameter_types]
         if function.depth:
             arguments[0] = f"{arguments[0]} & 3"
         if function.pointer:
@@ -321,7 +350,7 @@ class Expressions:
         return f"{function.name}({', '.join(arguments)})"
 
     def pointer(self, scope: Scope) -> str:
-        """A pointer to eight ints, in one memory or another."""
+        """Return a pointer to eight ints in global, local or shared memory."""
         options = [f"in_i + ({self.index(scope)} & 127)"] if scope.kernel else ["0"]
         if scope.local:
             options += ["la", "la"]

@@ -1,6 +1,6 @@
-"""A random CUDA C program with one launch, the same for the same seed.
+"""Generator of random CUDA C programs with one launch each; a seed determines the program.
 
-Every program has one kernel `k` with one list of parameters (see `case.inputs`). By construction all its
+Every program has one kernel `k` with the parameters of `case.make_arguments`. By construction all its
 accesses are in bounds and no two threads race, unless a fault is planted.
 """
 
@@ -12,15 +12,15 @@ from random import Random
 from tests.fuzz.case import Case
 from tests.fuzz.expressions import TYPES, Expressions, Function, Scope
 from tests.fuzz.statements import Statements
-from tests.fuzz.tree import Hole, Statement, bodies, lines_of, stands_in_line
+from tests.fuzz.tree import Hole, Statement, bodies, lines_of, planted_line
 
 __all__ = ["Program", "generate"]
 
 FEATURES = ("shared", "votes", "shuffles", "loops", "switch", "goto", "atomics", "vectors", "returns", "functions",
             "dynamic", "match", "redux", "directed", "waiting", "local", "doubles", "longs", "narrow")  # fmt: skip
-# How many statements a program has, and how often: time is better spent on many than on long ones.
+# Number of statements of a program and its weight. Many short programs find more than a few long ones.
 LENGTHS = {3: 5, 6: 6, 10: 5, 16: 2, 28: 1, 50: 0.15}
-# Block shapes and how many blocks there may be.
+# Block shapes and the largest number of blocks for each.
 BLOCKS = {
     (32, 1, 1): 4, (64, 1, 1): 4, (128, 1, 1): 2, (16, 16, 1): 2, (8, 8, 1): 4, (24, 5, 1): 3, (1, 32, 1): 4,
     (7, 1, 1): 6, (33, 1, 1): 3, (100, 1, 1): 2, (8, 4, 4): 2, (16, 2, 1): 4, (16, 4, 1): 3, (1, 1, 40): 3,
@@ -30,11 +30,11 @@ BLOCKS = {
 SIGNATURE = """extern "C" __global__ void k(const int*{r} in_i, const float*{r} in_f, const long long*{r} in_l, \
 const double*{r} in_d, int*{r} out_i, float*{r} out_f, long long*{r} out_l, double*{r} out_d, \
 unsigned char*{r} out_b, unsigned*{r} acc, unsigned long long*{r} accl, int n, int m, unsigned w, float q)"""
-# Where cell k of a thread lies in an array with `c` cells for each of TOTAL threads.
+# Index of cell k of a thread in an array with `c` cells for each of TOTAL threads.
 LAYOUTS = ("gid * {c} + ({k})", "gid * {c} + ({k})", "({k}) * TOTAL + gid", "(TOTAL - 1 - gid) * {c} + ({k})", "rid + ({k}) * TOTAL",
            "(gid + 5) % TOTAL * {c} + ({k})", "gid * {c} + ({last} - ({k}))")  # fmt: skip
-# A function with barriers in it; every thread of the block calls it, or none.
-HANDED_ON = """__device__ {inline} int handed_on(int* s, int t, int by, int value) {{
+# A function that contains barriers; either every thread of the block calls it, or none does.
+EXCHANGE_FUNCTION = """__device__ {inline} int shared_exchange(int* s, int t, int by, int value) {{
     s[t] = value;
     {barrier}
     int got = s[(t + by) % {threads}] * 3 + s[{threads} - 1 - t];
@@ -47,21 +47,22 @@ VARIABLES = {"i": "i0 i1 i2 i3", "u": "u0 u1", "l": "l0 l1", "v": "v0", "f": "f0
 
 @dataclass
 class Program:
-    """A tree to be made smaller, and the launch that goes with its text."""
+    """A program as a tree, which can be reduced, and its launch."""
 
     head: list[str]
     body: list[Statement]
     launch: Case
 
     def case(self) -> Case:
+        """Return the launch with the program's text and the line of the planted fault."""
         first = "\n".join(self.head)
         text = first + "\n" + "\n".join(lines_of(self.body)) + "\n"
-        line = stands_in_line(self.body)
+        line = planted_line(self.body)
         return replace(self.launch, source=text, planted=line and line + first.count("\n") + 1)
 
 
 def generate(seed: int, faults: bool = False) -> Program:
-    """The program of a seed. faults: one access, barrier or trap in it goes wrong."""
+    """Return the program of a seed; with `faults`, it contains one invalid access, barrier or trap."""
     return _Generator(seed, faults).program()
 
 
@@ -78,7 +79,7 @@ class _Generator:
         self.cells = 32
         while self.cells < self.threads:
             self.cells *= 2
-        # A program with few features shows what hides behind many, and the other way round.
+        # Programs with few features find errors that many features would hide, and vice versa.
         rate = rng.choice((0.4, 0.7, 1.0))
         self.features = {f for f in FEATURES if rng.random() < rate}
         self.arch = rng.choice((75, 80, 90))
@@ -87,9 +88,9 @@ class _Generator:
         self.independent = rng.random() > 0.1
         if not self.independent:
             self.features.discard("waiting")
-        # A shuffle needs every lane that it reads from; with early returns they may have gone.
+        # A shuffle needs every lane that it reads from; with early returns some may have exited.
         self.features.discard(rng.choice(("returns", "shuffles")))
-        # Whether a thread that leaves comes to a barrier or not depends on when it leaves.
+        # With early returns it would depend on the schedule which threads reach the wrong barrier.
         self.wrong_barrier = faults and rng.random() < 0.2
         if self.wrong_barrier:
             self.features.discard("returns")
@@ -132,77 +133,90 @@ class _Generator:
     # -- device functions -----------------------------------------------------------------------
 
     def functions(self) -> tuple[list[Function], list[Statement]]:
-        known: list[Function] = []
-        texts = []
+        functions: list[Function] = []
+        definitions = []
         for number in range(self.rng.randint(1, 3)):
-            made, text = self.rng.choice(
+            function, text = self.rng.choice(
                 [self.plain_function, self.plain_function, self.recursive_function, self.pointer_function]
-            )(f"g{number}", [f for f in known if not f.pointer])
-            known.append(made)
-            texts.append(text)
+            )(f"g{number}", [f for f in functions if not f.pointer])
+            functions.append(function)
+            definitions.append(text)
         if self.rng.random() < 0.3:
-            made, text = self.function_table("g9")
-            known.append(made)
-            texts.append(text)
+            function, text = self.function_table("g9")
+            functions.append(function)
+            definitions.append(text)
         if self.rng.random() < 0.4:
-            made, text = self.struct_function("g8")
-            known.append(made)
-            texts.append(text)
+            function, text = self.struct_function("g8")
+            functions.append(function)
+            definitions.append(text)
         barrier = self.rng.choice(
             ("__syncthreads();", "value += __syncthreads_count(value & 1);", "if (by >= 0) __syncthreads();")
         )
-        handed_on = HANDED_ON.format(
+        shared_exchange = EXCHANGE_FUNCTION.format(
             inline=self.rng.choice(("", "__noinline__")), barrier=barrier, threads=self.threads
         )
-        return known, [*texts, Statement([handed_on])]
+        return functions, [*definitions, Statement([shared_exchange])]
 
     def inline(self) -> str:
         return self.rng.choice(
             ("__device__", "__device__ __noinline__", "__device__ __noinline__", "__device__ __forceinline__")
         )
 
-    def function_scope(self, takes: str, gives: str, functions: list[Function]) -> tuple[Scope, str]:
-        """A scope with the parameters and some variables, and their declarations."""
+    def function_scope(
+        self, parameter_types: str, returns_type: str, functions: list[Function]
+    ) -> tuple[Scope, str]:
+        """Return a scope with the parameters and some variables, and the declarations of the variables."""
         names: dict[str, list[str]] = {t: [] for t in "iulvfd"}
-        for number, ty in enumerate(takes):
+        for number, ty in enumerate(parameter_types):
             names[ty].append(f"p{number}")
         for ty, name in (("i", "x0"), ("i", "x1"), ("u", "y0"), ("f", "z0")):
             names[ty].append(name)
         scope = Scope(
-            names, names, kernel=False, local=False, trips=4, depth=2, returns=gives, functions=functions
+            names,
+            names,
+            kernel=False,
+            local=False,
+            trips=4,
+            depth=2,
+            returns=returns_type,
+            functions=functions,
         )
         return scope, "int x0 = 1, x1 = 2; unsigned y0 = 3; float z0 = 1.5f;\n"
 
-    def parameters(self, takes: str) -> str:
-        return ", ".join(f"{TYPES[t]} p{n}" for n, t in enumerate(takes))
+    def parameters(self, parameter_types: str) -> str:
+        return ", ".join(f"{TYPES[t]} p{n}" for n, t in enumerate(parameter_types))
 
-    def plain_function(self, name: str, known: list[Function]) -> tuple[Function, Statement]:
-        takes = "".join(self.rng.choice("iiufld") for _ in range(self.rng.randint(1, 4)))
-        gives = self.rng.choice("iiulfd")
-        scope, variables = self.function_scope(takes, gives, known if self.rng.random() < 0.5 else [])
-        parts = [f"{self.inline()} {TYPES[gives]} {name}({self.parameters(takes)}) {{\n    {variables}"]
-        return Function(name, gives, takes), Statement(
-            [*parts, self.s.body(scope, 4), "return ", self.s.hole(gives, scope), ";\n}"]
+    def plain_function(self, name: str, functions: list[Function]) -> tuple[Function, Statement]:
+        parameter_types = "".join(self.rng.choice("iiufld") for _ in range(self.rng.randint(1, 4)))
+        returns_type = self.rng.choice("iiulfd")
+        scope, variables = self.function_scope(
+            parameter_types, returns_type, functions if self.rng.random() < 0.5 else []
+        )
+        parts = [
+            f"{self.inline()} {TYPES[returns_type]} {name}({self.parameters(parameter_types)}) {{\n    {variables}"
+        ]
+        return Function(name, returns_type, parameter_types), Statement(
+            [*parts, self.s.body(scope, 4), "return ", self.s.hole(returns_type, scope), ";\n}"]
         )
 
-    def recursive_function(self, name: str, known: list[Function]) -> tuple[Function, Statement]:
-        """It calls itself once or twice, at most three deep, and works before and after."""
-        takes = "i" + "".join(self.rng.choice("iuf") for _ in range(self.rng.randint(0, 2)))
-        gives = self.rng.choice("iif")
-        scope, variables = self.function_scope(takes, gives, [])
+    def recursive_function(self, name: str, functions: list[Function]) -> tuple[Function, Statement]:
+        """Return a function that calls itself once or twice, at most three levels deep."""
+        parameter_types = "i" + "".join(self.rng.choice("iuf") for _ in range(self.rng.randint(0, 2)))
+        returns_type = self.rng.choice("iif")
+        scope, variables = self.function_scope(parameter_types, returns_type, [])
         quiet = replace(scope, writes={**scope.writes, "i": [n for n in scope.writes["i"] if n != "p0"]})
-        rest = [self.e.of(t, scope, 1) for t in takes[1:]]
+        rest = [self.e.expression(t, scope, 1) for t in parameter_types[1:]]
         again = f"{name}({', '.join(['p0 - 1', *rest])})"
         if self.rng.random() < 0.3:
             again += f" - {name}({', '.join(['p0 - 2', *rest])})"
-        return Function(name, gives, takes, depth=True), Statement([
-            f"__device__ __noinline__ {TYPES[gives]} {name}({self.parameters(takes)}) {{\n    {variables}",
-            "if (p0 <= 0) return ", self.s.hole(gives, scope), ";\n", self.s.body(quiet, 3),
-            f"{TYPES[gives]} below = {again};\n", self.s.body(scope, 2), "return below + ", self.s.hole(gives, scope), ";\n}",
+        return Function(name, returns_type, parameter_types, depth=True), Statement([
+            f"__device__ __noinline__ {TYPES[returns_type]} {name}({self.parameters(parameter_types)}) {{\n    {variables}",
+            "if (p0 <= 0) return ", self.s.hole(returns_type, scope), ";\n", self.s.body(quiet, 3),
+            f"{TYPES[returns_type]} below = {again};\n", self.s.body(scope, 2), "return below + ", self.s.hole(returns_type, scope), ";\n}",
         ])  # fmt: skip
 
-    def pointer_function(self, name: str, known: list[Function]) -> tuple[Function, Statement]:
-        """It walks eight ints, wherever they lie."""
+    def pointer_function(self, name: str, functions: list[Function]) -> tuple[Function, Statement]:
+        """Return a function that reads eight ints through a pointer to any state space."""
         step, count = self.rng.choice((1, 3, 5)), self.rng.randint(1, 4)
         return Function(name, "i", "i", pointer=True), Statement([
             f"{self.inline()} int {name}(const int* p, int from) {{\n    int sum = from;\n    for (int j = 0; j < {count}; ++j) "
@@ -210,7 +224,7 @@ class _Generator:
         ])  # fmt: skip
 
     def struct_function(self, name: str) -> tuple[Function, Statement]:
-        """A structure goes in by value and comes back by value."""
+        """Return a function that passes and returns a structure by value."""
         scope, _ = self.function_scope("ifl", "i", [])
         pure = replace(scope, reads={"i": ["s.a", "s.c", "s.e"], "f": ["s.b"], "l": ["s.d"]}, writes={})
         return Function(name, "i", "ifl"), Statement([
@@ -309,7 +323,7 @@ class _Generator:
         return found
 
     def endings(self, scope: Scope) -> list[Statement]:
-        """What the variables hold at the end goes out, most of it."""
+        """Return statements that store most of the variables in the output arrays."""
         lines = [
             "OUT_I(0) = i0; OUT_I(1) = i1 + s0;", "OUT_I(2) += i2 * 5;", "OUT_I(3) ^= i3 + (int)u0 * 3 + (int)u1;",
             "OUT_F(0) = f0;", "OUT_F(1) = f1;", "OUT_B(0) = c0 + b0; OUT_B(1) = h0 >> 3;", "OUT_I(0) += a0 * a1;",

@@ -1,7 +1,8 @@
-"""What each PTX instruction computes for one thread: operand types, result type, and a plain function.
+"""Arithmetic PTX instructions of the interpreter: operand types, result type and a function of one thread.
 
-Written from the PTX ISA manual alone, on Python's integers and floats, so that it shares no idea with
-the simulator. It knows what the generated kernels compile to; anything else raises `NotInterpreted`.
+The functions follow the PTX ISA manual and use Python's integers and floats; they share no code with the
+simulator. They cover the instructions that the generated kernels compile to; others raise
+`NotInterpreted`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ Operation = tuple[Callable[..., Any], tuple[str, ...], str]  # function, operand
 
 
 class NotInterpreted(Exception):
-    """An instruction, or a form of one, that is not written here."""
+    """The interpreter does not implement an instruction or one of its forms."""
 
 
 class Unspecified(Exception):
-    """The kernel does something whose result PTX leaves open: it says nothing about the simulator."""
+    """The kernel's result is not specified by PTX, so the case proves nothing about the simulator."""
 
 
 def bits_of(ty: str) -> int:
@@ -34,7 +35,7 @@ def bits_of(ty: str) -> int:
 
 
 def decode(bits: int, ty: str) -> Any:
-    """A bit pattern as the value that type `ty` gives it."""
+    """Return the value of a bit pattern in type `ty`."""
     if ty[0] == "f":
         return exact.float_of_bits(bits, ty)
     if ty[0] == "s":
@@ -44,17 +45,18 @@ def decode(bits: int, ty: str) -> Any:
 
 
 def encode(value: Any, ty: str) -> int:
+    """Return the bit pattern of a value in type `ty`."""
     if ty[0] == "f":
         return exact.bits_of_float(value, ty)
     return int(value) & ((1 << bits_of(ty)) - 1)
 
 
 def operation(item: Instruction) -> Operation:
-    """How `item` makes its result from its source operands."""
-    found = _TABLE.get(item.op)
-    if found is None:
+    """Return the function, the operand types and the result type of an instruction."""
+    decoder = _TABLE.get(item.op)
+    if decoder is None:
         raise NotInterpreted(item.text)
-    return found(item)
+    return decoder(item)
 
 
 def _same(item: Instruction, function: Callable[..., Any], count: int) -> Operation:
@@ -70,17 +72,17 @@ def _rounding(item: Instruction) -> str:
 
 
 def _flushed(item: Instruction, function: Callable[..., float]) -> Callable[..., float]:
-    """`.ftz` and `.sat` around a function of floats."""
+    """Apply `.ftz` and `.sat` to a function of floats."""
     ftz, sat, ty = "ftz" in item.parts, "sat" in item.parts, item.parts[-1]
 
     def flush(x: float) -> float:
         return math.copysign(0.0, x) if ftz and ty == "f32" and abs(x) < 2.0**-126 else x
 
     def full(*values: float) -> float:
-        found = flush(function(*map(flush, values)))
+        result = flush(function(*map(flush, values)))
         if sat:
-            return 0.0 if found != found else min(max(found, 0.0), 1.0)
-        return found
+            return 0.0 if result != result else min(max(result, 0.0), 1.0)
+        return result
 
     return full if ftz or sat else function
 
@@ -101,7 +103,7 @@ def _product(item: Instruction) -> Operation:
         mode = _rounding(item)
         if item.op == "mul":
             return _same(item, _flushed(item, lambda a, b: exact.binary("mul", a, b, ty, mode)), 2)
-        return _same(item, _flushed(item, lambda a, b, c: exact.fused(a, b, c, ty, mode)), 3)
+        return _same(item, _flushed(item, lambda a, b, c: exact.fused_multiply_add(a, b, c, ty, mode)), 3)
     if "cc" in item.parts or "sat" in item.parts:
         raise NotInterpreted(item.text)
     shift, result = 0, ty
@@ -142,7 +144,7 @@ def _root(item: Instruction) -> Operation:
     ty = item.parts[-1]
     if "approx" in item.parts or _rounding(item) != "rn":
         raise NotInterpreted(item.text)
-    return _same(item, _flushed(item, lambda a: exact.root(a, ty)), 1)
+    return _same(item, _flushed(item, lambda a: exact.square_root(a, ty)), 1)
 
 
 def _extremum(item: Instruction) -> Operation:
@@ -153,7 +155,7 @@ def _extremum(item: Instruction) -> Operation:
     def choose(a: float, b: float) -> float:
         if a != a or b != b:
             return math.nan if "NaN" in item.parts or (a != a and b != b) else b if a != a else a
-        if a == b == 0:  # +0 is the larger one
+        if a == b == 0:  # +0 counts as larger than -0
             return max(math.copysign(1, a), math.copysign(1, b)) * 0.0 if most else _lower_zero(a, b)
         return max(a, b) if most else min(a, b)
 
@@ -202,7 +204,7 @@ def _comparison(name: str, ty: str, ftz: bool) -> Callable[[Any, Any], bool]:
 
 
 def _joined(item: Instruction) -> tuple[Callable[..., tuple[bool, bool]], tuple[str, ...]]:
-    """The comparison and its opposite, each joined with a third operand where that is asked for."""
+    """Return a function that gives a comparison and its negation, each combined with an optional operand."""
     ty = item.parts[-1]
     compare = _comparison(item.parts[1], ty, "ftz" in item.parts)
     joint = next((p for p in item.parts[2:-1] if p in ("and", "or", "xor")), None)
@@ -231,7 +233,7 @@ def _flag(item: Instruction) -> Operation:
 
 
 def _selection(item: Instruction) -> Operation:
-    bits = f"b{bits_of(item.parts[-1])}"  # a choice keeps the bits, also of a NaN
+    bits = f"b{bits_of(item.parts[-1])}"  # a selection preserves the bits, also those of a NaN
     return (lambda a, b, p: a if p else b), (bits, bits, "pred"), bits
 
 
@@ -248,7 +250,7 @@ def _logic(item: Instruction) -> Operation:
 
 
 def _shift(item: Instruction) -> Operation:
-    """Counts beyond the width count as the width."""
+    """Shift; a count beyond the width acts as the width."""
     ty, bits = item.parts[-1], bits_of(item.parts[-1])
     if item.op == "shl":
         return (lambda a, n: a << min(n, bits)), (ty, "u32"), ty
@@ -346,7 +348,7 @@ def _difference(item: Instruction) -> Operation:
 
 
 def _dot(item: Instruction) -> Operation:
-    """`dp4a`: four products of bytes. `dp2a`: two half-words by the lower or the upper two bytes."""
+    """Return `dp4a` (four products of bytes) or `dp2a` (two half-words times two of the four bytes)."""
     first, second = item.parts[-2], item.parts[-1]
     half = item.op == "dp2a"
     width, from_byte = (16, 2 if "hi" in item.parts else 0) if half else (8, 0)
@@ -390,10 +392,14 @@ def _conversion(item: Instruction) -> Operation:
         elif to[0] != "f":
             return exact.to_int(x, bits_of(to), to[0] == "s", mode or "rzi", source)
         elif mode is not None:
-            x = exact.whole(x, mode)
+            x = exact.round_to_integer(x, mode)
         elif to == "f32" and source == "f64":
             directed = _rounding(item) != "rn" and math.isfinite(x) and x
-            x = exact.rounded(exact.Fraction(x), "f32", _rounding(item)) if directed else exact.narrowed(x)
+            x = (
+                exact.round_fraction(exact.Fraction(x), "f32", _rounding(item))
+                if directed
+                else exact.to_float32(x)
+            )
         if to[0] == "f":
             x = clamp(flush(x) if to == "f32" else x)
         return x

@@ -1,8 +1,8 @@
-"""A slow and plain PTX interpreter: one thread after the other, each up to where it must wait for others.
+"""A slow, simple PTX interpreter that runs one thread after the other, each up to its next barrier.
 
-It runs the functions as NVRTC wrote them: real calls with a frame each, no warps but where an
-instruction names lanes, no masks, no shapes. With the simulator it shares the reader of PTX text and
-nothing else; that the reader reads right is shown by the kernels that are compared with NumPy.
+It executes the functions as NVRTC emitted them: a call has a frame of its own, and warps matter only to
+instructions that name lanes. There are no masks and no analysis of divergence. It shares only the parser
+of PTX text with the simulator; the tests that compare kernels with NumPy check that parser.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from tests.fuzz import warps
 from tests.fuzz.instructions import ATOMICS, NotInterpreted, Unspecified, bits_of, decode, encode, operation
 from tests.fuzz.memory import LOCAL, SHARED, Fault, Memory, Thread
 
-__all__ = ["Interpreter", "Seen", "TooLong"]
+__all__ = ["InstructionLimitExceeded", "Interpreter", "ThreadFault"]
 
-FUNCTIONS = 0x53 << 40  # what the addresses of functions look like
-STRANDED = 3_000  # instructions of a thread after the first fault, that others may wait for in vain
+FUNCTION_BASE = 0x53 << 40  # first address of functions
+# Instructions that a thread may execute after the first fault, since it may wait for the faulted thread.
+GRACE_INSTRUCTIONS = 3_000
 Index3 = tuple[int, int, int]
 
 
-class TooLong(Exception):
-    """More instructions than a test can wait for."""
+class InstructionLimitExceeded(Exception):
+    """The threads have executed more instructions than the limit."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A fault of one thread. For barriers there is one for each place where threads wait."""
+class ThreadFault:
+    """A fault of one thread; for a divergent barrier, one for each barrier where threads wait."""
 
     kind: str
     line: int
@@ -47,34 +48,48 @@ class Frame:
     registers: dict[str, int]
     params: dict[str, bytearray]
     local_start: int
-    places: dict[str, int] = field(default_factory=dict)  # local variables -> their addresses
+    places: dict[str, int] = field(default_factory=dict)  # addresses of local variables
     pc: int = 0
-    results: tuple[str, ...] = ()  # where the caller wants what this call returns
+    results: tuple[str, ...] = ()  # the caller's parameters that receive the results
 
 
 @dataclass
-class Calls:
+class CallRequest:
+    """A step's request to call a function."""
+
     name: str
     arguments: tuple[str, ...]
     results: tuple[str, ...]
 
 
 @dataclass
-class Waits:
-    """A thread waits at `item` for others: `value` is what it brings, `answer` takes what it gets."""
+class WaitRequest:
+    """A step's request to wait at `item` for other threads.
+
+    Attributes
+    ----------
+    values : list of int
+        The thread's operands.
+    deliver : callable
+        Takes the thread's results.
+    mask : int
+        Lanes that must arrive; 0 means the whole block.
+    """
 
     item: Instruction
     values: list[int]
-    answer: Callable[[list[int]], None]
-    mask: int = 0  # lanes that must come; 0 for the whole block
+    deliver: Callable[[list[int]], None]
+    mask: int = 0
 
 
-RETURNS, ENDS = object(), object()
-Step = Callable[[Frame], Any]  # None, a label's place, Calls, Waits, RETURNS or ENDS
+RETURN, EXIT = object(), object()
+Step = Callable[[Frame], Any]  # returns None, a label's index, CallRequest, WaitRequest, RETURN or EXIT
 
 
 @dataclass
 class Code:
+    """A decoded function: one step and one source line for each instruction."""
+
     function: Function
     steps: list[Step]
     lines: list[int]
@@ -82,11 +97,21 @@ class Code:
 
 
 class Interpreter:
-    """One kernel and its module.
+    """Interpreter of one kernel of a module.
 
-    dynamic: bytes of dynamic shared memory. limit: instructions that all threads together may execute.
-    faulted: whether a thread has gone wrong. cut_off: whether another was ended for it, and may not have
-    come to a fault of its own.
+    Parameters
+    ----------
+    dynamic : int
+        Bytes of dynamic shared memory.
+    limit : int
+        Number of instructions that all threads together may execute.
+
+    Attributes
+    ----------
+    faulted : bool
+        A thread has faulted.
+    cut_off : bool
+        A thread was ended after another thread's fault, before it could reach a fault of its own.
     """
 
     def __init__(
@@ -96,11 +121,11 @@ class Interpreter:
         self.left = limit
         self.faulted = self.cut_off = False
         self.codes: dict[str, Code] = {}
-        self.numbers = {name: FUNCTIONS + 16 * n for n, name in enumerate(module.functions)}
+        self.numbers = {name: FUNCTION_BASE + 16 * n for n, name in enumerate(module.functions)}
         self.shared: dict[str, int] = {}
         at = 0
         variables = [*module.variables.values(), *(v for f in module.functions.values() for v in f.variables)]
-        for variable in sorted(variables, key=lambda v: not v.size):  # unsized ones behind all others
+        for variable in sorted(variables, key=lambda v: not v.size):  # unsized variables come last
             if variable.space == "shared":
                 align = variable.align if variable.size else 16
                 at = -(-at // align) * align
@@ -119,15 +144,16 @@ class Interpreter:
 
     # -- the grid -------------------------------------------------------------------------------
 
-    def run(self, grid: Index3, block: Index3, arguments: list[bytes]) -> list[Seen]:
-        """Run every block. `arguments` are the bytes of each parameter. What threads did wrong comes back."""
-        found: list[Seen] = []
+    def run(self, grid: Index3, block: Index3, arguments: list[bytes]) -> list[ThreadFault]:
+        """Run every block and return the threads' faults; `arguments` are the bytes of each parameter."""
+        faults: list[ThreadFault] = []
         for number in range(grid[0] * grid[1] * grid[2]):
             self.memory.new_block(self.shared_bytes)
-            found += _Block(self, grid, block, number, arguments).run()
-        return found
+            faults += _Block(self, grid, block, number, arguments).run()
+        return faults
 
     def code(self, name: str) -> Code:
+        """Return a function's decoded body."""
         if name not in self.codes:
             function = self.module.functions.get(name)
             if function is None or function.external:
@@ -143,35 +169,37 @@ class Interpreter:
         )
         for variable in code.function.variables:
             if variable.space == "local":
-                frame.places[variable.name] = thread.room(variable.size, variable.align)
+                frame.places[variable.name] = thread.allocate_local(variable.size, variable.align)
             elif variable.space == "param":
                 params[variable.name] = bytearray(variable.size)
         return frame
 
 
 class _Block:
+    """The threads of one block and the requests of those that wait."""
+
     def __init__(
         self, interpreter: Interpreter, grid: Index3, block: Index3, number: int, arguments: list[bytes]
     ) -> None:
         self.interpreter, self.block = interpreter, block
         self.index = _unravel(number, grid)
-        self.found: list[Seen] = []
+        self.faults: list[ThreadFault] = []
         count = block[0] * block[1] * block[2]
         self.threads = [Thread(number, n) for n in range(count)]
-        self.waits: dict[int, Waits] = {}
-        self.runs: dict[int, Generator[Waits]] = {}
+        self.waits: dict[int, WaitRequest] = {}
+        self.runs: dict[int, Generator[WaitRequest]] = {}
         for thread in self.threads:
-            special = _special(grid, block, self.index, thread.number)
+            special = _special_registers(grid, block, self.index, thread.number)
             self.runs[thread.number] = self.steps(thread, special, arguments)
 
-    def run(self) -> list[Seen]:
+    def run(self) -> list[ThreadFault]:
         try:
             self.run_threads()
         except Unspecified:
             if not self.interpreter.faulted:
                 raise
-            self.interpreter.cut_off = True  # what threads do that meet no more the one that has faulted
-        return self.found
+            self.interpreter.cut_off = True  # a consequence of the fault: the faulted thread is missing
+        return self.faults
 
     def run_threads(self) -> None:
         ready = list(self.runs)
@@ -181,11 +209,11 @@ class _Block:
                     self.waits[number] = next(self.runs[number])
                 except StopIteration:
                     del self.runs[number]
-            ready = self.meet()
+            ready = self.release_waiting()
 
-    def meet(self) -> list[int]:
-        """Let those go on whose wait is over: lanes of a warp first, then the block at its barrier."""
-        gone: list[int] = []
+    def release_waiting(self) -> list[int]:
+        """Release the threads whose wait is over: lanes of a warp first, then the block at its barrier."""
+        released: list[int] = []
         for first in range(0, len(self.threads), 32):
             lanes = [n for n in self.runs if first <= n < first + 32 and self.waits[n].mask]
             for number in lanes:
@@ -195,35 +223,37 @@ class _Block:
                 named = [n for n in self.runs if first <= n < first + 32 and wait.mask >> (n - first) & 1]
                 here = [n for n in named if n in self.waits and self.waits[n].item is wait.item]
                 if number in named and here == named:
-                    warps.exchange(wait.item, first, {n: self.waits[n].values for n in named},
-                                   {n: self.waits[n].answer for n in named})  # fmt: skip
-                    gone += named
+                    warps.complete_collective(wait.item, first, {n: self.waits[n].values for n in named},
+                                   {n: self.waits[n].deliver for n in named})  # fmt: skip
+                    released += named
                     for n in named:
                         del self.waits[n]
-        if gone or not self.runs:
-            return gone
+        if released or not self.runs:
+            return released
         places = {id(wait.item): wait.item for wait in self.waits.values()}
         if any(wait.mask for wait in self.waits.values()):
-            raise Unspecified("lanes that are named in a mask do not come")
+            raise Unspecified("lanes named in a mask do not arrive")
         if len(places) > 1:
-            self.found += [
-                Seen("divergent_barrier", item.line, self.index, (0, 0, 0)) for item in places.values()
+            self.faults += [
+                ThreadFault("divergent_barrier", item.line, self.index, (0, 0, 0)) for item in places.values()
             ]
             return []
-        warps.at_barrier(list(self.waits.values()))
-        gone = list(self.waits)
+        warps.complete_barrier(list(self.waits.values()))
+        released = list(self.waits)
         self.waits.clear()
         for thread in self.threads:
             thread.phase += 1
-        return gone
+        return released
 
-    def steps(self, thread: Thread, special: dict[str, int], arguments: list[bytes]) -> Generator[Waits]:
-        """One thread, from its start to its end."""
+    def steps(
+        self, thread: Thread, special: dict[str, int], arguments: list[bytes]
+    ) -> Generator[WaitRequest]:
+        """Run one thread from its start to its end; yield when it must wait."""
         interpreter = self.interpreter
         code = interpreter.code(interpreter.entry)
         params = {p.name: bytearray(a) for p, a in zip(code.function.params, arguments, strict=True)}
         frames = [interpreter.enter(code, thread, special, params)]
-        stranded = STRANDED
+        grace = GRACE_INSTRUCTIONS
         while True:
             frame = frames[-1]
             pc = frame.pc
@@ -232,36 +262,36 @@ class _Block:
                 action = frame.code.steps[pc](frame)
                 if action is None:
                     continue
-                if isinstance(action, Calls):
+                if isinstance(action, CallRequest):
                     frames.append(self.call(frame, action))
             except Fault as fault:
-                where = _unravel(thread.number, self.block)
-                self.found.append(Seen(fault.kind, frame.code.lines[pc], self.index, where))
+                index = _unravel(thread.number, self.block)
+                self.faults.append(ThreadFault(fault.kind, frame.code.lines[pc], self.index, index))
                 interpreter.faulted = True
                 return
             if isinstance(action, int):
                 frame.pc = action
                 interpreter.left -= max(pc - action, 1)
                 if interpreter.left < 0:
-                    raise TooLong
+                    raise InstructionLimitExceeded
                 if interpreter.faulted:
-                    # It may wait for a thread that has faulted: on a GPU the whole grid has ended by now.
-                    stranded -= max(pc - action, 1)
-                    if stranded < 0:
+                    # The thread may wait for the faulted one; on a GPU the fault ends the whole grid.
+                    grace -= max(pc - action, 1)
+                    if grace < 0:
                         interpreter.cut_off = True
                         return
-            elif isinstance(action, Waits):
+            elif isinstance(action, WaitRequest):
                 yield action
-            elif action is ENDS or len(frames) == 1:
+            elif action is EXIT or len(frames) == 1:
                 return
-            elif action is RETURNS:
+            elif action is RETURN:
                 frames.pop()
                 results = frame.code.function.results
                 for formal, name in zip(results, frame.results, strict=True):
                     frames[-1].params[name] = frame.params[formal.name]
                 del thread.local[frame.local_start :]
 
-    def call(self, frame: Frame, calls: Calls) -> Frame:
+    def call(self, frame: Frame, calls: CallRequest) -> Frame:
         code = self.interpreter.code(calls.name)
         formals = code.function.params
         params = {f.name: bytearray(frame.params[a]) for f, a in zip(formals, calls.arguments, strict=True)}
@@ -276,28 +306,28 @@ def _unravel(number: int, dims: Index3) -> Index3:
     return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])
 
 
-def _special(grid: Index3, block: Index3, index: Index3, number: int) -> dict[str, int]:
-    found = {"%laneid": number % 32, "%warpid": number // 32}
+def _special_registers(grid: Index3, block: Index3, index: Index3, number: int) -> dict[str, int]:
+    registers = {"%laneid": number % 32, "%warpid": number // 32}
     for stem, sizes in (
         ("tid", _unravel(number, block)),
         ("ntid", block),
         ("ctaid", index),
         ("nctaid", grid),
     ):
-        found.update({f"%{stem}.{axis}": size for axis, size in zip("xyz", sizes, strict=True)})
+        registers.update({f"%{stem}.{axis}": size for axis, size in zip("xyz", sizes, strict=True)})
     lane = 1 << number % 32
     full = (1 << 32) - 1
     below = lane - 1
-    found |= {"%lanemask_eq": lane, "%lanemask_lt": below, "%lanemask_le": below | lane}
-    found |= {"%lanemask_ge": full & ~below, "%lanemask_gt": full & ~(below | lane)}
-    return found
+    registers |= {"%lanemask_eq": lane, "%lanemask_lt": below, "%lanemask_le": below | lane}
+    registers |= {"%lanemask_ge": full & ~below, "%lanemask_gt": full & ~(below | lane)}
+    return registers
 
 
 # -- instructions -------------------------------------------------------------------------------
 
 
 class _Decoder:
-    """Turns a function's body into steps."""
+    """Decoder of a function's body into steps."""
 
     def __init__(self, interpreter: Interpreter, function: Function) -> None:
         self.interpreter, self.function = interpreter, function
@@ -316,6 +346,7 @@ class _Decoder:
         return Code(self.function, steps, [item.line for item in items], self.widths)
 
     def guarded(self, item: Instruction, step: Step) -> Step:
+        """Return a step that runs only if the instruction's predicate is true."""
         if item.predicate is None:
             return step
         name, wanted = item.predicate.name, not item.predicate.negated
@@ -324,7 +355,7 @@ class _Decoder:
     # -- operands -------------------------------------------------------------------------------
 
     def read(self, operand: Operand, ty: str) -> Callable[[Frame], Any]:
-        """A function that gives an operand's value as type `ty`."""
+        """Return a function that reads an operand as type `ty`."""
         width = bits_of(ty)
         mask = (1 << width) - 1
         if isinstance(operand, Imm):
@@ -351,7 +382,7 @@ class _Decoder:
         return lambda f: decode(f.registers[name] & mask, ty)
 
     def address(self, name: str) -> Callable[[Frame], int]:
-        """A variable's address in its own space, or a function's."""
+        """Return a function that gives the address of a variable in its state space, or of a function."""
         fixed = {**self.interpreter.numbers, **self.interpreter.places, **self.interpreter.shared}.get(name)
         if fixed is not None:
             return lambda f: fixed
@@ -360,7 +391,7 @@ class _Decoder:
         return lambda f: f.places[name]
 
     def write(self, operand: Operand, ty: str) -> Callable[[Frame, Any], None]:
-        """A function that puts a value of type `ty` into a register; a narrow one fills it."""
+        """Return a function that writes a value of type `ty` to a register, extended to its width."""
         assert isinstance(operand, Reg), operand
         name = operand.name
         if name == "_":
@@ -386,9 +417,9 @@ class _Decoder:
         if special is not None:
             return special(item)
         if op == "ret":
-            return lambda f: RETURNS
+            return lambda f: RETURN
         if op == "exit":
-            return lambda f: ENDS
+            return lambda f: EXIT
         if op == "trap":
             return self.trap
         if op in ("membar", "fence", "prefetch"):
@@ -400,7 +431,7 @@ class _Decoder:
         raise Fault("trap")
 
     @staticmethod
-    def fails(frame: Frame) -> None:
+    def fail_assertion(frame: Frame) -> None:
         raise Fault("assert")
 
     def compute(self, item: Instruction) -> Step:
@@ -462,18 +493,18 @@ class _Decoder:
         call = item.call
         assert call is not None
         if call.target == Sym("__assertfail"):
-            return self.fails
+            return self.fail_assertion
         if isinstance(call.target, Sym):
-            calls = Calls(call.target.name, call.arguments, call.results)
+            calls = CallRequest(call.target.name, call.arguments, call.results)
             return lambda f: calls
         pointer = self.read(call.target, "u64")
         names = {number: name for name, number in self.interpreter.numbers.items()}
 
-        def through(f: Frame) -> Calls:
+        def through(f: Frame) -> CallRequest:
             name = names.get(pointer(f))
             if name is None:
                 raise Fault("trap")
-            return Calls(name, call.arguments, call.results)
+            return CallRequest(name, call.arguments, call.results)
 
         return through
 
@@ -537,9 +568,9 @@ class _Decoder:
             name, offset = memory.base.name, memory.offset
             fetch = lambda f: bytes(f.params[name][offset : offset + total])  # noqa: E731
         else:
-            where, load = self.place(item.operands[1], space), self.interpreter.memory.load
+            address, load = self.place(item.operands[1], space), self.interpreter.memory.load
             volatile = "volatile" in item.parts
-            fetch = lambda f: load(f.thread, space, where(f), total, volatile)  # noqa: E731
+            fetch = lambda f: load(f.thread, space, address(f), total, volatile)  # noqa: E731
 
         def take(f: Frame) -> None:
             data = fetch(f)
@@ -570,9 +601,9 @@ class _Decoder:
                 f.params[name][offset : offset + len(value)] = value
 
             return pass_on
-        where, store = self.place(item.operands[0], space), self.interpreter.memory.store
+        address, store = self.place(item.operands[0], space), self.interpreter.memory.store
         volatile = "volatile" in item.parts
-        return lambda f: store(f.thread, space, where(f), data(f), volatile)
+        return lambda f: store(f.thread, space, address(f), data(f), volatile)
 
     def convert_address(self, item: Instruction) -> Step:
         window = {"shared": SHARED, "local": LOCAL}.get(self.space(item), 0)
@@ -594,13 +625,13 @@ class _Decoder:
             raise NotInterpreted(item.text)
         combine, size = ATOMICS[name], bits_of(ty) // 8
         operands = item.operands[1:] if item.op == "atom" else item.operands
-        where = self.place(operands[0], space)
+        address = self.place(operands[0], space)
         values = [self.read(o, ty) for o in operands[1:]]
         put = self.write(item.operands[0], f"b{8 * size}") if item.op == "atom" else None
         memory = self.interpreter.memory
 
         def update(f: Frame) -> None:
-            data, at = memory.update(f.thread, space, where(f), size)
+            data, at = memory.update(f.thread, space, address(f), size)
             old = int.from_bytes(data[at : at + size], "little")
             new = encode(combine(decode(old, ty), *(v(f) for v in values)), ty)
             data[at : at + size] = new.to_bytes(size, "little")
@@ -612,7 +643,7 @@ class _Decoder:
     # -- waiting for others ---------------------------------------------------------------------
 
     def barrier(self, item: Instruction) -> Step:
-        """`bar.sync 0`, `bar.red` at barrier 0, and `bar.warp.sync`."""
+        """Return the step of `bar.sync 0`, `bar.red` at barrier 0, or `bar.warp.sync`."""
         if "warp" in item.parts:
             return self.warp(item)
         operands = list(item.operands)
@@ -627,7 +658,7 @@ class _Decoder:
         return self.waits(item, reads, puts, None)
 
     def warp(self, item: Instruction) -> Step:
-        targets, types, mask_at = warps.form(item)
+        targets, types, mask_at = warps.collective_operands(item)
         puts = [self.write(o, t) for o, t in targets]
         reads = [self.read(o, t) for o, t in types]
         return self.waits(item, reads, puts, self.read(item.operands[mask_at], "u32"))
@@ -639,11 +670,11 @@ class _Decoder:
         puts: list[Callable[[Frame, Any], None]],
         mask: Callable[[Frame], int] | None,
     ) -> Step:
-        def wait(f: Frame) -> Waits:
-            def answer(values: list[int]) -> None:
+        def wait(f: Frame) -> WaitRequest:
+            def deliver(values: list[int]) -> None:
                 for put, value in zip(puts, values, strict=False):
                     put(f, value)
 
-            return Waits(item, [read(f) for read in reads], answer, mask(f) if mask else 0)
+            return WaitRequest(item, [read(f) for read in reads], deliver, mask(f) if mask else 0)
 
         return wait

@@ -1,8 +1,8 @@
-"""Memory as the interpreter sees it: arrays far apart, one block's shared memory, each thread's local memory.
+"""Memory of the interpreter: arrays far apart, the shared memory of one block, the local memory of threads.
 
-Every access is checked for bounds and alignment, and for races: two threads that touch the same byte
-with no barrier between them, one of them writing, unless both are atomic or volatile. A race says that
-the *kernel* has no one result.
+Every access is checked for bounds, alignment and races. A race is a pair of accesses of two threads to
+the same byte without a barrier between them, at least one of them a write, unless both are atomic or
+volatile. A kernel with a race has no unique result, so the case proves nothing about the simulator.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 __all__ = ["Array", "Fault", "Memory", "Race", "Thread"]
 
-SHARED = 0x51 << 40  # generic addresses of shared memory …
-LOCAL = 0x52 << 40  # … and of the thread's local memory
-POISON = 0xFF
-LOCAL_BYTES = 1 << 18
+SHARED = 0x51 << 40  # generic address of the shared memory window
+LOCAL = 0x52 << 40  # generic address of the local memory window
+POISON = 0xFF  # value of bytes that have not been written
+LOCAL_BYTES = 1 << 18  # local memory of a thread
 
 
 class Fault(Exception):
-    """A thread did what it must not: `kind` is out_of_bounds, misaligned or trap."""
+    """An error of one thread; `kind` is out_of_bounds, misaligned, trap or assert."""
 
     def __init__(self, kind: str, address: int = 0) -> None:
         super().__init__(f"{kind} at {address:#x}")
@@ -26,12 +26,12 @@ class Fault(Exception):
 
 
 class Race(Exception):
-    """Two threads touch the same byte, one of them writes, and nothing orders them."""
+    """Two threads access the same byte without an order between them, and one of them writes."""
 
 
 @dataclass
 class Array:
-    """`constant`: nobody writes it, so that nobody needs to be watched."""
+    """An array and its last accesses by byte; accesses to a `constant` array are not tracked."""
 
     data: bytearray
     constant: bool = False
@@ -41,15 +41,15 @@ class Array:
 
 @dataclass
 class Thread:
-    """Who makes an access. `phase` counts the barriers that its block has passed."""
+    """A thread and its local memory. `phase` counts the barriers that its block has passed."""
 
     block: int
     number: int
     phase: int = 0
     local: bytearray = field(default_factory=bytearray)
 
-    def room(self, size: int, align: int) -> int:
-        """Take `size` more bytes of local memory; where they begin."""
+    def allocate_local(self, size: int, align: int) -> int:
+        """Allocate `size` bytes of local memory; return their offset."""
         start = -(-len(self.local) // align) * align
         self.local.extend(bytes([POISON]) * (start + size - len(self.local)))
         if len(self.local) > LOCAL_BYTES:
@@ -58,12 +58,14 @@ class Thread:
 
 
 class Memory:
+    """Global and shared memory of the interpreter; an array's number is in bits 40 and up of its address."""
+
     def __init__(self) -> None:
         self.arrays: dict[int, Array] = {}
         self.shared = Array(bytearray())
 
     def allocate(self, data: bytes, constant: bool = False) -> int:
-        """Place an array; its address."""
+        """Allocate an array; return its address."""
         number = len(self.arrays) + 1
         self.arrays[number] = Array(bytearray(data), constant)
         return number << 40
@@ -71,73 +73,76 @@ class Memory:
     def new_block(self, shared_bytes: int) -> None:
         self.shared = Array(bytearray([POISON]) * shared_bytes)
 
-    def find(
+    def resolve(
         self, thread: Thread, space: str, address: int, size: int
     ) -> tuple[bytearray, int, Array | None]:
-        """The bytes that an access goes to, where in them, and what to watch for races."""
+        """Return the bytes that an access touches, its offset, and the array to check for races, if any."""
         if address % size:
             raise Fault("misaligned", address)
-        watched: Array | None = None
+        tracked: Array | None = None
         if space == "generic":
             if address >> 40 == SHARED >> 40:
                 space, address = "shared", address - SHARED
             elif address >> 40 == LOCAL >> 40:
                 space, address = "local", address - LOCAL
         if space == "shared":
-            data, watched = self.shared.data, self.shared
+            data, tracked = self.shared.data, self.shared
         elif space == "local":
             data = thread.local
         else:
-            watched = self.arrays.get(address >> 40)
-            if watched is None:
+            tracked = self.arrays.get(address >> 40)
+            if tracked is None:
                 raise Fault("out_of_bounds", address)
-            data, address = watched.data, address & (1 << 40) - 1
+            data, address = tracked.data, address & (1 << 40) - 1
         if address + size > len(data):
             raise Fault("out_of_bounds", address)
-        return data, address, watched
+        return data, address, tracked
 
     def load(self, thread: Thread, space: str, address: int, size: int, volatile: bool = False) -> bytes:
-        data, at, watched = self.find(thread, space, address, size)
-        if watched is not None:
-            self.watch(watched, thread, at, size, writes=False, atomic=volatile)
+        data, at, tracked = self.resolve(thread, space, address, size)
+        if tracked is not None:
+            self.check_race(tracked, thread, at, size, writes=False, atomic=volatile)
         return bytes(data[at : at + size])
 
     def store(self, thread: Thread, space: str, address: int, value: bytes, volatile: bool = False) -> None:
-        data, at, watched = self.find(thread, space, address, len(value))
-        if watched is not None:
-            self.watch(watched, thread, at, len(value), writes=True, atomic=volatile)
+        data, at, tracked = self.resolve(thread, space, address, len(value))
+        if tracked is not None:
+            self.check_race(tracked, thread, at, len(value), writes=True, atomic=volatile)
         data[at : at + len(value)] = value
 
     def update(self, thread: Thread, space: str, address: int, size: int) -> tuple[bytearray, int]:
-        """The place of an atomic operation; these race with plain accesses, not with each other."""
-        data, at, watched = self.find(thread, space, address, size)
-        if watched is not None:
-            self.watch(watched, thread, at, size, writes=True, atomic=True)
+        """Return the bytes and offset for an atomic operation.
+
+        Atomic operations race with plain accesses, but not with each other.
+        """
+        data, at, tracked = self.resolve(thread, space, address, size)
+        if tracked is not None:
+            self.check_race(tracked, thread, at, size, writes=True, atomic=True)
         return data, at
 
     @staticmethod
-    def watch(
+    def check_race(
         array: Array, thread: Thread, at: int, size: int, *, writes: bool, atomic: bool = False
     ) -> None:
-        """Note the access; raise `Race` where another thread's stands against it."""
+        """Record the access; raise `Race` if it races with an access of another thread."""
         if array.constant:
             if writes:
                 raise Race("a constant array is written")
             return
-        who: tuple[object, ...] = (thread.block, thread.number, thread.phase, atomic)
+        access: tuple[object, ...] = (thread.block, thread.number, thread.phase, atomic)
         for byte in range(at, at + size):
             for others in (array.written_by, array.read_by) if writes else (array.written_by,):
                 other = others.get(byte)
-                if other is None or other[:2] == who[:2] or (atomic and other[3]):
+                if other is None or other[:2] == access[:2] or (atomic and other[3]):
                     continue
                 if other[0] != thread.block or other[2] == thread.phase:
-                    raise Race(f"byte {byte}: {other} and {who}")
+                    raise Race(f"byte {byte}: {other} and {access}")
             if writes:
-                array.written_by[byte] = who
+                array.written_by[byte] = access
             else:
                 old = array.read_by.get(byte)
-                # Of two readers keep the one that is not this thread: it is the one to race with.
+                # Two readers in one phase are recorded as thread -1, which differs from every writer.
                 if old is None or old[2] != thread.phase or old[0] != thread.block:
-                    array.read_by[byte] = who
-                elif old[:2] != who[:2]:
+                    array.read_by[byte] = access
+                elif old[:2] != access[:2]:
                     array.read_by[byte] = (thread.block, -1, thread.phase, atomic and old[3])

@@ -1,4 +1,4 @@
-"""Makes a program that fails smaller: greedily, as long as it goes on failing in the same way."""
+"""Greedy reduction of a failing program: changes are kept while the program fails in the same way."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tests.fuzz.case import Case
 from tests.fuzz.generate import Program
 from tests.fuzz.tree import Hole, bodies, statements
 
-__all__ = ["reduced"]
+__all__ = ["reduce_program"]
 
-Run = Callable[[Case], dict[str, Any]]  # a case -> what came of it
-Change = Callable[[Program, int], bool]  # makes change number n; False where there is none
+Run = Callable[[Case], dict[str, Any]]  # runs a case and returns its result
+Change = Callable[[Program, int], bool]  # applies change number n in place; False if there is no such change
 
 
-def reduced(program: Program, first: dict[str, Any], run: Run, most: int = 1500) -> Program:
-    """The smallest program found, with at most `most` runs, that fails as the `first` run did."""
+def reduce_program(program: Program, first: dict[str, Any], run: Run, most: int = 1500) -> Program:
+    """Return the smallest program found in at most `most` runs that fails as the `first` run did."""
     left = most
 
     def fails(candidate: Program) -> bool:
         nonlocal left
         left -= 1
-        found = run(candidate.case())
-        return (found["kind"], found["sign"]) == (first["kind"], first["sign"])
+        result = run(candidate.case())
+        return (result["kind"], result["signature"]) == (first["kind"], first["signature"])
 
     before = None
     while before != (now := program.case()):
@@ -37,13 +37,14 @@ def reduced(program: Program, first: dict[str, Any], run: Run, most: int = 1500)
                 if not change(candidate, number):
                     break
                 if fails(candidate):
-                    program = candidate  # and the same number again: what followed has moved up
+                    program = candidate  # later changes have moved up, so the same number is tried again
                 else:
                     number += 1
     return program
 
 
 def _simpler_launch(program: Program, number: int) -> bool:
+    """Replace one launch option by its default."""
     launch = program.launch
     options = [
         replace(launch, options=()), replace(launch, arch=90), replace(launch, independent=True),
@@ -57,6 +58,7 @@ def _simpler_launch(program: Program, number: int) -> bool:
 
 
 def _without_statement(program: Program, number: int) -> bool:
+    """Remove one statement."""
     for body in bodies(program.body):
         for at, statement in enumerate(body):
             if not statement.needed and not any(s.needed for s in statements([statement])):
@@ -68,7 +70,7 @@ def _without_statement(program: Program, number: int) -> bool:
 
 
 def _unwrapped(program: Program, number: int) -> bool:
-    """One of a statement's inner bodies in its place."""
+    """Replace a statement by one of its inner bodies."""
     for body in bodies(program.body):
         for at, statement in enumerate(body):
             inner = [part for part in statement.parts if isinstance(part, list)]
@@ -83,7 +85,7 @@ def _unwrapped(program: Program, number: int) -> bool:
 
 
 def _without_part(program: Program, number: int) -> bool:
-    """An inner body emptied."""
+    """Empty one inner body."""
     for statement in statements(program.body):
         for at, part in enumerate(statement.parts):
             if isinstance(part, list) and part and not any(s.needed or s.planted for s in part):
@@ -95,6 +97,7 @@ def _without_part(program: Program, number: int) -> bool:
 
 
 def _simpler_expression(program: Program, number: int) -> bool:
+    """Replace one expression by a simpler one."""
     for statement in statements(program.body):
         for hole in statement.parts:
             if isinstance(hole, Hole):
@@ -107,7 +110,7 @@ def _simpler_expression(program: Program, number: int) -> bool:
 
 
 def _simpler(hole: Hole) -> Iterator[str]:
-    """Simple values, and the expression's own parts; each shorter than what stands there."""
+    """Yield simple values, then parts of the expression itself; each is shorter than the expression."""
     if hole.text in hole.simple:
         yield from hole.simple[: hole.simple.index(hole.text)]
         return
@@ -122,11 +125,11 @@ def _simpler(hole: Hole) -> Iterator[str]:
 
 
 def _parentheses(text: str) -> list[tuple[int, int]]:
-    """Where pairs of parentheses begin and end, outer ones first."""
-    found, open_ = [], []
+    """Return the start and end of each pair of parentheses, outer pairs first."""
+    pairs, open_ = [], []
     for at, letter in enumerate(text):
         if letter == "(":
             open_.append(at)
         elif letter == ")" and open_:
-            found.append((open_.pop(), at))
-    return sorted(found)
+            pairs.append((open_.pop(), at))
+    return sorted(pairs)

@@ -1,7 +1,7 @@
-"""Runs many cases in worker processes, keeps what fails, and makes it smaller.
+"""Runner of the fuzzer: executes many cases in worker processes, saves the failures and reduces them.
 
 python -m tests.fuzz --count 1000 --seed 0 --minutes 10 [--faults] [--reduce] [--jobs 1]
-python -m tests.fuzz --seed 1234 --count 1 --show        the text of one program
+python -m tests.fuzz --seed 1234 --count 1 --show        print the text of one program
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.fuzz.case import FAILURES, Case
 from tests.fuzz.generate import generate
-from tests.fuzz.reduce import reduced
+from tests.fuzz.reduce import reduce_program
 
 __all__ = ["Worker", "main"]
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 60.0  # for one case, compile included
-CASES = 300  # of one worker, before a fresh one takes its place
+LIMIT_S = 60.0  # seconds for one case, including its compilation
+CASES = 300  # cases that a worker process runs before it is replaced, which bounds its memory
 
 
 class Worker:
-    """A process that runs cases; it is replaced when it dies, hangs, or has done many."""
+    """A process that runs cases. It is replaced when it crashes, hangs, or has run `CASES` cases."""
 
     def __init__(self, limit: float = LIMIT_S) -> None:
         self.limit = limit
         self.process: subprocess.Popen[str] | None = None
-        self.done = 0
+        self.cases_run = 0
         self.lines: queue.Queue[str] = queue.Queue()
 
     def start(self) -> subprocess.Popen[str]:
@@ -50,16 +51,16 @@ class Worker:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=ROOT,
         )  # fmt: skip
         self.lines = queue.Queue()
-        threading.Thread(target=self.listen, args=(process, self.lines), daemon=True).start()
-        self.done = 0
+        threading.Thread(target=self.forward_lines, args=(process, self.lines), daemon=True).start()
+        self.cases_run = 0
         return process
 
     @staticmethod
-    def listen(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
+    def forward_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             lines.put(line)
-        lines.put("")  # it has ended
+        lines.put("")  # an empty line marks the end of the process
 
     def close(self) -> None:
         if self.process is not None:
@@ -70,54 +71,58 @@ class Worker:
                     pipe.close()
             self.process = None
 
-    def run(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The answer; kind `crash` or `hang` where none came."""
-        if self.process is None or self.done >= CASES:
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the worker's answer, or one of kind `crash` or `hang` if none arrives."""
+        if self.process is None or self.cases_run >= CASES:
             self.close()
             self.process = self.start()
-        self.done += 1
+        self.cases_run += 1
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(asked) + "\n")
+            self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
             line = self.lines.get(timeout=self.limit)
         except (queue.Empty, BrokenPipeError) as error:
             self.close()
             kind = "hang" if isinstance(error, queue.Empty) else "crash"
-            return {"kind": kind, "detail": f"no answer after {self.limit:.0f} s", "sign": "", "seconds": {}}
+            return _no_answer(kind, f"no answer after {self.limit:.0f} s")
         if not line:
             code = self.process.wait()
             self.close()
-            return {"kind": "crash", "detail": f"the process ended with {code}", "sign": "", "seconds": {}}
-        found: dict[str, Any] = json.loads(line)
-        return found
+            return _no_answer("crash", f"the process ended with exit status {code}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _no_answer(kind: str, detail: str) -> dict[str, Any]:
+    return {"kind": kind, "detail": detail, "signature": "", "seconds": {}}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run as asked on the command line; 1 when a case failed."""
+    """Run the command line; return exit status 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="cases to run")
-    parser.add_argument("--seed", type=int, default=0, help="the first case's seed; the others follow")
-    parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
-    parser.add_argument("--jobs", type=int, default=1, help="worker processes")
+    parser.add_argument("--count", type=int, default=1000, help="number of cases")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first case; later cases count up")
+    parser.add_argument("--minutes", type=float, default=0, help="time limit in minutes; 0 means none")
+    parser.add_argument("--jobs", type=int, default=1, help="number of worker processes")
     parser.add_argument("--faults", action="store_true", help="plant one fault in every program")
-    parser.add_argument("--reduce", action="store_true", help="make what fails smaller (takes minutes each)")
+    parser.add_argument("--reduce", action="store_true", help="reduce failing programs (minutes for each)")
     parser.add_argument("--show", action="store_true", help="print the programs instead of running them")
     parser.add_argument(
-        "--keep", type=Path, default=ROOT / "fuzz-failures", help="where failures are written"
+        "--keep", type=Path, default=ROOT / "fuzz-failures", help="folder that failures are written to"
     )
-    asked = parser.parse_args(arguments)
-    seeds = range(asked.seed, asked.seed + asked.count)
-    if asked.show:
+    options = parser.parse_args(arguments)
+    seeds = range(options.seed, options.seed + options.count)
+    if options.show:
         for seed in seeds:
-            print(as_text(generate(seed, asked.faults).case()))
+            print(case_text(generate(seed, options.faults).case()))
         return 0
-    return _Run(asked).run(seeds)
+    return _Run(options).run(seeds)
 
 
 class _Run:
-    def __init__(self, asked: argparse.Namespace) -> None:
-        self.asked = asked
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
         self.kinds: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
         self.lock = threading.Lock()
@@ -125,8 +130,10 @@ class _Run:
         self.start = time.monotonic()
 
     def run(self, seeds: range) -> int:
-        waiting = iter(seeds)
-        threads = [threading.Thread(target=self.work, args=(waiting,)) for _ in range(self.asked.jobs)]
+        remaining = iter(seeds)
+        threads = [
+            threading.Thread(target=self.run_cases, args=(remaining,)) for _ in range(self.options.jobs)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -134,21 +141,21 @@ class _Run:
         self.report()
         return 1 if self.failed else 0
 
-    def work(self, waiting: Any) -> None:
+    def run_cases(self, seeds: Iterator[int]) -> None:
         worker = Worker()
-        while not self.late():
+        while not self.time_is_up():
             with self.lock:
-                seed = next(waiting, None)
+                seed = next(seeds, None)
             if seed is None:
                 break
-            found = worker.run({"seed": seed, "faults": self.asked.faults})
-            self.note(seed, found, worker)
+            found = worker.run({"seed": seed, "faults": self.options.faults})
+            self.record_result(seed, found, worker)
         worker.close()
 
-    def late(self) -> bool:
-        return 0 < self.asked.minutes * 60 < time.monotonic() - self.start
+    def time_is_up(self) -> bool:
+        return 0 < self.options.minutes * 60 < time.monotonic() - self.start
 
-    def note(self, seed: int, found: dict[str, Any], worker: Worker) -> None:
+    def record_result(self, seed: int, found: dict[str, Any], worker: Worker) -> None:
         with self.lock:
             self.kinds[found["kind"]] += 1
             self.seconds.update(found["seconds"])
@@ -159,24 +166,24 @@ class _Run:
             return
         with self.lock:
             self.failed.append(seed)
-        case = generate(seed, self.asked.faults).case()
-        self.keep(f"{seed}", case, found)
-        if self.asked.reduce:
-            program = reduced(
-                generate(seed, self.asked.faults), found, lambda c: worker.run({"case": c.as_dict()})
+        case = generate(seed, self.options.faults).case()
+        self.save_failure(f"{seed}", case, found)
+        if self.options.reduce:
+            program = reduce_program(
+                generate(seed, self.options.faults), found, lambda c: worker.run({"case": c.as_dict()})
             )
             small = worker.run({"case": program.case().as_dict()})
-            self.keep(f"{seed}-small", program.case(), small)
-            print(as_text(program.case()), flush=True)
+            self.save_failure(f"{seed}-small", program.case(), small)
+            print(case_text(program.case()), flush=True)
 
-    def keep(self, name: str, case: Case, found: dict[str, Any]) -> None:
-        self.asked.keep.mkdir(parents=True, exist_ok=True)
-        place = self.asked.keep / f"{name}{'-faults' * self.asked.faults}.cu"
-        place.write_text(
-            f"{as_text(case)}// {found['kind']}: {found['detail'].strip()}\n".replace("\n// ", "\n// ")
+    def save_failure(self, name: str, case: Case, found: dict[str, Any]) -> None:
+        self.options.keep.mkdir(parents=True, exist_ok=True)
+        path = self.options.keep / f"{name}{'-faults' * self.options.faults}.cu"
+        path.write_text(
+            f"{case_text(case)}// {found['kind']}: {found['detail'].strip()}\n".replace("\n// ", "\n// ")
         )
-        place.with_suffix(".json").write_text(json.dumps(case.as_dict(), indent=1))
-        print(f"    kept as {place}", flush=True)
+        path.with_suffix(".json").write_text(json.dumps(case.as_dict(), indent=1))
+        print(f"    saved as {path}", flush=True)
 
     def report(self) -> None:
         total = sum(self.kinds.values())
@@ -189,7 +196,7 @@ class _Run:
             print("failed seeds:", *self.failed)
 
 
-def as_text(case: Case) -> str:
+def case_text(case: Case) -> str:
     return (
         f"// seed {case.seed}, grid {case.grid}, block {case.block}, sm_{case.arch}, options {case.options}, "
         f"dynamic {case.dynamic}, independent {case.independent}, planted in line {case.planted}\n{case.source}"

@@ -1,4 +1,4 @@
-"""Random statements. What threads share, they exchange across barriers only, at places where the whole block is."""
+"""Generator of random statements; threads share data only across barriers that the whole block executes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ FULL = "0xffffffffu"
 
 
 class Statements:
-    """Statements of a program, until `left` of them are made.
+    """Generator of a program's statements, about `left` of them.
 
-    features: what this program may hold (see `generate.FEATURES`). full_warps: no warp has missing lanes.
+    Parameters
+    ----------
+    left : int
+        Number of statements to generate.
+    features : set of str
+        Features that the program may use (see `generate.FEATURES`).
+    full_warps : bool
+        The block size is a multiple of 32.
     """
 
     def __init__(
@@ -35,7 +42,7 @@ class Statements:
     def hole(self, ty: str, scope: Scope, depth: int = 2) -> Hole:
         real = ty in "fd"
         return Hole(
-            self.e.of(ty, scope, depth),
+            self.e.expression(ty, scope, depth),
             ("0.0f", "1.0f") if real else ("0", "1", "t") if scope.kernel else ("0", "1"),
         )
 
@@ -72,7 +79,7 @@ class Statements:
             if "shared" in self.features:
                 simple += [(3, self.exchange), (1, self.histogram), (1, self.reduction)]
                 if "functions" in self.features:
-                    simple.append((0.5, self.exchange_in_function))
+                    simple.append((0.5, self.exchange_through_function))
             if "waiting" in self.features and self.e.threads <= 64 and "returns" not in self.features:
                 simple.append((0.5, self.one_by_one))
             if "votes" in self.features:
@@ -120,7 +127,7 @@ class Statements:
         return [Statement(["la[(", self.hole("i", scope, 1), ") & 7] = ", self.hole("i", scope), ";"])]
 
     def store_out(self, scope: Scope) -> list[Statement]:
-        """Into cells of this thread's own (see the macros of `generate`)."""
+        """Store to elements that belong to this thread (see the macros of `generate`)."""
         name, ty, cells = self.rng.choice(
             [("OUT_I", "i", 4), ("OUT_F", "f", 4), ("OUT_L", "l", 2), ("OUT_D", "d", 2), ("OUT_B", "i", 8)]
         )
@@ -144,7 +151,7 @@ class Statements:
         return [Statement([f"{name}(", *cell, f") {sign} ", self.hole(ty, scope), ";"])]
 
     def load_vector(self, scope: Scope) -> list[Statement]:
-        """A vector of which every part is used, so that it is loaded as one."""
+        """Load a vector and use every element, so that the compiler emits one vector load."""
         kind, array, last, names = self.rng.choice([
             ("int4", "in_i", 63, "iiii"), ("int2", "in_i", 127, "ii"), ("float4", "in_f", 63, "ffff"),
             ("float2", "in_f", 127, "ff"), ("double2", "in_d", 63, "dd"), ("longlong2", "in_l", 63, "ll"),
@@ -152,16 +159,16 @@ class Statements:
         ])  # fmt: skip
         names = names if scope.writes.get(names[0]) else "f" * len(names)
         z = self.label("z")
-        takes = []
+        assignments = []
         for part, ty in zip("xyzw", names, strict=False):
-            takes.append(
+            assignments.append(
                 f"{self.rng.choice(scope.writes[ty])} {self.rng.choice(('+=', '-=', '*='))} {z}.{part};"
             )
         return [Statement([f"{{ {kind} {z} = ((const {kind}*){array})[(", self.hole("i", scope, 1),
-                           f") & {last}]; {' '.join(takes)} }}"])]  # fmt: skip
+                           f") & {last}]; {' '.join(assignments)} }}"])]  # fmt: skip
 
     def lock(self, scope: Scope) -> list[Statement]:
-        """A lock that lanes of one warp hold one after the other."""
+        """Take and release a lock that the lanes of a warp hold one after the other."""
         done = self.label("done")
         if self.e.chance(0.5):
             return [Statement([
@@ -174,7 +181,7 @@ class Statements:
         ])]  # fmt: skip
 
     def one_by_one(self, scope: Scope) -> list[Statement]:
-        """Thread after thread, each waiting for the one before it."""
+        """Run one thread after the other; each waits for the one before it."""
         name = self.label("turn")
         inner = scope.inside(
             uniform=False, together=False, trips=1, breaks=False, continues=False, returns=""
@@ -186,7 +193,7 @@ class Statements:
         ])]  # fmt: skip
 
     def accumulate(self, scope: Scope) -> list[Statement]:
-        """Atomics whose end does not depend on the order."""
+        """Update an accumulator by an atomic operation whose final result does not depend on the order."""
         cell: list[Part] = ["[(", self.hole("i", scope, 1), ") & 15], "]
         if self.e.chance(0.25):
             op = self.rng.choice(("Add", "Max", "Min", "Xor"))
@@ -247,7 +254,7 @@ class Statements:
         together = uniform or (scope.kernel and (scope.uniform or scope.together) and self.e.chance(0.3))
         condition = self.uniform_test() if uniform else self.by_warp() if together else self.test(scope)
         inner = scope.inside(uniform=uniform, together=together)
-        if not uniform and (scope.uniform or scope.together):  # who goes round together leaves together
+        if not uniform and (scope.uniform or scope.together):  # all threads leave such a loop together
             inner = scope.inside(uniform=False, together=together, breaks=False, continues=False)
         parts: list[Part] = ["if (", condition, ") {", self.body(inner)]
         while self.e.chance(0.25) and not together:
@@ -257,7 +264,7 @@ class Statements:
         return [Statement([*parts, "}"])]
 
     def by_warp(self) -> Hole:
-        """A condition that all lanes of a warp answer alike."""
+        """Return a condition with the same value in all lanes of a warp."""
         k = self.rng.randrange(3)
         options = [f"(t / 32 == {k})", "((t >> 5) & 1)", f"(t < {32 * k})", "(gid >= 64 + (gid & 31))"]
         if "votes" in self.features:
@@ -278,7 +285,7 @@ class Statements:
             trips = Hole(self.e.uniform(), ("1", "2"))
             return [Statement([f"{unroll}for (int {k} = 0; {k} < (int)((unsigned)(", trips, f") % {most + 1}u); ++{k}) {{",
                                body, "}"])]  # fmt: skip
-        trips = Hole(self.e.of("i", scope, 2), ("1", "2", "t"))
+        trips = Hole(self.e.expression("i", scope, 2), ("1", "2", "t"))
         test = self.test(inner)
         form = self.rng.randrange(6)
         count = f") % {most + 1}u"
@@ -314,7 +321,7 @@ class Statements:
         return [Statement([*parts, "}"])]
 
     def jumps(self, scope: Scope) -> list[Statement]:
-        """Gotos between places, with fuel: into the middle of loops and out of them."""
+        """Jump between labels with `goto`, into and out of loops; a counter bounds the jumps."""
         most = min(4, scope.trips)
         inner = scope.inside(
             uniform=False, together=False, trips=scope.trips // (most + 1), breaks=False, continues=False
@@ -333,7 +340,7 @@ class Statements:
         return [Statement(parts)]
 
     def machine(self, scope: Scope) -> list[Statement]:
-        """A loop around a switch on a state: every edge between its states."""
+        """Run a state machine, a loop around a switch, with edges between all states."""
         most = min(6, scope.trips)
         inner = scope.inside(
             uniform=False, together=False, trips=scope.trips // (most + 1), breaks=False, continues=True
@@ -358,8 +365,8 @@ class Statements:
 
     # -- the whole block ------------------------------------------------------------------------
 
-    def own_cell(self) -> str:
-        """A place for each thread: a permutation of 0 … threads - 1."""
+    def permuted_cell(self) -> str:
+        """Return an index that is a permutation of 0 … threads - 1 over the block."""
         count = self.e.threads
         options = ["t", "t", f"{count - 1} - t", f"(t + {self.rng.randrange(count)}) % {count}"]
         odd = self.rng.choice((3, 5, 7))
@@ -372,7 +379,7 @@ class Statements:
         return [n for n in wanted if n not in scope.shared and n not in self.arrays_in_use]
 
     def exchange(self, scope: Scope) -> list[Statement]:
-        """Every thread writes its cell; then all cells may be read; then all have been read."""
+        """Write one element each, then read all elements between two barriers."""
         if self.e.chance(0.25) and "tile" not in scope.shared and "tile" not in self.arrays_in_use:
             return self.tile(scope)
         free = self.free_arrays(scope)
@@ -385,17 +392,19 @@ class Statements:
         body = self.body(inner, 3)
         self.arrays_in_use.discard(name)
         first, second = self.barrier(), self.barrier()
-        return [Statement([f"{name}[{self.own_cell()}] = ", value, f";\n{first} {{", body, f"}} {second}"])]
+        return [
+            Statement([f"{name}[{self.permuted_cell()}] = ", value, f";\n{first} {{", body, f"}} {second}"])
+        ]
 
-    def exchange_in_function(self, scope: Scope) -> list[Statement]:
-        """The barriers stand in a function (see `generate.HANDED_ON`)."""
+    def exchange_through_function(self, scope: Scope) -> list[Statement]:
+        """Call a function that contains barriers (see `generate.EXCHANGE_FUNCTION`)."""
         if "shI" in scope.shared or "shI" in self.arrays_in_use:
             return self.assign(scope)
         name = self.rng.choice(scope.writes["i"])
         return [
             Statement(
                 [
-                    f"{name} = handed_on(shI, t, {self.rng.randrange(self.e.threads)}, ",
+                    f"{name} = shared_exchange(shI, t, {self.rng.randrange(self.e.threads)}, ",
                     self.hole("i", scope),
                     ");",
                 ]
@@ -425,14 +434,14 @@ class Statements:
         parts: list[Part] = ["shU[t] = 0; __syncthreads();\nif (", self.test(scope), f") atomic{op}(&shU[("]
         parts += [self.hole("i", scope), f") & {bins - 1}], (unsigned)(", self.hole("i", scope), "));\n"]
         parts += [f"__syncthreads(); u0 += shU[t & {bins - 1}]; __syncthreads();"]
-        if self.e.threads < bins:  # cells that no thread clears
+        if self.e.threads < bins:  # one store for each thread would not clear all bins
             parts[0] = (
                 f"for (int z = t; z < {bins}; z += {self.e.threads}) shU[z] = 0; __syncthreads();\nif ("
             )
         return [Statement(parts)]
 
     def reduction(self, scope: Scope) -> list[Statement]:
-        """A tree in shared memory, or a scan."""
+        """Compute a tree reduction or a scan in shared memory."""
         if "shI" in scope.shared or "shI" in self.arrays_in_use:
             return self.assign(scope)
         s, v = self.label("s"), self.label("v")
@@ -444,17 +453,17 @@ class Statements:
         else:
             tail = [f";\n__syncthreads();\nfor (int {s} = 1; {s} < {count}; {s} *= 2) {{ int {v} = t >= {s} ? shI[t - {s}] : 0; "
                     f"__syncthreads(); shI[t] += {v}; __syncthreads(); }}\ni1 -= shI[t]; __syncthreads();"]  # fmt: skip
-        if "returns" in self.features:  # threads may be missing: their cells hold what nobody wrote
+        if "returns" in self.features:  # elements of exited threads have not been written
             tail = ["; __syncthreads(); i0 += shI[t]; __syncthreads();"]
         return [Statement(["shI[t] = ", value, *tail])]
 
     def block_vote(self, scope: Scope) -> list[Statement]:
-        """The block's votes give a uniform value."""
+        """Assign the result of a block-level vote, which is uniform."""
         op = self.rng.choice(("or", "and", "count"))
         return [Statement([f"a{self.rng.randrange(2)} = __syncthreads_{op}(", self.test(scope), ");"])]
 
     def vote(self, scope: Scope) -> list[Statement]:
-        """A warp's votes do not."""
+        """Assign the result of a warp-level vote, match or reduction, which is not uniform over the block."""
         name = self.rng.choice(scope.writes["i"])
         test = self.test(scope)
         roll = self.rng.random()

@@ -1,7 +1,7 @@
-"""Random kernels give on the simulator what the plain interpreter gives; `make fuzz` runs many more.
+"""Comparison of the simulator with a plain interpreter on random kernels; `make fuzz` runs many more.
 
-A case may turn out to have no defined result in CUDA C, which the interpreter notices: `unspecified`. Every
-second kernel is compiled plainly, as large ones are.
+A random kernel may have no defined result in CUDA C. The interpreter detects this and the case counts as
+`unspecified`. Every second kernel is compiled with little optimisation, as large kernels are.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import pytest
 
 from gpulab.simt.instrument.base import Instrumentation
-from tests.fuzz.worker import answer
+from tests.fuzz.worker import run_request
 
 
 @pytest.fixture(autouse=True)
-def half_of_them_compiled_plainly(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def compile_odd_seeds_with_little_optimisation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
         monkeypatch.setattr(Instrumentation, "optimize_up_to_lines", 0)
 
 
-# They have 95 % of the 333 forms of PTX instructions that the first 260 kernels have; `make fuzz` goes on.
+# The first 260 kernels contain 333 forms of PTX instructions; these 160 contain 95 % of them.
 @pytest.mark.parametrize("seed", range(160))
-def test_a_random_kernel_gives_what_the_interpreter_gives(seed: int) -> None:
-    found = answer({"seed": seed, "faults": False})
-    assert found["kind"] in {"same", "unspecified"}, found["detail"]
+def test_random_kernel_matches_the_interpreter(seed: int) -> None:
+    result = run_request({"seed": seed, "faults": False})
+    assert result["kind"] in {"same", "unspecified"}, result["detail"]
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_a_planted_fault_is_seen_by_both(seed: int) -> None:
-    found = answer({"seed": seed, "faults": True})  # the fault need not lie on a way that is taken
-    assert found["kind"] in {"same fault", "same", "unspecified"}, found["detail"]
+def test_planted_fault_is_reported_by_both(seed: int) -> None:
+    result = run_request({"seed": seed, "faults": True})  # the path with the fault need not be executed
+    assert result["kind"] in {"same fault", "same", "unspecified"}, result["detail"]

@@ -1,16 +1,16 @@
-"""A generated program as a tree of statements, so that one that fails can be made smaller."""
+"""Tree of statements that represents a generated program, so that a failing program can be reduced."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Hole", "Part", "Statement", "bodies", "lines_of", "stands_in_line", "statements"]
+__all__ = ["Hole", "Part", "Statement", "bodies", "lines_of", "planted_line", "statements"]
 
 
 @dataclass
 class Hole:
-    """An expression that any other of its type may stand for; a simple one, when the program shrinks."""
+    """An expression that the reducer may replace by another one of its type, such as those in `simple`."""
 
     text: str
     simple: tuple[str, ...] = ("0", "1")
@@ -18,21 +18,26 @@ class Hole:
 
 @dataclass
 class Statement:
-    """Fixed text, expressions and inner statements, in their order.
+    """Fixed text, expressions and inner statements, in program order.
 
-    planted: the access, barrier or trap in here goes wrong on purpose.
+    Attributes
+    ----------
+    planted : bool
+        The statement contains the fault that was planted: an invalid access, barrier or trap.
+    needed : bool
+        The reducer must not remove the statement.
     """
 
     parts: list[Part]
     planted: bool = False
-    needed: bool = False  # never taken away
+    needed: bool = False
 
 
 Part = str | Hole | list[Statement]
 
 
 def lines_of(body: list[Statement], indent: int = 0) -> list[str]:
-    """The text of statements, line by line."""
+    """Return the lines of the statements' text."""
     return [line for statement in body for line in _lines(statement, indent)]
 
 
@@ -52,11 +57,11 @@ def _lines(statement: Statement, indent: int) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 
 
-def stands_in_line(body: list[Statement]) -> int:
-    """The line, counted from 1, where the planted statement begins; 0 without one."""
+def planted_line(body: list[Statement]) -> int:
+    """Return the 1-based line where the planted statement begins, or 0 if there is none."""
     total = 0
 
-    def look(statements: list[Statement]) -> bool:
+    def search(statements: list[Statement]) -> bool:
         nonlocal total
         for statement in statements:
             if statement.planted:
@@ -64,17 +69,17 @@ def stands_in_line(body: list[Statement]) -> int:
                 return True
             inner = [part for part in statement.parts if isinstance(part, list)]
             if any(s.planted for part in inner for s in _all(part)):
-                at = next(n for n, p in enumerate(statement.parts) if p in inner and _holds(p))
+                at = next(n for n, p in enumerate(statement.parts) if p in inner and _is_planted(p))
                 before = Statement([*statement.parts[:at]])
                 total += len(_lines(before, 0))
-                return look(statement.parts[at])  # type: ignore[arg-type]
+                return search(statement.parts[at])  # type: ignore[arg-type]
             total += len(_lines(statement, 0))
         return False
 
-    return total if look(body) else 0
+    return total if search(body) else 0
 
 
-def _holds(part: Part) -> bool:
+def _is_planted(part: Part) -> bool:
     return isinstance(part, list) and any(s.planted for s in _all(part))
 
 
@@ -87,12 +92,12 @@ def _all(body: list[Statement]) -> Iterator[Statement]:
 
 
 def statements(body: list[Statement]) -> list[Statement]:
-    """Every statement in the tree, outer ones first."""
+    """Return every statement of the tree, outer statements first."""
     return list(_all(body))
 
 
 def bodies(body: list[Statement]) -> Iterator[list[Statement]]:
-    """Every list of statements in the tree."""
+    """Yield every list of statements of the tree."""
     yield body
     for statement in body:
         for part in statement.parts:

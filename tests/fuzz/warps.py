@@ -1,4 +1,4 @@
-"""What lanes of a warp, or threads at a barrier, give each other."""
+"""Exchange of values between the lanes of a warp and between the threads at a barrier."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from gpulab.simt.ptx.syntax import Instruction, Operand, Vec
 from tests.fuzz.instructions import NotInterpreted, Unspecified
 
 if TYPE_CHECKING:
-    from tests.fuzz.interpreter import Waits
+    from tests.fuzz.interpreter import WaitRequest
 
-__all__ = ["at_barrier", "exchange", "form"]
+__all__ = ["collective_operands", "complete_barrier", "complete_collective"]
 
-Answer = Callable[[list[int]], None]
+Receiver = Callable[[list[int]], None]
 Typed = list[tuple[Operand, str]]
 
 
-def form(item: Instruction) -> tuple[Typed, Typed, int]:
-    """An instruction's (targets, sources, place of the lane mask), each operand with its type."""
+def collective_operands(item: Instruction) -> tuple[Typed, Typed, int]:
+    """Return an instruction's typed targets, its typed sources and the position of its lane mask."""
     target = item.operands[0]
     if item.op == "shfl":
         targets = target.parts if isinstance(target, Vec) else (target,)
@@ -40,14 +40,19 @@ def form(item: Instruction) -> tuple[Typed, Typed, int]:
     return [], [], 0  # bar.warp.sync
 
 
-def exchange(item: Instruction, first: int, values: dict[int, list[int]], answers: dict[int, Answer]) -> None:
-    """All lanes that the mask names have come; `first` is the number of the warp's first thread."""
+def complete_collective(
+    item: Instruction, first: int, values: dict[int, list[int]], receivers: dict[int, Receiver]
+) -> None:
+    """Execute a warp-level instruction once all lanes of its mask have reached it.
+
+    `first` is the number of the warp's first thread; `values` and `receivers` are indexed by thread.
+    """
     if item.op == "shfl":
         for number, (_, amount, control) in values.items():
             source, good = _source_lane(item, number - first, amount, control)
             if first + source not in values:
                 raise Unspecified("a shuffle from a lane that does not take part")
-            answers[number]([values[first + source][0], int(good)])
+            receivers[number]([values[first + source][0], int(good)])
     elif item.op == "vote":
         flags = {n: v[0] for n, v in values.items()}
         if "ballot" in item.parts:
@@ -58,40 +63,40 @@ def exchange(item: Instruction, first: int, values: dict[int, list[int]], answer
             found = int(all(flags.values()))
         else:
             found = int(len(set(flags.values())) == 1)
-        for answer in answers.values():
-            answer([found])
+        for deliver in receivers.values():
+            deliver([found])
     elif item.op == "match":
-        for number, (mine,) in values.items():
-            same = sum(1 << n - first for n, (other,) in values.items() if other == mine)
+        for number, (own,) in values.items():
+            same = sum(1 << n - first for n, (other,) in values.items() if other == own)
             if "all" in item.parts:
-                everyone = sum(1 << n - first for n in values)
-                answers[number]([everyone if same == everyone else 0, int(same == everyone)])
+                named = sum(1 << n - first for n in values)
+                receivers[number]([named if same == named else 0, int(same == named)])
             else:
-                answers[number]([same])
+                receivers[number]([same])
     elif item.op == "redux":
         found = _reduced(next(p for p in item.parts[1:] if p != "sync"), [v[0] for v in values.values()])
-        for answer in answers.values():
-            answer([found])
+        for deliver in receivers.values():
+            deliver([found])
 
 
 def _source_lane(item: Instruction, lane: int, amount: int, control: int) -> tuple[int, bool]:
-    """PTX ISA, "shfl.sync": which lane is read, and whether it lies in range."""
+    """Return the lane that a shuffle reads and whether it is in range (PTX ISA, "shfl.sync")."""
     clamp, segment = control & 31, control >> 8 & 31
     amount &= 31
     most = lane & segment | clamp & ~segment
     if "up" in item.parts:
-        wanted = lane - amount
-        good = wanted >= most
+        target = lane - amount
+        good = target >= most
     elif "down" in item.parts:
-        wanted = lane + amount
-        good = wanted <= most
+        target = lane + amount
+        good = target <= most
     elif "bfly" in item.parts:
-        wanted = lane ^ amount
-        good = wanted <= most
+        target = lane ^ amount
+        good = target <= most
     else:
-        wanted = lane & segment | amount & ~segment
-        good = wanted <= most
-    return (wanted if good else lane), good
+        target = lane & segment | amount & ~segment
+        good = target <= most
+    return (target if good else lane), good
 
 
 def _reduced(name: str, values: list[int]) -> int:
@@ -104,12 +109,12 @@ def _reduced(name: str, values: list[int]) -> int:
     return found
 
 
-def at_barrier(waits: list[Waits]) -> None:
-    """All threads of the block that have not left wait at one barrier."""
+def complete_barrier(waits: list[WaitRequest]) -> None:
+    """Execute a block-level reduction once all threads that have not exited wait at one barrier."""
     item = waits[0].item
     if "red" not in item.parts:
         return
     flags = [wait.values[0] for wait in waits]
     found = sum(flags) if "popc" in item.parts else int(any(flags) if "or" in item.parts else all(flags))
     for wait in waits:
-        wait.answer([found])
+        wait.deliver([found])

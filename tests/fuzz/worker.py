@@ -1,6 +1,7 @@
-"""Runs cases that come in as lines of JSON, one after the other; a crash of it is a crash of the simulator.
+"""Worker process of the fuzzer, so that a crash of the simulator does not end the run.
 
-Started by `run`; in goes `{"seed": …, "faults": …}` or `{"case": …}`, out comes one line of JSON for each.
+`run` starts it. It reads requests as lines of JSON, `{"seed": …, "faults": …}` or `{"case": …}`, and
+writes one line of JSON for each.
 """
 
 from __future__ import annotations
@@ -15,20 +16,30 @@ from tests.fuzz.case import Case, check
 from tests.fuzz.generate import generate
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def run_request(request: dict[str, Any]) -> dict[str, Any]:
+    """Run the requested case; return its result as JSON values. An error of the fuzzer is kind `broken`."""
     try:
-        case = Case.of(asked["case"]) if "case" in asked else generate(asked["seed"], asked["faults"]).case()
+        case = (
+            Case.from_dict(request["case"])
+            if "case" in request
+            else generate(request["seed"], request["faults"]).case()
+        )
         result = check(case)
-        return {"kind": result.kind, "detail": result.detail, "sign": result.sign, "seconds": result.seconds}
-    except Exception:  # noqa: BLE001 - the fuzzer's own mistakes are to be seen too
-        return {"kind": "broken", "detail": traceback.format_exc(), "sign": "", "seconds": {}}
+        return {
+            "kind": result.kind,
+            "detail": result.detail,
+            "signature": result.signature,
+            "seconds": result.seconds,
+        }
+    except Exception:  # noqa: BLE001 - errors of the fuzzer itself are reported too
+        return {"kind": "broken", "detail": traceback.format_exc(), "signature": "", "seconds": {}}
 
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # nothing that a kernel or a library prints comes between the answers
+    os.dup2(2, 1)  # output of kernels and libraries must not appear between the answers
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+        print(json.dumps(run_request(json.loads(line))), file=out, flush=True)
 
 
 if __name__ == "__main__":
