@@ -1,4 +1,4 @@
-"""The headers a kernel may include: each compiles, and none leads to a file outside its folder."""
+"""Allowed headers: each compiles, and none includes a file outside its folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpulab.compiler.preprocess.headers import NVIDIA_HEADERS, OWN_HEADERS, nvid
 from gpulab.errors import GpulabError
 
 KERNEL = "__global__ void k(float* a) { a[0] = 1; }\n"
-QUICK = (
+SMALL = (
     "cuda_fp16.h",
     "cuda_bf16.h",
     "mma.h",
@@ -28,7 +28,7 @@ def including(names: tuple[str, ...] | list[str]) -> str:
     return "".join(f"#include <{name}>\n" for name in names) + KERNEL
 
 
-def test_all_of_our_own_headers_compile_together_and_twice() -> None:
+def test_own_headers_compile_together_and_twice() -> None:
     program = compile_program(including([*OWN_HEADERS, *reversed(OWN_HEADERS)]))
     assert program.warnings == ()
 
@@ -43,23 +43,23 @@ def test_all_of_our_own_headers_compile_together_and_twice() -> None:
         "offsetof(float4, y) == 4",
     ],
 )
-def test_our_own_headers_say_what_c_says(expression: str) -> None:
+def test_own_headers_define_the_values_of_c(expression: str) -> None:
     compile_program(including(list(OWN_HEADERS)) + f'static_assert({expression}, "");\n')
 
 
-def test_quick_nvidia_headers_compile() -> None:
-    assert compile_program(including(list(QUICK))).kernel_names == ("k",)
+def test_small_nvidia_headers_compile() -> None:
+    assert compile_program(including(list(SMALL))).kernel_names == ("k",)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(NVIDIA_HEADERS) - set(QUICK)))
-def test_each_nvidia_header_compiles_with_our_own(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(NVIDIA_HEADERS) - set(SMALL)))
+def test_nvidia_header_compiles_with_own_headers(name: str) -> None:
     assert compile_program(including([*OWN_HEADERS, name, *OWN_HEADERS])).warnings == ()
 
 
 @pytest.mark.parametrize("name", NVIDIA_HEADERS)
-def test_no_allowed_header_reaches_an_include_of_a_macro(name: str) -> None:
-    # A kernel's own #define could lead such an include to any file.
+def test_allowed_header_includes_no_file_named_by_a_macro(name: str) -> None:
+    # A kernel's own #define could make such a macro the name of any file.
     folders = [Path(folder) for folder in nvidia_include_folders()]
     todo, seen = [next(folder / name for folder in folders if (folder / name).is_file())], set[Path]()
     while todo:
@@ -73,10 +73,12 @@ def test_no_allowed_header_reaches_an_include_of_a_macro(name: str) -> None:
             assert literal, f"{path}: #include {included}"
             places = [path.parent, *folders] if literal[2] else folders
             found = (place / literal[literal.lastindex or 0] for place in places)
-            todo += [one for one in found if one.is_file()][:1]
+            todo += [candidate for candidate in found if candidate.is_file()][:1]
 
 
-def test_without_a_copy_of_the_headers_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_nvidia_headers_raise_and_name_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     headers._find_folders.cache_clear()
     monkeypatch.setattr(nvrtc, "install_headers", lambda _folder: False)
     for name in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
@@ -85,7 +87,7 @@ def test_without_a_copy_of_the_headers_it_says_what_to_do(monkeypatch: pytest.Mo
         nvidia_include_folders()
 
 
-def test_a_home_that_cannot_be_written_is_no_hindrance(
+def test_nvidia_headers_are_found_when_the_cache_folder_is_read_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     headers._find_folders.cache_clear()

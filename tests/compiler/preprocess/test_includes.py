@@ -1,4 +1,4 @@
-"""No text may make the compiler open a file: a table of attempts against the real NVRTC."""
+"""The include guard: attempts to make the compiler open a file, checked with the real NVRTC."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from gpulab.compiler import compile_program, nvrtc
 from gpulab.errors import CompileError, GpulabError, IncludeRefused, UsageError
 
-# A line that the compiler must complain about, and so quote, if it ever reads it.
+# The content of the secret file is a syntax error, so that NVRTC would quote it if it read the file.
 SECRET = "TOPSECRET_4711"
 KERNEL = "__global__ void k(float* a) { a[0] = 1; }\n"
 
-# By name: texts in which FILE stands for the secret file's path.
+# Sources by name; FILE is replaced by the path of the secret file.
 REFUSED = {
     "include": '#include "FILE"\n',
     "angle brackets": "#include <FILE>\n",
@@ -110,7 +110,7 @@ REFUSED = {
     "module": "module;\n",
 }
 
-# Texts that no list refuses, but that must not get far either.
+# Sources that the guard does not refuse as directives, but that must not compile either.
 WRONG = {
     "trigraph": '??=include "FILE"\n',
     "trigraph splice": '#inc??/\nlude "FILE"\n',
@@ -137,61 +137,61 @@ def secret(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What NVRTC itself says in each compile, before anything is taken out of it."""
+    """NVRTC's unfiltered log, PTX and cubin of each compile."""
     seen: list[str] = []
     compile_text = nvrtc.compile_text
 
-    def listen(text: str, options: list[str], headers: dict[str, str]) -> nvrtc.Output:
+    def record(text: str, options: list[str], headers: dict[str, str]) -> nvrtc.Output:
         output = compile_text(text, options, headers)
         seen.append(f"{output.log}{output.ptx}{output.cubin!r}")
         return output
 
-    monkeypatch.setattr(nvrtc, "compile_text", listen)
+    monkeypatch.setattr(nvrtc, "compile_text", record)
     return seen
 
 
 def in_assembly(text: str) -> str:
-    """A kernel with the assembly that `ASM(…)` stands for; other texts as they are."""
+    """Return a kernel with the inline assembly of `ASM(…)`; any other text unchanged."""
     if not text.startswith("ASM("):
         return text
     return f"__global__ void k(float* a) {{ asm volatile{text[3:]}; a[0] = 1; }}\n"
 
 
-def said(error: BaseException) -> str:
-    """Everything an error shows, with the errors behind it."""
-    behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+def everything_shown_by(error: BaseException) -> str:
+    """Return the messages of an error and of its causes."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     diagnostics = getattr(error, "diagnostics", [])
-    return f"{error}{error.args}{diagnostics}{said(behind) if behind else ''}"
+    return f"{error}{error.args}{diagnostics}{everything_shown_by(cause) if cause else ''}"
 
 
-def test_nvrtc_alone_would_show_the_file(secret: Path) -> None:
+def test_nvrtc_without_the_guard_quotes_the_file(secret: Path) -> None:
     output = nvrtc.compile_text(f'#include "{secret}"\n', ["--gpu-architecture=sm_90"], {})
     assert SECRET in output.log
 
 
 @pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED.keys())
-def test_an_attempt_is_refused_before_nvrtc_sees_it(attempt: str, secret: Path, logs: list[str]) -> None:
+def test_attempt_is_refused_before_nvrtc_runs(attempt: str, secret: Path, logs: list[str]) -> None:
     with pytest.raises(IncludeRefused) as caught:
         compile_program(attempt.replace("FILE", str(secret)) + KERNEL)
     assert logs == []
-    assert SECRET not in said(caught.value)
-    assert all(one.line > 0 and one.column > 0 for one in caught.value.diagnostics)
+    assert SECRET not in everything_shown_by(caught.value)
+    assert all(error.line > 0 and error.column > 0 for error in caught.value.diagnostics)
 
 
 @pytest.mark.parametrize("attempt", WRONG.values(), ids=WRONG.keys())
-def test_an_attempt_that_is_no_directive_fails_and_shows_nothing(
+def test_attempt_without_a_directive_fails_and_shows_no_secret(
     attempt: str, secret: Path, logs: list[str]
 ) -> None:
     with pytest.raises(CompileError) as caught:
         compile_program(in_assembly(attempt.replace("FILE", str(secret))) + KERNEL)
-    assert SECRET not in said(caught.value)
+    assert SECRET not in everything_shown_by(caught.value)
     assert SECRET not in "".join(logs)
 
 
 @pytest.mark.parametrize(
     "name", ["math.h", "cuda_fp16.h", "stdint.h", "cuda_runtime.h", "__nv_nvrtc_builtin_header.h", "cell.cu"]
 )
-def test_a_file_with_an_allowed_name_beside_the_notebook_is_not_read(
+def test_file_with_an_allowed_name_in_the_working_directory_is_not_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logs: list[str]
 ) -> None:
     (tmp_path / name).write_text(f"int {SECRET} = nothing;\n")
@@ -234,7 +234,7 @@ def test_a_file_with_an_allowed_name_beside_the_notebook_is_not_read(
     ],
     ids=" ".join,
 )
-def test_an_option_that_could_read_or_write_a_file_is_refused(options: list[str], logs: list[str]) -> None:
+def test_option_that_could_read_or_write_a_file_is_refused(options: list[str], logs: list[str]) -> None:
     with pytest.raises(UsageError):
         compile_program(KERNEL, options=options)
     assert logs == []
@@ -244,18 +244,19 @@ def test_an_option_that_could_read_or_write_a_file_is_refused(options: list[str]
     "value",
     ["1\n#include </etc/passwd>", "__has_include(</etc/passwd>)", "a##b", "/*", "\\", '"', "_Pragma", "\0"],
 )
-def test_a_macro_value_that_is_more_than_a_value_is_refused(value: str) -> None:
+def test_macro_value_that_is_not_a_plain_value_is_refused(value: str) -> None:
     with pytest.raises(UsageError):
         compile_program(KERNEL, defines={"X": value})
 
 
-HONEST = {
+ALLOWED = {
     "in a line comment": '// #include "nothing.h"\n',
     "in a comment": '/*\n#include "nothing.h"\n*/\n',
     "in a spliced comment": '// a \\\n#include "nothing.h"\n',
     "in a string": '__device__ const char* s = "#include <nothing.h>";\n',
     "in a raw string": '__device__ const char* s = R"(a // "b" /* #include <nothing.h>)";\n',
     "in a raw string over lines": '__device__ const char* s = R"x(a\n)" b\n)x";\n',
+    "a raw string after a splice": 'static_assert( \\\nsizeof(R"(\n)") == 2, "one newline");\n',
     "in a skipped #error": "#if 0\n#error don't\n#endif\n",
     "allowed headers": '#include <math.h>\n#include "stdio.h"\n%:include <cuda_runtime.h>\n',
     "an allowed header, spliced and commented": "# /* a */ inc\\\nlude <math.h> // b\n",
@@ -272,12 +273,12 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize("text", HONEST.values(), ids=HONEST.keys())
-def test_honest_text_compiles(text: str) -> None:
+@pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED.keys())
+def test_allowed_source_compiles(text: str) -> None:
     assert compile_program(text + KERNEL).kernel_names == ("k",)
 
 
-def test_a_refusal_names_the_place_and_what_is_allowed() -> None:
+def test_refusal_names_the_place_and_the_allowed_headers() -> None:
     with pytest.raises(IncludeRefused) as caught:
         compile_program("int a;\n\n  #inc\\\nlude <iostream>\n")
     (diagnostic,) = caught.value.diagnostics
@@ -285,16 +286,14 @@ def test_a_refusal_names_the_place_and_what_is_allowed() -> None:
     assert "cooperative_groups.h" in diagnostic.message
 
 
-def test_every_refused_line_is_named_at_once() -> None:
+def test_all_refused_lines_are_reported_together() -> None:
     with pytest.raises(IncludeRefused) as caught:
         compile_program("#include <iostream>\n#include <math.h>\n#include <vector>\n")
-    assert [one.line for one in caught.value.diagnostics] == [1, 3]
+    assert [error.line for error in caught.value.diagnostics] == [1, 3]
 
 
 @pytest.mark.parametrize("hidden", ['éR"x(\n)x"/*/\n*/', "é1'a\"/*'\n*/", 'xé8R"(\n"/*)"\n*/', "\u00a0"])
-def test_what_the_compiler_reads_anew_behind_a_strange_character_hides_nothing(
-    secret: Path, logs: list[str], hidden: str
-) -> None:
+def test_character_outside_ascii_does_not_hide_an_include(secret: Path, logs: list[str], hidden: str) -> None:
     with pytest.raises(GpulabError, match=r"U\+00(E9|A0)"):
         compile_program(f'{hidden}#include "{secret}"\n')
     assert SECRET not in "".join(logs)
@@ -312,11 +311,11 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES, min_size=2, max_size=16).map("".join))
-def test_no_mixture_of_the_pieces_reads_the_file(secret: Path, logs: list[str], mixture: str) -> None:
+def test_random_source_does_not_read_the_file(secret: Path, logs: list[str], mixture: str) -> None:
     logs.clear()
     shown = ""
     try:
         compile_program(mixture.replace("FILE", str(secret)))
     except GpulabError as error:
-        shown = said(error)
+        shown = everything_shown_by(error)
     assert SECRET not in shown + "".join(logs)

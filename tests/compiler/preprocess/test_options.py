@@ -1,4 +1,4 @@
-"""Options and macros a caller may give."""
+"""The allow-list of compiler options and macros."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpulab.errors import UsageError
         (["-lineinfo", "-w"], ("--disable-warnings", "--std=c++17")),
     ],
 )
-def test_an_allowed_option_reaches_nvrtc(options: list[str], flags: tuple[str, ...]) -> None:
+def test_allowed_options_become_flags(options: list[str], flags: tuple[str, ...]) -> None:
     assert check_options(options, None).flags == flags
 
 
@@ -44,20 +44,20 @@ def test_an_allowed_option_reaches_nvrtc(options: list[str], flags: tuple[str, .
         ('"a \\" b"', '"a \\" b"'),
     ],
 )
-def test_a_macro_takes_a_number_or_one_line_of_c(value: object, text: str) -> None:
+def test_macro_value_is_a_number_or_one_line_of_c(value: object, text: str) -> None:
     assert check_options((), {"X": value}).flags[0] == f"-DX={text}"
 
 
 @pytest.mark.parametrize(
     "name", ["", "3X", "X Y", "X(a)", "X=1", "defined", "__FILE__", "__has_include", "X\n"]
 )
-def test_a_macro_needs_a_plain_name(name: str) -> None:
+def test_macro_name_must_be_a_plain_identifier(name: str) -> None:
     with pytest.raises(UsageError):
         check_options((), {name: 1})
 
 
 @pytest.mark.parametrize("value", [[1], object(), float("nan"), float("inf"), "a\nb", "'", '"\\"', "a // b"])
-def test_other_macro_values_are_refused(value: object) -> None:
+def test_macro_value_of_another_kind_is_refused(value: object) -> None:
     with pytest.raises(UsageError):
         check_options((), {"X": value})
 
@@ -85,6 +85,6 @@ def test_other_macro_values_are_refused(value: object) -> None:
     ],
     ids=str,
 )
-def test_any_other_option_is_refused(options: list[str]) -> None:
+def test_option_outside_the_allow_list_is_refused(options: list[str]) -> None:
     with pytest.raises(UsageError):
         check_options(options, None)

@@ -1,9 +1,9 @@
-"""The canonical text: what the first translation phases leave for NVRTC, and where it came from."""
+"""Translation phases 1 to 3: the canonical text that NVRTC compiles, and the origin of its characters."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpulab.compiler.preprocess.phases import MAX_CHARACTERS, read_source
@@ -16,22 +16,24 @@ from gpulab.errors import CompileError, UsageError
         ("a // b\nc\n", "a     \nc\n"),
         ("a /* b */ c\n", "a         c\n"),
         ("a /*\n b\n*/ c\n", "a   \n  \n   c\n"),
-        ("#define A /*\n*/ 5\nb\n", "#define A       5\n\nb\n"),  # a directive's comment ends no line
+        ("#define A /*\n*/ 5\nb\n", "#define A       5\n\nb\n"),  # a comment does not end a directive
         ("a\\\nb\nc\n", "ab\n\nc\n"),
         ("a\\\nb", "ab\n\n"),
-        ("a\\\\\n\nb\n", "ab\n\n\n"),  # a second join, where the first brings its parts together
+        ("a\\\\\n\nb\n", "ab\n\n\n"),  # removing the first splice forms a second one
         ("// a\\\nb\nc\n", "     \n\nc\n"),
         ('"/* not a comment"\n', '"/* not a comment"\n'),
         ("'\"' // b\n", "'\"'     \n"),
         ('R"(/* \n // )" // x\n', 'R"(/* \n // )"     \n'),
+        ('\\\nR"(\n)"\nx\n', 'R"(\n)"\n\nx\n'),  # the raw string keeps exactly one newline
+        ('#if 1 \\\n\n#endif\nR"(\n\n)" R"(\n)"\nx\n', '#if 1 \n\n#endif\nR"(\n\n)" R"(\n)"\nx\n'),
         ("1'000'000 // '\n", "1'000'000     \n"),
-        ("#error don't // stop\n", "#error don't // stop\n"),  # NVRTC too reads a quote to the line's end
+        ("#error don't // stop\n", "#error don't // stop\n"),  # an open quote ends with its line, as in NVRTC
         ("a\r\nb\rc", "a\nb\nc\n"),
         ("\ufeffa\n", "a\n"),
         ("a\fb\v\n", "a b \n"),
     ],
 )
-def test_the_canonical_text(written: str, canonical: str) -> None:
+def test_canonical_text_has_no_splices_and_no_comments(written: str, canonical: str) -> None:
     assert read_source(written).text == canonical
 
 
@@ -42,21 +44,23 @@ def test_the_canonical_text(written: str, canonical: str) -> None:
         ("a\\\nb\nc\n", 1, (2, 1)),  # the b
         ("a\\\nb\nc\n", 4, (3, 1)),  # the c
         ("#define A /*\n*/ 5\nb\n", 16, (2, 4)),  # the 5
+        ('\\\nR"(\n)" b\nc\n', 7, (3, 4)),  # the b
+        ('\\\nR"(\n)" b\nc\n', 10, (4, 1)),  # the c
     ],
 )
-def test_a_character_is_found_again_in_the_students_text(
+def test_place_of_returns_line_and_column_in_the_students_text(
     written: str, offset: int, place: tuple[int, int]
 ) -> None:
     assert read_source(written).place_of(offset) == place
 
 
-def test_a_column_counts_characters_though_nvrtc_counts_bytes() -> None:
+def test_place_converts_a_column_in_bytes_to_characters() -> None:
     source = read_source('x("é中"); y\n')
     assert source.place(1, len('x("é中"); '.encode()) + 1) == (1, 10)
 
 
 @pytest.mark.parametrize("written", ["", " \n\t\n", "// nothing\n", "/* nothing */"])
-def test_a_text_without_code_is_refused(written: str) -> None:
+def test_source_without_code_is_refused(written: str) -> None:
     with pytest.raises(UsageError):
         read_source(written)
 
@@ -64,7 +68,7 @@ def test_a_text_without_code_is_refused(written: str) -> None:
 @pytest.mark.parametrize(
     "written", [b"\xff\xfe\x00", "a\ud800b", 3, None, "x" * (MAX_CHARACTERS + 1), "x" * 10_000_000]
 )
-def test_what_is_no_text_is_refused_in_words(written: object) -> None:
+def test_source_that_is_not_unicode_text_is_refused(written: object) -> None:
     with pytest.raises(UsageError):
         read_source(written)  # type: ignore[arg-type]
 
@@ -82,9 +86,7 @@ def test_what_is_no_text_is_refused_in_words(written: object) -> None:
         ("a ??/\nb\n", 1, 3),
     ],
 )
-def test_what_compilers_could_read_in_two_ways_is_refused_at_its_place(
-    written: str, line: int, column: int
-) -> None:
+def test_ambiguous_source_is_refused_at_its_line_and_column(written: str, line: int, column: int) -> None:
     with pytest.raises(CompileError) as caught:
         read_source(written)
     assert (caught.value.diagnostics[0].line, caught.value.diagnostics[0].column) == (line, column)
@@ -117,7 +119,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_no_line_of_a_canonical_text_ends_in_a_backslash(written: str) -> None:
+def test_no_line_of_the_canonical_text_ends_in_a_backslash(written: str) -> None:
     try:
         source = read_source(written)
     except (CompileError, UsageError):
@@ -127,7 +129,8 @@ def test_no_line_of_a_canonical_text_ends_in_a_backslash(written: str) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_every_token_stands_where_its_place_says(written: str) -> None:
+@example('\\\nR"(\n)"')
+def test_tokens_have_the_text_at_their_offset_and_place(written: str) -> None:
     try:
         source = read_source(written)
     except (CompileError, UsageError):

@@ -1,8 +1,8 @@
-"""The headers a kernel may include: gpulab's own small ones, and those that NVRTC carries along.
+"""The headers that a kernel may include: small C headers written here, and NVIDIA's own.
 
-NVRTC has CUDA's built-in names (`dim3`, `printf`, `atomicAdd`, …) without any header, and no C header
-at all. So the C headers that students write out of habit are answered here, from memory; NVIDIA's own
-come out of NVRTC's library (`nvrtcInstallBundledHeaders`, CUDA 13.3 and later) or from a CUDA Toolkit.
+NVRTC predefines CUDA's built-in names (`dim3`, `printf`, `atomicAdd`, …) and has no C standard headers. The C
+headers that programs usually include are therefore defined here as strings. NVIDIA's headers come from
+NVRTC's library (`nvrtcInstallBundledHeaders`, CUDA 13.3 and later) or from a CUDA Toolkit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpulab.errors import GpulabError
 
 __all__ = ["NVIDIA_HEADERS", "OWN_HEADERS", "allowed_headers", "nvidia_include_folders"]
 
-# The same types as in NVIDIA's <cuda/std/cstdint> under NVRTC: both may be read together.
+# The types are those of NVIDIA's <cuda/std/cstdint> under NVRTC, because a kernel may include both.
 _STDINT = """
 typedef signed char int8_t;         typedef unsigned char uint8_t;
 typedef signed short int16_t;       typedef unsigned short uint16_t;
@@ -98,12 +98,12 @@ _MATH = """
 #define M_SQRT2 1.41421356237309504880
 """
 
-# NVRTC 13.0 does not know __builtin_offsetof yet.
+# NVRTC 13.0 has no __builtin_offsetof.
 _STDDEF = "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type *)0)->member)))\n"
 
 
 def _guarded(name: str, text: str) -> str:
-    """`text` read once only; a macro that an NVIDIA header defined before it keeps its value."""
+    """Return a header with an include guard that keeps the value of any macro that is already defined."""
     lines = [
         f"#ifndef {match[1]}\n{line}\n#endif" if (match := re.match(r"#define (\w+)", line)) else line
         for line in text.strip().splitlines()
@@ -131,8 +131,8 @@ OWN_HEADERS: dict[str, str] = {
     **dict.fromkeys(("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h"), ""),
 }
 
-# None of these reaches, through its own includes, an `#include` of a macro: a kernel's `#define` could
-# lead such a one to any file (thrust has some, and cub reads thrust; so neither is here).
+# None of these headers includes, directly or indirectly, a file whose name is a macro, because a kernel could
+# define that macro as any path. Thrust has such includes, and CUB includes Thrust, so both are left out.
 NVIDIA_HEADERS: tuple[str, ...] = (
     "cooperative_groups.h",
     "cooperative_groups/memcpy_async.h",
@@ -165,17 +165,17 @@ NVIDIA_HEADERS: tuple[str, ...] = (
 
 
 def allowed_headers() -> tuple[str, ...]:
-    """Every name that may stand in an `#include`, sorted."""
+    """Return every header name that an `#include` may use, sorted."""
     return tuple(sorted({*OWN_HEADERS, *NVIDIA_HEADERS}))
 
 
-_lock = threading.Lock()  # two threads may compile at once, and the folders are written once
+_lock = threading.Lock()  # several threads may compile at once, but only one may write the folders
 
 
 def nvidia_include_folders() -> tuple[str, ...]:
-    """Folders that hold `NVIDIA_HEADERS`, written once per user from NVRTC's own library (26 MB).
+    """Return the include folders of `NVIDIA_HEADERS`, after writing them once per user (26 MB) from NVRTC.
 
-    Raises `GpulabError` when there is no copy: an NVRTC older than CUDA 13.3 and no CUDA Toolkit.
+    Raises `GpulabError` if NVRTC is older than CUDA 13.3 and no CUDA Toolkit is installed.
     """
     with _lock:
         return _find_folders()
@@ -189,14 +189,14 @@ def _find_folders() -> tuple[str, ...]:
             folder = make_folder(release)
             if nvrtc.install_headers(str(folder)):
                 return str(folder), str(folder / "cccl")
-        except (OSError, RuntimeError):  # RuntimeError: there is no home at all
+        except (OSError, RuntimeError):  # RuntimeError: the user has no home directory
             continue
     for folder in _toolkit_folders():
         if (folder / "cooperative_groups.h").is_file():
             return str(folder), str(folder / "cccl")
     raise GpulabError(
-        "this NVRTC brings no CUDA headers of its own, and there is no CUDA Toolkit here; "
-        "run `pip install -U nvidia-cuda-nvrtc`, or leave the NVIDIA header out."
+        "NVIDIA's headers were not found: this NVRTC is older than CUDA 13.3 and no CUDA Toolkit is "
+        "installed; run `pip install -U nvidia-cuda-nvrtc`, or remove the NVIDIA header."
     )
 
 
@@ -208,7 +208,7 @@ def _cache_folder(release: str) -> Path:
 
 
 def _temporary_folder(release: str) -> Path:
-    """For a home that cannot be written: headers for this process only."""
+    """Return a folder for this process only, for users whose home directory is read-only."""
     folder = Path(tempfile.mkdtemp(prefix=f"gpulab-{release}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -216,5 +216,5 @@ def _temporary_folder(release: str) -> Path:
 
 def _toolkit_folders() -> list[Path]:
     roots = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), os.environ.get("CONDA_PREFIX"))
-    inside = ("include", "targets/x86_64-linux/include")
-    return [Path(root) / folder for root in roots if root for folder in inside]
+    subfolders = ("include", "targets/x86_64-linux/include")
+    return [Path(root) / folder for root in roots if root for folder in subfolders]

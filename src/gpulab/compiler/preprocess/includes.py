@@ -1,8 +1,8 @@
-"""The check before NVRTC reads anything: no directive, and nothing like one, may open a file.
+"""The include guard: a check, before NVRTC runs, that no directive of a source opens a file.
 
-It works on the canonical text of `gpulab.compiler.preprocess.phases`, in which a directive can only
-begin a line. Lines are checked without asking whether some compiler sees them inside a string, a raw
-string or a skipped group. Anything that is not on the list is refused.
+It works on the canonical text of `gpulab.compiler.preprocess.phases`, in which every directive is at the
+start of a line. A line that looks like a directive is checked even inside a string, a raw string or a skipped
+group, because compilers may disagree on where these end. Everything that is not on an allow-list is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from gpulab.errors import IncludeRefused
 __all__ = ["FORBIDDEN_NAMES", "CheckedText", "check_source"]
 
 DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif")
-TEXT_DIRECTIVES = ("error", "warning")
+TEXT_DIRECTIVES = ("error", "warning")  # followed by arbitrary text
 
-MAX_CONDITIONS = 500  # each is followed through all macros
+MAX_CONDITIONS = 500  # `#if` and `#elif` of a source; the check of each follows all macros it uses
+MAX_ERRORS = 20  # errors that one refusal reports
 
 PRAGMAS = (
     "unroll",
@@ -40,10 +41,10 @@ PRAGMAS = (
     "pop_macro",
 )
 
-# Names that ask whether a file is there, or read one, wherever they stand.
+# Operators that test whether a file exists; refused anywhere in a source.
 FORBIDDEN_NAMES = ("__has_include", "__has_include_next", "__has_embed")
 
-# What `#if` may ask about besides the text's own macros, when it also calls one (see `_condition`).
+# Names that a condition that calls a macro may use in addition to the source's own macros (see `_condition`).
 _KNOWN_NAMES = frozenset(
     ("defined", "true", "false", "__cplusplus", "__CUDA_ARCH__", "__CUDACC__", "__CUDACC_RTC__")
 ) | frozenset(("__CUDACC_VER_MAJOR__", "__CUDACC_VER_MINOR__", "CUDA_VERSION", "CUDART_VERSION", "NDEBUG"))
@@ -59,7 +60,10 @@ _BEFORE_A_DIRECTIVE = "".join(map(chr, range(33))) + "\x7f\x85\xa0\ufeff\u2028\u
 
 @dataclass(frozen=True)
 class CheckedText:
-    """A text that opens no file but allowed headers. needs_headers, needs_nvidia: which kinds."""
+    """A source that includes only allowed headers.
+
+    needs_headers: it includes any header. needs_nvidia: it includes one of `NVIDIA_HEADERS`.
+    """
 
     text: str
     needs_headers: bool
@@ -67,74 +71,82 @@ class CheckedText:
 
 
 @dataclass(frozen=True)
-class _Line:
-    offset: int  # of the `#` in the canonical text
+class _Directive:
+    offset: int  # of the `#`, in characters of the canonical text
     name: str
     rest: str
     rest_offset: int
 
 
 def check_source(source: SourceText, defines: Mapping[str, str]) -> CheckedText:
-    """Raise `IncludeRefused`, with every place, if the text could open a file that is not on the list.
+    """Return the source with each `#include "name"` turned into `#include <name>`.
 
-    defines: macros given from outside, name to value. An allowed `"name"` becomes `<name>`, so that it
-    is never looked for beside the text.
+    NVRTC looks for `"name"` in the working directory, but not for `<name>`.
+
+    defines: macros that are defined by compiler options, by name.
+
+    Raises `IncludeRefused`, with up to `MAX_ERRORS` places, if the source could open any other file.
     """
     text = source.text
-    lines = list(_directives(text))
-    macros = _macros(lines, defines)
+    directives = list(_directives(text))
+    macros = _macros(directives, defines)
+
     conditions = 0
     refused: list[tuple[int, str]] = []
     headers: list[str] = []
     rewritten = list(text)
-    for line in lines:
-        if line.name == "include":
-            match = _HEADER_NAME.fullmatch(line.rest)
+    for directive in directives:
+        if directive.name == "include":
+            match = _HEADER_NAME.fullmatch(directive.rest)
             name = (match.group(1) or match.group(2)) if match else ""
             if name in allowed_headers():
                 headers.append(name)
-                rewritten[line.rest_offset] = "<"
-                rewritten[line.rest_offset + len(name) + 1] = ">"
+                rewritten[directive.rest_offset] = "<"
+                rewritten[directive.rest_offset + len(name) + 1] = ">"
             else:
-                refused.append((line.offset, _include_message(line.rest, bool(match))))
-        elif line.name == "pragma":
-            refused += [(line.offset, message) for message in _pragma(line.rest)]
-        elif line.name in DIRECTIVES:
-            if line.name in ("if", "elif"):
+                refused.append((directive.offset, _include_message(directive.rest, bool(match))))
+        elif directive.name == "pragma":
+            refused += [(directive.offset, message) for message in _pragma(directive.rest)]
+        elif directive.name in DIRECTIVES:
+            if directive.name in ("if", "elif"):
                 conditions += 1
                 if conditions > MAX_CONDITIONS:
-                    refused.append((line.offset, f"there are more than {MAX_CONDITIONS} conditions here."))
+                    refused.append((directive.offset, f"the source has more than {MAX_CONDITIONS} `#if`s."))
                     break
-                refused += [(line.offset, message) for message in _condition(line.rest, macros)]
-        elif line.name not in TEXT_DIRECTIVES and (line.name or line.rest):
-            refused.append((line.offset, _directive_message(line.name)))
+                refused += [(directive.offset, message) for message in _condition(directive.rest, macros)]
+        elif directive.name not in TEXT_DIRECTIVES and (directive.name or directive.rest):
+            refused.append((directive.offset, _directive_message(directive.name)))
+
     refused += _anywhere(text)
     if refused:
-        raise IncludeRefused([source.diagnostic(offset, message) for offset, message in sorted(refused)[:20]])
+        raise IncludeRefused(
+            [source.diagnostic(offset, message) for offset, message in sorted(refused)[:MAX_ERRORS]]
+        )
     return CheckedText("".join(rewritten), bool(headers), any(name in NVIDIA_HEADERS for name in headers))
 
 
-def _directives(text: str) -> Iterator[_Line]:
-    """Every line that a compiler could take for a directive, whatever stands around it."""
+def _directives(text: str) -> Iterator[_Directive]:
+    """Yield every line that any compiler could read as a directive."""
     start = 0
     for line in text.split("\n"):
         stripped = line.lstrip(_BEFORE_A_DIRECTIVE)
         if match := _DIRECTIVE.match(stripped):
             offset = start + len(line) - len(stripped)
-            yield _Line(offset, match["name"], match["rest"].rstrip(), offset + match.start("rest"))
+            yield _Directive(offset, match["name"], match["rest"].rstrip(), offset + match.start("rest"))
         start += len(line) + 1
 
 
 def _anywhere(text: str) -> Iterator[tuple[int, str]]:
-    """What is refused wherever it stands, in strings too: no kernel needs it there."""
+    """Yield offset and message of each name or module import that is refused anywhere, even in a string."""
     for match in _FORBIDDEN.finditer(text):
-        yield match.start(), f"`{match.group()}` is refused: a kernel may not ask which files are here."
+        yield match.start(), f"`{match.group()}` is refused: a kernel may not test whether a file exists."
     for match in _PRAGMA_OPERATOR.finditer(text):
         if match.group(1) is None:
-            yield match.start(), '`_Pragma` is refused here unless it reads `_Pragma("unroll")` or the like.'
+            yield match.start(), '`_Pragma` is refused without a literal, as in `_Pragma("unroll 4")`.'
         else:
             for message in _pragma(match.group(1)):
                 yield match.start(), message
+
     start = 0
     for line in text.split("\n"):
         stripped = line.lstrip(_BEFORE_A_DIRECTIVE)
@@ -145,48 +157,49 @@ def _anywhere(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _pragma(rest: str) -> Iterator[str]:
-    words = re.match(r"[\w$]*", rest.strip(" \t"))
-    name = words.group() if words else ""
+    match = re.match(r"[\w$]*", rest.strip(" \t"))
+    name = match.group() if match else ""
     if name not in PRAGMAS:
         yield f"`#pragma {name}` is refused; allowed: {', '.join(PRAGMAS)}."
 
 
 @dataclass(frozen=True)
-class _Value:
-    """One definition of a macro (or a condition): its tokens, and its parameters' names."""
+class _Definition:
+    """A definition of a macro, or a condition: its tokens and the names of its parameters."""
 
     tokens: list[Token]
     parameters: frozenset[str]
 
 
-def _macros(lines: list[_Line], defines: Mapping[str, str]) -> dict[str, list[_Value]]:
-    """Every definition of each macro, whatever `#if` stands around it."""
-    found = {name: [_Value(tokenize(value), frozenset())] for name, value in defines.items()}
-    for line in lines:
-        if line.name == "define" and (match := _MACRO.match(line.rest)):
+def _macros(directives: list[_Directive], defines: Mapping[str, str]) -> dict[str, list[_Definition]]:
+    """Return all definitions of each macro, including those in skipped groups."""
+    macros = {name: [_Definition(tokenize(value), frozenset())] for name, value in defines.items()}
+    for directive in directives:
+        if directive.name == "define" and (match := _MACRO.match(directive.rest)):
             parameters = frozenset(token.text for token in tokenize(match[2] or ""))
-            found.setdefault(match[1], []).append(_Value(tokenize(match[3]), parameters))
-    return found
+            macros.setdefault(match[1], []).append(_Definition(tokenize(match[3]), parameters))
+    return macros
 
 
-def _condition(rest: str, macros: Mapping[str, list[_Value]]) -> Iterator[str]:
-    """Refuse an `#if` that could put `__has_include` together from pieces.
+def _condition(rest: str, macros: Mapping[str, list[_Definition]]) -> Iterator[str]:
+    """Yield a message if a condition could form the name `__has_include` by token pasting.
 
-    `##` can make any name, so no macro that the condition reaches may use it, neither one of the
-    text's nor, by a call of an unknown name, one of a header's.
+    `##` can form any name. Therefore no macro that the condition expands may use it: neither a macro of the
+    source nor, through a call of a name that the source does not define, a macro of a header.
     """
     seen: set[str] = set()
     unknown: set[str] = set()
     calls = pastes = False
-    todo = [_Value(tokenize(rest), frozenset())]
+    todo = [_Definition(tokenize(rest), frozenset())]
     while todo:
         value = todo.pop()
         for token, after in zip_longest(value.tokens, value.tokens[1:]):
-            pastes |= token.text in ("##", "%:%:", "\\")  # a backslash: \u0069 is an `i`
+            # A backslash can start a universal character name: `\u0069` is `i`.
+            pastes |= token.text in ("##", "%:%:", "\\")
             if token.kind != "identifier":
                 continue
             calls |= token.text != "defined" and after is not None and after.text == "("
-            # A parameter stands for what a call gives, and that is seen where it is given.
+            # The arguments that replace a parameter are checked where the macro is called.
             if token.text in value.parameters or token.text in seen:
                 continue
             if token.text in macros:
@@ -195,24 +208,33 @@ def _condition(rest: str, macros: Mapping[str, list[_Value]]) -> Iterator[str]:
             elif token.text not in _KNOWN_NAMES:
                 unknown.add(token.text)
     if pastes:
-        yield "this condition uses a macro with `##` or a backslash, which is refused; write names out."
+        yield "this condition uses `##` or a backslash, which is refused; write the names in full."
     elif calls and unknown:
         names = ", ".join(f"`{name}`" for name in sorted(unknown))
-        yield f"this condition calls a macro and names {names}, defined nowhere here; compare plain numbers."
+        yield (
+            f"this condition calls a macro and uses {names}, which this source does not define; "
+            "compare plain numbers instead."
+        )
 
 
 def _include_message(rest: str, literal: bool) -> str:
     if not literal:
-        what = f"`#include {rest}`" if len(rest) <= 60 else "this `#include`"
-        return f"{what} is refused: write a header's own name; allowed: {', '.join(allowed_headers())}."
+        quoted = f"`#include {rest}`" if len(rest) <= 60 else "this `#include`"
+        return (
+            f"{quoted} is refused: write the name of one header in `<>` or quotation marks; "
+            f"allowed: {', '.join(allowed_headers())}."
+        )
     return f"`#include {rest}` is refused; allowed: {', '.join(allowed_headers())}."
 
 
 def _directive_message(name: str) -> str:
     shown = name if len(name) <= 30 else name[:30] + "…"
     if name == "line" or name[:1].isdigit():
-        return "`#line` is refused: messages would name the wrong lines."
+        return "`#line` is refused: error messages would give wrong line numbers."
     if name in ("include_next", "import", "embed"):
-        return f"`#{name}` is refused: a kernel cell reads no files; allowed: {', '.join(allowed_headers())}."
-    known = ", ".join(("include", *DIRECTIVES, *TEXT_DIRECTIVES, "pragma"))
-    return f"`#{shown}` is not a directive of a kernel cell; allowed: {known}."
+        return (
+            f"`#{name}` is refused: a kernel cell may not read files; use `#include` with one of "
+            f"{', '.join(allowed_headers())}."
+        )
+    allowed = ", ".join(("include", *DIRECTIVES, *TEXT_DIRECTIVES, "pragma"))
+    return f"`#{shown}` is not allowed in a kernel cell; allowed: {allowed}."

@@ -1,10 +1,10 @@
-"""C++'s first translation phases: the one text in which nothing can hide a preprocessing directive.
+"""The first three translation phases of C++, which give a canonical text without hidden directives.
 
-NVRTC is never given the student's text itself but this canonical one: lines joined by a backslash are
-joined, comments are blank, and no line ends in a backslash. In it every directive stands at the start
-of a line, whatever the compiler thinks of strings, raw strings or skipped groups; so a check of line
-starts (`gpulab.compiler.preprocess.includes`) sees all of them. Lines keep their numbers and characters their
-columns, except after a join; `SourceText.place` knows the student's own place of each.
+NVRTC compiles this canonical text instead of the student's: line splices (a backslash before a newline) are
+removed, comments are blank, and no line ends in a backslash. Every preprocessing directive is at the start
+of a line, however a compiler delimits strings, raw strings and skipped groups, so a check of line starts
+(`gpulab.compiler.preprocess.includes`) sees all of them. Line numbers and columns do not change, except
+after a splice; `SourceText.place` maps them to the student's text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["MAX_CHARACTERS", "SourceText", "Token", "read_source", "tokenize"]
 
-MAX_CHARACTERS = 250_000  # a cell has a few thousand
-MAX_SHOWN = 400  # characters of a source line in a diagnostic
+MAX_CHARACTERS = 250_000  # of a source; a kernel cell has a few thousand
+MAX_SHOWN = 400  # characters of a source line that a diagnostic shows
 
-# Preprocessing tokens [lex.pptoken]. A quote that is not closed ends with its line, as in NVRTC.
+# Preprocessing tokens [lex.pptoken]. An unclosed quote ends with its line, as in NVRTC.
 _TOKEN = re.compile(
     r"""
       (?P<newline>\n)
@@ -39,27 +39,34 @@ _TOKEN = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _BLANK_AFTER_BACKSLASH = re.compile(r"\\[ \t\f\v]+$", re.MULTILINE)
-_STRANGE = (
-    "`{0}` (U+{1:04X}) does not belong in CUDA C outside strings and comments; "
-    "it may have come with a copied text: type it anew."
+_NOT_ASCII = (
+    "`{0}` (U+{1:04X}) is not allowed in CUDA C outside strings and comments; "
+    "if the text was copied from a document, type this character again."
 )
 _TRIGRAPH = re.compile(r"\?\?[=/]")
 
 
 class Token(NamedTuple):
-    """One preprocessing token; `offset` counts characters of the canonical text."""
+    """A preprocessing token of the canonical text."""
 
     kind: str  # "raw", "string", "character", "number", "identifier" or "punctuator"
     text: str
-    offset: int
-    directive: bool  # it stands on a `#` line
+    offset: int  # in characters, from the start of the canonical text
+    directive: bool  # part of a preprocessing directive
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text after translation phase 3, and where each character of it came from.
+    r"""A source after translation phase 3, with the origin of each character.
 
-    student: the student's text with plain newlines. text: the canonical text, ASCII newline at its end.
+    Attributes
+    ----------
+    student : str
+        The student's text, with `\n` as its only line ending.
+    text : str
+        The canonical text; it ends with a newline.
+    tokens : tuple of Token
+        The preprocessing tokens of the canonical text.
     """
 
     student: str
@@ -70,61 +77,64 @@ class SourceText:
     _text_starts: array[int] = field(repr=False)
 
     def student_line(self, line: int) -> str:
-        """Line `line` (from 1) as the student wrote it, cut where it is endless; empty when there is none."""
+        """Return line `line` (from 1) of the student's text, at most `MAX_SHOWN` characters; "" if none."""
         if not 1 <= line <= len(self._student_starts):
             return ""
         start = self._student_starts[line - 1]
         return self.student[start : min(self.student.find("\n", start), start + MAX_SHOWN)]
 
     def place_of(self, offset: int) -> tuple[int, int]:
-        """The student's line and column, from 1, of a character of the canonical text."""
-        where = self._origin[max(0, min(offset, len(self._origin) - 1))] if self._origin else 0
-        line = bisect_right(self._student_starts, where)
-        return line, where - self._student_starts[line - 1] + 1
+        """Return the student's line and column, from 1, of a character of the canonical text."""
+        origin = self._origin[max(0, min(offset, len(self._origin) - 1))] if self._origin else 0
+        line = bisect_right(self._student_starts, origin)
+        return line, origin - self._student_starts[line - 1] + 1
 
     def place(self, line: int, column: int) -> tuple[int, int]:
-        """The student's place of a place that NVRTC names; `column` in bytes, 0 when unknown."""
+        """Return the student's line and column of a line and column that NVRTC reports.
+
+        column: from 1, in bytes of UTF-8; 0 if unknown, which gives column 0.
+        """
         if not 1 <= line <= len(self._text_starts):
             return min(max(line, 0), len(self._student_starts)), 0
         start = self._text_starts[line - 1]
         if not column:
             return self.place_of(start)[0], 0
-        shown = self.text[start : self.text.find("\n", start)]
-        before = shown.encode()[: column - 1].decode(errors="ignore")
-        return self.place_of(start + min(len(before), len(shown)))
+        text = self.text[start : self.text.find("\n", start)]
+        before = text.encode()[: column - 1].decode(errors="ignore")
+        return self.place_of(start + min(len(before), len(text)))
 
     def diagnostic(self, offset: int, message: str) -> Diagnostic:
-        """An error at one character of the canonical text."""
+        """Return an error at one character of the canonical text."""
         line, column = self.place_of(offset)
         return Diagnostic(line, column, "error", message, self.student_line(line))
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of one line without splices (a macro's value, a directive's rest); no comments skipped."""
-    found = []
+    """Return the tokens, comments included, of one line without splices (a macro's value or a condition)."""
+    tokens = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup if match.lastgroup != "delimiter" else "raw"
         if kind not in ("space", "newline"):
-            found.append(Token(kind or "", match.group(), match.start(), False))
-    return found
+            tokens.append(Token(kind or "", match.group(), match.start(), False))
+    return tokens
 
 
 def read_source(source: str) -> SourceText:
-    """Take a text through phases 1 to 3.
+    """Apply translation phases 1 to 3 to a source.
 
-    Raises `UsageError` for a text that is no text (not Unicode, too long, empty) and `CompileError`
-    for what cannot be in one (control characters, an unclosed comment, trigraphs, …).
+    Raises `UsageError` if the source is not Unicode text, is too long or has no code, and `CompileError` if
+    it contains a control character, an unclosed comment, a trigraph or the like.
     """
     student = _phase_1(source)
-    logical, origin = _phase_2(student)
-    text, kept, tokens = _phase_3(student, logical, origin)
-    result = SourceText(student, text, tuple(tokens), kept, _line_starts(student), _line_starts(text))
+    logical, logical_origin = _phase_2(student)
+    text, origin, tokens = _phase_3(student, logical, logical_origin)
+    result = SourceText(student, text, tuple(tokens), origin, _line_starts(student), _line_starts(text))
     _refuse_ambiguity(result)
     return result
 
 
 def _phase_1(source: object) -> str:
-    """Unicode text with plain newlines, one at its end, and no control characters."""
+    r"""Return the source as text without control characters, whose lines all end in `\n`."""
     if isinstance(source, (bytes, bytearray)):
         try:
             source = bytes(source).decode()
@@ -136,12 +146,14 @@ def _phase_1(source: object) -> str:
         raise UsageError(f"the source must be text, not {type(source).__name__}.")
     if len(source) > MAX_CHARACTERS:
         raise UsageError(
-            f"the source is {len(source):,} characters long; the most is {MAX_CHARACTERS:,}. "
-            "Give data to a kernel as an array, not as text."
+            f"the source has {len(source):,} characters; at most {MAX_CHARACTERS:,} are allowed. "
+            "Pass data to a kernel as an array instead of writing it into the source."
         )
+
     student = re.sub(r"\r\n?", "\n", source.removeprefix("\ufeff"))
     if not student.endswith("\n"):
         student += "\n"
+
     starts = _line_starts(student)
     for match in _CONTROL.finditer(student):
         line = bisect_right(starts, match.start())
@@ -151,35 +163,39 @@ def _phase_1(source: object) -> str:
                     line,
                     match.start() - starts[line - 1] + 1,
                     "error",
-                    f"there is a control character (U+{ord(match.group()):04X}) in the text; delete it.",
+                    f"the source contains a control character (U+{ord(match.group()):04X}); delete it.",
                 )
             ]
         )
+
     try:
         student.encode()
     except UnicodeEncodeError as error:
         line = bisect_right(starts, error.start)
         raise UsageError(
-            f"line {line} holds a character that is not Unicode text; save the file as UTF-8."
+            f"line {line} contains a character that is not Unicode text; save the file as UTF-8."
         ) from None
     return student
 
 
 def _phase_2(student: str) -> tuple[str, array[int]]:
-    """The text without splices, and the student's offset of each character."""
+    """Return the text without splices, and the offset in `student` of each character."""
     if "\\\n" not in student:
         return student, array("l", range(len(student)))
+
     logical: list[str] = []
     origin = array("l")
     for offset, character in enumerate(student):
-        # Also a backslash and a newline that only now came together: NVRTC may see no splice at all.
+        # A backslash and a newline that meet only because a splice between them was removed are a splice
+        # too: NVRTC must not see any.
         if character == "\n" and logical and logical[-1] == "\\":
             logical.pop()
             origin.pop()
         else:
             logical.append(character)
             origin.append(offset)
-    while logical and logical[-1] == "\\":  # at the end of the text: it joins with nothing
+
+    while logical and logical[-1] == "\\":  # a splice at the end of the text joins no line
         logical.pop()
         origin.pop()
     if not logical or logical[-1] != "\n":
@@ -189,39 +205,44 @@ def _phase_2(student: str) -> tuple[str, array[int]]:
 
 
 def _phase_3(student: str, logical: str, origin: array[int]) -> tuple[str, array[int], list[Token]]:
-    """Blank the comments, keep the line numbers, and cut the rest into tokens."""
+    """Return the canonical text, the offset in `student` of each character, and the tokens.
+
+    logical, origin: the text without splices, and the offset in `student` of each of its characters.
+    """
     out: list[str] = []
-    kept = array("l")
+    out_origin = array("l")
     tokens: list[Token] = []
     student_starts = _line_starts(student)
-    lines = 0  # newlines put out so far
+    lines = 0  # newlines in `out`
     line_is_empty, directive = True, False
 
-    def fail(position: int, message: str) -> CompileError:
+    def error(position: int, message: str) -> CompileError:
         line = bisect_right(student_starts, origin[position])
         start = student_starts[line - 1]
-        shown = student[start : student.find("\n", start)]
-        return CompileError([Diagnostic(line, origin[position] - start + 1, "error", message, shown)])
+        source_line = student[start : student.find("\n", start)]
+        return CompileError([Diagnostic(line, origin[position] - start + 1, "error", message, source_line)])
 
     def put(first: int, text: str) -> None:
         out.append(text)
-        kept.extend(origin[first : first + len(text)])
+        out_origin.extend(origin[first : first + len(text)])
 
     def end_line(position: int) -> None:
-        # One newline, and one more for each that a join or a comment in a directive took away.
+        # Emit one newline, and one for each that a splice or a comment in a directive has removed, so that
+        # the next line has the student's line number.
         nonlocal lines, line_is_empty, directive
         missing = bisect_right(student_starts, origin[position]) - lines
         out.append("\n" * missing)
-        kept.extend(array("l", [origin[position]]) * missing)
+        out_origin.extend(array("l", [origin[position]]) * missing)
         lines += missing
         line_is_empty, directive = True, False
 
     position = 0
     while position < len(logical):
         match = _TOKEN.match(logical, position)
-        assert match is not None  # the last alternative takes any character
+        assert match is not None  # the last alternative matches any character
         kind = match.lastgroup if match.lastgroup != "delimiter" else "raw"
         text, end = match.group(), match.end()
+
         if kind == "newline":
             end_line(position)
         elif kind == "space":
@@ -230,7 +251,7 @@ def _phase_3(student: str, logical: str, origin: array[int]) -> tuple[str, array
             if text == "/*":
                 close = logical.find("*/", end)
                 if close < 0:
-                    raise fail(position, "this comment is never closed; end it with `*/`.")
+                    raise error(position, "this comment is not closed; end it with `*/`.")
                 end = close + 2
             for index in range(position, end):
                 if logical[index] == "\n" and not directive:
@@ -243,48 +264,50 @@ def _phase_3(student: str, logical: str, origin: array[int]) -> tuple[str, array
             if kind == "raw":
                 close = logical.find(f'){match.group("delimiter")}"', end)
                 if close < 0:
-                    raise fail(position, "this raw string is never closed.")
+                    raise error(
+                        position,
+                        f'this raw string is not closed; end it with `){match.group("delimiter")}"`.',
+                    )
                 end = close + len(match.group("delimiter")) + 2
                 text = logical[position:end]
                 if origin[end - 1] - origin[position] != end - 1 - position:
-                    raise fail(position, "a raw string may hold no line that ends in a backslash.")
-            tokens.append(Token(kind or "", text, len(kept), directive))
-            if kind == "raw" and "\n" in text:
-                for index in range(position, end):
-                    if logical[index] == "\n":
-                        end_line(index)
-                    else:
-                        put(index, logical[index])
-                line_is_empty = False
-            else:
-                put(position, text)
+                    raise error(position, "a line of a raw string may not end in a backslash.")
+            tokens.append(Token(kind or "", text, len(out_origin), directive))
+            put(position, text)
+            if newlines := text.count("\n"):
+                # A raw string keeps exactly its own newlines, because they are part of its value. Those that
+                # a splice before it removed follow at the end of its last line.
+                lines += newlines
+                directive = False
         position = end
-    return "".join(out), kept, tokens
+    return "".join(out), out_origin, tokens
 
 
 def _refuse_ambiguity(source: SourceText) -> None:
-    """Refuse what one compiler reads as a join or a directive and another one does not."""
+    """Refuse text that some compilers read as a splice or a directive and others do not."""
     if match := _BLANK_AFTER_BACKSLASH.search(source.text):
-        message = "there is nothing but blanks after this backslash, so it joins no lines; delete the blanks."
+        message = "this backslash joins no lines because blanks follow it; delete the blanks."
         raise CompileError([source.diagnostic(match.start(), message)])
     if match := _TRIGRAPH.search(source.text):
         message = f"`{match.group()}` is a trigraph; in a string, write the second question mark as `\\?`."
         raise CompileError([source.diagnostic(match.start(), message)])
-    # NVRTC drops a character that belongs in no name and begins anew behind it: `éR"(` is a raw string to it.
-    strange = [
-        source.diagnostic(token.offset + place, _STRANGE.format(token.text[place], ord(token.text[place])))
+
+    # NVRTC drops a character that is not allowed in an identifier and starts a new token after it, so that it
+    # reads `éR"(` as the start of a raw string.
+    errors = [
+        source.diagnostic(token.offset + index, _NOT_ASCII.format(token.text[index], ord(token.text[index])))
         for token in source.tokens
         if token.kind == "identifier"
-        and (place := next((n for n, c in enumerate(token.text) if not c.isascii()), None)) is not None
+        and (index := next((n for n, c in enumerate(token.text) if not c.isascii()), None)) is not None
     ]
-    if strange:
-        raise CompileError(strange)
+    if errors:
+        raise CompileError(errors)
     if not source.tokens:
-        raise UsageError("there is no code here; write a `__global__` function.")
+        raise UsageError("the source contains no code; write a `__global__` function.")
 
 
 def _line_starts(text: str) -> array[int]:
-    """Offsets at which lines start; the text ends with a newline, and no line starts after it."""
+    """Return the offset of each line of a text that ends with a newline."""
     starts = array("l", [0])
     starts.extend(match.end() for match in re.finditer("\n", text) if match.end() < len(text))
     return starts
