@@ -1,4 +1,4 @@
-"""For the terminal's tests: files of kernels, and a device whose kernels are Python functions."""
+"""Fixtures of the command-line tests: source files, and a device whose kernels are Python functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {
 
 @pytest.fixture
 def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PythonDevice]:
-    """Make every command open this device."""
+    """Return a function that makes every command open a `PythonDevice`."""
 
     def use(function: Any = right) -> PythonDevice:
         device = PythonDevice({"block2D_naive": function, "block2D_opt_1": right, "mine": function})
@@ -28,7 +28,7 @@ def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PythonDevice]:
 
 @pytest.fixture
 def cu(tmp_path: Path) -> Callable[..., str]:
-    """Write a .cu file; gives its path."""
+    """Return a function that writes a source file and returns its path."""
 
     def write(text: str = RIGHT, name: str = "mine.cu") -> str:
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""`gpulab check`: the verdict on one kernel."""
+"""`gpulab check`: check one kernel for correct results."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ import argparse
 import json
 from pathlib import Path
 
-from gpulab.cli.check_progress import judged, show
-from gpulab.cli.options import add_kernel_options
-from gpulab.cli.refusal import refuse
+from gpulab.cli.options import add_command, add_kernel_options
+from gpulab.cli.output import check_with_progress, print_outcome, print_usage_error
 from gpulab.errors import UsageError
 from gpulab.views.terminal import say
 
 __all__ = ["add_commands"]
 
+DETAILS = (
+    "The kernel is run on several sizes and compared with a reference. Memory faults, data races and unmet "
+    "requirements of its lab step are reported. Exit codes: 0 correct, 1 wrong, 2 not checked."
+)
+
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `check`."""
-    check = subparsers.add_parser(
-        "check", help="the verdict on one kernel: exit 0 right, 1 wrong, 2 unusable"
-    )
+    check = add_command(subparsers, "check", "check one kernel for correct results", run_check, DETAILS)
     check.add_argument(
-        "file", type=Path, metavar="FILE.cu", help="its first line is // %%%%cuda PROBLEM.VARIANT …"
+        "file",
+        type=Path,
+        metavar="FILE.cu",
+        help="source file; its first line is // %%%%cuda PROBLEM.VARIANT",
     )
-    add_kernel_options(check, "check at this size only, as 128 or 65x47x9")
-    check.set_defaults(run=run_check)
+    add_kernel_options(check, "check this size only, such as 128 or 65x47x9; default: the problem's sizes")
 
 
 def run_check(args: argparse.Namespace) -> int:
@@ -33,22 +37,22 @@ def run_check(args: argparse.Namespace) -> int:
     from gpulab.problems import problem
 
     if args.file.suffix != ".cu":
-        raise UsageError(
-            f"{args.file}: `gpulab check` takes a .cu file; for a notebook there is `gpulab run`."
-        )
+        raise UsageError(f"{args.file}: `gpulab check` takes a .cu file; use `gpulab run` for a notebook.")
     cell = read_cells(args.file)[0]
     if cell.header.problem is None:
         raise UsageError(
-            f"{args.file}: `{cell.header.name}` belongs to no problem: there is nothing to check it against; "
-            "its header must name PROBLEM.VARIANT."
+            f"{args.file}: `{cell.header.name}` belongs to no problem, so it cannot be checked; "
+            "name a problem and a variant in the header, as in stencil.naive."
         )
+
     shapes = [problem(cell.header.problem).parse_shape(args.size)] if args.size is not None else None
     device = open_device(args.device)
-    outcome = judged(cell, device, args.device, shapes)
+    outcome = check_with_progress(cell, device, args.device, shapes)
+
     if outcome.refused:
-        return refuse(outcome.refused, as_json=args.json)
+        return print_usage_error(outcome.refused, as_json=args.json)
     if args.json:
         say(json.dumps(outcome.as_dict(), indent=2))
     else:
-        show(outcome, device)
+        print_outcome(outcome, device)
     return outcome.exit_code

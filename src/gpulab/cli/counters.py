@@ -1,4 +1,4 @@
-"""`gpulab counters`: what each line of a kernel asks of memory."""
+"""`gpulab counters`: count the memory traffic of kernels, source line by source line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpulab.cli.options import add_kernel_options
+from gpulab.cli.options import add_command, add_kernel_options
 from gpulab.errors import UsageError
 from gpulab.views.terminal import Bar, say, say_heat
 
@@ -17,18 +17,25 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
+DETAILS = "The simulator counts requests, sectors and bank conflicts; a GPU is not needed."
+
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `counters`."""
-    counted = subparsers.add_parser("counters", help="what each line of a kernel asks of memory")
-    counted.add_argument("file", type=Path, metavar="NOTEBOOK_OR_CU")
-    counted.add_argument("--line", type=int, metavar="N", help="draw one warp's access for each of line N's")
-    add_kernel_options(counted, "count at this size, as 128 or 65x47x9")
-    counted.set_defaults(run=run_counters)
+    counters = add_command(
+        subparsers, "counters", "count the memory traffic of each source line", run_counters, DETAILS
+    )
+    counters.add_argument(
+        "file", type=Path, metavar="FILE", help="notebook (.ipynb) or source file (.cu) with the kernels"
+    )
+    counters.add_argument(
+        "--line", type=int, metavar="N", help="draw the accesses of one warp at line N instead"
+    )
+    add_kernel_options(counters, "count at this size, such as 128 or 65x47x9; default: a size per problem")
 
 
 def run_counters(args: argparse.Namespace) -> int:
-    """Count the kernels of a file on the simulator and print them line by line."""
+    """Count the kernels of a file on the simulator and print the counts of each line."""
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
     from gpulab.problems import problem
@@ -37,28 +44,28 @@ def run_counters(args: argparse.Namespace) -> int:
 
     cells = [cell for cell in read_cells(args.file) if cell.header.problem is not None]
     if not cells:
-        raise UsageError(
-            f"{args.file}: no kernel of it belongs to a problem, so nobody knows how to launch it."
-        )
+        raise UsageError(f"{args.file}: no kernel of it belongs to a problem, so no launch is defined.")
+
     device = open_device(args.device)
-    found = []
+    counted = []
     for cell in cells:
-        known = problem(str(cell.header.problem))
-        shape = known.parse_shape(args.size) if args.size is not None else None
+        shape = problem(str(cell.header.problem)).parse_shape(args.size) if args.size is not None else None
         with Bar(f"counting {cell.header.name}"):
             counts = count_cell(cell, compile_cell(cell, device), device, shape)
         if counts is None:
             raise UsageError(f"{cell.origin}: {device.name} has no PTX of this kernel to count.")
-        found.append({"name": cell.header.name, "origin": cell.origin, **counts.as_dict()})
+
+        counted.append({"name": cell.header.name, "origin": cell.origin, **counts.as_dict()})
         if not args.json:
-            show_counts(cell, counts, args.line)
+            print_counts(cell, counts, args.line)
+
     if args.json:
-        say(json.dumps({"device": device.name, "cells": found}, indent=2))
+        say(json.dumps({"device": device.name, "cells": counted}, indent=2))
     return 0
 
 
-def show_counts(cell: Cell, counts: CellCounts, line: int | None) -> None:
-    """A kernel's counts as the notebook has them; with a line, the drawings of its accesses alone."""
+def print_counts(cell: Cell, counts: CellCounts, line: int | None) -> None:
+    """Print the counts of all lines, or with `line` the drawings of that line's accesses."""
     from gpulab.views.counts_view import drawings_view, heat_text, totals_view
 
     say(f"{cell.header} ({cell.origin})", "bold")
@@ -66,11 +73,13 @@ def show_counts(cell: Cell, counts: CellCounts, line: int | None) -> None:
         say(totals_view(counts).text)
         say_heat([[], *heat_text(counts)])
         return
-    drawn = [one for one in counts.lines if one.accesses]
-    chosen = next((one for one in drawn if one.number == line), None)
-    if chosen is None:
-        numbers = ", ".join(str(one.number) for one in drawn) or "none"
-        raise UsageError(f"line {line} of {cell.header.name} accesses no memory; lines that do: {numbers}.")
-    say(f"{line:>4} | {chosen.text}")
-    say(drawings_view(chosen).text)
+
+    with_accesses = {counted.number: counted for counted in counts.lines if counted.accesses}
+    if line not in with_accesses:
+        numbers = ", ".join(map(str, with_accesses)) or "none"
+        raise UsageError(
+            f"line {line} of {cell.header.name} accesses no memory; lines with accesses: {numbers}."
+        )
+    say(f"{line:>4} | {with_accesses[line].text}")
+    say(drawings_view(with_accesses[line]).text)
     say(f"All figures {counts.origin}.")

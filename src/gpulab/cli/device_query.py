@@ -1,11 +1,11 @@
-"""`gpulab device-query`: what a GPU is, measured or modelled."""
+"""`gpulab device-query`: print the properties of a GPU."""
 
 from __future__ import annotations
 
 import argparse
 import json
 
-from gpulab.cli.options import add_device, add_json
+from gpulab.cli.options import add_command, add_device, add_json
 from gpulab.views.terminal import say
 
 __all__ = ["add_commands"]
@@ -13,10 +13,11 @@ __all__ = ["add_commands"]
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `device-query`."""
-    query = subparsers.add_parser("device-query", help="what a GPU is: limits, sizes, clocks")
+    query = add_command(
+        subparsers, "device-query", "print the limits, memory sizes and clocks of a GPU", run_device_query
+    )
     add_device(query)
     add_json(query)
-    query.set_defaults(run=run_device_query)
 
 
 def run_device_query(args: argparse.Namespace) -> int:

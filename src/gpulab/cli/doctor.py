@@ -1,4 +1,4 @@
-"""`gpulab doctor`: what is here, what is not, and what to do about it."""
+"""`gpulab doctor`: report which parts of gpulab work on this machine."""
 
 from __future__ import annotations
 
@@ -6,29 +6,35 @@ import argparse
 import json
 from dataclasses import asdict
 
-from gpulab.cli.options import add_json
+from gpulab.cli.options import add_command, add_json
 from gpulab.views.terminal import Bar, say
 
 __all__ = ["add_commands"]
 
-# What must be found for kernels to be compiled and run; the rest is for notebooks and grading.
-NEEDED = frozenset({"Python", "NVRTC", "Device"})
+REQUIRED = frozenset({"Python", "NVRTC", "Device"})  # to compile and run kernels; the rest is optional
+DETAILS = "Exit code 0 if kernels can be compiled and run here, else 1."
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `doctor`."""
-    doctor = subparsers.add_parser("doctor", help="what is here, what is not, and what to do about it")
+    doctor = add_command(
+        subparsers,
+        "doctor",
+        "report what works on this machine and what to install",
+        run_doctor,
+        DETAILS,
+    )
     add_json(doctor)
-    doctor.set_defaults(run=run_doctor)
 
 
 def run_doctor(args: argparse.Namespace) -> int:
-    """Exit code 1 when kernels cannot be compiled and run here."""
+    """Print the state of each dependency; return 1 if kernels cannot be compiled and run here."""
     from gpulab.doctor import diagnose
 
-    with Bar("looking"):
+    with Bar("examining the installation"):
         items = diagnose()
-    works = all(item.ok for item in items if item.name in NEEDED)
+    works = all(item.ok for item in items if item.name in REQUIRED)
+
     if args.json:
         say(json.dumps({"works": works, "items": [asdict(item) for item in items]}, indent=2))
         return 0 if works else 1
@@ -37,7 +43,7 @@ def run_doctor(args: argparse.Namespace) -> int:
         if item.remedy:
             say(f"{'':14}what to do: {item.remedy}")
     if works:
-        say("Kernels can be compiled and run here.", "bold green")
+        say("Kernels can be compiled and run on this machine.", "bold green")
     else:
-        say("Kernels cannot be compiled and run here yet.", "bold red")
+        say("Kernels cannot be compiled and run on this machine yet.", "bold red")
     return 0 if works else 1

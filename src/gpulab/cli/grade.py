@@ -1,7 +1,6 @@
-"""`gpulab release`, `gpulab grade`, `gpulab report` and `gpulab demo`: the instructor's commands.
+"""`gpulab release`, `grade`, `report` and `demo`: the instructor's commands.
 
-Nothing of nbgrader or Jupyter is imported before one of them runs, so that `gpulab` itself works
-without them.
+nbgrader and Jupyter are imported when one of these commands runs, so that `gpulab` works without them.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpulab.cli.options import add_command, add_device, positive_int
 from gpulab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,69 +19,98 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-Command = Callable[[argparse.Namespace], int]
+DEVICES = "sim, cuda or cuda:N"  # a class is graded on its own GPU or on the default simulator
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the instructor's commands to the parser of `gpulab`; each sets `run(args) -> exit code`."""
-    release = command(subparsers, "release", "make the students' version of a lab", run_release)
+    """Add the instructor's commands."""
+    release = _add_command(
+        subparsers,
+        "release",
+        "create the student version of assignments",
+        run_release,
+        "Solutions are replaced by stubs, and the points of the test cells are compared with the rubric.",
+    )
     release.add_argument(
-        "assignment", nargs="?", metavar="ASSIGNMENT", help="a folder in labs/; all of them if left out"
+        "assignment", nargs="?", metavar="ASSIGNMENT", help="a folder of labs/; default: all of them"
     )
 
-    grade = command(subparsers, "grade", "grade what was handed in", run_grade)
+    grade = _add_command(
+        subparsers,
+        "grade",
+        "autograde submissions and write feedback",
+        run_grade,
+        "Exit code 1 if a submission could not be graded.",
+    )
     grade.add_argument(
-        "assignment", nargs="?", metavar="ASSIGNMENT", help="all that were handed in if left out"
+        "assignment", nargs="?", metavar="ASSIGNMENT", help="default: every assignment with submissions"
     )
-    grade.add_argument("--student", action="append", metavar="NAME", help="only this one; may be repeated")
-    grade.add_argument("--jobs", type=at_least_one, metavar="N", help="submissions graded side by side")
-    add_device(grade)
+    grade.add_argument(
+        "--student", action="append", metavar="NAME", help="grade this student only; may be repeated"
+    )
+    _add_jobs(grade)
+    add_device(grade, DEVICES)
 
-    report = command(subparsers, "report", "write the grading report as one HTML file", run_report)
+    report = _add_command(
+        subparsers, "report", "write the grading report as one HTML file", run_report, "Prints its path."
+    )
     report.add_argument(
-        "assignment", nargs="?", metavar="ASSIGNMENT", help="all that were graded if left out"
+        "assignment", nargs="?", metavar="ASSIGNMENT", help="default: every graded assignment"
     )
-    report.add_argument("--output", type=Path, metavar="FILE", help="where to write it")
+    report.add_argument(
+        "--output", type=Path, metavar="FILE", help="default: report.html in the course's work folder"
+    )
 
-    demo = command(subparsers, "demo", "release lab 1, grade the sample class and show the result", run_demo)
+    demo = _add_command(
+        subparsers,
+        "demo",
+        "release lab 1, grade a sample class and write the report",
+        run_demo,
+        "Exit code 1 if a sample submission does not get exactly its expected points.",
+    )
     demo.add_argument(
-        "--work", type=Path, metavar="FOLDER", help="where to work; demo/ beside grading/ if left out"
+        "--work", type=Path, metavar="FOLDER", help="folder for the files; default: demo/ beside grading/"
     )
-    demo.add_argument("--jobs", type=at_least_one, metavar="N", help="submissions graded side by side")
-    add_device(demo)
+    _add_jobs(demo)
+    add_device(demo, DEVICES)
 
 
-def command(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, words: str, run: Command
+def _add_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int],
+    details: str,
 ) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=words, description=words)
-    parser.add_argument("--course", type=Path, metavar="FOLDER", help="the folder with nbgrader_config.py")
-    parser.set_defaults(run=run)
+    parser = add_command(subparsers, name, summary, run, details)
+    parser.add_argument(
+        "--course",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with nbgrader_config.py; default: found from the current folder upwards",
+    )
     return parser
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--device", metavar="NAME", help="sim, cuda or cuda:N; a GPU if one answers, else the simulator"
+        "--jobs",
+        type=positive_int,
+        metavar="N",
+        help="submissions to grade in parallel; default: up to 4",
     )
 
 
-def at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of submissions, at least 1")
-    return int(text)
-
-
-def course_of(args: argparse.Namespace) -> Course:
-    """The course that is meant; `UsageError` when there is none, or no nbgrader."""
+def _course(args: argparse.Namespace) -> Course:
+    """Return the course; raise `UsageError` if there is none or nbgrader is not installed."""
     from gpulab.grading.pipeline.course import open_course
 
-    return open_course(configuration(args))
+    return open_course(_config_file(args))
 
 
-def configuration(args: argparse.Namespace) -> Path:
+def _config_file(args: argparse.Namespace) -> Path:
     if importlib.util.find_spec("nbgrader") is None:
-        raise UsageError("nbgrader is not installed here: pip install 'gpulab[lab]'.")
+        raise UsageError("nbgrader is not installed; install it with: pip install 'gpulab[lab]'.")
     from gpulab.grading.pipeline.course import find_course
 
     return find_course(args.course)
@@ -91,32 +120,33 @@ def run_release(args: argparse.Namespace) -> int:
     from gpulab.grading.release.assignments import release
     from gpulab.views.terminal import Bar, say
 
-    course = course_of(args)
-    chosen = course.pick(args.assignment, among=course.assignments(), what="no lab with a notebook")
+    course = _course(args)
+    assignments = course.pick(args.assignment, among=course.assignments(), what="no lab with a notebook")
     with Bar("releasing") as bar:
-        made = []
-        for number, assignment in enumerate(chosen):
-            bar(number, len(chosen), assignment)
-            made.append(release(course, assignment))
-    for each in made:
-        say(f"{each.assignment}: {each.folder}")
+        releases = []
+        for number, assignment in enumerate(assignments):
+            bar(number, len(assignments), assignment)
+            releases.append(release(course, assignment))
+    for released in releases:
+        say(f"{released.assignment}: {released.folder}")
     return 0
 
 
 def run_grade(args: argparse.Namespace) -> int:
-    """Exit code 1 when a submission could not be graded."""
+    """Grade submissions and print the gradebook; return 1 if a submission could not be graded."""
     from rich.console import Console
 
     from gpulab.grading.pipeline.classroom import class_report, grade_class
     from gpulab.grading.reports.terminal_report import gradebook, speedup
     from gpulab.views.terminal import say
 
-    course, console = course_of(args), Console()
-    handed_in = [name for name in course.assignments() if course.students(name)]
-    if not handed_in:
-        raise UsageError(f"nothing was handed in: submissions go to {course.submitted}/STUDENT/ASSIGNMENT/.")
+    course, console = _course(args), Console()
+    submitted = [name for name in course.assignments() if course.students(name)]
+    if not submitted:
+        raise UsageError(f"there are no submissions; they belong in {course.submitted}/STUDENT/ASSIGNMENT/.")
+
     failed = False
-    for assignment in course.pick(args.assignment, among=handed_in, what="no submission"):
+    for assignment in course.pick(args.assignment, among=submitted, what="no submission"):
         outcomes = grade_class(
             course, assignment, students=args.student, device=args.device, at_once=args.jobs
         )
@@ -134,20 +164,20 @@ def run_report(args: argparse.Namespace) -> int:
     from gpulab.grading.pipeline.classroom import class_report, graded, report_path
     from gpulab.grading.reports.report import write_report
 
-    course = course_of(args)
-    chosen = course.pick(
+    course = _course(args)
+    assignments = course.pick(
         args.assignment, among=graded(course), what="nothing graded yet (run `gpulab grade`)"
     )
-    path = write_report([class_report(course, name) for name in chosen], args.output or report_path(course))
-    print(path)
+    reports = [class_report(course, name) for name in assignments]
+    print(write_report(reports, args.output or report_path(course)))
     return 0
 
 
 def run_demo(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    config = configuration(args)
+    config_file = _config_file(args)
     from gpulab.grading.release.demo import run
 
-    work = args.work or config.parent.parent / "demo"
-    return run(config, work, Console(), device=args.device, at_once=args.jobs)
+    work = args.work or config_file.parent.parent / "demo"
+    return run(config_file, work, Console(), device=args.device, at_once=args.jobs)

@@ -1,10 +1,10 @@
-"""Options that several commands take, and what their words mean: a file, its kernels, a block, a device."""
+"""Options that several commands share: files, kernels, block and tile numbers, devices."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,109 +14,150 @@ if TYPE_CHECKING:
     from gpulab.cell import Cell
 
 __all__ = [
+    "add_command",
     "add_csv",
     "add_device",
-    "add_file",
+    "add_input_file",
     "add_json",
     "add_kernel_options",
-    "at_least_one",
-    "chosen",
-    "file_of",
-    "numbers",
+    "input_file",
+    "parse_numbers",
+    "positive_int",
+    "select_cells",
 ]
 
-DEVICE_HELP = "sim, sim:GPU (as in sim:gtx280) or cuda:N; a GPU if one answers, else the simulator"
-SOURCES = (".cu", ".ipynb")
-LARGEST = 2**31 - 1
+DEVICES = "sim, sim:GPU (such as sim:gtx280) or cuda:N"
+SOURCE_SUFFIXES = (".cu", ".ipynb")
+INT32_MAX = 2**31 - 1  # the largest grid extent of CUDA, and the largest `int` of a kernel
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """`--device NAME`, as `open_device` takes it."""
-    parser.add_argument("--device", metavar="NAME", help=DEVICE_HELP)
+def add_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int],
+    details: str = "",
+) -> argparse.ArgumentParser:
+    """Add the parser of one command.
+
+    summary: a phrase for the list of commands. details: sentences that its own help adds to the summary.
+    run: takes the parsed arguments and returns the exit code.
+    """
+    description = f"{summary[0].upper()}{summary[1:]}. {details}".strip()
+    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=summary, description=description)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_device(parser: argparse.ArgumentParser, devices: str = DEVICES) -> None:
+    """Add `--device NAME`. devices: the accepted names, for the help."""
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help=f"device to run on: {devices}; default: a CUDA GPU if one is available, else the simulator",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """`--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """Add `--json`."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def add_csv(parser: argparse.ArgumentParser, row: str) -> None:
-    """`--csv [FILE]`: None where it is left out, `-` for the terminal."""
+def add_csv(parser: argparse._ActionsContainer, row: str) -> None:
+    """Add `--csv [FILE]`, whose value is None if it is left out and `-` if FILE is left out."""
     parser.add_argument(
         "--csv",
         nargs="?",
         const="-",
         metavar="FILE",
-        help=f"write a table to plot, one row for each {row}; without FILE print it",
+        help=f"write a CSV table with one row per {row} to FILE; without FILE print it",
     )
 
 
-def add_kernel_options(parser: argparse.ArgumentParser, size: str) -> None:
-    """Device, size (its help is given) and JSON."""
+def add_kernel_options(parser: argparse.ArgumentParser, size_help: str) -> None:
+    """Add `--device`, `--size` and `--json`."""
     add_device(parser)
-    parser.add_argument("--size", metavar="SIZE", help=size)
+    parser.add_argument("--size", metavar="SIZE", help=size_help)
     add_json(parser)
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
-    """The notebook or .cu file; `file_of` gives it, also where it stands behind a list of words."""
-    parser.add_argument("file", type=Path, nargs="?", metavar="NOTEBOOK_OR_CU")
+def add_input_file(parser: argparse.ArgumentParser) -> None:
+    """Add the notebook or .cu file; `input_file` returns it, also if it follows a list option."""
+    parser.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="notebook (.ipynb) or source file (.cu) with the kernels",
+    )
 
 
-def file_of(args: argparse.Namespace, *lists: str) -> Path:
-    """The file that is meant. An option of many words takes a file behind it too: it is given back here."""
-    for name in lists:
-        words = getattr(args, name)
-        if args.file is None and isinstance(words, list) and len(words) > 1 and words[-1].endswith(SOURCES):
-            args.file = Path(words.pop())
+def input_file(args: argparse.Namespace, *list_options: str) -> Path:
+    """Return the notebook or .cu file of the command line.
+
+    argparse assigns a file that follows an option with several values (`--kernel K1 K4 lab.ipynb`) to that
+    option. list_options: names of such options, whose last value is taken as the file if it looks like one.
+    """
+    for name in list_options:
+        values = getattr(args, name)
+        takes_file = isinstance(values, list) and len(values) > 1 and values[-1].endswith(SOURCE_SUFFIXES)
+        if args.file is None and takes_file:
+            args.file = Path(values.pop())
+
     csv = getattr(args, "csv", None)
-    if csv is not None and csv.endswith(SOURCES):
-        raise UsageError(f"--csv would write over {csv}; give the table another name, such as out.csv.")
+    if csv is not None and csv.endswith(SOURCE_SUFFIXES):
+        raise UsageError(f"--csv would overwrite {csv}; give the table another name, such as out.csv.")
     if args.file is None:
-        raise UsageError("say which notebook or .cu file, as the first word of the command.")
+        raise UsageError("no FILE was given: name a notebook or a .cu file first, as in lab.ipynb.")
     file: Path = args.file
     return file
 
 
-def numbers(words: Sequence[str], option: str, least: int) -> tuple[int, ...]:
-    """One to three whole numbers; `UsageError` that says what is allowed."""
-    if not 1 <= len(words) <= 3:
-        raise UsageError(f"{option} has {len(words)} numbers; it takes one to three: X, Y and Z.")
-    for word in words:
-        if not re.fullmatch(r"[0-9]{1,10}", word) or not least <= int(word) <= LARGEST:
-            also = "" if least else "; 0 for the whole axis"
-            raise UsageError(f"`{word}` is no number for {option}: whole numbers from {least} on{also}.")
-    return tuple(int(word) for word in words)
+def parse_numbers(values: Sequence[str], option: str, least: int) -> tuple[int, ...]:
+    """Return the one to three integers of an option such as --block.
+
+    least: the smallest integer allowed; 0 stands for the whole axis. Raises `UsageError` for other values.
+    """
+    if not 1 <= len(values) <= 3:
+        raise UsageError(f"{option} has {len(values)} numbers; it takes one to three: X [Y [Z]].")
+    for value in values:
+        if not re.fullmatch(r"[0-9]{1,10}", value) or not least <= int(value) <= INT32_MAX:
+            whole_axis = "" if least else "; 0 means the whole axis"
+            raise UsageError(f"{option}: `{value}` is not an integer of at least {least}{whole_axis}.")
+    return tuple(int(value) for value in values)
 
 
-def at_least_one(text: str) -> int:
-    """A whole number from 1 on, for argparse."""
+def positive_int(text: str) -> int:
+    """Return `text` as an integer of at least 1; a `type` for argparse."""
     if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"`{text}` is not an integer from 1 to 999999")
     return int(text)
 
 
-def chosen(cells: Sequence[Cell], names: Sequence[str], file: Path) -> list[Cell]:
-    """The cells of these kernels: variants (`K4`), full names (`matmul.K4`) or `all`.
+def select_cells(cells: Sequence[Cell], names: Sequence[str], file: Path) -> list[Cell]:
+    """Return the cells of the named kernels: variants (`K4`), full names (`matmul.K4`) or `all`.
 
-    Of several cells with one name it is the last, as in a notebook that was run from top to bottom.
+    If several cells have one name the last is returned, as if the notebook was run from top to bottom.
     """
-    known = {cell.header.name: cell for cell in cells if cell.header.problem is not None}
-    if not known:
-        raise UsageError(f"{file}: no kernel of it belongs to a problem, so nobody knows how to launch it.")
-    found: dict[str, Cell] = {}
+    by_name = {cell.header.name: cell for cell in cells if cell.header.problem is not None}
+    if not by_name:
+        raise UsageError(f"{file}: no kernel of it belongs to a problem, so no launch is defined.")
+    selected: dict[str, Cell] = {}
     for name in names:
-        meant = list(known) if name == "all" else _meant(name, known)
-        if not meant:
-            raise UsageError(f"{file} has no kernel `{name}`; it has: {', '.join(known)}, and `all`.")
-        found |= {one: known[one] for one in meant}
-    return list(found.values())
+        matches = list(by_name) if name == "all" else _matching_names(name, list(by_name))
+        if not matches:
+            raise UsageError(f"{file} has no kernel `{name}`; choose from {', '.join(by_name)} or `all`.")
+        selected |= {match: by_name[match] for match in matches}
+    return list(selected.values())
 
 
-def _meant(name: str, known: dict[str, Cell]) -> list[str]:
-    """Full names that `name` stands for; upper and lower case matter only where they tell two apart."""
-    for same in (str, str.casefold):
-        meant = [full for full in known if same(name) in (same(full), same(full.partition(".")[2]))]
-        if meant:
-            return meant
+def _matching_names(name: str, full_names: Sequence[str]) -> list[str]:
+    """Return the full names that `name` matches, exactly or else with the case of letters ignored."""
+    for normalise in (str, str.casefold):
+        wanted = normalise(name)
+        matches = [
+            full for full in full_names if wanted in (normalise(full), normalise(full.partition(".")[2]))
+        ]
+        if matches:
+            return matches
     return []

@@ -1,4 +1,4 @@
-"""`gpulab run`: the kernels of a file, checked and timed; with --kernel, chosen ones driven at one size."""
+"""`gpulab run`: check and time the kernels of a file, or with --kernel time some of them at one size."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpulab.cli.check_progress import judged, show
-from gpulab.cli.driver import add_driver_options, drive, refuse_driver_options
-from gpulab.cli.options import add_file, add_kernel_options, file_of
+from gpulab.cli.options import add_command, add_input_file, add_kernel_options, input_file
+from gpulab.cli.output import check_with_progress, print_outcome
+from gpulab.cli.run_kernel import add_kernel_run_options, refuse_kernel_run_options, run_kernels
 from gpulab.views.terminal import say
 
 if TYPE_CHECKING:
@@ -18,28 +18,32 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
+DETAILS = (
+    "Without --kernel every kernel cell is compiled and checked, correct kernels are timed, and a speed-up "
+    "table follows. Exit codes: 0 all correct, 1 a kernel is wrong, 2 a kernel was not checked."
+)
+
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `run`."""
-    run = subparsers.add_parser(
-        "run", help="run the kernels of a notebook or .cu file: compile, check, table"
+    run = add_command(
+        subparsers, "run", "check and time the kernels of a notebook or .cu file", run_command, DETAILS
     )
-    add_file(run)
-    add_kernel_options(run, "time at this size, as 128 or 65x47x9")
-    add_driver_options(run)
-    run.set_defaults(run=run_file)
+    add_input_file(run)
+    add_kernel_options(run, "time at this size, such as 128 or 65x47x9; default: the problem's timing size")
+    add_kernel_run_options(run)
 
 
-def run_file(args: argparse.Namespace) -> int:
-    file = file_of(args, "kernel", "block", "tile")
+def run_command(args: argparse.Namespace) -> int:
+    file = input_file(args, "kernel", "block", "tile")
     if args.kernel:
-        return drive(args, file)
-    refuse_driver_options(args)
-    return run_all(args, file)
+        return run_kernels(args, file)
+    refuse_kernel_run_options(args)
+    return run_file(args, file)
 
 
-def run_all(args: argparse.Namespace, file: Path) -> int:
-    """Exit code 2 when a cell cannot be used as asked, 1 when one is wrong."""
+def run_file(args: argparse.Namespace, file: Path) -> int:
+    """Check and time all kernels of a file; return the highest exit code of a cell."""
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
     from gpulab.problems import problem
@@ -50,19 +54,27 @@ def run_all(args: argparse.Namespace, file: Path) -> int:
     sizes: dict[str | None, Shape | None] = {None: None}
     for name in {cell.header.problem for cell in cells} - {None}:
         sizes[name] = problem(str(name)).parse_shape(args.size) if args.size is not None else None
+
     device = open_device(args.device)
     tables: dict[str, SpeedupTable] = {}
     outcomes = []
     for cell in cells:
-        outcome = judged(cell, device, args.device, time_at=sizes[cell.header.problem], timed=True)
+        outcome = check_with_progress(
+            cell, device, args.device, time_at=sizes[cell.header.problem], timed=True
+        )
         outcomes.append(outcome)
         if not args.json:
-            show(outcome, device)
+            print_outcome(outcome, device)
         if outcome.timing and cell.header.problem:
             tables.setdefault(cell.header.problem, SpeedupTable(cell.header.problem)).add(outcome.timing)
+
     if args.json:
         rows = {name: table.as_list() for name, table in tables.items()}
-        data = {"device": device.name, "cells": [o.as_dict() for o in outcomes], "speedup": rows}
+        data = {
+            "device": device.name,
+            "cells": [outcome.as_dict() for outcome in outcomes],
+            "speedup": rows,
+        }
         say(json.dumps(data, indent=2))
     else:
         for table in tables.values():

@@ -1,4 +1,4 @@
-"""`gpulab sweep`: kernels over blocks, tiles and sizes, as a table that can be plotted."""
+"""`gpulab sweep`: time kernels for several blocks, tiles and sizes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from gpulab.cli.csv_table import CsvTable
 from gpulab.cli.options import (
+    add_command,
     add_csv,
     add_device,
-    add_file,
+    add_input_file,
     add_json,
-    at_least_one,
-    chosen,
-    file_of,
-    numbers,
+    input_file,
+    parse_numbers,
+    positive_int,
+    select_cells,
 )
-from gpulab.cli.plot_table import PlotTable
 from gpulab.errors import UsageError
 from gpulab.views.terminal import Bar, say
 
@@ -29,70 +30,84 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-INTERRUPTED = 130  # as a shell reports SIGINT
+INTERRUPTED = 130  # exit code, as a shell reports SIGINT
+DETAILS = (
+    "A combination that cannot be launched is listed with the reason. Ctrl-C stops the sweep and prints the "
+    "points timed so far. Exit codes: 0 at least one point was timed, 1 a kernel is wrong, 2 no combination "
+    "could be launched, 130 interrupted."
+)
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `sweep`."""
-    words = "time kernels over blocks, tiles and sizes; a table to plot"
-    sweep = subparsers.add_parser(
-        "sweep",
-        help=words,
-        description=f"{words[0].upper()}{words[1:]}. A combination that cannot be launched stays in the "
-        "table with the reason. Ctrl-C ends it and keeps what was found.",
+    sweep = add_command(
+        subparsers, "sweep", "time kernels for several blocks, tiles and sizes", run_sweep, DETAILS
     )
-    add_file(sweep)
+    add_input_file(sweep)
     sweep.add_argument(
         "--kernel",
         nargs="+",
         required=True,
         metavar="NAME",
-        help="K4, matmul.K4, several of them, or all of the file",
+        help="kernels to time: K4, matmul.K4, or all; several allowed",
     )
     sweep.add_argument(
         "--blocks",
         nargs="+",
         metavar="X[xY[xZ]]",
-        help="threads of a block, as 64 or 32x8; left out: powers of two in the shape of the kernel's block",
+        help="threads per block, such as 64 or 32x8; default: powers of two",
     )
     sweep.add_argument(
-        "--tiles", nargs="+", metavar="X[xY[xZ]]", help="points of a thread, as 1x4; left out: the header's"
+        "--tiles",
+        nargs="+",
+        metavar="X[xY[xZ]]",
+        help="output points per thread, such as 1x4; default: the kernel's header",
     )
     sweep.add_argument(
-        "--sizes", nargs="+", metavar="SIZE", help="as 4096 or 65x47x9; left out: the lab's own"
+        "--sizes",
+        nargs="+",
+        metavar="SIZE",
+        help="such as 4096 or 65x47x9; default: the problem's timing size",
     )
     sweep.add_argument(
-        "--iterations", type=at_least_one, default=3, metavar="N", help="launches timed for each point; 3"
+        "--iterations",
+        type=positive_int,
+        default=3,
+        metavar="N",
+        help="timed launches per point; default: 3",
     )
-    sweep.add_argument("--no-check", action="store_true", help="time without checking the values first")
+    sweep.add_argument(
+        "--no-check", action="store_true", help="time the kernels without checking their values"
+    )
     add_device(sweep)
     add_json(sweep)
     add_csv(sweep, "point")
-    sweep.set_defaults(run=run_sweep)
 
 
 def run_sweep(args: argparse.Namespace) -> int:
-    """Exit code 0 when something was timed; else 1 for a wrong kernel, 2 when nothing could be launched."""
+    """Return exit code 0 if a point was timed, else 1 for a wrong kernel, else 2."""
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
     from gpulab.profiling.sweep import Sweep
 
-    file = file_of(args, "kernel", "blocks", "tiles", "sizes")
+    file = input_file(args, "kernel", "blocks", "tiles", "sizes")
     if args.json and args.csv == "-":
-        raise UsageError("--json and --csv would both print: give --csv a file, or leave one of them out.")
+        raise UsageError("--json and --csv both print to the terminal; give --csv a file, or leave one out.")
     sweep = Sweep(
-        chosen(read_cells(file), args.kernel, file),
+        select_cells(read_cells(file), args.kernel, file),
         open_device(args.device),
-        blocks=[numbers(word.lower().split("x"), "--blocks", 1) for word in args.blocks or ()],
-        tiles=[numbers(word.lower().split("x"), "--tiles", 0) for word in args.tiles or ()],
+        blocks=[parse_numbers(block.lower().split("x"), "--blocks", 1) for block in args.blocks or ()],
+        tiles=[parse_numbers(tile.lower().split("x"), "--tiles", 0) for tile in args.tiles or ()],
         sizes=args.sizes or (),
         device_name=args.device,
         check=not args.no_check,
         iterations=args.iterations,
     )
+
     points: list[Point] = []
-    interrupted = _collect(sweep, points, args.csv)
-    _report(args, sweep, points, interrupted=interrupted)
+    interrupted = _run_points(sweep, points, args.csv)
+    _print_points(args, sweep, points, interrupted=interrupted)
+
     if interrupted:
         return INTERRUPTED
     if any(point.timing for point in points):
@@ -100,33 +115,33 @@ def run_sweep(args: argparse.Namespace) -> int:
     return 1 if any(point.wrong for point in points) else 2
 
 
-def _collect(sweep: Sweep, points: list[Point], csv: str | None) -> bool:
-    """Run the sweep into `points` and the table; whether it was interrupted."""
+def _run_points(sweep: Sweep, points: list[Point], csv: str | None) -> bool:
+    """Append the points of the sweep to `points` and to the CSV table; return whether it was interrupted."""
     problems = list(dict.fromkeys(str(cell.header.problem) for cell in sweep.cells))
-    with PlotTable(csv, problems) if csv is not None else nullcontext() as table, Bar("sweeping") as step:
+    with CsvTable(csv, problems) if csv is not None else nullcontext() as table, Bar("sweeping") as step:
         try:
-            names = [_name(cell, shape) for cell, shape in sweep.plan()]
+            names = [_describe(cell, shape) for cell, shape in sweep.plan()]
             step(0, len(names), f"1 of {len(names)}, {names[0]}")
             for point in sweep:
                 points.append(point)
                 if table is not None:
                     table.add(point)
-                next_one = len(points) + 1
-                if next_one <= len(names):
-                    step(len(points), len(names), f"{next_one} of {len(names)}, {names[len(points)]}")
+                done = len(points)
+                if done < len(names):
+                    step(done, len(names), f"{done + 1} of {len(names)}, {names[done]}")
         except KeyboardInterrupt:
             return True
     return False
 
 
-def _name(cell: Cell, shape: Shape) -> str:
-    """A point in a few words."""
+def _describe(cell: Cell, shape: Shape) -> str:
+    """Return a phrase that names a point for the progress bar."""
     header = cell.header
     size, block, tile = ("x".join(map(str, numbers or ())) for numbers in (shape, header.block, header.tile))
     return f"{header.variant} at {size}, block {block}, tile {tile}"
 
 
-def _report(args: argparse.Namespace, sweep: Sweep, points: list[Point], *, interrupted: bool) -> None:
+def _print_points(args: argparse.Namespace, sweep: Sweep, points: list[Point], *, interrupted: bool) -> None:
     from gpulab.profiling.sweep import fastest
     from gpulab.views.tables.point_view import points_view
 
@@ -140,4 +155,4 @@ def _report(args: argparse.Namespace, sweep: Sweep, points: list[Point], *, inte
     if interrupted:
         say(f"interrupted: {len(points)} of {len(sweep)} points were timed.", "yellow", error=True)
     elif points and not any(point.timing for point in points):
-        say("gpulab: nothing was timed; the last column says why.", "red", error=True)
+        say("gpulab: no point was timed; the last column has the reasons.", "red", error=True)

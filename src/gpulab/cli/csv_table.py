@@ -1,4 +1,4 @@
-"""Points as CSV, to be plotted: names with units in the first line, one point or launch in every other."""
+"""CSV table of timed points: a header line with units, then one row per point or launch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from gpulab.errors import UsageError
 if TYPE_CHECKING:
     from gpulab.profiling.point import Iteration, Point
 
-__all__ = ["PlotTable"]
+__all__ = ["CsvTable"]
 
 
-class PlotTable:
-    """`with PlotTable("out.csv", ["matmul"]) as table: table.add(point)`. A row is on disk once it is added.
+class CsvTable:
+    """Context manager that writes timed points as CSV and flushes each row.
 
-    path: `-` for the terminal. problems: whose axes (n, m, p) get a column each.
-    iterations: whether a row is one launch, with its number, and not the median of a point.
+        with CsvTable("out.csv", ["matmul"]) as table:
+            table.add(point)
 
-    Raises `UsageError` where the file cannot be written.
+    path: a file, or `-` for the terminal. problems: names of problems, whose axes (n, m, p) get a column
+    each. iterations: write a row per launch, with its number, instead of one with the median of a point.
+    Entering it raises `UsageError` if the file cannot be written.
     """
 
     def __init__(self, path: str, problems: Sequence[str], *, iterations: bool = False) -> None:
@@ -45,6 +47,7 @@ class PlotTable:
                 raise UsageError(
                     f"{self._path} cannot be written: {reason}; give --csv another file."
                 ) from None
+
         self._stream = stream
         self._writer = csv.DictWriter(stream, self.columns, lineterminator="\n")
         self._writer.writeheader()
@@ -58,17 +61,17 @@ class PlotTable:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns; a unit is the end of a name."""
-        launch = [f"{what}_{axis}" for what in ("grid", "block", "tile") for axis in "xyz"]
+        """Names of the columns; the unit is the last part of a name."""
+        launch = [f"{name}_{axis}" for name in ("grid", "block", "tile") for axis in "xyz"]
         rates = ["kernel_ms", "overall_ms", "kernel_gflops", "overall_gflops", "gb_per_s", "points_per_s"]
-        end = ["occupancy_percent", "bottleneck", "provenance", "copies_provenance", "why_not"]
+        details = ["occupancy_percent", "bottleneck", "provenance", "copies_provenance", "why_not"]
         number = ["iteration"] if self._iterations else []
-        return ["kernel", *number, *self._axes, *launch, *rates, *end]
+        return ["kernel", *number, *self._axes, *launch, *rates, *details]
 
     def add(self, point: Point) -> None:
-        """The point's rows: one for each launch, or one for its median; without numbers if it has no time."""
-        each: Sequence[Iteration | None] = point.iterations if self._iterations else [point.median]
-        for number, iteration in enumerate(each or [None], 1):
+        """Write a row for each launch of the point, or one for its median; without a time, empty figures."""
+        iterations: Sequence[Iteration | None] = point.iterations if self._iterations else [point.median]
+        for number, iteration in enumerate(iterations or [None], 1):
             row = self._row(point, iteration)
             self._writer.writerow(row | ({"iteration": number} if self._iterations else {}))
         self._stream.flush()
@@ -78,10 +81,11 @@ class PlotTable:
 
         row: dict[str, Any] = {"kernel": f"{point.problem}.{point.variant}", "why_not": point.why_not}
         row |= dict(zip(problem(point.problem).axes, point.shape, strict=True))
-        for what, size in (("grid", point.grid), ("block", point.block), ("tile", point.tile)):
+        for name, size in (("grid", point.grid), ("block", point.block), ("tile", point.tile)):
             row |= {
-                f"{what}_{axis}": number for axis, number in zip("xyz", size or ("", "", ""), strict=True)
+                f"{name}_{axis}": number for axis, number in zip("xyz", size or ("", "", ""), strict=True)
             }
+
         if iteration is None:
             return row
         return row | {
@@ -99,5 +103,5 @@ class PlotTable:
 
 
 def _figures(value: float | None) -> str:
-    """Six significant figures; empty for what is not known."""
+    """Return six significant figures, or "" for an unknown value."""
     return "" if value is None else f"{value:.6g}"
