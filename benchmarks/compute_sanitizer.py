@@ -37,14 +37,14 @@ PAGE = ROOT / "docs" / "sanitizer.md"
 FIGURES = ROOT / "benchmarks" / "figures" / "compute-sanitizer-h200.json"
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("sanitizer_launch.py").resolve())]
 _WHO = ("nvidia", "ours")
-# What the kernels have in common at which NVIDIA's tools are silent and ours is not.
+# The reason why NVIDIA's tools do not report the faults that only gpulab finds.
 _WHY = {
-    "memcheck": "One reads constant memory, the other shared memory in front of its first byte.",
-    "racecheck": "racecheck looks at shared memory; all but a few of these are in global memory.",
-    "initcheck": "They are in shared memory, at which initcheck of this version does not look.",
+    "memcheck": "One kernel reads constant memory, the other reads shared memory before its first byte.",
+    "racecheck": "NVIDIA's racecheck checks shared memory only; most of these races are in global memory.",
+    "initcheck": "These reads are from shared memory, which initcheck of this version does not check.",
     "synccheck": (
-        "Nothing is said where threads have returned before a barrier. Where lanes or warps wait for each\n"
-        "other the GPU hangs, and nothing is said either; the table has `no end` there."
+        "Threads that return before a barrier are not reported. If lanes or warps wait for each other, the\n"
+        "GPU hangs and there is no report either; the tables show `no end`."
     ),
 }
 KEPT_OUTPUT = 5000  # characters of each run, so that the file can be read again by other rules
@@ -385,7 +385,7 @@ def row_of(case: Any, answers: dict[str, Any], device: Any) -> Row:
 
     place = (FOLDER / case.file).relative_to(ROOT).as_posix()
     name = case.id.split("/")[1].replace("_", " ")
-    expected = f" Cause{_lines(set(case.lines))}." if case.lines else ""
+    expected = f" Fault{_lines(set(case.lines))}." if case.lines else ""
     return Row(
         case.tool or "right",
         name,
@@ -420,15 +420,15 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
     right = len(rows) - len(wrong)
     alarms = {who: [r for r in rows if r.group == "right" and getattr(r, who) != "silent"] for who in _WHO}
     lines = [
-        "# The sanitizer beside NVIDIA's",
+        "# Comparison of `gpulab.sanitize` with NVIDIA's compute-sanitizer",
         "",
-        "`gpulab.sanitize` and compute-sanitizer over the kernels of `tests/kernels/findings`:",
-        f"{len(wrong)} wrong ones with one planted cause each, and {right} right ones that tempt",
-        "to a false alarm.",
+        "Both tools checked the kernels in `tests/kernels/findings`:",
+        f"{len(wrong)} wrong kernels with one planted fault each, and {right} right kernels that could",
+        "cause a false alarm.",
         "",
         "## Summary",
         "",
-        "| kernels with a planted cause for | how many | found by NVIDIA's | found by ours |",
+        "| kernels with a fault for | kernels | found by compute-sanitizer | found by gpulab |",
         "|---|---|---|---|",
     ]
     for group in groups:
@@ -440,22 +440,22 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
     lines += [
         f"| **all** | **{len(wrong)}** | **{counts[0]}** | **{counts[1]}** |",
         "",
-        "Found: at least one report, of whichever of the four tools, in a line of the cause. What names only",
-        "other lines is not found.",
+        "A fault counts as found if at least one report of any of the four tools names a line of the fault.",
+        "A report that names only other lines does not count.",
         "",
-        f"False alarms on the {right} right kernels: {len(alarms['nvidia'])} of NVIDIA's tools,",
-        f"{len(alarms['ours'])} of ours.",
+        f"False alarms on the {right} right kernels: {len(alarms['nvidia'])} of compute-sanitizer,",
+        f"{len(alarms['ours'])} of gpulab.",
         "",
     ]
     missed = [row for row in wrong if row.nvidia == "named" != row.ours]
-    lines += [_named("NVIDIA's tool finds, and ours does not", missed), ""]
+    lines += [_named("Found by compute-sanitizer only", missed), ""]
     for group in groups:
         more = [row for row in wrong if row.group == group and row.ours == "named" != row.nvidia]
         if more:
-            lines += [_named(f"Ours finds, and NVIDIA's does not ({group})", more), _WHY[group], ""]
-    lines += ["NVIDIA's false alarms:", ""]
+            lines += [_named(f"Found by gpulab only ({group})", more), _WHY[group], ""]
+    lines += ["False alarms of compute-sanitizer:", ""]
     lines += [f"- {row.link}: {row.what} {row.nvidia_cell}." for row in alarms["nvidia"]]
-    lines += ["", _named("Ours", alarms["ours"]), ""]
+    lines += ["", _named("False alarms of gpulab", alarms["ours"]), ""]
     flags = {which: _options(words[2:]) for which, words in measured["options"].items()}
     everywhere = [option for option in flags[TOOLS[0]] if all(option in own for own in flags.values())]
     options = [f"- all tools: {', '.join(f'`{option}`' for option in everywhere)}"]
@@ -463,17 +463,17 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
         own = [f"`{option}`" for option in flags[which] if option not in everywhere]
         options += [f"- {which}: {', '.join(own)}"] if own else []
     lines += [
-        "## How it was measured",
+        "## Method",
         "",
-        f"compute-sanitizer {version} on one {gpu}, driver {driver}; one launch of each kernel under each",
-        "of its four tools, each in a process of its own, stopped after 30 seconds. Options:",
+        f"compute-sanitizer {version} ran on one {gpu}, driver {driver}: one launch of each kernel under",
+        "each of the four tools, in a separate process that was stopped after 30 seconds. Options:",
         "",
         *options,
         "",
-        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. NVIDIA's tool",
-        "watches the machine's code on a GPU, ours PTX on the simulator. The reports are in",
+        "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. compute-sanitizer",
+        "instruments machine code on a GPU, gpulab instruments PTX on the simulator. The reports are in",
         "[benchmarks/figures](../benchmarks/figures). `python -m benchmarks.compute_sanitizer` measures",
-        "them, and with `--table` it writes this page.",
+        "them; with `--table` it writes this page.",
     ]
     for group in groups:
         title = "Right kernels" if group == "right" else f"Wrong kernels: {group}"
@@ -481,7 +481,7 @@ def _page(measured: dict[str, Any], rows: list[Row]) -> str:
             "",
             f"## {title}",
             "",
-            "| kernel | what | NVIDIA's tool says | ours says |",
+            "| kernel | description | compute-sanitizer reports | gpulab reports |",
             "|---|---|---|---|",
         ]
         lines += [row.text for row in rows if row.group == group]

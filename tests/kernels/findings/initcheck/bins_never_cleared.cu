@@ -1,5 +1,5 @@
 // %%cuda bins_never_cleared
-// Fault, line 5: the bins are to be set to zero first.
+// Fault, line 5: the bins must be set to zero first.
 extern "C" __global__ void histogram(const unsigned char* data, unsigned* bins)
 {
     __shared__ unsigned count[32];

@@ -1,5 +1,5 @@
 // %%cuda first_offset_missing
-// Fault, line 6: every end is stored, and nobody stores the first beginning.
+// Fault, line 6: every end is stored, but the first beginning is not.
 extern "C" __global__ void lengths(const int* end, int* offsets, int* out)
 {
     int t = threadIdx.x;

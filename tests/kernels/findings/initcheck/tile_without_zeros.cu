@@ -1,5 +1,5 @@
 // %%cuda tile_without_zeros
-// Fault, line 8: past the end of v the second tile keeps whatever it held.
+// Fault, line 8: past the end of v the second tile keeps its old values.
 extern "C" __global__ void product(const float* a, const float* v, float* out, int columns)
 {
     __shared__ float piece[2][32];

@@ -1,5 +1,5 @@
 // %%cuda pixels_across_the_end
-// Fault, line 7: the guard looks at the first of four bytes.
+// Fault, line 7: the guard checks only the first of four bytes.
 extern "C" __global__ void brightness(const uchar4* pixels, int* out, int bytes)
 {
     int i = threadIdx.x;

@@ -1,5 +1,5 @@
 // %%cuda row_past_the_image
-// Fault, line 7: rows past the image are let through.
+// Fault, line 7: the guard admits rows past the image.
 extern "C" __global__ void invert(const unsigned char* image, unsigned char* out, int width, int height)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 // %%cuda shared_array_for_half_the_block
-// Fault, line 5: the array was made for blocks of 64.
+// Fault, line 5: the array is declared for blocks of 64.
 extern "C" __global__ void mirror(const float* x, float* out)
 {
     __shared__ float s[64];

@@ -1,5 +1,5 @@
 // %%cuda too_many_digits
-// Fault, line 5: numbers above 99999999 have more digits than there is room.
+// Fault, line 5: numbers above 99999999 have more digits than the array has elements.
 extern "C" __global__ void turn_digits(const unsigned* x, unsigned* out)
 {
     unsigned digit[8];

@@ -1,5 +1,5 @@
 // %%cuda async_copy_without_a_barrier
-// Fault, line 11: the wait is for one's own copies; a barrier must follow.
+// Fault, line 11: a thread waits only for its own copies; a barrier must follow.
 #include <cuda_pipeline.h>
 
 extern "C" __global__ void mirror(const float4* x, float* out)

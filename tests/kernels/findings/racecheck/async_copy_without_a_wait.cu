@@ -1,5 +1,5 @@
 // %%cuda async_copy_without_a_wait
-// Fault, line 11: the barrier waits for the threads, not for their copies.
+// Fault, line 11: the barrier waits for the threads, but not for their copies.
 #include <cuda_pipeline.h>
 
 extern "C" __global__ void mirror(const float* x, float* out)

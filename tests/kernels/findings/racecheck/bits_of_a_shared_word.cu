@@ -1,5 +1,5 @@
 // %%cuda bits_of_a_shared_word
-// Fault, line 10: |= reads, changes and writes; others write in between.
+// Fault, line 10: |= is a read and a write; other threads may write in between.
 extern "C" __global__ void signs(const float* x, unsigned* out)
 {
     __shared__ unsigned bits[2];

@@ -1,5 +1,5 @@
 // %%cuda block_sum_called_twice
-// Fault, line 10: after this a barrier is missing, which the second call needs.
+// Fault, line 10: the second call needs a barrier after this line.
 __device__ float block_sum(float v)
 {
     __shared__ float of_warp[3];

@@ -1,5 +1,5 @@
 // %%cuda byte_of_the_next_thread
-// Fault, line 13: the fifth byte is the first of the next thread.
+// Fault, line 13: the fifth byte is the first byte of the next thread.
 extern "C" __global__ void five_bytes(const unsigned char* x, unsigned char* out)
 {
     __shared__ unsigned char s[260];

@@ -1,5 +1,5 @@
 // %%cuda clamped_at_the_ragged_edge
-// Fault, line 8: in the last block, 29 threads write to the cell of the last element.
+// Fault, line 8: in the last block, 29 threads write to the last element.
 extern "C" __global__ void mirror(const int* x, int* out, int n)
 {
     __shared__ int s[64];

@@ -1,5 +1,5 @@
 // %%cuda counter_read_too_early
-// Fault, line 12: the counter is not yet what all threads make it.
+// Fault, line 12: other threads may not have incremented the counter yet.
 extern "C" __global__ void share(const float* x, float* out)
 {
     __shared__ int positive;

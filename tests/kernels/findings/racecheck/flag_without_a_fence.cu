@@ -1,5 +1,5 @@
 // %%cuda flag_without_a_fence
-// Fault, line 9: the flag may be seen before the data.
+// Fault, line 9: the flag may become visible before the data.
 extern "C" __global__ void pass_on(const int* x, int* data, volatile int* flag, int* out)
 {
     int t = threadIdx.x;

@@ -1,5 +1,5 @@
 // %%cuda halo_from_another_warp
-// Fault, line 10: inside a warp this is enough, at its two ends it is not.
+// Fault, line 10: this is enough inside a warp, but not at its two ends.
 extern "C" __global__ void second_difference(const double* x, double* out)
 {
     __shared__ double s[98];

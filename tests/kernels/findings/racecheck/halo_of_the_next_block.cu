@@ -1,5 +1,5 @@
 // %%cuda halo_of_the_next_block
-// Fault, line 7: __syncthreads waits for this block only.
+// Fault, line 7: __syncthreads synchronizes only this block.
 extern "C" __global__ void two_steps(const float* u, float* v, float* w)
 {
     int i = blockIdx.x * 32 + threadIdx.x + 1;

@@ -1,5 +1,5 @@
 // %%cuda into_the_other_buffer
-// Fault, line 7: the last thread's cell is the first one of the other buffer.
+// Fault, line 7: the last thread's element is the first one of the other buffer.
 extern "C" __global__ void two_rows(const float* x, float* out)
 {
     __shared__ float row[2][64];

@@ -1,5 +1,5 @@
 // %%cuda last_block_without_a_fence
-// Fault, line 12: the ticket may be out before the partial sum is.
+// Fault, line 12: the ticket may become visible before the partial sum.
 extern "C" __global__ void sum(const int* x, int* partial, unsigned* tickets, int* total)
 {
     __shared__ int s;

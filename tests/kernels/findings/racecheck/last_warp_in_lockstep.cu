@@ -1,5 +1,5 @@
 // %%cuda last_warp_in_lockstep
-// Fault, line 14: between these lines the lanes of the warp need a __syncwarp.
+// Fault, line 14: the lanes of the warp need a __syncwarp between these lines.
 extern "C" __global__ void reduce(const float* x, float* sums)
 {
     __shared__ float s[64];

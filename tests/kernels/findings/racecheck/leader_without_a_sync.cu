@@ -1,5 +1,5 @@
 // %%cuda leader_without_a_sync
-// Fault, line 9: after this a __syncwarp is missing.
+// Fault, line 9: a __syncwarp is missing after this line.
 extern "C" __global__ void keep_large(const int* x, int* out, int* length)
 {
     __shared__ int base[2];

@@ -1,5 +1,5 @@
 // %%cuda lock_without_a_fence
-// Fault, line 10: before the lock is opened, the new total must be visible to the next one.
+// Fault, line 10: the new total must be visible before the lock is released.
 extern "C" __global__ void add_up(const int* x, int* lock, int* total)
 {
     int v = x[blockIdx.x * blockDim.x + threadIdx.x];

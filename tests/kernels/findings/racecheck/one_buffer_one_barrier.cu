@@ -1,5 +1,5 @@
 // %%cuda one_buffer_one_barrier
-// Fault, line 11: the next round fills the buffer while it is still read here.
+// Fault, line 11: the next iteration overwrites the buffer while it is still read here.
 extern "C" __global__ void mirrored_sum(const float* x, float* out, int rounds)
 {
     __shared__ float buffer[64];

@@ -1,5 +1,5 @@
 // %%cuda overlapping_output
-// Fault, line 5: blocks of 33 threads at a distance of 32.
+// Fault, line 5: blocks of 33 threads start every 32 elements.
 extern "C" __global__ void rescale(const float* x, float* out)
 {
     int i = blockIdx.x * 32 + threadIdx.x;

@@ -1,5 +1,5 @@
 // %%cuda partner_in_another_warp
-// Fault, line 8: t ^ 32 is a thread of another warp, for which __syncwarp does not wait.
+// Fault, line 8: t ^ 32 is in another warp, which __syncwarp does not synchronize.
 extern "C" __global__ void butterfly(const float* x, float* out)
 {
     __shared__ float s[128];

@@ -1,5 +1,5 @@
 // %%cuda reduction_without_barriers
-// Fault, line 10: each step needs the step before, of other warps too.
+// Fault, line 10: each step reads results of the previous step, also of other warps.
 extern "C" __global__ void reduce(const float* x, float* sums)
 {
     __shared__ float s[128];

@@ -1,5 +1,5 @@
 // %%cuda shared_bins_without_atomics
-// Fault, line 9: ++ loses counts when two threads have the same bin.
+// Fault, line 9: ++ loses counts if two threads increment the same bin.
 extern "C" __global__ void histogram(const unsigned char* data, unsigned* out)
 {
     __shared__ unsigned bins[8];

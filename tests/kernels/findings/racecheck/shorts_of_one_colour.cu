@@ -1,5 +1,5 @@
 // %%cuda shorts_of_one_colour
-// Fault, line 10: two rows below lies a cell of the same colour, which another thread changes.
+// Fault, line 10: the element two rows below has the same colour and is changed by another thread.
 extern "C" __global__ void relax(const short* a, short* out)
 {
     __shared__ short s[99];

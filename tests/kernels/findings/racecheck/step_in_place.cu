@@ -1,5 +1,5 @@
 // %%cuda step_in_place
-// Fault, line 7: the new value takes the place of the old one that the neighbours need.
+// Fault, line 7: the new value overwrites the old one that the neighbours need.
 extern "C" __global__ void step(float* u, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x + 1;

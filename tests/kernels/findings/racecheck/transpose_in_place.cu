@@ -1,5 +1,5 @@
 // %%cuda transpose_in_place
-// Fault, line 6: only one of the two threads of a pair should get through.
+// Fault, line 6: only one of the two threads of a pair should pass this condition.
 extern "C" __global__ void transpose(float* a)
 {
     int x = blockIdx.x * 8 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;

@@ -1,5 +1,5 @@
 // %%cuda two_threads_in_one_byte
-// Fault, line 9: a byte is the smallest thing that can be stored; half of it cannot.
+// Fault, line 9: a byte is the smallest unit of a store, so half a byte cannot be stored.
 extern "C" __global__ void pack(const unsigned char* x, unsigned char* out)
 {
     __shared__ unsigned char packed[32];

@@ -1,5 +1,5 @@
 // %%cuda vector_of_four_threads
-// Fault, line 11: the four cells belong to four lanes, which have not been waited for.
+// Fault, line 11: the four elements belong to four lanes that have not been synchronized.
 extern "C" __global__ void gather(const float* x, float4* out)
 {
     __shared__ __align__(16) float s[64];

@@ -1,5 +1,5 @@
 // %%cuda volatile_warp_reduction
-// Fault, line 11: volatile keeps the compiler in order; the lanes may still part.
+// Fault, line 11: volatile orders the accesses of a thread, but the lanes may still diverge.
 extern "C" __global__ void reduce(const int* x, int* sums)
 {
     __shared__ int cells[64];

@@ -1,5 +1,5 @@
 // %%cuda async_copy_two_stages
-// The next row is on its way to shared memory while this one is used.
+// The next row is copied to shared memory while this one is used.
 #include <cuda_pipeline.h>
 
 extern "C" __global__ void neighbour_sum(const float* x, float* out, int rows)

@@ -1,5 +1,5 @@
 // %%cuda barrier_in_uniform_branch
-// How often a row is turned differs from block to block, never within one.
+// The number of rotations differs between blocks, but not within a block.
 extern "C" __global__ void turn(const int* turns, const int* x, int* out)
 {
     __shared__ int s[64];

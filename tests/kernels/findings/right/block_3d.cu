@@ -1,5 +1,5 @@
 // %%cuda block_3d
-// Every cell plus the cell one plane further, which another warp has loaded.
+// Every element plus the element one plane further, which another warp has loaded.
 extern "C" __global__ void next_plane(const float* x, float* out)
 {
     __shared__ float s[4][4][8];

@@ -1,5 +1,5 @@
 // %%cuda block_sum_called_twice
-// The second call may not fill the cells before the first one's are read: that is what the last barrier is for.
+// The last barrier keeps the second call from overwriting the array before the first result is read.
 __device__ float block_sum(float v)
 {
     __shared__ float of_warp[3];

@@ -1,5 +1,5 @@
 // %%cuda blocks_in_a_chain
-// The sum of all blocks before is passed on from block to block: data, fence, flag.
+// The sum of all previous blocks is passed from block to block: data, fence, flag.
 extern "C" __global__ void add_sums_before(const int* x, int* carry, volatile int* ready, int* out)
 {
     __shared__ int before;

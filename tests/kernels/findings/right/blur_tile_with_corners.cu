@@ -1,5 +1,5 @@
 // %%cuda blur_tile_with_corners
-// 256 threads load 324 cells: every cell by one thread, some threads two cells.
+// 256 threads load 324 elements: each element by one thread, some threads two elements.
 extern "C" __global__ void blur(const float* a, float* out, int width, int height)
 {
     __shared__ float s[18 * 18];

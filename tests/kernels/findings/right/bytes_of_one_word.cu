@@ -1,5 +1,5 @@
 // %%cuda bytes_of_one_word
-// Packs floats to bytes, four to a word: different bytes are different places.
+// Packs floats to bytes, four to a word: different bytes are different addresses.
 extern "C" __global__ void pack(const float* x, unsigned* packed)
 {
     __shared__ __align__(4) unsigned char bytes[128];

@@ -1,5 +1,5 @@
 // %%cuda constant_weights
-// A binomial filter: at the ends the index is held inside the array.
+// A binomial filter: at the ends the index is clamped to the array.
 __constant__ float weight[5] = {0.0625f, 0.25f, 0.375f, 0.25f, 0.0625f};
 
 extern "C" __global__ void smooth(const float* x, float* out, int n)

@@ -1,5 +1,5 @@
 // %%cuda double_buffer_one_barrier
-// Each round fills one buffer and reads it after the barrier; the next round fills the other one.
+// Each iteration fills one buffer and reads it after the barrier; the next one fills the other buffer.
 extern "C" __global__ void mirrored_sum(const float* x, float* out, int rounds)
 {
     __shared__ float buffer[2][64];

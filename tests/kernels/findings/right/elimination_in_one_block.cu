@@ -1,5 +1,5 @@
 // %%cuda elimination_in_one_block
-// Splits a matrix into a lower and an upper triangle, then multiplies the two again.
+// Decomposes a matrix into a lower and an upper triangle, then multiplies the two.
 extern "C" __global__ void lower_upper(const float* a, float* product)
 {
     __shared__ float s[8][8];

@@ -1,5 +1,5 @@
 // %%cuda float_maximum_by_cas
-// The first read is only a guess: compare-and-swap looks again.
+// The first read is only a guess: compare-and-swap checks it.
 extern "C" __global__ void maximum(const float* x, float* best)
 {
     float v = x[blockIdx.x * 64 + threadIdx.x];

@@ -1,5 +1,5 @@
 // %%cuda halo_by_edge_threads
-// Sums of seven neighbours: the first three threads of a block bring both halos.
+// Sums of seven neighbours: the first three threads of a block load both halos.
 #define R 3
 extern "C" __global__ void window_sum(const float* x, float* out, int n)
 {

@@ -1,5 +1,5 @@
 // %%cuda halves_of_a_vector
-// Warp 0 brings the real parts, warp 1 the imaginary ones.
+// Warp 0 stores the real parts, warp 1 the imaginary parts.
 extern "C" __global__ void join(const float* x, float2* z)
 {
     __shared__ float2 cell[32];

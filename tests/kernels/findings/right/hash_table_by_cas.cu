@@ -1,5 +1,5 @@
 // %%cuda hash_table_by_cas
-// Open addressing: an empty slot is claimed by its key, and the value is nobody else's business.
+// Open addressing: the key claims an empty slot, and only its owner writes the value.
 extern "C" __global__ void insert(const int* keys, int* slots, float* values)
 {
     int key = keys[blockIdx.x * 64 + threadIdx.x] + 1;

@@ -1,5 +1,5 @@
 // %%cuda histogram_atomics_and_barriers
-// A histogram of bytes: three kinds of access to the same cells, never two between the same barriers.
+// A histogram of bytes: three kinds of access to the same bins, separated by barriers.
 extern "C" __global__ void histogram(const unsigned char* data, unsigned* bins, int n)
 {
     __shared__ unsigned count[64];

@@ -1,5 +1,5 @@
 // %%cuda in_place_by_vectors
-// y += a * x with 16-byte loads and stores; nobody touches another's vector.
+// y += a * x with 16-byte loads and stores; each vector is accessed by one thread only.
 extern "C" __global__ void saxpy(const float4* x, float4* y, float a)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

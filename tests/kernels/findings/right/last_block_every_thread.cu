@@ -1,5 +1,5 @@
 // %%cuda last_block_every_thread
-// Column sums of a matrix 64 wide: the last block adds the rows that the others left behind.
+// Column sums of a matrix of width 64: the last block adds the rows of all blocks.
 extern "C" __global__ void column_sums(const int* x, int* partial, unsigned* tickets, int* columns, int n)
 {
     __shared__ unsigned ticket;

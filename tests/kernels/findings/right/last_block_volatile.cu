@@ -1,5 +1,5 @@
 // %%cuda last_block_volatile
-// One launch for the whole sum, as the CUDA guide shows it: who draws the last ticket finishes the work.
+// A complete sum in one launch, as in the CUDA guide: the block with the last ticket adds the partial sums.
 extern "C" __global__ void sum(const float* x, volatile float* partial, unsigned* tickets, float* total, int n)
 {
     __shared__ float s[64];

@@ -1,5 +1,5 @@
 // %%cuda leader_of_the_warp
-// One atomic a warp; __syncwarp stands before the others read the answer.
+// One atomic per warp; a __syncwarp precedes the other lanes' read of the result.
 extern "C" __global__ void keep_large(const int* x, int* out, int* length)
 {
     __shared__ int base[2];

@@ -1,5 +1,5 @@
 // %%cuda lock_for_each_bin
-// Smallest and largest value of each key, changed together under the key's own lock.
+// Smallest and largest value of each key, both changed under the lock of the key.
 extern "C" __global__ void ranges(const int* key, const float* x, float* low, float* high)
 {
     __shared__ int lock[8];

@@ -1,5 +1,5 @@
 // %%cuda lock_with_fences
-// A critical section: sum and count are changed together by whoever holds the lock.
+// A critical section: the owner of the lock changes sum and count.
 extern "C" __global__ void add_up(const int* x, int* lock, int* total)
 {
     int v = x[blockIdx.x * blockDim.x + threadIdx.x];

@@ -1,5 +1,5 @@
 // %%cuda mbarrier_for_a_block
-// Arrive with a token, wait for its phase: twice a round, as with barriers of the usual kind.
+// Arrive, then wait for the phase of the token: twice per iteration, like ordinary barriers.
 #include <cuda_awbarrier_primitives.h>
 
 __device__ void meet(__mbarrier_t* barrier)

@@ -1,5 +1,5 @@
 // %%cuda members_of_one_struct
-// Warp 0 fills in the speeds, warp 1 the masses; after the barrier both are read.
+// Warp 0 stores the speeds, warp 1 the masses; after the barrier both are read.
 struct Body {
     float speed;
     short charge;

@@ -1,5 +1,5 @@
 // %%cuda named_barrier_hand_over
-// Barrier 1 says that the row is full, barrier 2 that it is empty; who brings the news does not wait.
+// Barrier 1 signals that the row is full, barrier 2 that it is empty; the signalling warp does not wait.
 #define ARRIVE(barrier) asm volatile("bar.arrive " #barrier ", 64;" ::: "memory")
 #define WAIT(barrier) asm volatile("bar.sync " #barrier ", 64;" ::: "memory")
 

@@ -1,5 +1,5 @@
 // %%cuda odd_even_sort
-// Sorts in global memory within one block: __syncthreads orders global accesses of the block too.
+// Sorts in global memory within one block: __syncthreads also orders the block's global accesses.
 extern "C" __global__ void sort(int* x)
 {
     for (int round = 0; round < 64; ++round) {

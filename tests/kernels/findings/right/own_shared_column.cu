@@ -1,5 +1,5 @@
 // %%cuda own_shared_column
-// Shared memory as private storage: no other thread comes near the column, so nothing has to wait.
+// Shared memory as private storage: no other thread accesses the column, so no barrier is needed.
 extern "C" __global__ void sort_columns(const short* x, short* out)
 {
     __shared__ short s[8][32];

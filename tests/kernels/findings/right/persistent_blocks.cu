@@ -1,5 +1,5 @@
 // %%cuda persistent_blocks
-// Two barriers a row: one until the number is there, one until all have read it and the row's maximum is out.
+// Two barriers per row: one after the number is stored, one after all threads have used it.
 extern "C" __global__ void row_maxima(const float* x, float* longest, int* next, int rows)
 {
     __shared__ int row, largest;

@@ -1,5 +1,5 @@
 // %%cuda queue_by_tickets
-// The block collects in shared memory, takes room in the global queue at once, and copies.
+// The block collects in shared memory, reserves space in the global queue once, and copies.
 extern "C" __global__ void collect(const int* x, int* queue, int* length)
 {
     __shared__ int found[64], count, start;

@@ -1,5 +1,5 @@
 // %%cuda reduce_syncwarp_tail
-// A tree of sums: barriers of the block while several warps work, of the warp when one is left.
+// A tree reduction: block barriers while several warps work, __syncwarp when one is left.
 extern "C" __global__ void reduce(const float* x, float* sums)
 {
     __shared__ float s[128];

@@ -1,5 +1,5 @@
 // %%cuda relax_until_stable
-// The smallest value so far, handed on one place a round until nothing changes.
+// The smallest value so far moves one element per iteration until nothing changes.
 extern "C" __global__ void running_minimum(const int* x, int* out)
 {
     __shared__ int s[64];

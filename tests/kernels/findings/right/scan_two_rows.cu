@@ -1,5 +1,5 @@
 // %%cuda scan_two_rows
-// Reading and writing never meet in one row, so one barrier a step is enough.
+// A step never reads and writes the same row, so one barrier per step is enough.
 extern "C" __global__ void scan(const int* x, int* out)
 {
     __shared__ int s[2][128];

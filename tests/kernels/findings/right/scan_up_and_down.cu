@@ -1,5 +1,5 @@
 // %%cuda scan_up_and_down
-// A tree of sums is built upwards and cleared downwards: what comes before each element.
+// An up-sweep builds a tree of sums, a down-sweep turns it into the sums before each element.
 extern "C" __global__ void scan(const int* x, int* out, int n)
 {
     extern __shared__ int s[];

@@ -1,5 +1,5 @@
 // %%cuda sgemm_ragged
-// c = a * b for matrices that are no multiple of the tile.
+// c = a * b for matrices whose sizes are no multiples of the tile.
 #define TILE 16
 extern "C" __global__ void sgemm(const float* a, const float* b, float* c, int n, int m, int p)
 {

@@ -1,5 +1,5 @@
 // %%cuda shared_array_used_twice
-// A barrier parts the two lives of the memory: all have read the doubles before the first byte is written.
+// A barrier separates the two uses: all doubles are read before the first byte is written.
 extern "C" __global__ void above_mean(const double* x, unsigned char* above)
 {
     __shared__ __align__(8) char raw[64 * sizeof(double)];

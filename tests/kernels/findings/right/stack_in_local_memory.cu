@@ -1,5 +1,5 @@
 // %%cuda stack_in_local_memory
-// Turns the decimal digits of a number round with a stack in local memory.
+// Reverses the decimal digits of a number with a stack in local memory.
 extern "C" __global__ void turn_digits(const int* x, int* turned)
 {
     int stack[12], top = 0, v = x[threadIdx.x];

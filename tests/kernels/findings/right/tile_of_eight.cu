@@ -1,5 +1,5 @@
 // %%cuda tile_of_eight
-// Each group of eight lanes turns its values round; nobody outside the group waits.
+// Each group of eight lanes reverses its values; lanes outside the group do not wait.
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

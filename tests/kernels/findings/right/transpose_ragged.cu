@@ -1,5 +1,5 @@
 // %%cuda transpose_ragged
-// A 32 x 32 tile in blocks of 32 x 8: the guards stand around the accesses, the barrier does not.
+// A 32 x 32 tile in blocks of 32 x 8: the guards enclose the accesses, but not the barrier.
 extern "C" __global__ void transpose(const double* a, double* out, int width, int height)
 {
     __shared__ double tile[32][33];

@@ -1,5 +1,5 @@
 // %%cuda two_halves_two_masks
-// The lower sixteen lanes add, the upper ones look for the largest.
+// The lower sixteen lanes add, the upper sixteen find the largest value.
 extern "C" __global__ void halves(const float* x, float* out)
 {
     int lane = threadIdx.x & 31, half = threadIdx.x / 16;

@@ -1,5 +1,5 @@
 // %%cuda votes_after_an_exit
-// Lanes that have ended need not come: the CUDA guide asks for all threads that have not exited.
+// Exited lanes need not vote: the CUDA guide requires only threads that have not exited.
 extern "C" __global__ void count_odd(const int* x, int* odd, int n)
 {
     int i = threadIdx.x;

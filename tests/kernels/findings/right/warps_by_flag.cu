@@ -1,5 +1,5 @@
 // %%cuda warps_by_flag
-// No barrier of the block: data, fence, flag on one side; flag, fence, data on the other.
+// No block barrier: data, fence, flag on one side; flag, fence, data on the other.
 extern "C" __global__ void pass_on(const int* x, int* out)
 {
     __shared__ int s[32];

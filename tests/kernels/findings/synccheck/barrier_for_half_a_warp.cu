@@ -1,5 +1,5 @@
 // %%cuda barrier_for_half_a_warp
-// Fault, line 11: lanes 16 to 31 go round this barrier.
+// Fault, line 11: lanes 16 to 31 skip this barrier.
 extern "C" __global__ void halves(const float* x, float* out)
 {
     __shared__ float s[64];

@@ -1,5 +1,5 @@
 // %%cuda barrier_for_one_warp
-// Fault, line 9: the second warp never comes here.
+// Fault, line 9: the second warp never reaches this line.
 extern "C" __global__ void first_warp(const int* x, int* out)
 {
     __shared__ int s[32];

@@ -1,5 +1,5 @@
 // %%cuda mask_without_the_caller
-// Fault, line 7: all 32 lanes come with a mask of 16.
+// Fault, line 7: all 32 lanes pass a mask of 16 lanes.
 extern "C" __global__ void sum(const int* x, int* out)
 {
     int v = x[threadIdx.x];

@@ -1,5 +1,5 @@
 // %%cuda match_in_a_branch
-// Fault, line 7: a warp has two rows, and the odd one is not here.
+// Fault, line 7: a warp has two rows, and the odd row does not take this branch.
 extern "C" __global__ void count_equal(const int* x, int* out)
 {
     int i = threadIdx.y * 16 + threadIdx.x, v = x[i];

@@ -1,5 +1,5 @@
 // %%cuda part_of_a_tile
-// Fault, line 15: the upper four of each tile of eight do not come here.
+// Fault, line 15: the upper four lanes of each tile of eight do not reach this line.
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

@@ -1,5 +1,5 @@
 // %%cuda search_without_an_end
-// Fault, line 9: with two elements left, the middle is the left one and the interval stays as it is.
+// Fault, line 9: with two elements left, the middle is the left one and the interval does not shrink.
 extern "C" __global__ void find(const int* sorted, int* place)
 {
     int key = 2 * threadIdx.x + 1, low = 0, high = 63;

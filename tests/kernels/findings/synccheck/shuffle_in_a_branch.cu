@@ -1,5 +1,5 @@
 // %%cuda shuffle_in_a_branch
-// Fault, line 8: the mask names lanes 16 to 31, which do not come here.
+// Fault, line 8: the mask contains lanes 16 to 31, which do not take this branch.
 extern "C" __global__ void halves(const float* x, float* out)
 {
     float v = x[threadIdx.x];

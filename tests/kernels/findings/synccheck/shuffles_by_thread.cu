@@ -1,5 +1,5 @@
 // %%cuda shuffles_by_thread
-// Fault, line 7: lanes that have left the loop are still named by the mask.
+// Fault, line 7: the mask still contains lanes that have left the loop.
 extern "C" __global__ void mix(const int* rounds, int* out)
 {
     int t = threadIdx.x, v = t;

@@ -1,5 +1,5 @@
 // %%cuda strides_that_end_earlier
-// Fault, line 9: 160 elements are one round and two thirds for 96 threads.
+// Fault, line 9: 160 elements are one and two thirds iterations for 96 threads.
 extern "C" __global__ void through_shared(const float* x, float* out, int n)
 {
     __shared__ float s[96];

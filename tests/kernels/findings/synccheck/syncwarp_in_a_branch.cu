@@ -1,5 +1,5 @@
 // %%cuda syncwarp_in_a_branch
-// Fault, line 13: a mask of 16 lanes would do; without one, all 32 are waited for.
+// Fault, line 13: without a mask, __syncwarp waits for all 32 lanes; a mask of 16 would be right.
 extern "C" __global__ void lower_half(const int* x, int* out)
 {
     __shared__ int s[32];

@@ -1,5 +1,5 @@
 // %%cuda two_barriers_for_one
-// Fault, line 9: producer and consumer wait in different lines for each other.
+// Fault, line 9: producer and consumer wait for each other in different lines.
 extern "C" __global__ void hand_over(const int* x, int* out)
 {
     __shared__ int s[32];

@@ -1,5 +1,5 @@
 // %%cuda two_counts_for_one_barrier
-// Fault, line 11: the consumer waits for 96 threads where 64 take part.
+// Fault, line 11: the consumer waits for 96 threads, but 64 take part.
 extern "C" __global__ void hand_over(const int* x, int* out)
 {
     __shared__ int s[32];

@@ -1,5 +1,5 @@
 // %%cuda whole_warps_return
-// Fault, line 10: threads that have nothing more to add leave while the others go on to the barrier.
+// Fault, line 10: threads without further elements return while the others go on to the barrier.
 extern "C" __global__ void sum(const float* x, float* total)
 {
     __shared__ float s[128];

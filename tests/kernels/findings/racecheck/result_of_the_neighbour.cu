@@ -1,5 +1,5 @@
-// %%cuda neighbours_result
-// Fault, line 6: y[i - 1] is another thread's result, whenever that comes.
+// %%cuda result_of_the_neighbour
+// Fault, line 6: y[i - 1] is the result of another thread, which may not be ready.
 extern "C" __global__ void decay(const float* x, float* y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// %%cuda sort_with_a_barrier_less
-// Fault, line 18: the odd round begins before the even one is over.
+// %%cuda sort_with_a_missing_barrier
+// Fault, line 18: the odd round begins before the even round has ended.
 __device__ void order(int& a, int& b)
 {
     int u = a, v = b;

@@ -1,4 +1,4 @@
-// %%cuda count_of_no_whole_warps
+// %%cuda count_of_partial_warps
 // Fault, line 8: a barrier counts whole warps, and 40 is no multiple of 32.
 extern "C" __global__ void mirror(const int* x, int* out, int n)
 {

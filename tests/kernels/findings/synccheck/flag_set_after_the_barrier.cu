@@ -1,5 +1,5 @@
-// %%cuda waits_for_who_waits_for_it
-// Fault, line 9: the flag is set behind the barrier at which the spinning warp is missing.
+// %%cuda flag_set_after_the_barrier
+// Fault, line 9: the flag is set after a barrier that the spinning warp never reaches.
 extern "C" __global__ void wait(const int* x, int* out)
 {
     __shared__ volatile int ready;

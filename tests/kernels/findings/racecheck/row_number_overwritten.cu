@@ -1,5 +1,5 @@
-// %%cuda row_changed_for_the_block
-// Fault, line 8: thread 0 draws the next row while slow warps still read this one's number.
+// %%cuda row_number_overwritten
+// Fault, line 8: thread 0 takes the next row while slow warps still read the number of this one.
 extern "C" __global__ void roots(const float* x, float* out, int* next, int rows)
 {
     __shared__ int row;

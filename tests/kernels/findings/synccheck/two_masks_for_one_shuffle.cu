@@ -1,5 +1,5 @@
-// %%cuda two_masks_in_one_place
-// Fault, line 6: the lower lanes name sixteen, the upper ones all.
+// %%cuda two_masks_for_one_shuffle
+// Fault, line 6: the lower lanes pass a mask of sixteen, the upper lanes a mask of all.
 extern "C" __global__ void largest(const int* x, int* out)
 {
     int lane = threadIdx.x, v = x[lane];

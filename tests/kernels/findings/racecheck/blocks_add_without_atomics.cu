@@ -1,5 +1,5 @@
-// %%cuda blocks_add_plainly
-// Fault, line 8: one thread a block is still four threads.
+// %%cuda blocks_add_without_atomics
+// Fault, line 8: one thread of each block is still four threads.
 extern "C" __global__ void sum(const float* x, float* total)
 {
     float v = x[blockIdx.x * 32 + threadIdx.x];

@@ -1,5 +1,5 @@
-// %%cuda other_buffer_in_the_first_round
-// Fault, line 11: what was filled in this round is buffer[r & 1].
+// %%cuda wrong_buffer_in_first_iteration
+// Fault, line 11: this iteration has filled buffer[r & 1].
 extern "C" __global__ void mirrored_sum(const float* x, float* out, int rounds)
 {
     __shared__ float buffer[2][64];

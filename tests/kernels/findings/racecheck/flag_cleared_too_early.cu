@@ -1,5 +1,5 @@
-// %%cuda flag_set_back_too_soon
-// Fault, line 9: the flag of the round before may not have been read by all.
+// %%cuda flag_cleared_too_early
+// Fault, line 9: some warps may not have read the flag of the previous iteration.
 extern "C" __global__ void longest(const int* x, int* rounds)
 {
     __shared__ bool more;

@@ -1,5 +1,5 @@
-// %%cuda copy_filled_up_with_zeros
-// The array ends inside the last 16 bytes: three floats are not read but filled in.
+// %%cuda copy_padded_with_zeros
+// The array ends inside the last 16 bytes: three floats are not read but filled with zeros.
 #include <cuda_pipeline.h>
 
 extern "C" __global__ void mirror(const float4* x, float* out, int n)

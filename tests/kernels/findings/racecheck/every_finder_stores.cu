@@ -1,5 +1,5 @@
-// %%cuda whoever_finds_it
-// Fault, line 10: several threads find a 3, and each stores another index.
+// %%cuda every_finder_stores
+// Fault, line 10: several threads find a 3, and each stores a different index.
 extern "C" __global__ void find(const int* x, int* place)
 {
     __shared__ int found;

@@ -1,5 +1,5 @@
-// %%cuda tickets_from_nowhere
-// Fault, line 7: the counter starts at whatever is there.
+// %%cuda ticket_counter_never_set
+// Fault, line 7: the counter starts with an undefined value.
 extern "C" __global__ void collect(const int* x, int* queue, unsigned* length)
 {
     int v = x[blockIdx.x * 32 + threadIdx.x];

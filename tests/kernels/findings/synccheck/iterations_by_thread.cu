@@ -1,5 +1,5 @@
-// %%cuda rounds_by_thread
-// Fault, line 9: the threads do not come to this barrier equally often.
+// %%cuda iterations_by_thread
+// Fault, line 9: the threads do not execute this barrier equally often.
 extern "C" __global__ void rotate(const int* turns, int* out)
 {
     __shared__ int s[64];

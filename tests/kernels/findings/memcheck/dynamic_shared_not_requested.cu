@@ -1,4 +1,4 @@
-// %%cuda dynamic_shared_not_asked_for
+// %%cuda dynamic_shared_not_requested
 // Fault, line 5: the launch gives this array no memory.
 extern "C" __global__ void mirror(const float* x, float* out)
 {

@@ -1,4 +1,4 @@
-// %%cuda ballot_of_those_who_passed
+// %%cuda ballot_in_a_branch
 // Fault, line 7: lanes with an even value do not vote.
 extern "C" __global__ void places(const int* x, int* out)
 {

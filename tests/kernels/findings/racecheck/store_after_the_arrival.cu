@@ -1,5 +1,5 @@
-// %%cuda consumer_before_the_news
-// Fault, line 8: what is stored after bar.arrive nobody waits for.
+// %%cuda store_after_the_arrival
+// Fault, line 8: the consumer does not wait for stores after bar.arrive.
 extern "C" __global__ void hand_over(const int* x, int* out)
 {
     __shared__ int s[32];

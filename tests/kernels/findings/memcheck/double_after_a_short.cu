@@ -1,5 +1,5 @@
-// %%cuda double_behind_a_short
-// Fault, line 8: records of 10 bytes put their doubles at addresses that are no multiple of 8.
+// %%cuda double_after_a_short
+// Fault, line 8: records of 10 bytes put their doubles at addresses that are not multiples of 8.
 extern "C" __global__ void records(const short* x, double* out)
 {
     __shared__ __align__(8) char raw[32 * 10];

@@ -1,5 +1,5 @@
-// %%cuda floats_taken_for_doubles
-// Fault, line 6: the caller's array has floats in it.
+// %%cuda floats_read_as_doubles
+// Fault, line 6: the caller's array contains floats.
 extern "C" __global__ void negate(const double* x, double* out)
 {
     int i = threadIdx.x;

@@ -1,4 +1,4 @@
-// %%cuda nobody_arrives
+// %%cuda no_warp_arrives
 // Fault, line 9: the producer arrives at barrier 2, the consumer waits at barrier 1.
 extern "C" __global__ void hand_over(const int* x, int* out)
 {

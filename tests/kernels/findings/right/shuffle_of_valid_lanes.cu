@@ -1,5 +1,5 @@
-// %%cuda shuffle_among_the_valid
-// Only lanes with an element take part; the mask names exactly those.
+// %%cuda shuffle_of_valid_lanes
+// Only lanes with an element take part, and the mask contains exactly these lanes.
 extern "C" __global__ void maximum(const int* x, int* largest, int n)
 {
     int i = blockIdx.x * 32 + threadIdx.x;

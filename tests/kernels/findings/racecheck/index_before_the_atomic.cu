@@ -1,5 +1,5 @@
-// %%cuda place_before_the_atomic
-// Fault, line 11: several threads see the same value; the atomic's own result is the place.
+// %%cuda index_before_the_atomic
+// Fault, line 11: several threads read the same value; use the atomic's return value as the index.
 extern "C" __global__ void collect(const int* x, int* out)
 {
     __shared__ int count, found[64];

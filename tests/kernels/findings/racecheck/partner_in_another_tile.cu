@@ -1,5 +1,5 @@
-// %%cuda tile_smaller_than_the_reach
-// Fault, line 12: the partner eight lanes further is in another tile.
+// %%cuda partner_in_another_tile
+// Fault, line 12: the partner eight lanes away is in another tile.
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

@@ -1,5 +1,5 @@
-// %%cuda elements_taken_for_bytes
-// Fault, line 5: the launch counts elements, the device counts bytes.
+// %%cuda shared_size_in_elements
+// Fault, line 5: the launch passes a number of elements, but CUDA expects bytes.
 extern "C" __global__ void rotate(const double* x, double* out)
 {
     extern __shared__ double s[];

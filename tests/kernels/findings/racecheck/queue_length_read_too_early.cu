@@ -1,4 +1,4 @@
-// %%cuda queue_length_read_plainly
+// %%cuda queue_length_read_too_early
 // Fault, line 11: other blocks are still adding to the queue.
 extern "C" __global__ void collect(const int* x, int* queue, int* length, int* out)
 {

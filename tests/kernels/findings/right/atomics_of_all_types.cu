@@ -1,4 +1,4 @@
-// %%cuda counters_of_all_sorts
+// %%cuda atomics_of_all_types
 // Sums, maxima and bits, in 32 and 64 bits and in double.
 extern "C" __global__ void count(const int* x, int* cells, unsigned long long* wide, double* mean)
 {

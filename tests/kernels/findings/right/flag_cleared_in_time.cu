@@ -1,5 +1,5 @@
-// %%cuda flag_set_back_in_time
-// Halves all numbers until none is left; three barriers a round.
+// %%cuda flag_cleared_in_time
+// Halves all numbers until all are zero; three barriers per iteration.
 extern "C" __global__ void longest(const int* x, int* rounds)
 {
     __shared__ bool more;

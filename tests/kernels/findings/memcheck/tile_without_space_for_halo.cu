@@ -1,5 +1,5 @@
-// %%cuda tile_without_room_for_its_halo
-// Fault, line 5: 16 rows where 17 are stored.
+// %%cuda tile_without_space_for_halo
+// Fault, line 5: 16 rows are declared, but 17 are stored.
 extern "C" __global__ void row_differences(const float* a, float* out)
 {
     __shared__ float s[16][16];
