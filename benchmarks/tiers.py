@@ -83,9 +83,9 @@ class _Simulator:
 
     def run(self, tier: str) -> float:
         """Seconds from the call until the values, and what the tier found, are there."""
-        from gpulab.simt.instrument.base import Recorder
         from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
         from gpulab.simt.instrument.racecheck.racecheck_recorder import RacecheckRecorder
+        from gpulab.simt.instrument.recorder import Recorder
 
         start = perf_counter()
         recording: Recorder | None = None

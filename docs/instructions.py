@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpulab.simt.codegen import native  # noqa: F401  # noqa: F401  (loads every module that declares instructions)
-from gpulab.simt.ptx.forms import FORMS, REFUSED
+from gpulab.simt.codegen.instruction_forms import FORMS, REFUSED
 from gpulab.simt.ptx.inlining import BUILTINS
 
 PAGE = Path(__file__).parent / "simulator.md"

@@ -20,9 +20,9 @@ from gpulab.errors import UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gpulab.simt.analysis.control_flow import Flow
+    from gpulab.simt.analysis.control_flow import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
-    from gpulab.simt.instrument.base import Recorder
+    from gpulab.simt.instrument.recorder import Recorder
     from gpulab.simt.ptx.syntax import Module
     from gpulab.simt.runtime.allocation import Memory
 
@@ -88,7 +88,7 @@ class RecordableKernel(Kernel):
 
     @property
     @abstractmethod
-    def flow(self) -> Flow:
+    def flow(self) -> ControlFlow:
         """The control flow graph of the entry."""
 
     @abstractmethod

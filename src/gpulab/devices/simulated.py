@@ -23,9 +23,9 @@ from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
-    from gpulab.simt.analysis.control_flow import Flow
+    from gpulab.simt.analysis.control_flow import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
-    from gpulab.simt.instrument.base import Recorder
+    from gpulab.simt.instrument.recorder import Recorder
 
 __all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator", "simulator_of"]
 
@@ -114,7 +114,7 @@ class SimulatedKernel(RecordableKernel):
         return self
 
     @cached_property
-    def flow(self) -> Flow:
+    def flow(self) -> ControlFlow:
         """The kernel's blocks of code, by whose numbers counts go."""
         from gpulab.simt.codegen.native import flow_of
         from gpulab.simt.ptx.inlining import flatten
@@ -163,7 +163,7 @@ class SimulatedKernel(RecordableKernel):
         recording: of the tier that is to run; None: the values tier. order: numbers of the blocks to run,
         where that is not all of them. budget: for a launch that is to have less than the device's.
         """
-        from gpulab.simt.instrument.base import Recorder
+        from gpulab.simt.instrument.recorder import Recorder
         from gpulab.simt.runtime.launch import launch
         from gpulab.simt.runtime.printing import format_record
 
@@ -204,7 +204,7 @@ class SimulatedKernel(RecordableKernel):
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
         """Device addresses of the symbols that the code asks for, and an array to keep for the launch."""
-        from gpulab.simt.codegen.context import PARAMETERS
+        from gpulab.simt.codegen.kernel_context import PARAMETERS
 
         if PARAMETERS not in names:
             return [self._symbols[name].address for name in names], None

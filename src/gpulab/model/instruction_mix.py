@@ -11,7 +11,7 @@ from gpulab.model.code import CodeBlock, Step
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
     from gpulab.compiler.sass.machine_counts import Executed
-    from gpulab.simt.analysis.control_flow import Flow
+    from gpulab.simt.analysis.control_flow import ControlFlow
     from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = ["machine_blocks", "pressure", "ptx_blocks", "unit_of"]
@@ -111,7 +111,7 @@ _PTX_UNITS = {
 _FREE = {"mov", "cvta"}  # copies that the assembler makes none of
 
 
-def ptx_blocks(flow: Flow, runs: Sequence[float], folds: bool) -> list[CodeBlock]:
+def ptx_blocks(flow: ControlFlow, runs: Sequence[float], folds: bool) -> list[CodeBlock]:
     """Blocks of PTX with how often warps ran them, for GPUs whose machine code nobody can make any more.
 
     folds: whether arithmetic takes operands from shared memory.
@@ -219,7 +219,7 @@ def _ptx_step(item: Instruction) -> Step | None:
     return Step(unit, tuple(reads(item)), tuple(writes(item)), site)
 
 
-def pressure(flow: Flow) -> int:
+def pressure(flow: ControlFlow) -> int:
     """The most values that are alive at once in a thread, predicates not counted: about its registers."""
     from gpulab.simt.analysis.control_flow import reads, writes
 

@@ -28,8 +28,8 @@ from gpulab.model.resource_usage import AccessSample, LaunchSample, loads_per_st
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
     from gpulab.devices.base import RecordableKernel
-    from gpulab.simt.analysis.control_flow import Flow
-    from gpulab.simt.codegen.context import Access
+    from gpulab.simt.analysis.control_flow import ControlFlow
+    from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder
 
 __all__ = ["Launch", "Workload", "observe", "prepare", "workload"]
@@ -132,7 +132,7 @@ def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
 
 
 def _accesses(
-    flow: Flow, requests: Sequence[Requests], widths: Mapping[int, int], scale: float
+    flow: ControlFlow, requests: Sequence[Requests], widths: Mapping[int, int], scale: float
 ) -> dict[int, AccessSample]:
     """By row of PTX. Of a copy from global to shared memory, the global side; of one that is made in parts
     (its end may be left out), the part that most requests are for.
@@ -269,7 +269,7 @@ def _traffic(
     l1 = timings.l1_bytes
     if timings.l1_is_shared:
         l1 = max(l1 - resident * spec.shared_allocated(_shared_bytes(launch, spec)), 0)
-    accesses = last.native.accesses
+    accesses = last.native.sites
     found = cache_traffic(
         [_wave(tracing, spec.sms) for tracing in tracings],
         CacheShape(l1, timings.l1_ways),
@@ -305,6 +305,6 @@ def _wave(tracing: TraceRecorder, sms: int) -> WaveTrace:
     return WaveTrace(tracing.words, tracing.used, np.concatenate(by_sm), starts)
 
 
-def _row(flow: Flow, access: Access) -> int:
+def _row(flow: ControlFlow, access: AccessSite) -> int:
     """The line of PTX that an access stands in."""
     return flow.blocks[access.block].code[access.index].row

@@ -159,7 +159,7 @@ class _Words:
         self, watch: RacecheckRecorder, arguments: Mapping[str, Any], grid: Index3, block: Index3
     ) -> None:
         self.watch, self.arguments, self.grid, self.block = watch, arguments, grid, block
-        self.shared: Mapping[str, int] = watch.native.facts["shared"]
+        self.shared: Mapping[str, int] = watch.native.metadata["shared"]
 
     def lines(self, hazard: Hazard) -> list[int]:
         """The source lines of the two accesses, the later one first."""

@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 from gpulab.errors import MemoryFault
-from gpulab.simt.analysis.control_flow import Flow, reads, writes
+from gpulab.simt.analysis.control_flow import ControlFlow, reads, writes
 from gpulab.simt.analysis.slicing import without_values
 from gpulab.simt.codegen import native
 from gpulab.simt.instrument.trace.trace_code import TraceInstrumentation
@@ -139,13 +139,13 @@ def test_the_slice_counts_and_asks_for_what_the_whole_kernel_does(
     np.testing.assert_array_equal(sliced.wave.states, whole.wave.states)
 
 
-def flow(body: str) -> tuple[Flow, Flow]:
+def flow(body: str) -> tuple[ControlFlow, ControlFlow]:
     kernel = made(body)
     registers = {name for block in kernel.flow.blocks for item in block.code for name in writes(item)}
     return kernel.flow, without_values(kernel.flow, registers)
 
 
-def operations(some: Flow) -> list[str]:
+def operations(some: ControlFlow) -> list[str]:
     return [item.op for block in some.blocks for item in block.code]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.control_flow import Block
-    from gpulab.simt.codegen.context import Access
+    from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.counters.counter_recorder import Count, CounterRecorder, Picture, SiteCount
     from gpulab.simt.ptx.syntax import Instruction
 
@@ -39,7 +39,7 @@ KINDS = {"ld": "load", "ldu": "load", "ldmatrix": "load", "st": "store", "stmatr
 class _Site:
     """A site's counts over all samples, scaled."""
 
-    access: Access
+    access: AccessSite
     counts: dict[str, npt.NDArray[np.float64]]
     first: Picture | None
     worst: Picture | None

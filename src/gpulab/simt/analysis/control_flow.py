@@ -14,7 +14,7 @@ from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
 __all__ = [
-    "Block", "Flow", "alive_before", "build", "has_result", "reads", "rebuilt", "registers_of",
+    "Block", "ControlFlow", "alive_before", "build", "has_result", "reads", "rebuilt", "registers_of",
     "waits_for_lanes", "widenings", "writes",
 ]  # fmt: skip
 
@@ -48,7 +48,7 @@ class Block:
 
 
 @dataclass
-class Flow:
+class ControlFlow:
     """The blocks of a kernel, in running order, with the registers alive at each one's start."""
 
     blocks: list[Block]
@@ -93,7 +93,7 @@ def reads(item: Instruction) -> tuple[str, ...]:
     return tuple(found)
 
 
-def build(flat: FlatFunction, meetings: bool = False) -> Flow:
+def build(flat: FlatFunction, meetings: bool = False) -> ControlFlow:
     """Cut a flat body into blocks, put them in running order, and find what is alive where.
 
     meetings: cut also before instructions that wait for lanes of their warp, so that lanes can wait there.
@@ -101,9 +101,9 @@ def build(flat: FlatFunction, meetings: bool = False) -> Flow:
     return _Builder(flat, meetings).flow()
 
 
-def rebuilt(blocks: list[Block], registers: set[str]) -> Flow:
+def rebuilt(blocks: list[Block], registers: set[str]) -> ControlFlow:
     """The same blocks with other code. registers: all that the kernel has."""
-    return Flow(blocks, _liveness(blocks, registers))
+    return ControlFlow(blocks, _liveness(blocks, registers))
 
 
 def waits_for_lanes(item: Instruction) -> bool:
@@ -123,7 +123,7 @@ class _Builder:
         self.calls: list[tuple[int, str]] = []  # (the block that calls, the body's label)
         self.returns: dict[int, int] = {}  # the block that calls -> where it goes on afterwards
 
-    def flow(self) -> Flow:
+    def flow(self) -> ControlFlow:
         self.cut()
         for block, label in self.pending:
             if label not in self.labels:
@@ -429,7 +429,7 @@ def widenings(blocks: list[Block]) -> dict[tuple[int, int], int]:
     return {place: number for number, place in enumerate(places)}
 
 
-def alive_before(flow: Flow, registers: set[str], block: Block, index: int) -> frozenset[str]:
+def alive_before(flow: ControlFlow, registers: set[str], block: Block, index: int) -> frozenset[str]:
     """The registers that are still needed when instruction `index` of a block is about to run."""
     alive = set().union(*(flow.live_in[t] for t in block.targets))
     if block.condition is not None:

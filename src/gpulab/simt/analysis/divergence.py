@@ -2,13 +2,13 @@
 
     UNIFORM   one value for all lanes                        kept as one scalar
     ROWS      base + stride * (lane % width), stride known   kept as one scalar for each row
-    LANES     anything                                       kept as a vector of 32
+    VARYING     anything                                       kept as a vector of 32
 
 A *row* is `width` neighbouring lanes whose thread indices follow one another: 32 for blocks whose
 x size is a multiple of 32, 16 for 16-wide blocks, and so on. With it `threadIdx.x`, addresses made
 of it and even `threadIdx.y * pitch` stay scalar, and a coalesced access is known when the code is
 made. A value is UNIFORM or ROWS for the lanes that are active; where lanes that wait elsewhere
-still need another value (see `flow`), it is LANES.
+still need another value (see `flow`), it is VARYING.
 """
 
 from __future__ import annotations
@@ -17,17 +17,26 @@ from dataclasses import dataclass
 from math import gcd
 
 from gpulab.simt.analysis import control_flow
-from gpulab.simt.analysis.reconvergence import frontiers, leaves, spinning
+from gpulab.simt.analysis.reconvergence import find_spin_loops, frontiers, leaves
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Number, Operand, Reg, Sym, Vec
 
-__all__ = ["LANES", "UNIFORM", "WARP", "Analysis", "Shape", "analyse", "parting", "row_width"]
+__all__ = [
+    "UNIFORM",
+    "VARYING",
+    "WARP",
+    "DivergenceAnalysis",
+    "LaneShape",
+    "analyse",
+    "divergent_uses",
+    "row_width",
+]
 
 WARP = 32
 
 
 @dataclass(frozen=True)
-class Shape:
+class LaneShape:
     """kind: `uniform`, `rows` or `lanes`.
 
     stride: step from lane to lane of a row. constant: the value, where it is known when the code is
@@ -40,12 +49,12 @@ class Shape:
     zeros: int = 0
 
 
-UNIFORM = Shape("uniform")
-LANES = Shape("lanes")
+UNIFORM = LaneShape("uniform")
+VARYING = LaneShape("varying")
 
 
-def rows(stride: int, zeros: int = 0) -> Shape:
-    return Shape("rows", stride, None, zeros)
+def affine(stride: int, zeros: int = 0) -> LaneShape:
+    return LaneShape("affine", stride, None, zeros)
 
 
 def row_width(block: tuple[int, int, int]) -> int:
@@ -69,7 +78,7 @@ def lead_axis(block: tuple[int, int, int]) -> str:
 
 
 @dataclass
-class Analysis:
+class DivergenceAnalysis:
     """What is known of a kernel for one block shape.
 
     divergent: blocks whose branch can part lanes. frontier: by block, where lanes may wait meanwhile.
@@ -77,18 +86,18 @@ class Analysis:
     none. exits: blocks where a thread only ends. spins: heads of loops that may wait for another thread.
     """
 
-    shapes: dict[str, Shape]
+    shapes: dict[str, LaneShape]
     divergent: set[int]
     frontier: list[frozenset[int]]
-    keep: list[frozenset[str]]
+    preserved: list[frozenset[str]]
     width: int
     exits: frozenset[int]
-    spins: frozenset[int]
+    spin_loops: frozenset[int]
 
 
 def analyse(
-    flat: FlatFunction, blocks: control_flow.Flow, block_dim: tuple[int, int, int], plain: bool = False
-) -> Analysis:
+    flat: FlatFunction, blocks: control_flow.ControlFlow, block_dim: tuple[int, int, int], plain: bool = False
+) -> DivergenceAnalysis:
     """Shapes, divergence and frontiers, found together as each depends on the others.
 
     plain: keep everything in lanes, for comparison and for the rare launch that needs it.
@@ -98,11 +107,11 @@ def analyse(
     return solver.solve()
 
 
-def parting(
+def divergent_uses(
     flat: FlatFunction,
-    whole: control_flow.Flow,
-    other: control_flow.Flow,
-    analysis: Analysis,
+    whole: control_flow.ControlFlow,
+    other: control_flow.ControlFlow,
+    analysis: DivergenceAnalysis,
     block_dim: tuple[int, int, int],
 ) -> list[Instruction]:
     """The instructions that keep rows, or one value for all lanes, while what stands for them does not.
@@ -120,7 +129,7 @@ def parting(
     return [
         item
         for item, stand_in in pairs
-        if (kept := solver.result(item)) and kept.kind != (solver.result(stand_in) or LANES).kind
+        if (kept := solver.result(item)) and kept.kind != (solver.result(stand_in) or VARYING).kind
     ]
 
 
@@ -128,27 +137,27 @@ class _Solver:
     def __init__(
         self,
         flat: FlatFunction,
-        blocks: control_flow.Flow,
+        blocks: control_flow.ControlFlow,
         block_dim: tuple[int, int, int],
         width: int,
         plain: bool,
     ) -> None:
         self.flat, self.flow, self.block_dim, self.width, self.plain = flat, blocks, block_dim, width, plain
         self.lead = lead_axis(block_dim)
-        self.spins = spinning(blocks.blocks)
+        self.spin_loops = find_spin_loops(blocks.blocks)
         self.has_local = any(variable.space == "local" for variable in flat.variables.values())
-        self.shapes: dict[str, Shape] = {}
+        self.shapes: dict[str, LaneShape] = {}
         self.forced: set[str] = set(flat.registers) if plain else set()
 
-    def solve(self) -> Analysis:
+    def solve(self) -> DivergenceAnalysis:
         while True:
             self.propagate()
             divergent = {
                 b.number
                 for b in self.flow.blocks
-                if b.condition is not None and self.shapes.get(b.condition.name, UNIFORM).kind == "lanes"
+                if b.condition is not None and self.shapes.get(b.condition.name, UNIFORM).kind == "varying"
             }
-            frontier = frontiers(self.flow.blocks, divergent, self.spins)
+            frontier = frontiers(self.flow.blocks, divergent, self.spin_loops)
             keep = [frozenset().union(*(self.flow.live_in[n] for n in waiting)) for waiting in frontier]
             demoted = {
                 name
@@ -159,11 +168,13 @@ class _Solver:
             }
             if demoted <= self.forced:
                 exits = leaves(self.flow.blocks)
-                return Analysis(self.shapes, divergent, frontier, keep, self.width, exits, self.spins)
+                return DivergenceAnalysis(
+                    self.shapes, divergent, frontier, keep, self.width, exits, self.spin_loops
+                )
             self.forced |= demoted
 
     def propagate(self) -> None:
-        self.shapes = dict.fromkeys(self.forced, LANES)
+        self.shapes = dict.fromkeys(self.forced, VARYING)
         self.settle()
         # What is read but never gets a value, or gets it from such a register only, is 0 from the start.
         while unset := self.flow.live_in[0] - self.shapes.keys():
@@ -193,66 +204,66 @@ class _Solver:
                             shapes[name] = new
                             changed = True
 
-    def predicated(self, item: Instruction, name: str, result: Shape) -> Shape:
+    def predicated(self, item: Instruction, name: str, result: LaneShape) -> LaneShape:
         assert item.predicate is not None
-        if self.shape(item.predicate).kind == "lanes":
-            return LANES
-        return _join(self.shapes.get(name, result), Shape(result.kind, result.stride))
+        if self.shape(item.predicate).kind == "varying":
+            return VARYING
+        return _join(self.shapes.get(name, result), LaneShape(result.kind, result.stride))
 
-    def shape(self, operand: Operand) -> Shape:
+    def shape(self, operand: Operand) -> LaneShape:
         return self.of(operand) or UNIFORM
 
-    def of(self, operand: Operand) -> Shape | None:
+    def of(self, operand: Operand) -> LaneShape | None:
         """The operand's shape; None while nothing is known of it yet."""
         if isinstance(operand, Imm):
             if isinstance(operand.value, int):
-                return Shape("uniform", 0, operand.value, _zeros(operand.value))
+                return LaneShape("uniform", 0, operand.value, _zeros(operand.value))
             return UNIFORM
         if isinstance(operand, Reg):
             if operand.name in self.flat.registers:
                 return self.shapes.get(operand.name)
             return self.special(operand.name)
         if isinstance(operand, Sym) and operand.name == "WARP_SZ":
-            return Shape("uniform", 0, WARP, 5)
+            return LaneShape("uniform", 0, WARP, 5)
         if isinstance(operand, Number):
             return UNIFORM
         if isinstance(operand, Sym):
-            return Shape("uniform", 0, None, 2)
+            return LaneShape("uniform", 0, None, 2)
         if isinstance(operand, Mem):
             return self.of(operand.base)
         assert isinstance(operand, Vec)
         parts = [self.of(p) for p in operand.parts]
         return (
-            None if None in parts else (UNIFORM if all(p and p.kind == "uniform" for p in parts) else LANES)
+            None if None in parts else (UNIFORM if all(p and p.kind == "uniform" for p in parts) else VARYING)
         )
 
-    def special(self, name: str) -> Shape:
+    def special(self, name: str) -> LaneShape:
         if self.plain:
-            return LANES
+            return VARYING
         stem, _, axis = name[1:].partition(".")
         if stem == "tid":
             size = self.block_dim["xyz".index(axis)]
             if size == 1:
-                return Shape("uniform", 0, 0, 31)
+                return LaneShape("uniform", 0, 0, 31)
             if not self.width:
-                return LANES
+                return VARYING
             if axis == self.lead:
-                return rows(1, _zeros(self.width))
+                return affine(1, _zeros(self.width))
             if self.width == WARP:
                 return UNIFORM
-            return rows(0)
+            return affine(0)
         if stem == "laneid" or stem.startswith("lanemask"):
-            return rows(1, _zeros(self.width)) if stem == "laneid" and self.width else LANES
+            return affine(1, _zeros(self.width)) if stem == "laneid" and self.width else VARYING
         return UNIFORM
 
-    def result(self, item: Instruction) -> Shape | None:
+    def result(self, item: Instruction) -> LaneShape | None:
         """The shape an instruction gives its result; None while its operands are unknown."""
         op, parts = item.op, item.parts
         operands = item.operands[1:]
         if self.plain:
-            return LANES
+            return VARYING
         if item.call is not None:
-            return LANES
+            return VARYING
         known = [self.of(o) for o in operands]
         if any(k is None for k in known):
             return None
@@ -261,18 +272,18 @@ class _Solver:
             # A load whose address all lanes share is one load, but local memory is each thread's own.
             stems = {part.split("::")[0] for part in parts}
             own = "local" in stems or (self.has_local and not stems & {"global", "shared", "const", "param"})
-            return UNIFORM if self.shape(operands[0]).kind == "uniform" and not own else LANES
+            return UNIFORM if self.shape(operands[0]).kind == "uniform" and not own else VARYING
         if op in ("atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix", "mbarrier"):
-            return LANES
+            return VARYING
         if op in ("bar", "barrier"):  # bar.red: one answer for the block
             return UNIFORM
         if op in ("vote", "redux"):  # one answer for all lanes of one mask
-            return UNIFORM if given[-1].kind == "uniform" else LANES
+            return UNIFORM if given[-1].kind == "uniform" else VARYING
         if op in ("mov", "cvta"):
             if isinstance(item.operands[0], Vec):  # a part of a row is no row, and of a constant another one
-                return UNIFORM if given[0].kind == "uniform" else LANES
+                return UNIFORM if given[0].kind == "uniform" else VARYING
             return given[0]
-        if op == "selp" and given[2].kind == "uniform" and given[0].kind == given[1].kind == "rows":
+        if op == "selp" and given[2].kind == "uniform" and given[0].kind == given[1].kind == "affine":
             return _join(given[0], given[1])
         integer = parts[-1][0] in "sub" and parts[-1][1:].isdigit()
         if integer and given:
@@ -281,9 +292,9 @@ class _Solver:
                 return exact
         if all(g.kind == "uniform" for g in given):
             return UNIFORM
-        return LANES
+        return VARYING
 
-    def integer(self, op: str, parts: tuple[str, ...], given: list[Shape]) -> Shape | None:
+    def integer(self, op: str, parts: tuple[str, ...], given: list[LaneShape]) -> LaneShape | None:
         if "hi" in parts or "cc" in parts or "sat" in parts:
             return None
         if op == "add":
@@ -311,9 +322,9 @@ class _Solver:
         return None
 
     @staticmethod
-    def convert(parts: tuple[str, ...], given: Shape) -> Shape | None:
+    def convert(parts: tuple[str, ...], given: LaneShape) -> LaneShape | None:
         to, source = parts[1], parts[2]
-        if source[0] not in "sub" or to[0] not in "sub" or given.kind == "lanes":
+        if source[0] not in "sub" or to[0] not in "sub" or given.kind == "varying":
             return None
         if given.kind == "uniform":
             return None
@@ -323,12 +334,12 @@ class _Solver:
         return given if to[1:] in ("32", "64") and source[1:] in ("32", "64") else None
 
 
-def _widens(shape: Shape) -> bool:
+def _widens(shape: LaneShape) -> bool:
     """Whether a 32-bit value may be widened row by row: its lanes must not lie far apart."""
     return shape.kind == "uniform" or abs(shape.stride) < 1 << 20
 
 
-def _as_read(shape: Shape, ty: str) -> Shape:
+def _as_read(shape: LaneShape, ty: str) -> LaneShape:
     """A constant as an instruction on `ty` reads it: PTX writes -1 for an unsigned 4294967295."""
     if shape.constant is None:
         return shape
@@ -336,71 +347,71 @@ def _as_read(shape: Shape, ty: str) -> Shape:
     value = shape.constant & ((1 << bits) - 1)
     if ty[0] == "s" and value >> (bits - 1):
         value -= 1 << bits
-    return Shape(shape.kind, 0, value, shape.zeros)
+    return LaneShape(shape.kind, 0, value, shape.zeros)
 
 
 def _zeros(value: int) -> int:
     return 31 if value == 0 else (value & -value).bit_length() - 1
 
 
-def _join(a: Shape, b: Shape) -> Shape:
+def _join(a: LaneShape, b: LaneShape) -> LaneShape:
     if a == b:
         return a
-    if "lanes" in (a.kind, b.kind):
-        return LANES
+    if "varying" in (a.kind, b.kind):
+        return VARYING
     zeros = min(a.zeros, b.zeros)
     if a.kind == b.kind == "uniform":
-        return Shape("uniform", 0, None, zeros)
+        return LaneShape("uniform", 0, None, zeros)
     if a.stride != b.stride:
-        return LANES
-    return rows(a.stride, zeros)
+        return VARYING
+    return affine(a.stride, zeros)
 
 
-def _add(a: Shape, b: Shape) -> Shape | None:
-    if "lanes" in (a.kind, b.kind):
+def _add(a: LaneShape, b: LaneShape) -> LaneShape | None:
+    if "varying" in (a.kind, b.kind):
         return None
     zeros = min(a.zeros, b.zeros)
     if a.kind == b.kind == "uniform":
         constant = None if a.constant is None or b.constant is None else a.constant + b.constant
         return (
-            Shape("uniform", 0, None, zeros)
+            LaneShape("uniform", 0, None, zeros)
             if constant is None
-            else Shape("uniform", 0, constant, _zeros(constant))
+            else LaneShape("uniform", 0, constant, _zeros(constant))
         )
-    return rows(a.stride + b.stride, zeros)
+    return affine(a.stride + b.stride, zeros)
 
 
-def _scale(a: Shape, factor: int) -> Shape | None:
-    if a.kind == "lanes":
+def _scale(a: LaneShape, factor: int) -> LaneShape | None:
+    if a.kind == "varying":
         return None
     zeros = min(31, a.zeros + _zeros(abs(factor)))
     if a.kind == "uniform":
         constant = None if a.constant is None else a.constant * factor
-        return Shape("uniform", 0, constant, zeros)
-    return rows(a.stride * factor, zeros)
+        return LaneShape("uniform", 0, constant, zeros)
+    return affine(a.stride * factor, zeros)
 
 
-def _multiply(a: Shape, b: Shape) -> Shape | None:
+def _multiply(a: LaneShape, b: LaneShape) -> LaneShape | None:
     if b.kind == "uniform" and b.constant is not None:
-        return _scale(a, b.constant) if a.kind != "lanes" else None
+        return _scale(a, b.constant) if a.kind != "varying" else None
     if a.kind == "uniform" and a.constant is not None:
-        return _scale(b, a.constant) if b.kind != "lanes" else None
-    if "lanes" in (a.kind, b.kind):
+        return _scale(b, a.constant) if b.kind != "varying" else None
+    if "varying" in (a.kind, b.kind):
         return None
     zeros = min(31, a.zeros + b.zeros)
     if a.kind == b.kind == "uniform":
-        return Shape("uniform", 0, None, zeros)
+        return LaneShape("uniform", 0, None, zeros)
     if a.stride == b.stride == 0:
-        return rows(0, zeros)
+        return affine(0, zeros)
     return None
 
 
-def _or_as_add(a: Shape, b: Shape) -> Shape | None:
+def _or_as_add(a: LaneShape, b: LaneShape) -> LaneShape | None:
     """`a | b` is `a + b` where no bit is set in both: a small constant below known zeros."""
     if b.constant is None:
         a, b = b, a
-    if b.constant is None or a.kind != "rows" or b.kind != "uniform":
+    if b.constant is None or a.kind != "affine" or b.kind != "uniform":
         return None
     stride_zeros = _zeros(abs(a.stride)) if a.stride else 31
     free = min(a.zeros, stride_zeros)
-    return rows(a.stride, 0) if 0 <= b.constant < (1 << free) else None
+    return affine(a.stride, 0) if 0 <= b.constant < (1 << free) else None

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 from gpulab.simt.analysis.control_flow import Block, gone_past, reads, writes
 
-__all__ = ["candidates", "frontiers", "held_back", "leaves", "spinning", "stops", "ways_out"]
+__all__ = ["candidates", "find_spin_loops", "frontiers", "held_back", "leaves", "stops", "ways_out"]
 
 
 def leaves(blocks: list[Block]) -> frozenset[int]:
@@ -61,7 +61,7 @@ def candidates(
 def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
     """The frontier of every block, when the branches of the blocks in `divergent` part lanes.
 
-    spins: heads of loops where lanes may give way to others that wait (see `spinning`).
+    spins: heads of loops where lanes may give way to others that wait (see `find_spin_loops`).
     """
     exits = leaves(blocks)
     past = stops(blocks)
@@ -127,7 +127,7 @@ def ways_out(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
     return [(t,) for t in targets]
 
 
-def spinning(blocks: list[Block]) -> frozenset[int]:
+def find_spin_loops(blocks: list[Block]) -> frozenset[int]:
     """Heads of loops that may wait for another thread: what ends them is read from memory inside them."""
     found = set()
     for last in blocks:

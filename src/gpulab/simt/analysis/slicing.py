@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from gpulab.simt.analysis.control_flow import (
     Block,
-    Flow,
+    ControlFlow,
     has_result,
     reads,
     rebuilt,
@@ -22,8 +22,6 @@ from gpulab.simt.analysis.control_flow import (
     waits_for_lanes,
     writes,
 )
-from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.ptx.forms import HANDLERS
 from gpulab.simt.ptx.syntax import Instruction, Mem, Sym
 
 __all__ = ["without_values"]
@@ -34,7 +32,7 @@ ACTS = ("bar", "barrier", "mbarrier")
 TOUCHING = ("ld", "ldu", "st", "atom", "red")
 
 
-def without_values(flow: Flow, registers: set[str]) -> Flow:
+def without_values(flow: ControlFlow, registers: set[str]) -> ControlFlow:
     """The slice. registers: all that the kernel has."""
     needed, spaces = _slice(flow.blocks)
     blocks = [replace(b, code=[_kept(item, needed, spaces) for item in b.code]) for b in flow.blocks]
@@ -116,10 +114,3 @@ def _spaces(item: Instruction) -> set[str]:
     stems = {part.partition("::")[0] for part in item.parts[1:]}
     found = stems.intersection(SPACES)
     return found or (set() if stems & {"param", "const"} else set(SPACES))
-
-
-def _skip(_cg: CodegenContext, _item: Instruction) -> None:
-    """Nothing is made of it."""
-
-
-HANDLERS["skip"] = _skip

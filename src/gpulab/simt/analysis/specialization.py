@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.simt.analysis.control_flow import Flow
-from gpulab.simt.analysis.divergence import WARP, Analysis, analyse, parting, row_width
+from gpulab.simt.analysis.control_flow import ControlFlow
+from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis, analyse, divergent_uses, row_width
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Module, Number, Operand, Vec
 
@@ -39,7 +39,7 @@ class ConstantTable:
         self.kept: list[int] = []
         self.entries: dict[Entry, int] = {(name,): place for place, name in enumerate(READ_BY_RUNTIME)}
 
-    def place(self, *entry: str | int) -> str:
+    def address(self, *entry: str | int) -> str:
         """Where the code finds an entry, as an address in LLVM IR."""
         at = 8 * self.entries.setdefault(entry, len(self.entries))
         return f"getelementptr (i8, ptr @{SYMBOL}, i64 {at})"
@@ -103,8 +103,8 @@ def block_class(block: tuple[int, int, int]) -> tuple[Any, ...]:
 
 
 def hoist_constants(
-    flat: FlatFunction, flow: Flow, block: tuple[int, int, int], kept: Iterable[int]
-) -> tuple[Flow, Analysis, list[int]]:
+    flat: FlatFunction, flow: ControlFlow, block: tuple[int, int, int], kept: Iterable[int]
+) -> tuple[ControlFlow, DivergenceAnalysis, list[int]]:
     """The flow with numbers in place of literals, its analysis, and the places of the literals that stay.
 
     kept: such as must stay, whether they decide on what code is made or not.
@@ -113,7 +113,7 @@ def hoist_constants(
     while True:
         apart = _without(flow, stay)
         analysis = analyse(flat, apart, block)
-        deciding = _literals(parting(flat, flow, apart, analysis, block)) - stay
+        deciding = _literals(divergent_uses(flat, flow, apart, analysis, block)) - stay
         if not deciding and _kinds(analysis) != _kinds(whole):  # a constant decides, through registers
             deciding = _literals(item for one in flow.blocks for item in one.code if item.op == "mov") - stay
         if not deciding:
@@ -121,11 +121,11 @@ def hoist_constants(
         stay |= deciding
 
 
-def _kinds(analysis: Analysis) -> dict[str, str]:
+def _kinds(analysis: DivergenceAnalysis) -> dict[str, str]:
     return {name: shape.kind for name, shape in analysis.shapes.items()}
 
 
-def _without(flow: Flow, kept: set[int]) -> Flow:
+def _without(flow: ControlFlow, kept: set[int]) -> ControlFlow:
     blocks = [replace(block, code=[_apart(item, kept) for item in block.code]) for block in flow.blocks]
     return replace(flow, blocks=blocks)
 

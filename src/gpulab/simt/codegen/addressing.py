@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import STORAGE, CodegenContext
-from gpulab.simt.codegen.ir import Value, vector
-from gpulab.simt.instrument.base import Touch
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.ir import REGISTER_TYPES, Value, vector
+from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.ptx.syntax import Instruction, Mem, Number, Reg, Sym
 from gpulab.simt.runtime import layout
 
@@ -56,9 +56,9 @@ def width_of(item: Instruction) -> int:
 
 def memory_type(item: Instruction) -> str:
     ty = item.parts[-1]
-    if ty not in STORAGE:
+    if ty not in REGISTER_TYPES:
         raise UnsupportedInstruction(item.text, item.line, f"values of type .{ty}")
-    return STORAGE[ty]
+    return REGISTER_TYPES[ty]
 
 
 def address(cg: CodegenContext, memory: Mem, space: str) -> Value:
@@ -68,14 +68,14 @@ def address(cg: CodegenContext, memory: Mem, space: str) -> Value:
     else:
         base = cg.operand(memory.base, "i64")
     if isinstance(memory.base, Sym) and space == "generic":
-        if memory.base.name in cg.launched.shared:
+        if memory.base.name in cg.launch_constants.shared:
             base = shifted(cg, base, layout.SHARED_WINDOW)
         elif memory.base.name in cg.local:
             base = shifted(cg, base, layout.LOCAL_WINDOW)
     found = shifted(cg, base, memory.offset)
     if space == "generic" and cg.local_bytes and found.kind == "uniform":
         # One generic address of local memory is another place for every thread.
-        return Value("i64", "lanes", (cg.lanes(found),))
+        return Value("i64", "varying", (cg.to_vector(found),))
     return found
 
 
@@ -91,18 +91,18 @@ def _is_short(cg: CodegenContext, memory: Mem) -> bool:
 
 def _signed(cg: CodegenContext, value: Value) -> Value:
     """32 bits as 64: `s[i - n]` may start below the array, and come back inside by a lane or an offset."""
-    if value.kind == "rows" and abs(value.stride) >= 1 << 20:  # it may wrap on its way through a row
-        value = Value("i32", "lanes", (cg.lanes(value),))
-    return cg.each(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
+    if value.kind == "affine" and abs(value.stride) >= 1 << 20:  # it may wrap on its way through a row
+        value = Value("i32", "varying", (cg.to_vector(value),))
+    return cg.convert(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
 
 
 def shifted(cg: CodegenContext, value: Value, offset: int | Number) -> Value:
     if not offset:
         return value
     by = str(offset) if isinstance(offset, int) else cg.operand(offset, "i64").ref
-    if value.kind == "lanes":
+    if value.kind == "varying":
         ref = cg.b.value(f"add {vector('i64')} {value.ref}, {cg.b.splat('i64', by)}")
-        return Value("i64", "lanes", (ref,))
+        return Value("i64", "varying", (ref,))
     refs = tuple(
         str(int(r) + offset)
         if isinstance(offset, int) and r.lstrip("-").isdigit()
@@ -144,10 +144,10 @@ def _asked(
     values: Sequence[Value] = (),
 ) -> tuple[int, Value]:
     """Number an access and let it be observed; its number, and its addresses in the form to be checked."""
-    access = cg.access(action, space, size)
-    if where.kind == "rows" and where.stride % size:  # not every lane is aligned where the first one is
-        where = Value("i64", "lanes", (cg.lanes(where),))
-    cg.observer.access(cg, Touch(access, where, space, size, action, item, tuple(values)))
+    access = cg.add_site(action, space, size)
+    if where.kind == "affine" and where.stride % size:  # not every lane is aligned where the first one is
+        where = Value("i64", "varying", (cg.to_vector(where),))
+    cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, action, item, tuple(values)))
     return access, where
 
 
@@ -159,28 +159,28 @@ class Locator:
         self.size, self.access, self.predicate = size, access, predicate
         self.shift = size.bit_length() - 1
         # Bytes from the first lane of a row to the end of the last one's element.
-        self.span = size + (abs(where.stride) * (cg.width - 1) if where.kind == "rows" else 0)
+        self.span = size + (abs(where.stride) * (cg.width - 1) if where.kind == "affine" else 0)
 
     def place(self) -> Place:
         cg, b, where = self.cg, self.b, self.where
         self.bounds()
         fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
-        if where.kind == "lanes":
+        if where.kind == "varying":
             offsets, fine = self.check_lanes()
         else:
             offsets, fine = self.check_rows()
         b.branch(fine, fast, slow, likely=True)
 
-        with cg.aside(fast):
+        with cg.side_block(fast):
             host = self.host()
             if where.kind == "uniform":
                 near = self.pointer(host, offsets[0])
             else:
-                if where.kind == "rows":
-                    offsets = [cg.lanes(Value("i64", "rows", tuple(offsets), where.stride))]
+                if where.kind == "affine":
+                    offsets = [cg.to_vector(Value("i64", "affine", tuple(offsets), where.stride))]
                 near = b.value(f"getelementptr i8, ptr {host}, {vector('i64')} {offsets[0]}")
             b.jump(join)
-        with cg.aside(slow):
+        with cg.side_block(slow):
             self.resolve()
             far = self.first_host() if where.kind == "uniform" else self.host_vector()
             slow_end = b.label
@@ -195,9 +195,9 @@ class Locator:
         cg, b = self.cg, self.b
         self.bounds()
         slow, on = b.new_label("slow"), b.new_label("on")
-        _, fine = self.check_lanes() if self.where.kind == "lanes" else self.check_rows()
+        _, fine = self.check_lanes() if self.where.kind == "varying" else self.check_rows()
         b.branch(fine, on, slow, likely=True)
-        with cg.aside(slow):
+        with cg.side_block(slow):
             self.resolve()
             b.jump(on)
         b.open(on)
@@ -208,16 +208,16 @@ class Locator:
         b, cg = self.b, self.cg
         if self.space == "shared":
             self.cg_bound = "0"
-            self.limit = cg.known("i64", "shared_limit", self.span, self.shift)
+            self.limit = cg.constant("i64", "shared_limit", self.span, self.shift)
             return
         offset = self.access * layout.SLOT_BYTES
-        self.slot = b.value(f"getelementptr i8, ptr {cg.slots_base}, i64 {offset}")
+        self.slot = b.value(f"getelementptr i8, ptr {cg.site_caches}, i64 {offset}")
         self.cg_bound = b.value(f"load i64, ptr {self.slot}")
         self.limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {self.slot}, i64 8')}")
 
     def host(self) -> str:
         if self.space == "shared":
-            return self.cg.context("shared", "ptr")
+            return self.cg.load_field("shared", "ptr")
         return self.b.value(f"load ptr, ptr {self.b.value(f'getelementptr i8, ptr {self.slot}, i64 16')}")
 
     def pointer(self, host: str, offset: str) -> str:
@@ -226,7 +226,7 @@ class Locator:
     def check_rows(self) -> tuple[list[str], str]:
         """Offsets of the rows in the allocation, and whether all of them lie inside."""
         b, where = self.b, self.where
-        back = where.stride * (self.cg.width - 1) if where.kind == "rows" and where.stride < 0 else 0
+        back = where.stride * (self.cg.width - 1) if where.kind == "affine" and where.stride < 0 else 0
         offsets, fine = [], ""
         for ref in where.refs:
             offset = ref if self.cg_bound == "0" else b.value(f"sub i64 {ref}, {self.cg_bound}")
@@ -252,8 +252,8 @@ class Locator:
         offset = self.where.ref
         if self.cg_bound != "0":
             offset = b.value(f"sub {ty} {offset}, {b.splat('i64', self.cg_bound)}")
-        outside = b.value(f"xor i32 {cg.bits_of(self.inside(ty, offset))}, -1")
-        bad = b.value(f"and i32 {outside}, {cg.mask_bits_of(self.predicate)}")
+        outside = b.value(f"xor i32 {cg.pack_mask(self.inside(ty, offset))}, -1")
+        bad = b.value(f"and i32 {outside}, {cg.mask_bits(self.predicate)}")
         return [offset], b.value(f"icmp eq i32 {bad}, 0")
 
     # -- the slow path ----------------------------------------------------------------------------
@@ -261,14 +261,14 @@ class Locator:
     def resolve(self) -> None:
         """Look at every active lane; its host address is then in `hosts`, or the warp has ended."""
         b, cg = self.b, self.cg
-        cg.spread(self.where, cg.scratch)
-        mask = cg.mask_bits_of(self.predicate)
+        cg.store_lanes(self.where, cg.scratch)
+        mask = cg.mask_bits(self.predicate)
         common = (
             ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", cg.scratch), ("i32", mask), ("i64", str(self.size)),
-            ("i64", str(self.access)), ("ptr", cg.hosts),
+            ("i64", str(self.access)), ("ptr", cg.host_addresses),
         )  # fmt: skip
         if self.space == "shared":
-            good = b.call("sim_resolve_shared", "i1", *common, ("i64", cg.known("i64", "shared_bytes")))
+            good = b.call("sim_resolve_shared", "i1", *common, ("i64", cg.constant("i64", "shared_bytes")))
         else:
             good = b.call("sim_resolve", "i1", *common, ("ptr", self.slot), ("i64", str(self.span)))
         on = b.new_label("resolved")
@@ -276,16 +276,16 @@ class Locator:
         b.open(on)
 
     def host_vector(self) -> str:
-        addresses = self.b.value(f"load {vector('i64')}, ptr {self.cg.hosts}, align 64")
+        addresses = self.b.value(f"load {vector('i64')}, ptr {self.cg.host_addresses}, align 64")
         return self.b.value(f"inttoptr {vector('i64')} {addresses} to {vector('ptr')}")
 
     def first_host(self) -> str:
         """The host address of the first active lane; with no lane active, somewhere harmless."""
         b, cg = self.b, self.cg
-        mask = cg.mask_bits_of(self.predicate)
+        mask = cg.mask_bits(self.predicate)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", mask), ("i1", "false"))
         inside = b.value(f"and i32 {lane}, 31")
-        place = b.value(f"getelementptr i64, ptr {cg.hosts}, i32 {inside}")
+        place = b.value(f"getelementptr i64, ptr {cg.host_addresses}, i32 {inside}")
         found = b.value(f"load ptr, ptr {place}")
         return b.value(f"select i1 {b.value(f'icmp eq i32 {mask}, 0')}, ptr {cg.scratch}, ptr {found}")
 
@@ -294,23 +294,23 @@ def _local(cg: CodegenContext, where: Value, size: int, access: int, predicate: 
     """Pointers of an access to local memory: each lane has its own part."""
     b = cg.b
     ty = vector("i64")
-    offset = cg.lanes(where)
+    offset = cg.to_vector(where)
     last = cg.local_end - size
     shift = size.bit_length() - 1
     turned = b.call(f"llvm.fshr.v{WARP}i64", ty, (ty, offset), (ty, offset), (ty, f"splat (i64 {shift})"))
     places = (last >> shift) + 1 if last >= 0 else 0
     inside = b.value(f"icmp ult {ty} {turned}, splat (i64 {places})")
-    outside = b.value(f"xor i32 {cg.bits_of(inside)}, -1")
-    bad = b.value(f"and i32 {outside}, {cg.mask_bits_of(predicate)}")
+    outside = b.value(f"xor i32 {cg.pack_mask(inside)}, -1")
+    bad = b.value(f"and i32 {outside}, {cg.mask_bits(predicate)}")
     wrong, fine = b.new_label("wrong"), b.new_label("fine")
     b.branch(b.value(f"icmp eq i32 {bad}, 0"), fine, wrong, likely=True)
-    with cg.aside(wrong):
+    with cg.side_block(wrong):
         b.line(f"store {ty} {offset}, ptr {cg.scratch}, align 64")
         lane = b.call("llvm.cttz.i32", "i32", ("i32", bad), ("i1", "false"))
         at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {cg.scratch}, i32 {lane}')}")
         cg.fault("out_of_bounds", access, bad, at)
     b.open(fine)
-    addresses = b.value(f"add {ty} {cg.local_lanes or 'zeroinitializer'}, {offset}")
+    addresses = b.value(f"add {ty} {cg.local_addresses or 'zeroinitializer'}, {offset}")
     return b.value(f"inttoptr {ty} {addresses} to {vector('ptr')}")
 
 

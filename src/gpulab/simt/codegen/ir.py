@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
 
-__all__ = ["BITS", "Builder", "Value", "float_literal", "suffix", "vector"]
+__all__ = ["BITS", "REGISTER_TYPES", "Builder", "Value", "float_literal", "suffix", "vector"]
+
+# The LLVM type that holds a PTX register of this type.
+REGISTER_TYPES = {
+    "pred": "i1", "b8": "i8", "u8": "i8", "s8": "i8", "b16": "i16", "u16": "i16", "s16": "i16", "f16": "i16",
+    "bf16": "i16", "b32": "i32", "u32": "i32", "s32": "i32", "f16x2": "i32", "bf16x2": "i32", "f32": "float",
+    "b64": "i64", "u64": "i64", "s64": "i64", "f64": "double",
+}  # fmt: skip
 
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "float": 32, "double": 64}
 

@@ -14,7 +14,8 @@ from gpulab.simt.analysis import control_flow
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import candidates, held_back, stops, ways_out
 from gpulab.simt.codegen import special_registers, suspension
-from gpulab.simt.codegen.context import HANDLERS, CodegenContext
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import HANDLERS
 from gpulab.simt.codegen.ir import vector
 from gpulab.simt.codegen.jit import IN_MEMORY
 from gpulab.simt.runtime.layout import PATIENCE, SLICE
@@ -38,10 +39,6 @@ class Lowering(CodegenContext):
         """The text of `@warp`, with the declarations it needs."""
         b = self.b
         frontier = self.analysis.frontier
-        self.saved_at: dict[str, int] = {}
-        self.saved_bytes = 0
-        self.canonical_at: dict[str, int] = {}
-        self.canonical_bytes = 0
         self.past = stops(self.flow.blocks)
         self.picks = self.trials() > TRIALS
         self.pickers: dict[frozenset[int], str] = {}  # by the stops that they try last: labels
@@ -49,7 +46,7 @@ class Lowering(CodegenContext):
             self.place_board()
         else:
             for number in sorted({n for f in frontier for n in f}):
-                self.waiting[number] = b.alloca("i32", "waiting", 4)
+                self.suspended[number] = b.alloca("i32", "waiting", 4)
         self.fuel_slot = b.alloca("i64", "fuel", 8)
         self.patience_slot = b.alloca("i64", "patience", 8)
         b.open("start")
@@ -80,10 +77,10 @@ class Lowering(CodegenContext):
             b.line(
                 f"call void @llvm.memset.p0.i64(ptr {self.board}, i8 0, i64 {4 * self.board_slots}, i1 false)"
             )
-        for slot in self.waiting.values() if not self.picks else ():
+        for slot in self.suspended.values() if not self.picks else ():
             b.line(f"store i32 0, ptr {slot}")
-        self.slots_base = self.context("slots", "ptr")
-        self.observer.begin(self)
+        self.site_caches = self.load_field("slots", "ptr")
+        self.instrumentation.on_entry(self)
         first = b.value("shl i32 %warp, 5")
         special_registers.thread_indices(self, first)
         if self.local_bytes:
@@ -91,19 +88,19 @@ class Lowering(CodegenContext):
         everyone = "-1"
         if self.threads % WARP:
             behind = b.value("add i32 %warp, 1")
-            last = b.value(f"icmp eq i32 {behind}, {self.known('i32', 'warp_count')}")
-            everyone = b.value(f"select i1 {last}, i32 {self.known('i32', 'last_lanes')}, i32 -1")
+            last = b.value(f"icmp eq i32 {behind}, {self.constant('i32', 'warp_count')}")
+            everyone = b.value(f"select i1 {last}, i32 {self.constant('i32', 'last_lanes')}, i32 -1")
         b.line(f"store i32 {everyone}, ptr {self.mask_slot}")
         for name in sorted(self.flow.live_in[0]):  # read before it is written: 0, not what the host has there
             register = self.slot(name)
-            full = vector(register.ty) if register.kind == "lanes" else register.ty
+            full = vector(register.ty) if register.kind == "varying" else register.ty
             for ref in register.refs:
                 b.line(f"store {full} zeroinitializer, ptr {ref}")
         self.pauses = suspension.plan(self)
         cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.pauses)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
         for pause in self.pauses:
-            self.forget()
+            self.invalidate_cache()
             b.open(f"resume{pause.number}")
             suspension.resume(self, pause)
 
@@ -111,30 +108,30 @@ class Lowering(CodegenContext):
         """Where each lane's local memory lies on the host."""
         b = self.b
         ty = vector("i64")
-        base = self.context("local")
+        base = self.load_field("local")
         number = b.value(f"zext i32 {first} to i64")
         offset = b.value(f"mul i64 {number}, {self.local_bytes}")
         start = b.value(f"add i64 {base}, {offset}")
         steps = "<" + ", ".join(f"i64 {i * self.local_bytes}" for i in range(WARP)) + ">"
-        self.local_lanes = b.value(f"add {ty} {b.splat('i64', start)}, {steps}")
+        self.local_addresses = b.value(f"add {ty} {b.splat('i64', start)}, {steps}")
 
     # -- blocks ---------------------------------------------------------------------------------
 
     def block(self, block: control_flow.Block) -> None:
         b = self.b
-        self.here = block.number
-        self.forget()
+        self.block_number = block.number
+        self.invalidate_cache()
         b.open(f"block{block.number}")
         if block.meeting is not None:
             suspension.gather(self, block)
-        self.observer.block(self, block)
+        self.instrumentation.on_block(self, block)
         entered = {p.index: p.number for p in self.pauses if p.target == block.number and p.index is not None}
-        for self.index, item in enumerate(block.code):
+        for self.instruction_index, item in enumerate(block.code):
             self.line = item.line
-            if self.index in entered:
-                b.jump(f"at{entered[self.index]}")
-                b.open(f"at{entered[self.index]}")
-                self.forget()
+            if self.instruction_index in entered:
+                b.jump(f"at{entered[self.instruction_index]}")
+                b.open(f"at{entered[self.instruction_index]}")
+                self.invalidate_cache()
             handler = HANDLERS.get(item.op)
             if handler is None:
                 raise UnsupportedInstruction(item.text, item.line)
@@ -171,11 +168,11 @@ class Lowering(CodegenContext):
                 b.open(label)
                 self.dispatch(block, {target: mask})
             return
-        taken = self.bits_of(self.lanes(condition))
+        taken = self.pack_mask(self.to_vector(condition))
         mask = self.mask()
         here = b.value(f"and i32 {mask}, {taken}")
         there = b.value(f"and i32 {mask}, {b.value(f'xor i32 {taken}, -1')}")
-        self.observer.branch(self, block, here, there)
+        self.instrumentation.on_branch(self, block, here, there)
         self.dispatch(block, {yes: here, no: there})
 
     def dispatch(self, block: control_flow.Block, sent: dict[int, str]) -> None:
@@ -190,13 +187,13 @@ class Lowering(CodegenContext):
         for number in stays if picks else occupied:
             mask = sent.get(number)
             if number in frontier:
-                waiting = b.value(f"load i32, ptr {self.waiting[number]}")
+                waiting = b.value(f"load i32, ptr {self.suspended[number]}")
                 mask = waiting if mask is None else b.value(f"or i32 {mask}, {waiting}")
             assert mask is not None
             lanes[number] = mask
         if picks:
             for number in stays:
-                b.line(f"store i32 {lanes[number]}, ptr {self.waiting[number]}")
+                b.line(f"store i32 {lanes[number]}, ptr {self.suspended[number]}")
             held = held_back(frontier, set(stays), self.past)
             b.jump(self.pickers.setdefault(held, f"pick{len(self.pickers)}"))
             return
@@ -211,9 +208,9 @@ class Lowering(CodegenContext):
             b.open(go)
             for other in stays:
                 if other not in order[: place + 1]:
-                    b.line(f"store i32 {lanes[other]}, ptr {self.waiting[other]}")
+                    b.line(f"store i32 {lanes[other]}, ptr {self.suspended[other]}")
             if number in frontier:
-                b.line(f"store i32 0, ptr {self.waiting[number]}")
+                b.line(f"store i32 0, ptr {self.suspended[number]}")
             b.line(f"store i32 {lanes[number]}, ptr {self.mask_slot}")
             if number <= block.number:
                 self.spend(number, block.number)
@@ -241,7 +238,7 @@ class Lowering(CodegenContext):
         self.board_slots = -(-count // WARP) * WARP
         self.board = b.alloca(f"[{self.board_slots} x i32]", "board")
         for number in range(count):
-            self.waiting[number] = name = b.name("waiting")
+            self.suspended[number] = name = b.name("waiting")
             b.entry.append(f"  {name} = getelementptr i32, ptr {self.board}, i64 {number}")
 
     def pick(self) -> None:
@@ -251,7 +248,7 @@ class Lowering(CodegenContext):
         block is code that grows with the square of the kernel, and seconds of compiling.
         """
         b = self.b
-        self.forget()
+        self.invalidate_cache()
         found: list[tuple[str, str]] = []
         for held, label in self.pickers.items():
             b.open(label)
@@ -259,14 +256,14 @@ class Lowering(CodegenContext):
                 place = b.value(f"getelementptr i32, ptr {self.board}, i64 {first}")
                 # volatile: so that the array stays in memory, and is not taken apart into registers
                 masks = b.value(f"load volatile {vector('i32')}, ptr {place}, align 4")
-                some = self.bits_of(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
+                some = self.pack_mask(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
                 last = sum(1 << n - first for n in held if first <= n < first + WARP)
                 if last:
                     some = b.value(f"and i32 {some}, {~last & 0xFFFFFFFF}")
                 lowest = b.call("llvm.cttz.i32", "i32", ("i32", some), ("i1", "false"))
                 self.picked(found, some, b.value(f"add i32 {lowest}, {first}"))
             for number in sorted(held):
-                self.picked(found, b.value(f"load i32, ptr {self.waiting[number]}"), str(number))
+                self.picked(found, b.value(f"load i32, ptr {self.suspended[number]}"), str(number))
             b.line(f"ret i32 {DONE}")
         b.open("picked")
         chosen = b.phi("i32", *found)
@@ -276,7 +273,7 @@ class Lowering(CodegenContext):
         cases = " ".join(f"i32 {n}, label %take{n}" for n in range(1, len(self.flow.blocks)))
         b.line(f"switch i32 {chosen}, label %take0 [ {cases} ]")
         for target in range(len(self.flow.blocks)):
-            self.forget()
+            self.invalidate_cache()
             b.open(f"take{target}")
             last = max((x.number for x in self.flow.blocks if target in x.targets), default=0)
             if last >= target:
@@ -302,7 +299,7 @@ class Lowering(CodegenContext):
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(b.value(f"icmp slt i64 {left}, 0"), empty, on, likely=False)
         b.open(empty)
-        access = self.loop_access(first)
+        access = self.loop_site(first)
         more = b.call(
             "sim_refuel",
             "i64",
@@ -314,16 +311,11 @@ class Lowering(CodegenContext):
         b.line(f"store i64 {more}, ptr {self.fuel_slot}")
         b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
         b.open(on)
-        if first in self.analysis.spins:
+        if first in self.analysis.spin_loops:
             suspension.give_way(
                 self,
                 next(p for p in self.pauses if p.target == first and p.barrier is None and p.index is None),
             )
 
-    def loop_access(self, head: int) -> int:
-        """What a loop that is stopped is to be called."""
-        stuck = not self.independent and head in self.analysis.spins and self.analysis.frontier[head]
-        return self.access("deadlocks" if stuck else "runs", "loop", 0)
 
-    def mask_now(self) -> str:
-        return self.b.value(f"load i32, ptr {self.mask_slot}")
+HANDLERS["skip"] = lambda _cg, _item: None  # an instruction outside the slice of a tier that needs no values

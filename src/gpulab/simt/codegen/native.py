@@ -16,9 +16,9 @@ from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
 from gpulab.errors import UsageError
-from gpulab.simt.analysis.control_flow import Flow, build, waits_for_lanes
+from gpulab.simt.analysis.control_flow import ControlFlow, build, waits_for_lanes
 from gpulab.simt.analysis.divergence import WARP, analyse
-from gpulab.simt.analysis.reconvergence import spinning
+from gpulab.simt.analysis.reconvergence import find_spin_loops
 from gpulab.simt.analysis.slicing import without_values
 from gpulab.simt.analysis.specialization import (
     READ_BY_RUNTIME,
@@ -31,8 +31,8 @@ from gpulab.simt.analysis.specialization import (
 
 # Imported because they register their instructions.
 from gpulab.simt.codegen import jit
-from gpulab.simt.codegen.context import Access
 from gpulab.simt.codegen.lowering import MALFORMED, Lowering
+from gpulab.simt.codegen.memory_access import AccessSite
 from gpulab.simt.instructions import (  # noqa: F401
     address_spaces,
     async_copy,
@@ -55,7 +55,7 @@ from gpulab.simt.instructions.arithmetic import (  # noqa: F401
     integer,
     video,
 )
-from gpulab.simt.instrument.base import Forms, observer
+from gpulab.simt.instrument.base import Forms, create_instrumentation
 from gpulab.simt.instrument.counters import counter_code  # noqa: F401
 from gpulab.simt.instrument.racecheck import racecheck_code  # noqa: F401
 from gpulab.simt.instrument.trace import trace_code  # noqa: F401
@@ -95,15 +95,15 @@ class NativeKernel:
     """Compiled code and what a launch must provide for it."""
 
     run: Callable[[int], int]  # run_blocks(address of a worker's context)
-    accesses: list[Access]
+    sites: list[AccessSite]
     symbols: list[str]  # module variables whose device addresses the code asks for, in order
     warps: int
     saved_bytes: int  # a warp's save area
     canonical_bytes: int  # the same in the plain code
     local_bytes: int  # a thread's local memory
     stack_bytes: int  # of the host's stack, for the code and for the plain code
-    facts: dict[str, Any]  # what the tier's observer says of the code
-    lower_plain: Callable[[list[Access]], tuple[Lowering, str]]
+    metadata: dict[str, Any]  # what the tier's observer says of the code
+    lower_plain: Callable[[list[AccessSite]], tuple[Lowering, str]]
     code: list[jit.Loaded]  # keeps it alive
     plain: int = 0  # address of the plain code's `warp`, once it is made
 
@@ -111,20 +111,20 @@ class NativeKernel:
         """Compile the plain code, which starts numbering its accesses behind those that there are."""
         with _PLAIN_LOCK:
             if not self.plain:
-                lowering, function = self.lower_plain(list(self.accesses))
+                lowering, function = self.lower_plain(list(self.sites))
                 text = module_text(lowering, function)
                 if jit.stack_bytes(text) > self.stack_bytes:
                     return 0  # the launch ends; past the end of the stack the process would
                 loaded = jit.load(jit.compile_text(text))
                 self.code.append(loaded)
-                self.accesses = lowering.accesses
+                self.sites = lowering.sites
                 self.plain = loaded.address("warp")
             return self.plain
 
 
 def is_small_launch(tier: str, threads: int) -> bool:
     """`Specialization.brief` of a launch; False in a tier that compiles all launches alike."""
-    recorded = observer(tier)
+    recorded = create_instrumentation(tier)
     return threads <= BRIEF_THREADS and recorded.optimize_small_up_to_lines != recorded.optimize_up_to_lines
 
 
@@ -166,10 +166,10 @@ def _launched(module: Module, flat: FlatFunction, special: Specialization) -> La
     return LaunchConstants(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
 
 
-def flow_of(flat: FlatFunction) -> Flow:
+def flow_of(flat: FlatFunction) -> ControlFlow:
     """The kernel's blocks, by whose numbers code and counts go."""
     blocks = build(flat)
-    if spinning(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
+    if find_spin_loops(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
         return build(flat, meetings=True)  # lanes do not always come together by themselves
     return blocks
 
@@ -179,7 +179,7 @@ def lower(
     name: str,
     special: Specialization,
     plain: bool = False,
-    accesses: list[Access] | None = None,
+    sites: list[AccessSite] | None = None,
     kept: Iterable[int] = (),
 ) -> tuple[Lowering, str]:
     """The kernel as LLVM IR, without the runtime.
@@ -188,9 +188,9 @@ def lower(
     several kernels share, the places of numbers that are to stay in it; others may have to, too.
     """
     flat = flatten(module, name)
-    watching = observer(special.tier, special.forms)
+    instrumentation = create_instrumentation(special.tier, special.forms)
     blocks = flow_of(flat)
-    if not watching.values:
+    if not instrumentation.values:
         blocks = without_values(blocks, set(flat.registers))
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
@@ -199,7 +199,7 @@ def lower(
         v.name: number
         for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
     }
-    table = ConstantTable() if watching.shared and not plain else None
+    table = ConstantTable() if instrumentation.shared and not plain else None
     if table:
         blocks, analysis, table.kept = hoist_constants(flat, blocks, special.block, kept)
     else:
@@ -213,10 +213,10 @@ def lower(
         -(-local_bytes // 16) * 16,
         local_bytes,
         symbols,
-        plain,
-        special.independent,
-        accesses or [],
-        watching,
+        plain=plain,
+        independent=special.independent,
+        sites=sites or [],
+        instrumentation=instrumentation,
         table=table,
     )
     return lowering, lowering.function()
@@ -237,20 +237,20 @@ def module_text(lowering: Lowering, function: str) -> str:
     runtime = Template(resources.files("gpulab.simt.runtime").joinpath("runtime.ll").read_text()).substitute(
         names
     )
-    table, launched = lowering.table, lowering.launched
+    table, launched = lowering.table, lowering.launch_constants
     constants = {
         "local_bytes": ("i64", f"constant i64 {lowering.local_bytes}"),
         "local_end": ("i64", f"constant i64 {lowering.local_end}"),
     }
     for name, ty in READ_BY_RUNTIME.items():
-        place = f"alias {ty}, ptr {table.place(name)}" if table else ""
+        place = f"alias {ty}, ptr {table.address(name)}" if table else ""
         constants[name] = ty, place or f"constant {ty} {launched.number(name)}"
     for name, (ty, known) in constants.items():
         runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {known}")
     runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
     if table:
         runtime += table.definition()
-    observed = Template(lowering.observer.runtime).substitute(names)
+    observed = Template(lowering.instrumentation.runtime).substitute(names)
     defined_here = {
         line.split("@")[1].split("(")[0]
         for line in (runtime + observed).splitlines()
@@ -273,14 +273,14 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
         loaded.fill(SYMBOL, launched.table(facts["numbers"]))
     return NativeKernel(
         run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
-        accesses=[Access(*access) for access in facts["accesses"]],
+        sites=[AccessSite(*access) for access in facts["sites"]],
         symbols=facts["symbols"],
         warps=-(-prod(special.block) // WARP),
         saved_bytes=facts["saved_bytes"],
         canonical_bytes=facts["canonical_bytes"],
         local_bytes=facts["local_bytes"],
         stack_bytes=facts["stack_bytes"],
-        facts=facts["observed"],
+        metadata=facts["metadata"],
         lower_plain=lambda accesses: lower(module, name, special, True, accesses),
         code=[loaded],
     )
@@ -290,7 +290,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
     """What a launch must know of the code, and the code."""
     store = kernel_cache()
     made_for: tuple[object, ...] = _sources(), jit.host(), module.digest, name, special
-    shared = observer(special.tier).shared
+    shared = create_instrumentation(special.tier).shared
     if shared:
         launch = replace(special, block=(0, 0, 0), shared_bytes=0)
         made_for = _sources(), jit.host(), module.form, name, block_class(special.block), launch
@@ -303,7 +303,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
     try:
         lowering, function = lower(module, name, special, kept=kept)
         text = module_text(lowering, function)
-        tier = lowering.observer
+        tier = create_instrumentation(special.tier)
         optimize_up_to_lines = tier.optimize_small_up_to_lines if special.brief else tier.optimize_up_to_lines
         machine_code = jit.compile_text(text, quickly=text.count("\n") > optimize_up_to_lines)
     except (*MALFORMED, RuntimeError) as error:
@@ -311,7 +311,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
             f"the simulator can make no code of this PTX: it is not well formed ({error})."
         ) from error
     facts = {
-        "accesses": [astuple(access) for access in lowering.accesses],
+        "sites": [astuple(access) for access in lowering.sites],
         "symbols": list(lowering.symbols),
         "numbers": list(lowering.table.entries) if lowering.table else [],
         "saved_bytes": lowering.saved_bytes,
@@ -319,7 +319,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
         "local_bytes": lowering.local_bytes,
         # The plain code is up to six times as long where the code has rows.
         "stack_bytes": max(STACK_BYTES, 16 * jit.stack_bytes(text)),
-        "observed": lowering.facts,
+        "metadata": lowering.metadata,
     }
     if store:
         now = lowering.table.kept if lowering.table else []

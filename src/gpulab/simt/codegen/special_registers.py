@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import lead_axis
 from gpulab.simt.codegen.ir import Value, vector
-
-if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.kernel_context import KernelContext
 
 __all__ = ["read", "thread_indices"]
 
 
-def thread_indices(cg: CodegenContext, first: str) -> None:
+def thread_indices(cg: KernelContext, first: str) -> None:
     """`%tid` for the rows of this warp, or for its lanes where there are no rows."""
     b = cg.b
-    block = cg.launched.block
+    block = cg.launch_constants.block
     ones = {axis: size == 1 for axis, size in zip("xyz", block, strict=True)}
     lead = lead_axis(block)
-    sizes = {axis: "1" if ones[axis] else cg.known("i32", "block", axis) for axis in "xyz"}
+    sizes = {axis: "1" if ones[axis] else cg.constant("i32", "block", axis) for axis in "xyz"}
     if cg.analysis.width:
         bases: dict[str, list[str]] = {axis: [] for axis in "xyz"}
-        for row in range(cg.rows):
+        for row in range(cg.rows_per_warp):
             rest = b.value(f"add i32 {first}, {row * cg.width}") if row else first
             for axis in "xyz":
                 bases[axis].append(b.value(f"urem i32 {rest}, {sizes[axis]}"))
                 rest = b.value(f"udiv i32 {rest}, {sizes[axis]}")
         if block["xyz".index(lead)] == cg.threads:  # one row of threads: the last warp runs past its end
             bases[lead] = [
-                b.value(f"add i32 {first}, {row * cg.width}") if row else first for row in range(cg.rows)
+                b.value(f"add i32 {first}, {row * cg.width}") if row else first
+                for row in range(cg.rows_per_warp)
             ]
         for axis in "xyz":
             name = f"%tid.{axis}"
             if ones[axis]:
                 cg.specials[name] = Value("i32", "uniform", ("0",))
             elif axis == lead:
-                cg.specials[name] = Value("i32", "rows", tuple(bases[axis]), 1)
-            elif cg.rows == 1:
+                cg.specials[name] = Value("i32", "affine", tuple(bases[axis]), 1)
+            elif cg.rows_per_warp == 1:
                 cg.specials[name] = Value("i32", "uniform", (bases[axis][0],))
             else:
-                cg.specials[name] = Value("i32", "rows", tuple(bases[axis]), 0)
-        lanes = tuple(str(row * cg.width) for row in range(cg.rows))
-        cg.specials["%laneid"] = Value("i32", "rows", lanes, 1)
+                cg.specials[name] = Value("i32", "affine", tuple(bases[axis]), 0)
+        lanes = tuple(str(row * cg.width) for row in range(cg.rows_per_warp))
+        cg.specials["%laneid"] = Value("i32", "affine", lanes, 1)
         return
     ty = vector("i32")
     linear = b.value(f"add {ty} {b.splat('i32', first)}, {cg.lane_vector}")
@@ -51,12 +48,12 @@ def thread_indices(cg: CodegenContext, first: str) -> None:
         size = b.splat("i32", sizes[axis])
         index = b.value(f"urem {ty} {linear}, {size}")
         linear = b.value(f"udiv {ty} {linear}, {size}")
-        each = Value("i32", "lanes", (index,))
+        each = Value("i32", "varying", (index,))
         cg.specials[f"%tid.{axis}"] = Value("i32", "uniform", ("0",)) if ones[axis] else each
-    cg.specials["%laneid"] = Value("i32", "lanes", (cg.lane_vector,))
+    cg.specials["%laneid"] = Value("i32", "varying", (cg.lane_vector,))
 
 
-def read(cg: CodegenContext, name: str) -> Value:
+def read(cg: KernelContext, name: str) -> Value:
     """The value of a special register."""
     b = cg.b
     found = cg.specials.get(name)
@@ -64,14 +61,14 @@ def read(cg: CodegenContext, name: str) -> Value:
         return found
     stem, _, axis = name[1:].partition(".")
     if stem == "ntid":
-        return Value("i32", "uniform", (cg.known("i32", "block", axis),))
+        return Value("i32", "uniform", (cg.constant("i32", "block", axis),))
     if stem in ("ctaid", "nctaid"):
-        wide = cg.context(("ctaid_" if stem == "ctaid" else "grid_") + axis)
+        wide = cg.load_field(("ctaid_" if stem == "ctaid" else "grid_") + axis)
         return Value("i32", "uniform", (b.value(f"trunc i64 {wide} to i32"),))
     if stem == "warpid":
         return Value("i32", "uniform", ("%warp",))
     if stem == "nwarpid":
-        return Value("i32", "uniform", (cg.known("i32", "warp_count"),))
+        return Value("i32", "uniform", (cg.constant("i32", "warp_count"),))
     if stem in ("smid", "gridid", "nsmid"):  # all blocks as on one processor
         return Value("i32", "uniform", ("1" if stem == "nsmid" else "0",))
     if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
@@ -88,10 +85,10 @@ def read(cg: CodegenContext, name: str) -> Value:
         invert = {"lanemask_ge": below, "lanemask_gt": through}
         ref = {"lanemask_eq": one, "lanemask_lt": below, "lanemask_le": through}.get(stem)
         ref = ref or b.value(f"xor {ty} {invert[stem]}, splat (i32 -1)")
-        return Value("i32", "lanes", (ref,))
+        return Value("i32", "varying", (ref,))
     if stem in ("dynamic_smem_size", "total_smem_size"):
         entry = "shared_bytes" if stem == "total_smem_size" else "dynamic_bytes"
-        return Value("i32", "uniform", (cg.known("i32", entry),))
+        return Value("i32", "uniform", (cg.constant("i32", entry),))
     if "cluster" in stem:
         raise UnsupportedInstruction(name, cg.line, "thread block clusters")
     raise UnsupportedInstruction(name, cg.line, "a special register")

@@ -16,19 +16,15 @@ A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis import control_flow
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import check, handles
 from gpulab.simt.codegen.ir import BITS, Value, vector
-from gpulab.simt.ptx.forms import check
 from gpulab.simt.ptx.syntax import Imm, Instruction, Operand
 from gpulab.simt.runtime.layout import PATIENCE, PLAIN, SLICE
-
-if TYPE_CHECKING:
-    from gpulab.simt.codegen.lowering import Lowering
 
 __all__ = ["Pause", "barrier", "change_over", "give_way", "plan", "resume"]
 
@@ -50,7 +46,7 @@ class Pause:
     index: int | None = None  # of the plain code: the instruction of the block to go on with
 
 
-def plan(cg: Lowering) -> list[Pause]:
+def plan(cg: CodegenContext) -> list[Pause]:
     """Every place where the kernel can stop or be entered; gives each register a place to be saved."""
     pauses = _entries(cg) if cg.plain else []
     # A barrier has the same low bits in both codes: warps of one block may wait there in either.
@@ -60,8 +56,8 @@ def plan(cg: Lowering) -> list[Pause]:
             (target,) = block.targets
             alive = tuple(sorted(cg.flow.live_in[target]))
             pauses.append(Pause(first + len(pauses), target, alive, (), block.barrier))
-    for head in sorted(cg.analysis.spins):
-        alive = tuple(sorted(cg.flow.live_in[head] | cg.analysis.keep[head]))
+    for head in sorted(cg.analysis.spin_loops):
+        alive = tuple(sorted(cg.flow.live_in[head] | cg.analysis.preserved[head]))
         waiting = tuple(sorted(cg.analysis.frontier[head]))
         pauses.append(Pause(first + len(pauses), head, alive, waiting))
     cg.canonical_at, cg.canonical_bytes = _canonical(cg)
@@ -73,27 +69,27 @@ def plan(cg: Lowering) -> list[Pause]:
         ty, shape = cg.register_type(name), cg.shape(name)
         at = -(-at // 8) * 8
         cg.saved_at[name] = at
-        if shape.kind == "lanes":
+        if shape.kind == "varying":
             at += 4 if ty == "i1" else WARP * BITS[ty] // 8
         else:
-            at += 8 * (cg.rows if shape.kind == "rows" else 1)
+            at += 8 * (cg.rows_per_warp if shape.kind == "affine" else 1)
     cg.saved_bytes = -(-at // 64) * 64
     return pauses
 
 
-def _entries(cg: Lowering) -> list[Pause]:
+def _entries(cg: CodegenContext) -> list[Pause]:
     """Where the plain code is entered: before every instruction that widens."""
     found = []
     registers = set(cg.flat.registers)
     for (number, index), place in control_flow.widenings(cg.flow.blocks).items():
         alive = control_flow.alive_before(cg.flow, registers, cg.flow.blocks[number], index)
-        kept = tuple(sorted(alive | cg.analysis.keep[number]))
+        kept = tuple(sorted(alive | cg.analysis.preserved[number]))
         waiting = tuple(sorted(cg.analysis.frontier[number]))
         found.append(Pause(PLAIN + place, number, kept, waiting, None, index))
     return found
 
 
-def _canonical(cg: Lowering) -> tuple[dict[str, int], int]:
+def _canonical(cg: CodegenContext) -> tuple[dict[str, int], int]:
     """Where each register lies in the canonical form: the same in both codes of a kernel."""
     names: set[str] = set().union(*cg.flow.live_in)
     registers = set(cg.flat.registers)
@@ -103,24 +99,24 @@ def _canonical(cg: Lowering) -> tuple[dict[str, int], int]:
     return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
 
 
-def _area(cg: Lowering, field: str, stride: int) -> str:
+def _area(cg: CodegenContext, field: str, stride: int) -> str:
     b = cg.b
     offset = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {stride}")
-    return b.value(f"getelementptr i8, ptr {cg.context(field, 'ptr')}, i64 {offset}")
+    return b.value(f"getelementptr i8, ptr {cg.load_field(field, 'ptr')}, i64 {offset}")
 
 
-def _own_area(cg: Lowering) -> str:
+def _own_area(cg: CodegenContext) -> str:
     return _area(cg, "canonical" if cg.plain else "saved", cg.saved_bytes)
 
 
-def _state(cg: Lowering, offset: int) -> str:
+def _state(cg: CodegenContext, offset: int) -> str:
     b = cg.b
     at = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, 32")
-    base = b.value(f"getelementptr i8, ptr {cg.context('warps', 'ptr')}, i64 {at}")
+    base = b.value(f"getelementptr i8, ptr {cg.load_field('warps', 'ptr')}, i64 {at}")
     return b.value(f"getelementptr i8, ptr {base}, i64 {offset}")
 
 
-def _save(cg: Lowering, pause: Pause) -> None:
+def _save(cg: CodegenContext, pause: Pause) -> None:
     b = cg.b
     area = _own_area(cg)
     _save_waiting(cg, area, pause.waiting)
@@ -128,67 +124,65 @@ def _save(cg: Lowering, pause: Pause) -> None:
         value = cg.read(name)
         for number, ref in enumerate(value.refs):
             place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
-            if value.kind == "lanes" and value.ty == "i1":
-                b.line(f"store i32 {cg.bits_of(ref)}, ptr {place}, align 4")
+            if value.kind == "varying" and value.ty == "i1":
+                b.line(f"store i32 {cg.pack_mask(ref)}, ptr {place}, align 4")
             else:
-                ty = vector(value.ty) if value.kind == "lanes" else value.ty
+                ty = vector(value.ty) if value.kind == "varying" else value.ty
                 b.line(f"store {ty} {ref}, ptr {place}, align 1")
 
 
-def _save_waiting(cg: Lowering, area: str, blocks: tuple[int, ...]) -> None:
+def _save_waiting(cg: CodegenContext, area: str, blocks: tuple[int, ...]) -> None:
     b = cg.b
     for block in blocks:
-        mask = b.value(f"load i32, ptr {cg.waiting[block]}")
+        mask = b.value(f"load i32, ptr {cg.suspended[block]}")
         b.line(f"store i32 {mask}, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
 
 
 def change_over(cg: CodegenContext) -> None:
     """Leave this code before the instruction at hand and go on with it in the plain code."""
-    if TYPE_CHECKING:
-        assert isinstance(cg, Lowering)
     b = cg.b
-    block = cg.flow.blocks[cg.here]
+    block = cg.flow.blocks[cg.block_number]
     area = _area(cg, "canonical", cg.canonical_bytes)
-    cg.set_context("wraps", "0")
+    cg.store_field("wraps", "0")
     size = 4 * len(cg.flow.blocks)
     b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
     b.line(f"call void @llvm.memset.p0.i64(ptr {area}, i8 0, i64 {size}, i1 false)")
-    _save_waiting(cg, area, tuple(sorted(cg.analysis.frontier[cg.here])))
-    alive = control_flow.alive_before(cg.flow, set(cg.flat.registers), block, cg.index)
-    for name in sorted(alive | cg.analysis.keep[cg.here]):
+    _save_waiting(cg, area, tuple(sorted(cg.analysis.frontier[cg.block_number])))
+    alive = control_flow.alive_before(cg.flow, set(cg.flat.registers), block, cg.instruction_index)
+    for name in sorted(alive | cg.analysis.preserved[cg.block_number]):
         value = cg.read(name)
         place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.canonical_at[name]}")
         if value.ty == "i1":
             bits = (
-                b.value(f"sext i1 {value.ref} to i32") if value.kind == "uniform" else cg.bits_of(value.ref)
+                b.value(f"sext i1 {value.ref} to i32") if value.kind == "uniform" else cg.pack_mask(value.ref)
             )
             b.line(f"store i32 {bits}, ptr {place}, align 4")
         else:
-            cg.spread(value, place)
+            cg.store_lanes(value, place)
     b.line(f"store i32 {cg.mask()}, ptr {_state(cg, MASK)}")
-    b.line(f"ret i32 {PLAIN + control_flow.widenings(cg.flow.blocks)[cg.here, cg.index]}")
+    b.line(f"ret i32 {PLAIN + control_flow.widenings(cg.flow.blocks)[cg.block_number, cg.instruction_index]}")
 
 
-def _restore(cg: Lowering, pause: Pause) -> None:
+def _restore(cg: CodegenContext, pause: Pause) -> None:
     b = cg.b
     area = _own_area(cg)
     for block in pause.waiting:
         mask = b.value(f"load i32, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
-        b.line(f"store i32 {mask}, ptr {cg.waiting[block]}")
+        b.line(f"store i32 {mask}, ptr {cg.suspended[block]}")
     for name in pause.alive:
         ty, shape = cg.register_type(name), cg.shape(name)
         for number, ref in enumerate(cg.slot(name).refs):
             place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
-            if shape.kind == "lanes" and ty == "i1":
-                loaded = cg.vector_of_bits(b.value(f"load i32, ptr {place}, align 4"))
+            if shape.kind == "varying" and ty == "i1":
+                loaded = cg.unpack_mask(b.value(f"load i32, ptr {place}, align 4"))
                 b.line(f"store {vector('i1')} {loaded}, ptr {ref}")
             else:
-                full = vector(ty) if shape.kind == "lanes" else ty
+                full = vector(ty) if shape.kind == "varying" else ty
                 b.line(f"store {full} {b.value(f'load {full}, ptr {place}, align 1')}, ptr {ref}")
     b.line(f"store i32 {b.value(f'load i32, ptr {_state(cg, MASK)}')}, ptr {cg.mask_slot}")
 
 
-def _stop(cg: Lowering, pause: Pause, mask: str, access: int) -> None:
+def _stop(cg: CodegenContext, pause: Pause, mask: str, access: int) -> None:
     """Save everything, count what was executed, and hand control back."""
     b = cg.b
     _save(cg, pause)
@@ -198,14 +192,14 @@ def _stop(cg: Lowering, pause: Pause, mask: str, access: int) -> None:
     total = b.value(f"add i64 {b.value(f'load i64, ptr {used}')}, {spent}")
     b.line(f"store i64 {total}, ptr {used}")
     over, fine = b.new_label("over"), b.new_label("fine")
-    b.branch(b.value(f"icmp ugt i64 {total}, {cg.context('budget')}"), over, fine, likely=False)
-    with cg.aside(over):
+    b.branch(b.value(f"icmp ugt i64 {total}, {cg.load_field('budget')}"), over, fine, likely=False)
+    with cg.side_block(over):
         cg.fault("budget", access, mask)
     b.open(fine)
     b.line(f"ret i32 {pause.number}")
 
 
-def resume(cg: Lowering, pause: Pause) -> None:
+def resume(cg: CodegenContext, pause: Pause) -> None:
     """What stands behind the entry of a warp that goes on."""
     b = cg.b
     _restore(cg, pause)
@@ -216,7 +210,7 @@ def resume(cg: Lowering, pause: Pause) -> None:
     b.jump(f"block{pause.target}" if pause.index is None else f"at{pause.number}")
 
 
-def _let_others_run(cg: Lowering, pause: Pause) -> None:
+def _let_others_run(cg: CodegenContext, pause: Pause) -> None:
     """Lanes that wait elsewhere go first; those of the waiting loop wait meanwhile.
 
     Each place has its turn, in the order of the blocks: lanes may wait in several loops for one that
@@ -225,7 +219,7 @@ def _let_others_run(cg: Lowering, pause: Pause) -> None:
     b = cg.b
     last = _state(cg, EXPECTED)  # of a warp at no barrier: the place that had its turn last time
     turn = b.value(f"load i32, ptr {last}")
-    masks = {block: b.value(f"load i32, ptr {cg.waiting[block]}") for block in pause.waiting}
+    masks = {block: b.value(f"load i32, ptr {cg.suspended[block]}") for block in pause.waiting}
     chosen = {block: b.new_label("first") for block in pause.waiting}
     for later in (True, False):
         for block, mask in masks.items():
@@ -245,24 +239,24 @@ def _let_others_run(cg: Lowering, pause: Pause) -> None:
     b.open(nobody)
 
 
-def _hand_over(cg: Lowering, here: int, mask: str, there: int, waiting: str) -> None:
+def _hand_over(cg: CodegenContext, here: int, mask: str, there: int, waiting: str) -> None:
     """The lanes that run wait at block `here` from now on, and those that wait at `there` run."""
     b = cg.b
-    b.line(f"store i32 {mask}, ptr {cg.waiting[here]}")
-    b.line(f"store i32 0, ptr {cg.waiting[there]}")
+    b.line(f"store i32 {mask}, ptr {cg.suspended[here]}")
+    b.line(f"store i32 0, ptr {cg.suspended[there]}")
     b.line(f"store i32 {waiting}, ptr {cg.mask_slot}")
     b.jump(f"block{there}")
 
 
-def give_way(cg: Lowering, pause: Pause) -> None:
+def give_way(cg: CodegenContext, pause: Pause) -> None:
     """At the end of a waiting loop's round: after some rounds, let others run."""
     b = cg.b
     left = b.value(f"sub i64 {b.value(f'load i64, ptr {cg.patience_slot}')}, 1")
     b.line(f"store i64 {left}, ptr {cg.patience_slot}")
     stop, on = b.new_label("gives_way"), b.new_label("on")
     b.branch(b.value(f"icmp slt i64 {left}, 0"), stop, on, likely=False)
-    with cg.aside(stop):
-        access = cg.loop_access(pause.target)
+    with cg.side_block(stop):
+        access = cg.loop_site(pause.target)
         b.line(f"store i64 {PATIENCE}, ptr {cg.patience_slot}")
         _stop(cg, pause, cg.mask_now(), access)
     b.open(on)
@@ -271,7 +265,7 @@ def give_way(cg: Lowering, pause: Pause) -> None:
 # -- barriers -----------------------------------------------------------------------------------
 
 
-def barrier(cg: Lowering, block: control_flow.Block, pause: Pause) -> None:
+def barrier(cg: CodegenContext, block: control_flow.Block, pause: Pause) -> None:
     """`bar.sync`, `bar.red`: wait for the block, or for as many threads as are named."""
     b = cg.b
     item = block.barrier
@@ -281,18 +275,18 @@ def barrier(cg: Lowering, block: control_flow.Block, pause: Pause) -> None:
     frontier = cg.analysis.frontier[block.number]
     past = cg.past[block.number]
     for number in sorted(frontier):
-        waiting = b.value(f"load i32, ptr {cg.waiting[number]}")
+        waiting = b.value(f"load i32, ptr {cg.suspended[number]}")
         apart, together = b.new_label("apart"), b.new_label("together")
         b.branch(b.value(f"icmp ne i32 {waiting}, 0"), apart, together, likely=False)
-        with cg.aside(apart):
+        with cg.side_block(apart):
             if number not in past:  # they may come here or leave: let them run
                 _hand_over(cg, block.number, mask, number, waiting)
             else:
                 cg.fail("divergent_barrier", "barrier", waiting)
         b.open(together)
     where, expected = _operands(cg, item)
-    cg.observer.barrier(cg, expected)
-    access = cg.access("waits at", "barrier", 0)
+    cg.instrumentation.on_barrier(cg, expected)
+    access = cg.add_site("waits at", "barrier", 0)
     if "red" in item.parts:
         _contribute(cg, item, mask, where)
     for offset, value in ((BARRIER, where), (BLOCKED, "1"), (EXPECTED, expected), (ACCESS, str(access))):
@@ -300,18 +294,18 @@ def barrier(cg: Lowering, block: control_flow.Block, pause: Pause) -> None:
     _stop(cg, pause, mask, access)
 
 
-def gather(cg: Lowering, block: control_flow.Block) -> None:
+def gather(cg: CodegenContext, block: control_flow.Block) -> None:
     """Before an instruction that waits for lanes of the warp: those that may still come are let run first."""
     b = cg.b
     assert block.meeting is not None
-    wanted = cg.lanes_named("or", cg.operand(block.meeting.operands[-1], "i32"))
+    wanted = cg.combine_masks("or", cg.operand(block.meeting.operands[-1], "i32"))
     past = cg.past[block.number]
     for number in sorted(cg.analysis.frontier[block.number] - past - {block.number}):
-        waiting = b.value(f"load i32, ptr {cg.waiting[number]}")
+        waiting = b.value(f"load i32, ptr {cg.suspended[number]}")
         missing = b.value(f"and i32 {waiting}, {wanted}")
         apart, together = b.new_label("apart"), b.new_label("together")
         b.branch(b.value(f"icmp ne i32 {missing}, 0"), apart, together, likely=False)
-        with cg.aside(apart):
+        with cg.side_block(apart):
             _hand_over(cg, block.number, cg.mask(), number, waiting)
         b.open(together)
 
@@ -338,13 +332,13 @@ def _votes(cg: CodegenContext, where: str) -> str:
     """The counts of a barrier: (voted, voters, yes, asked)."""
     b = cg.b
     offset = b.value(f"mul i32 {where}, 32")
-    return b.value(f"getelementptr i8, ptr {cg.context('votes', 'ptr')}, i32 {offset}")
+    return b.value(f"getelementptr i8, ptr {cg.load_field('votes', 'ptr')}, i32 {offset}")
 
 
 def _contribute(cg: CodegenContext, item: Instruction, mask: str, where: str) -> None:
     """`bar.red`: add this warp's threads, and those whose predicate holds, to the barrier's counts."""
     b = cg.b
-    flags = cg.bits_of(cg.lanes(cg.operand(item.operands[-1], "i1")))
+    flags = cg.pack_mask(cg.to_vector(cg.operand(item.operands[-1], "i1")))
     votes = _votes(cg, where)
     for offset, lanes in ((0, b.value(f"and i32 {flags}, {mask}")), (8, mask)):
         count = b.value(f"zext i32 {b.call('llvm.ctpop.i32', 'i32', ('i32', lanes))} to i64")
@@ -353,7 +347,7 @@ def _contribute(cg: CodegenContext, item: Instruction, mask: str, where: str) ->
         b.line(f"store i64 {b.value(f'add i64 {before}, {count}')}, ptr {place}")
 
 
-def _collect(cg: Lowering, item: Instruction) -> None:
+def _collect(cg: CodegenContext, item: Instruction) -> None:
     """The result of a `bar.red`, the same for every thread that came to it."""
     b = cg.b
     votes = _votes(cg, b.value(f"load i32, ptr {_state(cg, BARRIER)}"))
@@ -380,11 +374,11 @@ def meet(cg: CodegenContext, item: Instruction) -> None:
 def arrive(cg: CodegenContext, item: Instruction) -> None:
     """`bar.arrive` counts the warp's threads and goes on; `bar.warp.sync` finds its lanes together."""
     if "arrive" not in item.parts:
-        cg.observer.warp_sync(cg, item)
+        cg.instrumentation.on_warp_sync(cg, item)
         return
     b = cg.b
     where, _ = _operands(cg, item)
-    cg.observer.arrive(cg, where)
-    place = b.value(f"getelementptr i64, ptr {cg.context('arrivals', 'ptr')}, i32 {where}")
+    cg.instrumentation.on_arrive(cg, where)
+    place = b.value(f"getelementptr i64, ptr {cg.load_field('arrivals', 'ptr')}, i32 {where}")
     before = b.value(f"load i64, ptr {place}")
     b.line(f"store i64 {b.value(f'add i64 {before}, {WARP}')}, ptr {place}")

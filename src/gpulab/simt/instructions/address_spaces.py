@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpulab.simt.codegen.addressing import shifted, space_of
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.ptx.syntax import Instruction, Mem
 from gpulab.simt.runtime import layout

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import address, shifted
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.instructions.loads_stores import read, write
@@ -20,7 +21,7 @@ from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg
 @handles("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 def group(cg: CodegenContext, item: Instruction) -> None:
     """Every copy is complete already."""
-    cg.observer.copies(cg, item)
+    cg.instrumentation.on_async_copy(cg, item)
 
 
 @handles("cp.async.ca|cg.shared|shared::cta.global{.L2::cache_hint}{.L2::64B|L2::128B|L2::256B}")
@@ -53,7 +54,7 @@ def _partly(cg: CodegenContext, item: Instruction, place: Value, size: int, cont
     else:
         many = cg.operand(control, "i32")
     full = vector("i32")
-    count = cg.lanes(many)
+    count = cg.to_vector(many)
     found = []
     for word in range(size // 4):
         wanted = b.value(f"icmp ugt {full} {count}, splat (i32 {4 * word + 3})")
@@ -66,7 +67,7 @@ def _partly(cg: CodegenContext, item: Instruction, place: Value, size: int, cont
             part = _where(cg, item, alone, shifted(cg, place, at), "i8")
             part = b.value(f"zext {vector('i8')} {part} to {full}")
             value = b.value(f"or {full} {value}, {b.value(f'shl {full} {part}, splat (i32 {8 * byte})')}")
-        found.append(Value("i32", "lanes", (value,)))
+        found.append(Value("i32", "varying", (value,)))
     return found
 
 
@@ -74,12 +75,12 @@ def _where(cg: CodegenContext, item: Instruction, wanted: str, place: Value, ty:
     """What the lanes in `wanted` read; 0 for the others."""
     b = cg.b
     if item.predicate is not None:
-        wanted = b.value(f"and {vector('i1')} {wanted}, {cg.lanes(cg.predicate(item.predicate))}")
+        wanted = b.value(f"and {vector('i1')} {wanted}, {cg.to_vector(cg.predicate(item.predicate))}")
     name = f"%wanted{b.count}"
     cg.flat.registers[name] = "pred"
-    cg.assign(Reg(name), Value("i1", "lanes", (wanted,)))
+    cg.assign(Reg(name), Value("i1", "varying", (wanted,)))
     size = 4 if ty == "i32" else 1
     (value,) = read(cg, place, "global", ty, 1, size, replace(item, predicate=Reg(name)))
     return b.value(
-        f"select {vector('i1')} {wanted}, {vector(ty)} {cg.lanes(value)}, {vector(ty)} zeroinitializer"
+        f"select {vector('i1')} {wanted}, {vector(ty)} {cg.to_vector(value)}, {vector(ty)} zeroinitializer"
     )

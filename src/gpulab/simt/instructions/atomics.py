@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import address, locate, space_of
-from gpulab.simt.codegen.context import STORAGE, CodegenContext, handles, parts_of
-from gpulab.simt.codegen.ir import BITS, Builder, Value, suffix, vector
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
+from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Builder, Value, suffix, vector
 from gpulab.simt.instructions.arithmetic.formats import narrow, widen
 from gpulab.simt.instructions.arithmetic.half import format_of, is_half
-from gpulab.simt.ptx.syntax import Instruction, Mem
+from gpulab.simt.ptx.syntax import Instruction, Mem, vector_elements
 
 RMW = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg", "min": "min", "max": "max",
        "inc": "uinc_wrap", "dec": "udec_wrap"}  # fmt: skip
@@ -42,14 +43,14 @@ def atomic(cg: CodegenContext, item: Instruction) -> None:
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
     operation = next(p for p in item.parts[1:] if p in RMW or p == "cas")
     space, ptx_type = space_of(item), item.parts[-1]
-    ty = STORAGE[ptx_type]
+    ty = REGISTER_TYPES[ptx_type]
     count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4")), 1)
     size = BITS[ty] // 8
-    where = Value("i64", "lanes", (cg.lanes(address(cg, memory, space)),))
+    where = Value("i64", "varying", (cg.to_vector(address(cg, memory, space)),))
     each = locate(cg, where, space, size * count, item, "updates").each
     # Of each operand, as many vectors as the instruction has elements; `cas` has two operands.
     given = [
-        [cg.lanes(cg.operand(p, ty)) for p in parts_of(o)]
+        [cg.to_vector(cg.operand(p, ty)) for p in vector_elements(o)]
         for o in operands[1 : 3 if operation == "cas" else 2]
     ]
     if any(len(parts) != count for parts in given):
@@ -61,8 +62,8 @@ def atomic(cg: CodegenContext, item: Instruction) -> None:
 
     found = lane_by_lane(cg, item, each, ty, given, update)
     if result:
-        for target, value in zip(parts_of(item.operands[0]), found, strict=True):
-            cg.assign(target, Value(ty, "lanes", (value,)), item.predicate)
+        for target, value in zip(vector_elements(item.operands[0]), found, strict=True):
+            cg.assign(target, Value(ty, "varying", (value,)), item.predicate)
 
 
 def lane_by_lane(
@@ -79,12 +80,12 @@ def lane_by_lane(
     its pointer and its operands, and gives the old value.
     """
     b, full, count = cg.b, vector(ty), len(given[0])
-    mask = cg.mask_bits_of(item.predicate)
+    mask = cg.mask_bits(item.predicate)
     before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with cg.aside(loop):
+    with cg.side_block(loop):
         left, next_left = b.name("left"), b.name("left")
         olds, news = [b.name("old") for _ in range(count)], [b.name("old") for _ in range(count)]
         head = len(b.lines)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, suffix, vector
 from gpulab.simt.instructions.arithmetic.elementwise import as_constant, signed
-from gpulab.simt.ptx.syntax import Instruction
+from gpulab.simt.ptx.syntax import Instruction, vector_elements
 
 I1, I32 = vector("i1"), vector("i32")
 EVERYONE = Value("i32", "uniform", ("-1",))
@@ -18,11 +19,11 @@ EVERYONE = Value("i32", "uniform", ("-1",))
 @handles("shfl.sync.up|down|bfly|idx .b32", "shfl.up|down|bfly|idx .b32")
 def shuffle(cg: CodegenContext, item: Instruction) -> None:
     """Read another lane's register; where there is no such lane, one's own."""
-    cg.observer.warp_sync(cg, item)
+    cg.instrumentation.on_warp_sync(cg, item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("up", "down", "bfly", "idx"))
-    targets = parts_of(item.operands[0])
-    source = cg.lanes(cg.operand(item.operands[1], "i32"))
+    targets = vector_elements(item.operands[0])
+    source = cg.to_vector(cg.operand(item.operands[1], "i32"))
     amount, control = (cg.operand(o, "i32") for o in item.operands[2:4])
     step, limits = as_constant(amount), as_constant(control)
     if step is not None and limits is not None:
@@ -30,10 +31,10 @@ def shuffle(cg: CodegenContext, item: Instruction) -> None:
         got = b.pick("i32", source, WARP, lanes)
         good = "<" + ", ".join(f"i1 {'true' if yes else 'false'}" for yes in inside) + ">"
     else:
-        got, good = _shuffled(cg, mode, source, cg.lanes(amount), cg.lanes(control))
-    cg.assign(targets[0], Value("i32", "lanes", (got,)), item.predicate)
+        got, good = _shuffled(cg, mode, source, cg.to_vector(amount), cg.to_vector(control))
+    cg.assign(targets[0], Value("i32", "varying", (got,)), item.predicate)
     if len(targets) > 1:
-        cg.assign(targets[1], Value("i1", "lanes", (good,)), item.predicate)
+        cg.assign(targets[1], Value("i1", "varying", (good,)), item.predicate)
 
 
 def _source_lanes(mode: str, step: int, limits: int) -> tuple[list[int], list[bool]]:
@@ -87,19 +88,19 @@ def members(cg: CodegenContext, item: Instruction, place: int) -> Value:
     """The lanes that take part: those of the mask that are active."""
     b = cg.b
     given = cg.operand(item.operands[place], "i32") if len(item.operands) > place else EVERYONE
-    here = cg.mask_bits_of(item.predicate)
+    here = cg.mask_bits(item.predicate)
     if given.kind == "uniform":
         return Value("i32", "uniform", (b.value(f"and i32 {given.ref}, {here}"),))
-    return Value("i32", "lanes", (b.value(f"and {I32} {cg.lanes(given)}, {b.splat('i32', here)}"),))
+    return Value("i32", "varying", (b.value(f"and {I32} {cg.to_vector(given)}, {b.splat('i32', here)}"),))
 
 
 @handles("vote.sync.all|any|uni .pred", "vote.sync.ballot .b32", "vote.all|any|uni .pred", "vote.ballot .b32")
 def vote(cg: CodegenContext, item: Instruction) -> None:
     """all, any, uniform or ballot over the active lanes of the mask."""
-    cg.observer.warp_sync(cg, item)
+    cg.instrumentation.on_warp_sync(cg, item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("all", "any", "uni", "ballot"))
-    flags = cg.bits_of(cg.lanes(cg.operand(item.operands[1], "i1")))
+    flags = cg.pack_mask(cg.to_vector(cg.operand(item.operands[1], "i1")))
     among = members(cg, item, 2)
     one = among.kind == "uniform"
     t, flag = ("i32", "i1") if one else (I32, I1)
@@ -118,19 +119,19 @@ def vote(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("activemask .b32")
 def active_mask(cg: CodegenContext, item: Instruction) -> None:
-    cg.assign(item.operands[0], Value("i32", "uniform", (cg.mask_bits_of(item.predicate),)), item.predicate)
+    cg.assign(item.operands[0], Value("i32", "uniform", (cg.mask_bits(item.predicate),)), item.predicate)
 
 
 @handles("elect.sync")
 def elect(cg: CodegenContext, item: Instruction) -> None:
     """The lowest lane of the mask is the leader: its number, and a predicate that only it has."""
-    cg.observer.warp_sync(cg, item)
+    cg.instrumentation.on_warp_sync(cg, item)
     b = cg.b
-    among = cg.lanes(members(cg, item, 1))
+    among = cg.to_vector(members(cg, item, 1))
     leader = b.call(f"llvm.cttz.{suffix(I32)}", I32, (I32, among), ("i1", "false"))
     mine = b.value(f"icmp eq {I32} {leader}, {cg.lane_vector}")
-    results = Value("i32", "lanes", (leader,)), Value("i1", "lanes", (mine,))
-    for target, value in zip(parts_of(item.operands[0]), results, strict=False):
+    results = Value("i32", "varying", (leader,)), Value("i1", "varying", (mine,))
+    for target, value in zip(vector_elements(item.operands[0]), results, strict=False):
         cg.assign(target, value, item.predicate)
 
 
@@ -147,7 +148,7 @@ def group_by_group(
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {left}, 0"), loop, done)
-    with cg.aside(loop):
+    with cg.side_block(loop):
         now, following, result = b.name("left"), b.name("left"), b.name("result")
         place = len(b.lines)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", now), ("i1", "true"))
@@ -168,27 +169,27 @@ def group_by_group(
 @handles("match.any|all.sync .b32|b64")
 def match(cg: CodegenContext, item: Instruction) -> None:
     """The lanes of the mask that hold the same value; for `all`, the mask where every one does."""
-    cg.observer.warp_sync(cg, item)
+    cg.instrumentation.on_warp_sync(cg, item)
     b, ty = cg.b, f"i{item.parts[-1][1:]}"
-    values = cg.lanes(cg.operand(item.operands[1], ty))
-    among = cg.lanes(members(cg, item, 2))
+    values = cg.to_vector(cg.operand(item.operands[1], ty))
+    among = cg.to_vector(members(cg, item, 2))
     full = vector(ty)
 
     def each(lane: str, result: str) -> tuple[str, str]:
         one = b.value(f"extractelement {full} {values}, i32 {lane}")
         same = b.value(f"icmp eq {full} {values}, {b.splat(ty, one)}")
-        group = cg.bits_of(same)
+        group = cg.pack_mask(same)
         return group, b.value(f"select {I1} {same}, {I32} {b.splat('i32', group)}, {I32} {result}")
 
-    equal = group_by_group(cg, cg.mask_bits_of(item.predicate), I32, each)
+    equal = group_by_group(cg, cg.mask_bits(item.predicate), I32, each)
     alike = b.value(f"and {I32} {equal}, {among}")
-    targets = parts_of(item.operands[0])
+    targets = vector_elements(item.operands[0])
     if "any" in item.parts:
-        cg.assign(targets[0], Value("i32", "lanes", (alike,)), item.predicate)
+        cg.assign(targets[0], Value("i32", "varying", (alike,)), item.predicate)
         return
     every = b.value(f"icmp eq {I32} {alike}, {among}")
     mask = b.value(f"select {I1} {every}, {I32} {among}, {I32} zeroinitializer")
-    results = Value("i32", "lanes", (mask,)), Value("i1", "lanes", (every,))
+    results = Value("i32", "varying", (mask,)), Value("i1", "varying", (every,))
     for target, value in zip(targets, results, strict=False):
         cg.assign(target, value, item.predicate)
 
@@ -208,15 +209,15 @@ NEUTRAL = {
 @handles("redux.sync.add|min|max .u32|s32", "redux.sync.and|or|xor .b32")
 def reduce(cg: CodegenContext, item: Instruction) -> None:
     """One value from all lanes of the mask."""
-    cg.observer.warp_sync(cg, item)
+    cg.instrumentation.on_warp_sync(cg, item)
     b, name = cg.b, item.parts[2]
     if name in ("min", "max"):
         name = ("s" if signed(item.parts[-1]) else "u") + name
-    values = cg.lanes(cg.operand(item.operands[1], "i32"))
+    values = cg.to_vector(cg.operand(item.operands[1], "i32"))
 
     def total(lanes: str) -> str:
         kept = b.value(
-            f"select {I1} {cg.vector_of_bits(lanes)}, {I32} {values}, {I32} splat (i32 {NEUTRAL[name]})"
+            f"select {I1} {cg.unpack_mask(lanes)}, {I32} {values}, {I32} splat (i32 {NEUTRAL[name]})"
         )
         return b.call(f"llvm.vector.reduce.{name}.{suffix(I32)}", "i32", (I32, kept))
 
@@ -228,7 +229,7 @@ def reduce(cg: CodegenContext, item: Instruction) -> None:
     def each(lane: str, result: str) -> tuple[str, str]:
         group = b.value(f"extractelement {I32} {among.ref}, i32 {lane}")
         spread = b.splat("i32", total(group))
-        return group, b.value(f"select {I1} {cg.vector_of_bits(group)}, {I32} {spread}, {I32} {result}")
+        return group, b.value(f"select {I1} {cg.unpack_mask(group)}, {I32} {spread}, {I32} {result}")
 
-    made = group_by_group(cg, cg.mask_bits_of(item.predicate), I32, each)
-    cg.assign(item.operands[0], Value("i32", "lanes", (made,)), item.predicate)
+    made = group_by_group(cg, cg.mask_bits(item.predicate), I32, each)
+    cg.assign(item.operands[0], Value("i32", "varying", (made,)), item.predicate)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Reg, Sym
 
@@ -11,7 +12,7 @@ from gpulab.simt.ptx.syntax import Instruction, Reg, Sym
 @handles("membar.cta|gl|sys", "fence{.sc|acq_rel|acquire|release}.cta|cluster|gpu|sys")
 def fence(cg: CodegenContext, item: Instruction) -> None:
     """A warp's accesses already happen in order."""
-    cg.observer.fence(cg, item)
+    cg.instrumentation.on_fence(cg, item)
 
 
 @handles("nanosleep.u32", "pmevent{.mask}")
@@ -39,11 +40,11 @@ def breakpoint_(cg: CodegenContext, item: Instruction) -> None:
 
 def _ends_launch(cg: CodegenContext, item: Instruction, kind: str, action: str, detail: str = "0") -> None:
     b = cg.b
-    mask = cg.mask_bits_of(item.predicate)
+    mask = cg.mask_bits(item.predicate)
     fails, on = b.new_label("fails"), b.new_label("on")
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), fails, on, likely=False)
-    with cg.aside(fails):
-        cg.fault(kind, cg.access(action, "", 0), mask, detail)
+    with cg.side_block(fails):
+        cg.fault(kind, cg.add_site(action, "", 0), mask, detail)
     b.open(on)
 
 
@@ -67,13 +68,13 @@ def call(cg: CodegenContext, item: Instruction) -> None:
 def _print(cg: CodegenContext, item: Instruction, values: list[Value]) -> None:
     """Each active lane appends its format and its arguments' bytes to the worker's print buffer."""
     b = cg.b
-    formats, arguments = cg.lanes(values[0]), cg.lanes(values[1])
-    mask = cg.mask_bits_of(item.predicate)
+    formats, arguments = cg.to_vector(values[0]), cg.to_vector(values[1])
+    mask = cg.mask_bits(item.predicate)
     before, loop, done = b.new_label("prints"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with cg.aside(loop):
+    with cg.side_block(loop):
         left, rest = b.name("left"), b.name("left")
         b.line(f"{left} = phi i32 [ {mask}, %{before} ], [ {rest}, %{loop} ]")
         lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))

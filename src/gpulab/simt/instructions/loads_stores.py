@@ -16,11 +16,12 @@ from gpulab.simt.codegen.addressing import (
     touch,
     width_of,
 )
-from gpulab.simt.codegen.context import HANDLERS, CodegenContext, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
+from gpulab.simt.codegen.instruction_forms import HANDLERS, handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
-from gpulab.simt.instrument.base import Touch
-from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size
+from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size, vector_elements
 
 TYPES = ".b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
 SCOPE = "{.cta|cluster|gpu|sys}"
@@ -40,7 +41,7 @@ def load(cg: CodegenContext, item: Instruction) -> None:
     """Orders and scopes need nothing here: a warp's accesses happen in order and are seen at once."""
     memory = _memory(item, 1)
     space, ty, count = space_of(item), memory_type(item), width_of(item)
-    targets = parts_of(item.operands[0])
+    targets = vector_elements(item.operands[0])
     if len(targets) != count:
         raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers for {count} values")
     if space == "param":
@@ -70,7 +71,7 @@ def _extended(cg: CodegenContext, value: Value, ptx_type: str, target: object) -
     if want <= BITS[value.ty]:
         return value
     action = "sext" if ptx_type[0] == "s" else "zext"
-    return cg.each(value, f"i{want}", lambda t, r, o: f"{action} {t} {r} to {o}")
+    return cg.convert(value, f"i{want}", lambda t, r, o: f"{action} {t} {r} to {o}")
 
 
 def read(
@@ -79,7 +80,7 @@ def read(
     """Load `count` neighbouring elements of type `ty` for each lane."""
     b = cg.b
     step = BITS[ty] // 8
-    if where.kind == "rows" and space != "local" and where.stride in (size, 0):
+    if where.kind == "affine" and space != "local" and where.stride in (size, 0):
         return _read_rows(cg, where, space, ty, count, size, item)
     place = locate(cg, where, space, size, item, "reads")
     if place.one:
@@ -90,9 +91,9 @@ def read(
                 pointer = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}")
             found.append(Value(ty, "uniform", (b.value(f"load {ty}, ptr {pointer}, align {step}"),)))
         return found
-    mask = cg.mask_lanes(item.predicate)
+    mask = cg.mask_vector(item.predicate)
     return [
-        Value(ty, "lanes", (gather(b, ty, step_by(cg, place.each, n * step), mask),)) for n in range(count)
+        Value(ty, "varying", (gather(b, ty, step_by(cg, place.each, n * step), mask),)) for n in range(count)
     ]
 
 
@@ -102,14 +103,14 @@ def _read_rows(
     """Each row reads neighbouring elements, or one element for all of its lanes."""
     b = cg.b
     step = BITS[ty] // 8
-    access = cg.access("reads", space, size)
-    cg.observer.access(cg, Touch(access, where, space, size, "reads", item))
+    access = cg.add_site("reads", space, size)
+    cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, "reads", item))
     finder = Locator(cg, where, space, size, access, item.predicate)
     finder.bounds()
     offsets, fine = finder.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
-    with cg.aside(fast):
+    with cg.side_block(fast):
         host = finder.host()
         pointers = [finder.pointer(host, o) for o in offsets]
         near = []
@@ -130,16 +131,16 @@ def _read_rows(
                 singles = tuple(b.value(f"load {ty}, ptr {p}, align {step}") for p in moved)
                 near.append(_spread(cg, ty, singles))
         b.jump(join)
-    with cg.aside(slow):
+    with cg.side_block(slow):
         finder.resolve()
         each = finder.host_vector()
-        mask = cg.mask_lanes(item.predicate)
+        mask = cg.mask_vector(item.predicate)
         far = [gather(b, ty, step_by(cg, each, n * step), mask) for n in range(count)]
         slow_end = b.label
         b.jump(join)
     b.open(join)
     return [
-        Value(ty, "lanes", (b.phi(vector(ty), (a, fast), (c, slow_end)),))
+        Value(ty, "varying", (b.phi(vector(ty), (a, fast), (c, slow_end)),))
         for a, c in zip(near, far, strict=True)
     ]
 
@@ -162,11 +163,11 @@ def _load_param(cg: CodegenContext, item: Instruction, memory: Mem, ty: str) -> 
     assert isinstance(memory.offset, int)
     offsets, end = cg.parameter_offsets()
     size = type_size(item.parts[-1])
-    targets = parts_of(item.operands[0])
+    targets = vector_elements(item.operands[0])
     base = offsets.get(memory.base.name, -1) + memory.offset
     if memory.base.name not in offsets or base < 0 or base + size * len(targets) > end:
         raise UnsupportedInstruction(item.text, item.line, "an address outside the kernel's parameters")
-    pointer = cg.context("params", "ptr")
+    pointer = cg.load_field("params", "ptr")
     for number, target in enumerate(targets):
         place = b.value(f"getelementptr i8, ptr {pointer}, i64 {base + number * size}")
         value = Value(ty, "uniform", (b.value(f"load {ty}, ptr {place}, align 1"),))
@@ -177,7 +178,7 @@ def _load_param(cg: CodegenContext, item: Instruction, memory: Mem, ty: str) -> 
 def store(cg: CodegenContext, item: Instruction) -> None:
     memory = _memory(item, 0)
     space, ty, count = space_of(item), memory_type(item), width_of(item)
-    parts = parts_of(item.operands[1])
+    parts = vector_elements(item.operands[1])
     if space == "param" or len(parts) != count:
         raise UnsupportedInstruction(item.text, item.line, "a store that no kernel can make")
     size = type_size(item.parts[-1]) * count
@@ -189,7 +190,7 @@ def write(
     cg: CodegenContext, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
 ) -> None:
     """Store neighbouring elements of type `ty`, `size` bytes together, for each lane."""
-    if where.kind == "rows" and where.stride == size and space != "local":
+    if where.kind == "affine" and where.stride == size and space != "local":
         _write_rows(cg, where, space, ty, len(values), size, values, item)
         return
     if where.kind == "uniform" and space != "local":
@@ -197,28 +198,28 @@ def write(
         _write_one(cg, place.one, ty, values, item.predicate)
         return
     each = locate(cg, where, space, size, item, "writes", values).each
-    mask = cg.mask_lanes(item.predicate)
+    mask = cg.mask_vector(item.predicate)
     for number, value in enumerate(values):
-        scatter(cg.b, ty, step_by(cg, each, number * size // len(values)), cg.lanes(value), mask)
+        scatter(cg.b, ty, step_by(cg, each, number * size // len(values)), cg.to_vector(value), mask)
 
 
 def _write_one(cg: CodegenContext, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
     """All active lanes write one place: the last one's value stays there."""
     b = cg.b
-    mask = cg.mask_bits_of(predicate)
+    mask = cg.mask_bits(predicate)
     write, done = b.new_label("write"), b.new_label("done")
     if predicate is not None:
         b.branch(b.value(f"icmp ne i32 {mask}, 0"), write, done)
     else:
         b.jump(write)
-    with cg.aside(write):
+    with cg.side_block(write):
         step = BITS[ty] // 8
         for number, value in enumerate(values):
             ref = value.ref
             if value.kind != "uniform":
                 leading = b.call("llvm.ctlz.i32", "i32", ("i32", mask), ("i1", "false"))
                 last = b.value(f"and i32 {b.value(f'sub i32 31, {leading}')}, 31")
-                ref = b.value(f"extractelement {vector(ty)} {cg.lanes(value)}, i32 {last}")
+                ref = b.value(f"extractelement {vector(ty)} {cg.to_vector(value)}, i32 {last}")
             place = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}") if number else pointer
             b.line(f"store {ty} {ref}, ptr {place}, align {step}")
         b.jump(done)
@@ -238,17 +239,17 @@ def _write_rows(
     """Each row writes neighbouring elements, under the mask."""
     b = cg.b
     step = BITS[ty] // 8
-    access = cg.access("writes", space, size)
-    cg.observer.access(cg, Touch(access, where, space, size, "writes", item, tuple(values)))
+    access = cg.add_site("writes", space, size)
+    cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, "writes", item, tuple(values)))
     finder = Locator(cg, where, space, size, access, item.predicate)
     finder.bounds()
-    vectors = [cg.lanes(v) for v in values]
+    vectors = [cg.to_vector(v) for v in values]
     everyone = cg.full and item.predicate is None
-    mask = cg.mask_lanes(item.predicate)
+    mask = cg.mask_vector(item.predicate)
     offsets, fine = finder.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
-    with cg.aside(fast):
+    with cg.side_block(fast):
         host = finder.host()
         wide = cg.width * count
         merged, whole_mask = vectors[0], mask
@@ -275,7 +276,7 @@ def _write_rows(
                 place = f"ptr align {step} {pointer}"
                 b.line(f"call void @{name}({full} {part}, {place}, {flags} {part_mask})")
         b.jump(join)
-    with cg.aside(slow):
+    with cg.side_block(slow):
         finder.resolve()
         each = finder.host_vector()
         for number, value in enumerate(vectors):

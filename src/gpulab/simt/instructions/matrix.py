@@ -10,10 +10,11 @@ from __future__ import annotations
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, locate, space_of
-from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
-from gpulab.simt.ptx.syntax import Instruction, Mem
+from gpulab.simt.ptx.syntax import Instruction, Mem, vector_elements
 
 I16, I32, PTRS = vector("i16"), vector("i32"), vector("ptr")
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
@@ -33,9 +34,9 @@ def _places(
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
     space = space_of(item)
-    where = cg.lanes(address(cg, memory, space))
+    where = cg.to_vector(address(cg, memory, space))
     chosen = cg.b.pick("i64", where, WARP, [8 * number + row for row in rows])
-    return locate(cg, Value("i64", "lanes", (chosen,)), space, 16, item, action).each
+    return locate(cg, Value("i64", "varying", (chosen,)), space, 16, item, action).each
 
 
 def _stepped(cg: CodegenContext, places: str, offsets: list[int]) -> str:
@@ -45,8 +46,8 @@ def _stepped(cg: CodegenContext, places: str, offsets: list[int]) -> str:
 
 @handles(f"ldmatrix{MATRIX}")
 def load_matrix(cg: CodegenContext, item: Instruction) -> None:
-    b, mask = cg.b, cg.mask_lanes(item.predicate)
-    targets = parts_of(item.operands[0])
+    b, mask = cg.b, cg.mask_vector(item.predicate)
+    targets = vector_elements(item.operands[0])
     if len(targets) != _count(item):
         raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers")
     found = []
@@ -63,17 +64,17 @@ def load_matrix(cg: CodegenContext, item: Instruction) -> None:
             pair.append(b.value(f"zext {I16} {part} to {I32}"))
         found.append(b.value(f"or {I32} {pair[0]}, {b.value(f'shl {I32} {pair[1]}, splat (i32 16)')}"))
     for target, value in zip(targets, found, strict=True):
-        cg.assign(target, Value("i32", "lanes", (value,)), item.predicate)
+        cg.assign(target, Value("i32", "varying", (value,)), item.predicate)
 
 
 @handles(f"stmatrix{MATRIX}")
 def store_matrix(cg: CodegenContext, item: Instruction) -> None:
-    b, mask = cg.b, cg.mask_lanes(item.predicate)
-    sources = parts_of(item.operands[1])
+    b, mask = cg.b, cg.mask_vector(item.predicate)
+    sources = vector_elements(item.operands[1])
     if len(sources) != _count(item):
         raise UnsupportedInstruction(item.text, item.line, f"{len(sources)} registers")
     for number, source in enumerate(sources):
-        value = cg.lanes(cg.operand(source, "i32"))
+        value = cg.to_vector(cg.operand(source, "i32"))
         if "trans" not in item.parts:
             places = _places(cg, item, item.operands[0], number, [i // 4 for i in range(WARP)], "writes")
             scatter(cg.b, "i32", _stepped(cg, places, [4 * (i % 4) for i in range(WARP)]), value, mask)
@@ -90,7 +91,7 @@ def store_matrix(cg: CodegenContext, item: Instruction) -> None:
 def transpose_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Element (r, c) of the result is element (c, r) of the source, both spread over the warp."""
     b = cg.b
-    source = cg.lanes(cg.operand(item.operands[1], "i32"))
+    source = cg.to_vector(cg.operand(item.operands[1], "i32"))
     halves = []
     for upper in (0, 1):
         lanes = [(2 * (i % 4) + upper) * 4 + i // 8 for i in range(WARP)]
@@ -99,4 +100,4 @@ def transpose_matrix(cg: CodegenContext, item: Instruction) -> None:
         moved = b.value(f"lshr {I32} {got}, {amounts}")
         halves.append(b.value(f"and {I32} {moved}, splat (i32 65535)"))
     made = b.value(f"or {I32} {halves[0]}, {b.value(f'shl {I32} {halves[1]}, splat (i32 16)')}")
-    cg.assign(item.operands[0], Value("i32", "lanes", (made,)), item.predicate)
+    cg.assign(item.operands[0], Value("i32", "varying", (made,)), item.predicate)

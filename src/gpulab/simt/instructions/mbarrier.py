@@ -4,14 +4,16 @@ An object counts the arrivals that its phase still waits for; the one that comes
 phase. The 64 bits are ours to lay out: 20 for the arrivals pending, 20 for those that each phase expects,
 and one for the parity of the phase. What an arrival gives as `state` is the object as it was before.
 
-Nothing here waits: a kernel asks in a loop, and such a loop lets others go on (see `frontier.spinning`).
+No instruction here blocks: a kernel polls in a loop, and such a loop yields to other lanes (see
+`reconvergence.find_spin_loops`).
 """
 
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import address, locate, shifted, space_of
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Builder, Value, vector
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
 from gpulab.simt.instructions.atomics import lane_by_lane
@@ -57,13 +59,13 @@ def arrive(cg: CodegenContext, item: Instruction) -> None:
     many = item.operands[2:]
     count = cg.operand(many[0], "i32") if many else ONE
     (state,) = _arrivals(cg, item, _place(cg, item, 1), count, drop="arrive_drop" in item.parts)
-    cg.assign(item.operands[0], Value("i64", "lanes", (state,)), item.predicate)
+    cg.assign(item.operands[0], Value("i64", "varying", (state,)), item.predicate)
 
 
 @handles(f"cp.async.mbarrier.arrive{{.noinc}}{SHARED}")
 def arrive_after_copies(cg: CodegenContext, item: Instruction) -> None:
     """An arrival as soon as the thread's copies are complete: they are."""
-    cg.observer.copies(cg, item)
+    cg.instrumentation.on_async_copy(cg, item)
     place = _place(cg, item, 0)
     if "noinc" in item.parts:
         _arrivals(cg, item, place, ONE, drop=False)
@@ -74,9 +76,9 @@ def arrive_after_copies(cg: CodegenContext, item: Instruction) -> None:
 def _arrivals(cg: CodegenContext, item: Instruction, place: Value, count: Value, drop: bool) -> list[str]:
     """Lane after lane; gives the objects as each lane found them."""
     b = cg.b
-    where = Value("i64", "lanes", (cg.lanes(place),))
+    where = Value("i64", "varying", (cg.to_vector(place),))
     each = locate(cg, where, "shared", 8, item, "updates").each
-    wide = b.value(f"zext {vector('i32')} {cg.lanes(count)} to {vector('i64')}")
+    wide = b.value(f"zext {vector('i32')} {cg.to_vector(count)} to {vector('i64')}")
 
     def update(pointer: str, values: list[str]) -> str:
         old = b.value(f"load i64, ptr {pointer}, align 8")

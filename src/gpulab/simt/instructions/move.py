@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import shifted
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, Value
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, shifted_right, type_of
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Number, Operand, Reg, Vec
@@ -86,8 +87,8 @@ def _unpack(cg: CodegenContext, item: Instruction, target: Vec, source: Operand)
     ty = f"i{BITS[type_of(item)]}"
     step = _step(item, len(target.parts))
     value = cg.operand(source, ty)
-    if value.kind == "rows":
-        value = Value(ty, "lanes", (cg.lanes(value),))
+    if value.kind == "affine":
+        value = Value(ty, "varying", (cg.to_vector(value),))
     for number, part in enumerate(target.parts):
 
         def make(t: str, result: str, names: list[str], number: int = number) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.simt.ptx.forms import refuses
+from gpulab.simt.codegen.instruction_forms import refuses
 
 refuses("tensor cores", "mma", "wmma", "wgmma", "tcgen05")
 refuses("textures", "tex", "tld4", "txq", "istypep")

@@ -24,6 +24,8 @@ __all__ = [
     "Sym",
     "Variable",
     "Vec",
+    "type_size",
+    "vector_elements",
 ]
 
 
@@ -181,3 +183,8 @@ def type_size(name: str) -> int:
     if digits not in SIZES:
         raise UsageError(f"`.{name}` is not a PTX type that the simulator knows.")
     return SIZES[digits]
+
+
+def vector_elements(operand: Operand) -> tuple[Operand, ...]:
+    """Return the elements of a vector operand, or the operand alone."""
+    return operand.parts if isinstance(operand, Vec) else (operand,)

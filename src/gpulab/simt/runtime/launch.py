@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 import threading
@@ -16,18 +15,17 @@ import numpy.typing as npt
 from gpulab.errors import LaunchError
 from gpulab.finding import unravel
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import Access
+from gpulab.simt.codegen.memory_access import AccessSite
 from gpulab.simt.codegen.native import NativeKernel
-from gpulab.simt.instrument.base import Recorder
+from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.runtime import layout
-from gpulab.simt.runtime.allocation import POISON, Memory
+from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.worker import LaunchWorker
 
-__all__ = ["Fault", "Outcome", "PrintRecord", "Worker", "launch"]
+__all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch"]
 
-PRINT_BYTES = 1 << 20  # per core, as CUDA's own printf buffer has
 MEMORY_LIMIT = 1 << 30  # bytes of the host that all cores together may use for local memory
 THREAD_LIMIT = 1 << 29  # threads of one launch
-_STATE_BYTES = 32
 _STARTING = threading.Lock()  # the size of new threads' stacks is one for the process
 
 
@@ -75,7 +73,7 @@ class Fault:
     """
 
     kind: str
-    access: Access
+    access: AccessSite
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     address: int
@@ -93,77 +91,10 @@ class PrintRecord:
 
 
 @dataclass
-class Outcome:
+class LaunchOutcome:
     fault: Fault | None = None
     printed: list[PrintRecord] = field(default_factory=list)
     print_lost: bool = False
-
-
-_MAKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class Worker:
-    """One core's context and the memory it points to."""
-
-    def __init__(self, native: NativeKernel, shared_bytes: int, prints: bool, recording: Recorder) -> None:
-        threads = native.warps * WARP
-        sizes = {
-            "slots": 0,
-            "shared": shared_bytes + 64,
-            "local": threads * native.local_bytes,
-            "saved": native.warps * native.saved_bytes,
-            "canonical": native.warps * native.canonical_bytes,
-            "warps": native.warps * _STATE_BYTES,
-            "arrivals": 16 * 8,
-            "votes": 16 * 32,
-            "printed": PRINT_BYTES if prints else 0,
-        }
-        self.memory = {name: aligned(size) for name, size in sizes.items()}
-        self.memory["votes"].fill(0)
-        self.memory["local"].fill(POISON)  # nothing of the host's memory is to be read there
-        self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
-        self.words[:] = 0
-        for name, buffer in self.memory.items():
-            self[name] = buffer.ctypes.data
-        self["poison"] = recording.poison
-        self["printed_limit"] = sizes["printed"]
-        self["plain"] = native.plain
-        self.native, self.recording = native, recording
-        self._maker = _MAKER(self.make_plain)  # kept as long as the code may call it
-        self["make_plain"] = ctypes.cast(self._maker, ctypes.c_void_p).value or 0
-        self.fresh_slots()
-
-    def fresh_slots(self) -> None:
-        """An empty cache for every place that accesses memory."""
-        slots = aligned(layout.SLOT_BYTES * max(len(self.native.accesses), 1))
-        slots.view(np.int64).reshape(-1, layout.SLOT_BYTES // 8)[:] = (
-            1,
-            0,
-            0,
-            0,
-            0,
-        )  # an odd base and no room: nothing is inside
-        self.memory["slots"] = slots
-        self["slots"] = slots.ctypes.data
-        self.recording.attach(self)
-
-    def make_plain(self, _context: int) -> None:
-        """Called by running code when a warp has to go on in the plain code."""
-        self["plain"] = self.native.make_plain()
-        self.fresh_slots()
-
-    def __setitem__(self, name: str, value: int) -> None:
-        self.words[layout.FIELDS.index(name)] = value
-
-    def __getitem__(self, name: str) -> int:
-        return int(self.words[layout.FIELDS.index(name)])
-
-
-def aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Uninitialised bytes on a cache line's start."""
-    raw = np.empty(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + size]
 
 
 def launch(
@@ -176,12 +107,12 @@ def launch(
     shared_bytes: int,
     prints: bool,
     budget: int = layout.DEFAULT_BUDGET,
-    recording: Recorder | None = None,
+    recorder: Recorder | None = None,
     order: npt.NDArray[np.int64] | None = None,
-) -> Outcome:
+) -> LaunchOutcome:
     """Run a grid to its end. Raises `LaunchError` when the host has no memory for it.
 
-    recording: of the tier that `native` was made for. order: numbers of the blocks to run, where that
+    recorder: of the tier that `native` was made for. order: numbers of the blocks to run, where that
     is not all of them.
     A KeyboardInterrupt asks every core to stop, waits for them, and goes on to the caller.
     """
@@ -192,9 +123,9 @@ def launch(
             f"this launch asks for {threads:,} threads; the simulator runs at most {THREAD_LIMIT:,}: "
             "use a smaller size, or let each thread do more."
         )
-    recording = recording or Recorder()
+    recorder = recorder or Recorder()
     blocks = blocks if order is None else len(order)
-    count = min(recording.cores or cores(), cores(), blocks)
+    count = min(recorder.cores or cores(), cores(), blocks)
     need = count * native.warps * WARP * native.local_bytes
     if need > MEMORY_LIMIT:
         raise LaunchError(
@@ -203,12 +134,12 @@ def launch(
         )
     shared_words = np.zeros(2, np.int64)  # the block counter and the stop flag
     parameters = np.frombuffer(params or b"\0", np.uint8).copy()
-    recording.prepare(native, shared_bytes)
-    table = recording.table(memory)
+    recorder.prepare(native, shared_bytes)
+    table = recorder.table(memory)
     symbol_table = np.array(symbols or [0], np.int64)
     workers = []
     for _ in range(count):
-        worker = Worker(native, shared_bytes, prints, recording)
+        worker = LaunchWorker(native, shared_bytes, prints, recorder.poison, recorder.attach)
         worker["next_block"] = shared_words.ctypes.data
         worker["stop"] = shared_words.ctypes.data + 8
         worker["blocks"] = blocks
@@ -224,7 +155,7 @@ def launch(
     return _outcome(native, workers, grid, block)
 
 
-def _run(native: NativeKernel, workers: list[Worker], shared_words: npt.NDArray[np.int64]) -> None:
+def _run(native: NativeKernel, workers: list[LaunchWorker], shared_words: npt.NDArray[np.int64]) -> None:
     pool = _workers(1 << (native.stack_bytes - 1).bit_length())
     futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
     try:
@@ -240,9 +171,9 @@ def _run(native: NativeKernel, workers: list[Worker], shared_words: npt.NDArray[
 
 
 def _outcome(
-    native: NativeKernel, workers: list[Worker], grid: tuple[int, int, int], block: tuple[int, int, int]
-) -> Outcome:
-    outcome = Outcome()
+    native: NativeKernel, workers: list[LaunchWorker], grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> LaunchOutcome:
+    outcome = LaunchOutcome()
     kinds = {code: name for name, code in layout.FAULTS.items()}
     faults = [w for w in workers if w["fault"] and kinds[w["fault"]] != "stopped"]
     if faults:
@@ -251,11 +182,11 @@ def _outcome(
         kind, address = kinds[first["fault"]], first["fault_address"]
         outcome.fault = Fault(
             kind,
-            native.accesses[first["fault_access"]],
+            native.sites[first["fault_access"]],
             unravel(first["fault_block"], grid),
             unravel(thread, block),
             address & (1 << 64) - 1,
-            native.accesses[address].line if kind == "different_barriers" else 0,
+            native.sites[address].line if kind == "different_barriers" else 0,
         )
     for worker in workers:
         used, limit = worker["printed_bytes"], worker["printed_limit"]

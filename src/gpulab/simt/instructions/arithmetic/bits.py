@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import (
     as_constant,
@@ -16,7 +17,7 @@ from gpulab.simt.instructions.arithmetic.elementwise import (
     total,
     type_of,
 )
-from gpulab.simt.ptx.syntax import Imm, Instruction, Reg
+from gpulab.simt.ptx.syntax import Imm, Instruction, Reg, vector_elements
 
 BITWISE = ".pred|b16|b32|b64"
 INT4 = ".u32|u64|s32|s64"
@@ -27,7 +28,7 @@ def logic(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
     values = [cg.operand(o, ty) for o in item.operands[1:]]
     target = item.operands[0]
-    if item.op == "or" and isinstance(target, Reg) and cg.shape(target.name).kind == "rows":
+    if item.op == "or" and isinstance(target, Reg) and cg.shape(target.name).kind == "affine":
         cg.assign(target, total(cg, item, ty, values[0], values[1]), item.predicate)  # no bit in common
         return
     simple(cg, item, lambda t, n: f"{item.op} {t} {n[0]}, {n[1]}")
@@ -222,7 +223,7 @@ def logic3(cg: CodegenContext, item: Instruction) -> None:
         where = b.value(f"and {t} {x}, {_of_two(cg, t, change, y, z)}")
         return b.value(f"xor {t} {base}, {where}")
 
-    targets = parts_of(item.operands[0])
+    targets = vector_elements(item.operands[0])
     made = elementwise(cg, "i32", values, make)
     joint = next((p for p in item.parts if p in ("and", "or")), None)
     if joint is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, Value, float_literal, vector
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, signed, spread, type_of
 from gpulab.simt.instructions.arithmetic.floating import flush
 from gpulab.simt.instructions.arithmetic.half import compare_halves, format_of, is_half, ones
-from gpulab.simt.ptx.syntax import Instruction
+from gpulab.simt.ptx.syntax import Instruction, vector_elements
 
 ORDERED = {
     "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno",
@@ -65,7 +66,7 @@ def set_predicate(cg: CodegenContext, item: Instruction) -> None:
     flags = comparisons(cg, item)
     pair = flags if len(flags) == 2 else (flags[0], opposite(cg, flags[0]))
     results = [joined(cg, item, flag) for flag in pair]
-    for target, value in zip(parts_of(item.operands[0]), results, strict=False):
+    for target, value in zip(vector_elements(item.operands[0]), results, strict=False):
         cg.assign(target, value, item.predicate)
 
 
@@ -111,17 +112,17 @@ def select(cg: CodegenContext, item: Instruction) -> None:
     if choice.kind == "uniform":
         count = max(len(yes.refs), len(no.refs))
         same = yes.kind == no.kind and yes.stride == no.stride
-        if same and yes.kind != "lanes":
+        if same and yes.kind != "varying":
             pairs = zip(spread(yes, count), spread(no, count), strict=True)
             refs = tuple(b.value(f"select i1 {choice.ref}, {ty} {x}, {ty} {y}") for x, y in pairs)
             cg.assign(item.operands[0], Value(ty, yes.kind, refs, yes.stride), item.predicate)
             return
-        x, y = cg.lanes(yes), cg.lanes(no)
+        x, y = cg.to_vector(yes), cg.to_vector(no)
         made = b.value(f"select i1 {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
     else:
-        x, y = cg.lanes(yes), cg.lanes(no)
+        x, y = cg.to_vector(yes), cg.to_vector(no)
         made = b.value(f"select {vector('i1')} {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
-    cg.assign(item.operands[0], Value(ty, "lanes", (made,)), item.predicate)
+    cg.assign(item.operands[0], Value(ty, "varying", (made,)), item.predicate)
 
 
 @handles(f"slct {ANY} .s32", f"slct{{.ftz}} {ANY} .f32")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpulab.simt.codegen.context import STORAGE, CodegenContext, handles
-from gpulab.simt.codegen.ir import BITS, Builder, Value, suffix
-from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, signed, wants_rows, widen
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
+from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Builder, Value, suffix
+from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, is_scalarized, signed, widen
 from gpulab.simt.instructions.arithmetic.floating import clamp, directed, flush, rounding_of
 from gpulab.simt.instructions.arithmetic.formats import E4M3, E5M2, TF32, narrow
 from gpulab.simt.instructions.arithmetic.formats import widen as to_float
@@ -28,24 +29,24 @@ def like(t: str, inner: str) -> str:
 @handles(f"cvt{{.sat}} {INTEGERS} {INTEGERS}")
 def convert_integers(cg: CodegenContext, item: Instruction) -> None:
     to, source = item.parts[-2:]
-    value = cg.operand(item.operands[1], STORAGE[source])
-    have, want = BITS[value.ty], BITS[STORAGE[to]]
+    value = cg.operand(item.operands[1], REGISTER_TYPES[source])
+    have, want = BITS[value.ty], BITS[REGISTER_TYPES[to]]
     if "sat" in item.parts:
         made = _saturated(cg, value, source, to)
     elif want > have:
-        made = widen(cg, item, value, STORAGE[to], signed(source))
+        made = widen(cg, item, value, REGISTER_TYPES[to], signed(source))
     else:
-        if value.kind == "rows" and (not wants_rows(cg, item) or want < 32):
-            value = Value(value.ty, "lanes", (cg.lanes(value),))
+        if value.kind == "affine" and (not is_scalarized(cg, item) or want < 32):
+            value = Value(value.ty, "varying", (cg.to_vector(value),))
         made = value
         if want < have:
-            made = cg.each(value, STORAGE[to], lambda t, r, o: f"trunc {t} {r} to {o}")
+            made = cg.convert(value, REGISTER_TYPES[to], lambda t, r, o: f"trunc {t} {r} to {o}")
     cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
 def _saturated(cg: CodegenContext, value: Value, source: str, to: str) -> Value:
     """Clamp to the range of the target, compared where every source value fits."""
-    b, have, bits = cg.b, BITS[value.ty], BITS[STORAGE[to]]
+    b, have, bits = cg.b, BITS[value.ty], BITS[REGISTER_TYPES[to]]
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
     width = 64 if max(have, bits) < 64 else 128
     extend = "sext" if signed(source) else "zext"
@@ -57,7 +58,7 @@ def _saturated(cg: CodegenContext, value: Value, source: str, to: str) -> Value:
         full = b.call(f"llvm.smin.{suffix(wide)}", wide, (wide, full), (wide, const(wide, most)))
         return b.value(f"trunc {wide} {full} to {result}")
 
-    return elementwise(cg, STORAGE[to], [value], make)
+    return elementwise(cg, REGISTER_TYPES[to], [value], make)
 
 
 def _filled(cg: CodegenContext, value: Value, to: str, target: Operand) -> Value:
@@ -68,9 +69,9 @@ def _filled(cg: CodegenContext, value: Value, to: str, target: Operand) -> Value
     if want in ("float", "double") or BITS[want] <= BITS[value.ty]:
         return value
     extend = "sext" if signed(to) else "zext"
-    if value.kind == "rows":
-        value = Value(value.ty, "lanes", (cg.lanes(value),))
-    return cg.each(value, want, lambda t, r, o: f"{extend} {t} {r} to {o}")
+    if value.kind == "affine":
+        value = Value(value.ty, "varying", (cg.to_vector(value),))
+    return cg.convert(value, want, lambda t, r, o: f"{extend} {t} {r} to {o}")
 
 
 # -- floats to integers -------------------------------------------------------------------------
@@ -87,7 +88,7 @@ def as_float(b: Builder, t: str, name: str, source: str) -> tuple[str, str]:
 def convert_to_integer(cg: CodegenContext, item: Instruction) -> None:
     """Rounded, then clamped to the target's range; NaN gives 0, or only the top bit for 64-bit types."""
     to, source = item.parts[-2:]
-    b, bits = cg.b, BITS[STORAGE[to]]
+    b, bits = cg.b, BITS[REGISTER_TYPES[to]]
     wide = source == "f64" or bits == 64
     rounding = next(p for p in item.parts if p in ROUND_TO_INTEGER)
 
@@ -109,8 +110,8 @@ def convert_to_integer(cg: CodegenContext, item: Instruction) -> None:
         top = const(result, -(1 << bits - 1))
         return b.value(f"select {like(result, 'i1')} {unordered}, {result} {top}, {result} {made}")
 
-    value = cg.operand(item.operands[1], STORAGE[source])
-    made = elementwise(cg, STORAGE[to], [value], make)
+    value = cg.operand(item.operands[1], REGISTER_TYPES[source])
+    made = elementwise(cg, REGISTER_TYPES[to], [value], make)
     cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
@@ -137,13 +138,13 @@ def convert_from_integer(cg: CodegenContext, item: Instruction) -> None:
             else:
                 made = b.value(f"{'sitofp' if is_signed else 'uitofp'} {t} {names[0]} to {result}")
             return clamp(b, result, made) if "sat" in item.parts else made
-        dt, value = _as_double(b, t, names[0], BITS[STORAGE[source]], is_signed)
+        dt, value = _as_double(b, t, names[0], BITS[REGISTER_TYPES[source]], is_signed)
         if "sat" in item.parts:
             value = clamp(b, dt, value)
         return narrow(b, dt, value, format_of(to), mode or "rn")
 
-    value = cg.operand(item.operands[1], STORAGE[source])
-    made = elementwise(cg, STORAGE[to], [value], make)
+    value = cg.operand(item.operands[1], REGISTER_TYPES[source])
+    made = elementwise(cg, REGISTER_TYPES[to], [value], make)
     cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 
@@ -217,8 +218,8 @@ def convert_floats(cg: CodegenContext, item: Instruction) -> None:
             value = b.value(f"fpext {ft} {value} to {result}")
         return flush(b, result, value) if "ftz" in item.parts and to == "f32" else value
 
-    value = cg.operand(item.operands[1], STORAGE[source])
-    made = elementwise(cg, STORAGE[to], [value], make)
+    value = cg.operand(item.operands[1], REGISTER_TYPES[source])
+    made = elementwise(cg, REGISTER_TYPES[to], [value], make)
     cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
 
 

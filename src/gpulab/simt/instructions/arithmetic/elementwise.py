@@ -10,16 +10,16 @@ from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen import suspension
-from gpulab.simt.codegen.context import STORAGE, CodegenContext
-from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Value, suffix, vector
 from gpulab.simt.ptx.syntax import Instruction, Reg
 
 
 def type_of(item: Instruction, part: str | None = None) -> str:
     name = part or item.parts[-1]
-    if name not in STORAGE:
+    if name not in REGISTER_TYPES:
         raise UnsupportedInstruction(item.text, item.line, f"values of type .{name}")
-    return STORAGE[name]
+    return REGISTER_TYPES[name]
 
 
 def signed(name: str) -> bool:
@@ -40,8 +40,8 @@ def elementwise(
     """`make(operand type, result type, names)` on scalars or on lanes, whichever the values need."""
     if all(v.kind == "uniform" for v in values):
         return Value(ty, "uniform", (make(values[0].ty, ty, [v.ref for v in values]),))
-    names = [cg.lanes(v) for v in values]
-    return Value(ty, "lanes", (make(vector(values[0].ty), vector(ty), names),))
+    names = [cg.to_vector(v) for v in values]
+    return Value(ty, "varying", (make(vector(values[0].ty), vector(ty), names),))
 
 
 def elementwise_two(
@@ -54,8 +54,8 @@ def elementwise_two(
     if all(v.kind == "uniform" for v in values):
         one, two = make(values[0].ty, [v.ref for v in values])
         return Value(types[0], "uniform", (one,)), Value(types[1], "uniform", (two,))
-    one, two = make(vector(values[0].ty), [cg.lanes(v) for v in values])
-    return Value(types[0], "lanes", (one,)), Value(types[1], "lanes", (two,))
+    one, two = make(vector(values[0].ty), [cg.to_vector(v) for v in values])
+    return Value(types[0], "varying", (one,)), Value(types[1], "varying", (two,))
 
 
 def simple(
@@ -84,15 +84,15 @@ def intrinsic(
 # -- sums and products, which keep rows ---------------------------------------------------------
 
 
-def row_sum(cg: CodegenContext, a: Value, b: Value, action: str = "add") -> Value | None:
-    if "lanes" in (a.kind, b.kind):
+def affine_sum(cg: CodegenContext, a: Value, b: Value, action: str = "add") -> Value | None:
+    if "varying" in (a.kind, b.kind):
         return None
     count = max(len(a.refs), len(b.refs))
     left, right = spread(a, count), spread(b, count)
     refs = tuple(cg.b.value(f"{action} {a.ty} {x}, {y}") for x, y in zip(left, right, strict=True))
     if a.kind == b.kind == "uniform":
         return Value(a.ty, "uniform", refs)
-    return Value(a.ty, "rows", refs, a.stride + b.stride if action == "add" else a.stride - b.stride)
+    return Value(a.ty, "affine", refs, a.stride + b.stride if action == "add" else a.stride - b.stride)
 
 
 def spread(value: Value, count: int) -> tuple[str, ...]:
@@ -103,29 +103,29 @@ def as_constant(value: Value) -> int | None:
     return int(value.ref) if value.kind == "uniform" and value.ref.lstrip("-").isdigit() else None
 
 
-def row_product(cg: CodegenContext, a: Value, b: Value) -> Value | None:
+def affine_product(cg: CodegenContext, a: Value, b: Value) -> Value | None:
     if as_constant(a) is not None:
         a, b = b, a
     factor = as_constant(b)
-    if a.kind == "rows" and factor is not None:
+    if a.kind == "affine" and factor is not None:
         refs = tuple(cg.b.value(f"mul {a.ty} {r}, {factor}") for r in a.refs)
-        return Value(a.ty, "rows", refs, a.stride * factor)
-    if "lanes" in (a.kind, b.kind) or a.stride or b.stride:
+        return Value(a.ty, "affine", refs, a.stride * factor)
+    if "varying" in (a.kind, b.kind) or a.stride or b.stride:
         return None
     count = max(len(a.refs), len(b.refs))
     pairs = zip(spread(a, count), spread(b, count), strict=True)
     refs = tuple(cg.b.value(f"mul {a.ty} {x}, {y}") for x, y in pairs)
-    return Value(a.ty, "uniform" if a.kind == b.kind == "uniform" else "rows", refs)
+    return Value(a.ty, "uniform" if a.kind == b.kind == "uniform" else "affine", refs)
 
 
-def wants_rows(cg: CodegenContext, item: Instruction) -> bool:
+def is_scalarized(cg: CodegenContext, item: Instruction) -> bool:
     """Whether the analysis keeps the result in scalars; rows are only made where it does."""
     target = item.operands[0]
-    return isinstance(target, Reg) and cg.shape(target.name).kind != "lanes"
+    return isinstance(target, Reg) and cg.shape(target.name).kind != "varying"
 
 
 def product(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value) -> Value:
-    made = row_product(cg, a, b) if wants_rows(cg, item) else None
+    made = affine_product(cg, a, b) if is_scalarized(cg, item) else None
     return made or elementwise(cg, ty, [a, b], lambda t, _, n: lane_product(cg, t, n[0], n[1]))
 
 
@@ -149,7 +149,7 @@ def shifted_right(cg: CodegenContext, action: str, t: str, ref: str, count: int)
 
 
 def total(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value, action: str = "add") -> Value:
-    made = row_sum(cg, a, b, action) if wants_rows(cg, item) else None
+    made = affine_sum(cg, a, b, action) if is_scalarized(cg, item) else None
     return made or elementwise(cg, ty, [a, b], lambda t, _, n: cg.b.value(f"{action} {t} {n[0]}, {n[1]}"))
 
 
@@ -163,15 +163,15 @@ def widen(
         number = as_constant(value)
         assert number is not None
         return Value(ty, "uniform", (str(number if is_signed else number & ((1 << BITS[value.ty]) - 1)),))
-    if value.kind != "rows":
-        return cg.each(value, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
-    if not wants_rows(cg, item):
-        full = Value(value.ty, "lanes", (cg.lanes(value),))
-        return cg.each(full, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
+    if value.kind != "affine":
+        return cg.convert(value, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
+    if not is_scalarized(cg, item):
+        full = Value(value.ty, "varying", (cg.to_vector(value),))
+        return cg.convert(full, ty, lambda t, r, o: f"{extend} {t} {r} to {o}")
     refs = [cg.b.value(f"{extend} {value.ty} {r} to {ty}") for r in value.refs]
     if value.stride:
         refs = _unwrapped(cg, item, value, refs, is_signed)
-    return Value(ty, "rows", tuple(refs), value.stride)
+    return Value(ty, "affine", tuple(refs), value.stride)
 
 
 def _unwrapped(
@@ -194,19 +194,19 @@ def _unwrapped(
     b.jump(entry)
     b.open(entry)
     b.branch(fine, on, wraps, likely=True)
-    with cg.aside(wraps):
-        mask = cg.mask_bits_of(item.predicate)
+    with cg.side_block(wraps):
+        mask = cg.mask_bits(item.predicate)
         moved = []
         for number, ref in enumerate(value.refs):
             part = mask
-            if cg.rows > 1:
+            if cg.rows_per_warp > 1:
                 part = b.value(f"lshr i32 {mask}, {number * cg.width}")
                 part = b.value(f"and i32 {part}, {(1 << cg.width) - 1}")
             kind = "true" if is_signed else "false"
             row = (("i32", ref), ("i32", part), ("i32", str(value.stride)), ("i1", kind))
             moved.append(b.call("sim_widen", "i64", ("ptr", "%ctx"), *row))
         apart = b.new_label("apart")
-        b.branch(b.value(f"icmp eq i64 {cg.context('wraps')}, 0"), on, apart, likely=True)
+        b.branch(b.value(f"icmp eq i64 {cg.load_field('wraps')}, 0"), on, apart, likely=True)
         b.open(apart)
         suspension.change_over(cg)
     b.open(on)

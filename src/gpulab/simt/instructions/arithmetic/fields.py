@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import as_constant, const, elementwise, signed, type_of
 from gpulab.simt.ptx.syntax import Instruction

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Builder, float_literal, suffix
 from gpulab.simt.instructions.arithmetic import approximate
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, type_of

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Builder, Value
 from gpulab.simt.instructions.arithmetic import approximate
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, elementwise_two

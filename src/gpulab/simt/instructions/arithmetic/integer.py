@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import CodegenContext, handles, parts_of
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
 from gpulab.simt.instructions.arithmetic.elementwise import (
     const,
@@ -19,7 +20,7 @@ from gpulab.simt.instructions.arithmetic.elementwise import (
     type_of,
     widen,
 )
-from gpulab.simt.ptx.syntax import Instruction, Operand
+from gpulab.simt.ptx.syntax import Instruction, Operand, vector_elements
 
 INT = ".u16|u32|u64|s16|s32|s64"
 WIDE = ".u32|s32|u64|s64"
@@ -43,7 +44,7 @@ def in_halves(cg: CodegenContext, value: Value) -> Value:
     if value.kind == "uniform":
         return Value("<2 x i16>", "uniform", (cg.b.value(f"bitcast i32 {value.ref} to <2 x i16>"),))
     wide = vector("i16", 2 * WARP)
-    return Value(wide, "lanes", (cg.b.value(f"bitcast {vector('i32')} {cg.lanes(value)} to {wide}"),))
+    return Value(wide, "varying", (cg.b.value(f"bitcast {vector('i32')} {cg.to_vector(value)} to {wide}"),))
 
 
 # The manual writes `.relu` before the type, the compiler behind it.
@@ -52,7 +53,7 @@ def packed(cg: CodegenContext, item: Instruction) -> None:
     """Two 16-bit integers in 32 bits, each for itself."""
     values = [cg.operand(o, "i32") for o in item.operands[1:]]
     if any(v.kind != "uniform" for v in values):
-        values = [Value("i32", "lanes", (cg.lanes(v),)) for v in values]
+        values = [Value("i32", "varying", (cg.to_vector(v),)) for v in values]
     a, b = (in_halves(cg, v) for v in values)
     t, kind = a.ty, a.kind
     if item.op == "add":
@@ -62,7 +63,7 @@ def packed(cg: CodegenContext, item: Instruction) -> None:
         made = cg.b.call(name, t, (t, a.ref), (t, b.ref))
         if "relu" in item.parts:
             made = cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, "zeroinitializer"))
-    full = vector("i32") if kind == "lanes" else "i32"
+    full = vector("i32") if kind == "varying" else "i32"
     back = cg.b.value(f"bitcast {t} {made} to {full}")
     cg.assign(item.operands[0], Value("i32", kind, (back,)), item.predicate)
 
@@ -178,7 +179,7 @@ def _carry(
         return made, b.value(f"or {t.replace(ty, 'i1')} {over}, {again}")
 
     results = elementwise_two(cg, (ty, "i1"), values, make)
-    for target, value in zip(parts_of(item.operands[0]), results, strict=False):
+    for target, value in zip(vector_elements(item.operands[0]), results, strict=False):
         cg.assign(target, value, item.predicate)
 
 

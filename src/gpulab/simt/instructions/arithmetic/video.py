@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.context import CodegenContext, handles
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.instruction_forms import handles, refuses
 from gpulab.simt.codegen.ir import Builder, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise
-from gpulab.simt.ptx.forms import refuses
 from gpulab.simt.ptx.syntax import Instruction
 
 TYPE = ".u32|s32"

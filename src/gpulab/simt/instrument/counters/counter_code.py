@@ -24,12 +24,14 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import TYPE_CHECKING
 
+from gpulab.simt.analysis.control_flow import Block
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, shifted
+from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.ir import Value
-from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation, Touch
+from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
 from gpulab.simt.instrument.counters import counter_layout as record_of
 from gpulab.simt.instrument.counters.counter_layout import (
     BLOCK_BYTES,
@@ -44,10 +46,6 @@ from gpulab.simt.instrument.counters.sector_code import SectorSite
 from gpulab.simt.instrument.counters.site_code import GenericSite, Site
 from gpulab.simt.instrument.counters.wavefront_code import MATRICES, WavefrontSite
 from gpulab.simt.ptx.syntax import Mem
-
-if TYPE_CHECKING:
-    from gpulab.simt.analysis.control_flow import Block
-    from gpulab.simt.codegen.context import CodegenContext
 
 __all__ = ["CounterInstrumentation"]
 
@@ -73,28 +71,28 @@ class CounterInstrumentation(Instrumentation):
         self.runtime = _runtime()
         self.parts: dict[tuple[int, int], int] = {}  # accesses made so far by the instruction at a place
 
-    def begin(self, cg: CodegenContext) -> None:
-        self.observed = cg.context("observed", "ptr")
+    def on_entry(self, cg: CodegenContext) -> None:
+        self.observed = cg.load_field("observed", "ptr")
         loops = innermost_loops(cg.flow.blocks)
         self.record = Record(len(cg.flow.blocks), loops, cg.warps)
-        cg.facts |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}
+        cg.metadata |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}
 
-    def block(self, cg: CodegenContext, block: Block) -> None:
+    def on_block(self, cg: CodegenContext, block: Block) -> None:
         threads = str(WARP) if cg.full else population(cg, cg.mask())
         for offset, by in ((0, "1"), (8, threads)):
             add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + offset), by)
         count_rounds(cg, self.observed, self.record, block)
 
-    def branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
+    def on_branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
         b = cg.b
         both = [b.value(f"icmp ne i32 {mask}, 0") for mask in (here, there)]
         parts = b.value(f"zext i1 {b.value(f'and i1 {both[0]}, {both[1]}')} to i64")
         add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + 16), parts)
 
-    def access(self, cg: CodegenContext, touch: Touch) -> None:
-        item = touch.item
-        part = self.parts.get((cg.here, cg.index), 0)
-        self.parts[cg.here, cg.index] = part + 1
+    def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
+        item = access.item
+        part = self.parts.get((cg.block_number, cg.instruction_index), 0)
+        self.parts[cg.block_number, cg.instruction_index] = part + 1
         lanes = -1
         if item.op in MATRICES:
             # Each row of 16 bytes is asked for by one lane, and given to several: one access says it all.
@@ -103,27 +101,27 @@ class CounterInstrumentation(Instrumentation):
             count = next(int(p[1:]) for p in item.parts if p in ("x1", "x2", "x4"))
             memory = item.operands[MATRICES[item.op]]
             assert isinstance(memory, Mem)
-            where = address(cg, memory, touch.space)
-            touch = replace(touch, where=Value("i64", "lanes", (cg.lanes(where),)))
+            where = address(cg, memory, access.space)
+            access = replace(access, address=Value("i64", "varying", (cg.to_vector(where),)))
             lanes = (1 << 8 * count) - 1
-        if touch.space == "shared" and item.row in self.forms and touch.action != "updates":
+        if access.space == "shared" and item.row in self.forms and access.action != "updates":
             size, shift = self.forms[item.row]
             if not size:
                 return
-            touch = replace(touch, where=shifted(cg, touch.where, shift), size=size)
-        apart = item.predicate is not None or touch.space == "generic"
-        cg.accesses[touch.site] = replace(
-            cg.accesses[touch.site],
+            access = replace(access, address=shifted(cg, access.address, shift), size=size)
+        apart = item.predicate is not None or access.space == "generic"
+        cg.sites[access.site] = replace(
+            cg.sites[access.site],
             opcode=item.text,
-            block=cg.here,
-            index=cg.index,
+            block=cg.block_number,
+            index=cg.instruction_index,
             part=part,
             apart=apart,
-            width=touch.size,
+            width=access.size,
         )
-        record = self.place(cg, self.record.sites_at + RECORD_BYTES * touch.site)
-        kind = SITES.get(touch.space, Site)
-        kind(cg, touch, self.observed, record, apart, lanes).count()
+        record = self.place(cg, self.record.sites_at + RECORD_BYTES * access.site)
+        kind = SITES.get(access.space, Site)
+        kind(cg, access, self.observed, record, apart, lanes).count()
 
     def place(self, cg: CodegenContext, offset: int) -> str:
         return cg.b.value(f"getelementptr i8, ptr {self.observed}, i64 {offset}")

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis.divergence import WARP
-
-if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.context import CodegenContext
 
 SECTOR_BYTES = 32
 

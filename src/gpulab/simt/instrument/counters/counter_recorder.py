@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.base import Forms, Recorder
+from gpulab.simt.codegen.memory_access import AccessSite
+from gpulab.simt.codegen.native import NativeKernel
+from gpulab.simt.instrument.base import Forms
 from gpulab.simt.instrument.counters.counter_layout import (
     BLOCK_BYTES,
     EXCESS,
@@ -25,12 +26,9 @@ from gpulab.simt.instrument.counters.counter_layout import (
     Record,
 )
 from gpulab.simt.instrument.counters.loop_rounds import GROUPS
-
-if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import Access
-    from gpulab.simt.codegen.native import NativeKernel
-    from gpulab.simt.runtime.allocation import Memory
-    from gpulab.simt.runtime.launch import Worker
+from gpulab.simt.instrument.recorder import Recorder
+from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.worker import LaunchWorker
 
 __all__ = ["Count", "CounterRecorder", "Picture", "SiteCount"]
 
@@ -70,7 +68,7 @@ class Count:
 class SiteCount:
     """One instruction that accesses memory: what it is, by state space what it did, two pictures."""
 
-    access: Access
+    access: AccessSite
     counts: dict[str, Count]
     first: Picture | None
     worst: Picture | None
@@ -91,9 +89,9 @@ class CounterRecorder(Recorder):
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:  # noqa: ARG002
         self.native = native
-        facts = native.facts
+        facts = native.metadata
         self.record = Record(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)
-        self.workers: list[Worker] = []
+        self.workers: list[LaunchWorker] = []
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         rows = memory.table().copy()
@@ -108,8 +106,8 @@ class CounterRecorder(Recorder):
         ]
         return rows
 
-    def attach(self, worker: Worker) -> None:
-        size = self.record.sites_at + RECORD_BYTES * max(len(worker.native.accesses), 1)
+    def attach(self, worker: LaunchWorker) -> None:
+        size = self.record.sites_at + RECORD_BYTES * max(len(worker.native.sites), 1)
         raw = np.zeros(size + 64, np.uint8)
         fresh = raw[-raw.ctypes.data % 64 :][:size]
         before = worker.memory.get("observed")
@@ -128,7 +126,7 @@ class CounterRecorder(Recorder):
         """For each block of PTX, by its number: how often it was executed by a warp; the active threads of
         those; how often the lanes went two ways afterwards.
         """
-        count = self.native.facts["blocks"]
+        count = self.native.metadata["blocks"]
         words = [w.memory["observed"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
         return np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
 
@@ -163,14 +161,14 @@ class CounterRecorder(Recorder):
         """Every instruction that accesses memory, in the order of the code; the plain code's is the same."""
         blocks = self.blocks()
         places: dict[tuple[int, int, str, int], list[int]] = {}
-        for number, access in enumerate(self.native.accesses):
+        for number, access in enumerate(self.native.sites):
             if access.opcode:
                 key = access.block, access.index, access.space, access.part
                 places.setdefault(key, []).append(number)
         return [self._site(places[key], blocks[key[0]]) for key in sorted(places)]
 
     def _site(self, numbers: list[int], block: npt.NDArray[np.int64]) -> SiteCount:
-        access = self.native.accesses[numbers[0]]
+        access = self.native.sites[numbers[0]]
         records = [self._record(w, n) for w in self.workers for n in numbers]
         words = np.sum([r[: FIRST_PICTURE // 8] for r in records], axis=0)
 
@@ -201,7 +199,7 @@ class CounterRecorder(Recorder):
         worst = min((p for _, p in pictures), key=lambda p: (-p.units, p.block, p.warp), default=None)
         return SiteCount(access, counts, first, worst)
 
-    def _record(self, worker: Worker, number: int) -> npt.NDArray[np.int64]:
+    def _record(self, worker: LaunchWorker, number: int) -> npt.NDArray[np.int64]:
         start = self.record.sites_at + RECORD_BYTES * number
         return worker.memory["observed"][start : start + RECORD_BYTES].view(np.int64)
 

@@ -39,7 +39,7 @@ class SectorSite(Site):
             offsets.append(offset)
             fine = b.value(f"and i1 {fine}, {inside}") if fine else inside
         b.branch(fine, near, other, likely=True)
-        with cg.aside(near):
+        with cg.side_block(near):
             masks = self.row_masks()
             if len(offsets) == 1:
                 self.rows_at(slot, offsets, [self.merged(masks)], other)
@@ -59,7 +59,7 @@ class SectorSite(Site):
                     b.branch(b.value(f"icmp ult i64 {moved}, {2 * most - 1}"), other, apart, likely=False)
                     b.open(apart)
                 self.rows_at(slot, offsets, masks, other)
-        with cg.aside(other):
+        with cg.side_block(other):
             self.look("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
 
     def merged(self, masks: list[str]) -> str:

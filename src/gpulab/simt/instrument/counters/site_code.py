@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.instrument.base import Touch
+from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.counters.counter_layout import EXECUTIONS, THREADS, add, population
 from gpulab.simt.runtime import layout
 
@@ -25,34 +25,34 @@ class Site:
     served = False  # whether there is something to count besides its executions
 
     def __init__(
-        self, cg: CodegenContext, touch: Touch, observed: str, record: str, apart: bool, lanes: int
+        self, cg: CodegenContext, access: MemoryAccess, observed: str, record: str, apart: bool, lanes: int
     ) -> None:
-        self.cg, self.b, self.touch, self.apart = cg, cg.b, touch, apart
+        self.cg, self.b, self.access, self.apart = cg, cg.b, access, apart
         self.observed, self.record = observed, record
-        self.where, self.size = touch.where, touch.size
-        self.mask = cg.mask_bits_of(touch.item.predicate)
+        self.where, self.size = access.address, access.size
+        self.mask = cg.mask_bits(access.item.predicate)
         if lanes != -1:
             self.mask = self.b.value(f"and i32 {self.mask}, {lanes}")
-        self.whole = cg.full and touch.item.predicate is None and lanes == -1
-        self.rows = self.where.refs if self.where.kind != "lanes" else ()
-        self.width = cg.width if self.where.kind == "rows" else WARP
-        self.stride = self.where.stride if self.where.kind == "rows" else 0
+        self.whole = cg.full and access.item.predicate is None and lanes == -1
+        self.rows = self.where.refs if self.where.kind != "varying" else ()
+        self.width = cg.width if self.where.kind == "affine" else WARP
+        self.stride = self.where.stride if self.where.kind == "affine" else 0
         self.shift = self.size.bit_length() - 1
         # Bytes from the first lane of a row down to the lowest one.
         self.back = self.stride * (self.width - 1) if self.stride < 0 else 0
-        self.marks = {"reads": READS, "writes": WRITES}.get(touch.action, READS | WRITES)
+        self.marks = {"reads": READS, "writes": WRITES}.get(access.action, READS | WRITES)
 
     def count(self) -> None:
         b, cg = self.b, self.cg
         if not self.served and not self.apart:
             return
         begin, self.done = b.new_label("count"), b.new_label("counted")
-        if self.touch.item.predicate is None:
+        if self.access.item.predicate is None:
             b.jump(begin)
         else:
             b.branch(b.value(f"icmp ne i32 {self.mask}, 0"), begin, self.done)
-        with cg.aside(begin):
-            if self.apart and self.touch.space != "generic":
+        with cg.side_block(begin):
+            if self.apart and self.access.space != "generic":
                 add(cg, self.at(EXECUTIONS), "1")
                 add(cg, self.at(THREADS), population(cg, self.mask))
             self.requests()
@@ -66,13 +66,13 @@ class Site:
         return self.b.value(f"getelementptr i8, ptr {self.record}, i64 {offset}")
 
     def slot(self) -> str:
-        offset = self.touch.site * layout.SLOT_BYTES
-        return self.b.value(f"getelementptr i8, ptr {self.cg.slots_base}, i64 {offset}")
+        offset = self.access.site * layout.SLOT_BYTES
+        return self.b.value(f"getelementptr i8, ptr {self.cg.site_caches}, i64 {offset}")
 
     def look(self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()) -> None:
         """Let a function of counted.ll look at every lane."""
         b, cg = self.b, self.cg
-        b.line(f"store <{WARP} x i64> {cg.lanes(self.where)}, ptr {cg.scratch}, align 64")
+        b.line(f"store <{WARP} x i64> {cg.to_vector(self.where)}, ptr {cg.scratch}, align 64")
         b.call(
             function, "void", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.record), *counters,
             ("ptr", cg.scratch), ("i32", self.mask), *more,

@@ -35,13 +35,13 @@ class WavefrontSite(Site):
                 usual = b.value(f"and i1 {usual}, {plain}")
             fast = b.new_label("fast")
             b.branch(usual, fast, other, likely=True)
-            with cg.aside(fast):
+            with cg.side_block(fast):
                 if parts != "1":
                     more = b.value(f"sub i64 {parts}, 1")
                     add(cg, self.at(EXCESS), more)
                     add(cg, self.at(IDEAL), more)
                 b.jump(self.done)
-        with cg.aside(other):
+        with cg.side_block(other):
             self.look(
                 "sim_banks",
                 ("i64", str(max(self.shift, 2))),
@@ -52,7 +52,7 @@ class WavefrontSite(Site):
     @property
     def joins(self) -> bool:
         """Whether lanes that ask for the same element may be served together (see `sim_pairs`)."""
-        return self.marks == READS and self.touch.item.op not in MATRICES
+        return self.marks == READS and self.access.item.op not in MATRICES
 
     def without_conflicts(self) -> str | None:
         """An i1: whether no two lanes that are served together want different words of one bank.

@@ -27,7 +27,6 @@ import numpy.typing as npt
 from gpulab.errors import LaunchError
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.native import NativeKernel
-from gpulab.simt.instrument.base import Recorder
 from gpulab.simt.instrument.racecheck.shadow_memory import (
     ACTIONS,
     AFTER,
@@ -49,9 +48,10 @@ from gpulab.simt.instrument.racecheck.shadow_memory import (
     WINDOW,
     WRITTEN,
 )
+from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import POISON, Memory
-from gpulab.simt.runtime.launch import Worker, aligned
+from gpulab.simt.runtime.worker import LaunchWorker, aligned
 
 __all__ = ["AccessRecord", "Hazard", "RacecheckRecorder"]
 
@@ -160,7 +160,7 @@ class RacecheckRecorder(Recorder):
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
         """Make shared memory's shadow; the code says how large a cell is."""
-        granules = native.facts["granules"]
+        granules = native.metadata["granules"]
         self.shared = _Shadow(0, shared_bytes, granules["shared"], 0, 0)
         self._pointer("shared_shadow", self.shared.raw)
         self.granule = granules["global"]
@@ -185,9 +185,9 @@ class RacecheckRecorder(Recorder):
             row[3] = shadow.address
         return table
 
-    def attach(self, worker: Worker) -> None:
+    def attach(self, worker: LaunchWorker) -> None:
         self.worker = worker
-        self.sites = worker.native.accesses
+        self.sites = worker.native.sites
         muted = np.full(max(len(self.sites), 1), self.deaf, np.uint8)
         muted[: len(self.muted)] = self.muted[: len(muted)]
         self.muted = muted

@@ -21,17 +21,15 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import TYPE_CHECKING
 
+from gpulab.simt.analysis.control_flow import Block
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.base import INSTRUMENTATIONS, Touch
+from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.instrument.base import INSTRUMENTATIONS
 from gpulab.simt.instrument.counters.counter_code import CounterInstrumentation
 from gpulab.simt.instrument.counters.counter_layout import BLOCK_BYTES, HEAD
 from gpulab.simt.instrument.counters.loop_rounds import count_rounds
-
-if TYPE_CHECKING:
-    from gpulab.simt.analysis.control_flow import Block
-    from gpulab.simt.codegen.context import CodegenContext
 
 __all__ = ["LAYOUT", "TraceInstrumentation"]
 
@@ -75,12 +73,12 @@ class TraceInstrumentation(CounterInstrumentation):
         super().__init__()
         self.runtime = _runtime()
 
-    def begin(self, cg: CodegenContext) -> None:
-        super().begin(cg)
+    def on_entry(self, cg: CodegenContext) -> None:
+        super().on_entry(cg)
         states = cg.b.value(f"load i64, ptr {self.place(cg, LAYOUT['STATES'])}")
         self.traces = cg.b.value(f"icmp ne i64 {states}, 0")
 
-    def block(self, cg: CodegenContext, block: Block) -> None:
+    def on_block(self, cg: CodegenContext, block: Block) -> None:
         b, on = cg.b, cg.b.new_label("on")
         fine = b.call(
             "sim_enter", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
@@ -90,35 +88,35 @@ class TraceInstrumentation(CounterInstrumentation):
         self.end_unless(cg, fine, on)
         count_rounds(cg, self.observed, self.record, block)
 
-    def access(self, cg: CodegenContext, touch: Touch) -> None:
-        part = self.parts.get((cg.here, cg.index), 0)
-        self.parts[cg.here, cg.index] = part + 1
-        if touch.space not in ("global", "shared", "generic"):
+    def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
+        part = self.parts.get((cg.block_number, cg.instruction_index), 0)
+        self.parts[cg.block_number, cg.instruction_index] = part + 1
+        if access.space not in ("global", "shared", "generic"):
             return
-        cg.accesses[touch.site] = replace(
-            cg.accesses[touch.site], opcode=touch.item.text, block=cg.here, index=cg.index, part=part,
-            apart=touch.item.predicate is not None, width=touch.size,
+        cg.sites[access.site] = replace(
+            cg.sites[access.site], opcode=access.item.text, block=cg.block_number,
+            index=cg.instruction_index, part=part, apart=access.item.predicate is not None, width=access.size,
         )  # fmt: skip
-        b, where = cg.b, touch.where
+        b, where = cg.b, access.address
         begin, on = b.new_label("access"), b.new_label("on")
-        mask = cg.mask_bits_of(touch.item.predicate)
-        if touch.space == "shared":
+        mask = cg.mask_bits(access.item.predicate)
+        if access.space == "shared":
             b.branch(self.traces, on, begin)
         else:
             b.jump(begin)
-        with cg.aside(begin):
-            rows = 0 if where.kind == "lanes" else len(where.refs)
+        with cg.side_block(begin):
+            rows = 0 if where.kind == "varying" else len(where.refs)
             if rows:  # the lanes' addresses are worked out over there: less code here
                 for number, ref in enumerate(where.refs):
                     place = b.value(f"getelementptr i64, ptr {cg.scratch}, i64 {WARP + number}")
                     b.line(f"store i64 {ref}, ptr {place}")
             else:
-                b.line(f"store <{WARP} x i64> {cg.lanes(where)}, ptr {cg.scratch}, align 64")
-            stride = where.stride if where.kind == "rows" else 0
+                b.line(f"store <{WARP} x i64> {cg.to_vector(where)}, ptr {cg.scratch}, align 64")
+            stride = where.stride if where.kind == "affine" else 0
             fine = b.call(
                 "sim_request", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
-                ("i64", str(touch.site)), ("ptr", cg.scratch), ("i32", mask), ("i32", str(rows)),
-                ("i64", str(stride)), ("i64", "0" if touch.action == "reads" else "1"),
+                ("i64", str(access.site)), ("ptr", cg.scratch), ("i32", mask), ("i32", str(rows)),
+                ("i64", str(stride)), ("i64", "0" if access.action == "reads" else "1"),
             )  # fmt: skip
             self.end_unless(cg, fine, on, opened=False)
         b.open(on)

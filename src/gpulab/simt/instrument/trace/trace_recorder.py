@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.base import Recorder
+from gpulab.simt.codegen.memory_access import AccessSite
+from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
+from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.instrument.trace.trace_code import LAYOUT
-
-if TYPE_CHECKING:
-    from gpulab.simt.codegen.context import Access
-    from gpulab.simt.codegen.native import NativeKernel
-    from gpulab.simt.runtime.allocation import Memory
-    from gpulab.simt.runtime.launch import Worker
+from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.worker import LaunchWorker
 
 __all__ = ["Requests", "TraceRecorder", "Wave"]
 
@@ -43,7 +40,7 @@ class Requests:
     addresses: of the requests that were kept, (requests,) and (requests, 32).
     """
 
-    access: Access
+    access: AccessSite
     come_to: int
     made: int
     masks: npt.NDArray[np.uint32]
@@ -74,11 +71,11 @@ class TraceRecorder(CounterRecorder):
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         return Recorder.table(self, memory)
 
-    def attach(self, worker: Worker) -> None:
+    def attach(self, worker: LaunchWorker) -> None:
         before = worker.memory.get("observed")
         if before is None:
             self.workers.append(worker)
-        sites = max(len(worker.native.accesses), 1)
+        sites = max(len(worker.native.sites), 1)
         pictures = np.zeros(sites * LAYOUT["SITE_BYTES"], np.uint8)
         kept = worker.memory.get("pictures")
         if kept is not None:
@@ -116,7 +113,7 @@ class TraceRecorder(CounterRecorder):
     def requests(self) -> list[Requests]:
         """By site, in the order of their numbers."""
         found = []
-        for number, access in enumerate(self.native.accesses):
+        for number, access in enumerate(self.native.sites):
             if not access.opcode:
                 continue
             come_to, made, masks, addresses = 0, 0, [], []

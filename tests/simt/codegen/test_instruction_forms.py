@@ -9,7 +9,7 @@ import pytest
 
 import gpulab
 from gpulab.simt.codegen import native  # noqa: F401  # noqa: F401  (registers the instructions)
-from gpulab.simt.ptx.forms import FORMS, Form
+from gpulab.simt.codegen.instruction_forms import FORMS, Form
 from tests.simt.ptx_harness import entry, launch
 
 

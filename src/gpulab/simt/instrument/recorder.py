@@ -1,0 +1,47 @@
+"""Recorders: the host side of an instrumentation, one object per launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.simt.codegen.native import NativeKernel
+from gpulab.simt.instrument.base import Forms
+from gpulab.simt.runtime.allocation import POISON, Memory
+from gpulab.simt.runtime.worker import LaunchWorker
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Owner of the memory that instrumented code records into; this base class records nothing.
+
+    Attributes
+    ----------
+    tier : str
+        Name of the instrumentation that the kernel must be compiled with.
+    forms : Forms
+        See `Instrumentation.forms`.
+    cores : int or None
+        Number of host cores that may share the launch; None for all of them.
+    poison : int
+        Byte that shared memory is filled with before a block starts.
+    """
+
+    tier = "values"
+    forms: Forms = ()
+    cores: int | None = None
+    poison = POISON
+
+    def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
+        """Prepare for a launch of `native` with `shared_bytes` of shared memory per block."""
+
+    def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
+        """Return the table of allocations that running code searches, with the addresses of their shadows."""
+        return memory.table()
+
+    def attach(self, worker: LaunchWorker) -> None:
+        """Give a worker the memory that its code records into.
+
+        Called again for the same worker if its code has gained access sites.
+        """

@@ -1,0 +1,102 @@
+"""Workers: the context that generated code runs in, one per host core, and the memory it points to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.native import NativeKernel
+from gpulab.simt.runtime import layout
+from gpulab.simt.runtime.allocation import POISON
+
+__all__ = ["LaunchWorker", "aligned"]
+
+PRINT_BYTES = 1 << 20  # per core; the default size of CUDA's own printf buffer
+_STATE_BYTES = 32  # of a warp; see `codegen.suspension`
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class LaunchWorker:
+    """The context of one core. `worker[name]` reads or writes a field of `layout.FIELDS`.
+
+    Parameters
+    ----------
+    native : NativeKernel
+        The code to run.
+    shared_bytes : int
+        Shared memory of a block.
+    prints : bool
+        The kernel calls `printf`.
+    poison : int
+        Byte that shared memory is filled with before a block starts.
+    attach : callable
+        Called with the worker now, and again if its code gains access sites.
+    """
+
+    def __init__(
+        self,
+        native: NativeKernel,
+        shared_bytes: int,
+        prints: bool,
+        poison: int,
+        attach: Callable[[LaunchWorker], None],
+    ) -> None:
+        threads = native.warps * WARP
+        sizes = {
+            "slots": 0,
+            "shared": shared_bytes + 64,
+            "local": threads * native.local_bytes,
+            "saved": native.warps * native.saved_bytes,
+            "canonical": native.warps * native.canonical_bytes,
+            "warps": native.warps * _STATE_BYTES,
+            "arrivals": 16 * 8,
+            "votes": 16 * 32,
+            "printed": PRINT_BYTES if prints else 0,
+        }
+        self.memory = {name: aligned(size) for name, size in sizes.items()}
+        self.memory["votes"].fill(0)
+        self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
+
+        self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
+        self.words[:] = 0
+        for name, buffer in self.memory.items():
+            self[name] = buffer.ctypes.data
+        self["poison"] = poison
+        self["printed_limit"] = sizes["printed"]
+        self["plain"] = native.plain
+
+        self.native, self.attach = native, attach
+        self._callback = _CALLBACK(self.make_plain)  # must live as long as the code can call it
+        self["make_plain"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self.reset_slots()
+
+    def reset_slots(self) -> None:
+        """Give every access site an empty cache of the allocation that it accessed last."""
+        slots = aligned(layout.SLOT_BYTES * max(len(self.native.sites), 1))
+        # An odd base address and a size of 0, so that no access lies inside.
+        slots.view(np.int64).reshape(-1, layout.SLOT_BYTES // 8)[:] = (1, 0, 0, 0, 0)
+        self.memory["slots"] = slots
+        self["slots"] = slots.ctypes.data
+        self.attach(self)
+
+    def make_plain(self, _context: int) -> None:
+        """Compile the plain code; called by running code when a warp has to continue there."""
+        self["plain"] = self.native.make_plain()
+        self.reset_slots()
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self.words[layout.FIELDS.index(name)] = value
+
+    def __getitem__(self, name: str) -> int:
+        return int(self.words[layout.FIELDS.index(name)])
+
+
+def aligned(size: int) -> npt.NDArray[np.uint8]:
+    """Return uninitialized bytes that start on a cache line."""
+    raw = np.empty(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size]
