@@ -8,7 +8,7 @@ from gpulab.config import defines
 from gpulab.devices.base import Device
 from gpulab.problems import problem
 from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
-from gpulab.profiling.roofline_points import Rung, roofline_of
+from gpulab.profiling.roofline_points import KernelVersion, roofline_of
 
 pytestmark = pytest.mark.cuda
 
@@ -39,9 +39,9 @@ def test_every_level_is_measured_and_none_is_above_what_the_gpu_can_do(gpu: Devi
 
 def test_times_are_measured_and_bytes_counted(gpu: Device) -> None:
     kernel = gpu.compile(K1, "mmkernel", defines(BLOCK, TILE))
-    rungs = [Rung("K1", kernel, BLOCK, TILE)]
+    versions = [KernelVersion("K1", kernel, BLOCK, TILE)]
     shape = (4096, 4096, 4096)  # arrays that L2 cannot hold
-    found = roofline_of(problem("matmul"), rungs, device=gpu, shape=shape)
+    found = roofline_of(problem("matmul"), versions, device=gpu, shape=shape)
     (point,) = found.points
     assert point.provenance.kind == "measured"
     assert point.bytes_provenance.kind == "counted"

@@ -1,4 +1,4 @@
-"""Rooflines made by hand: as many points as asked for, in a heap or apart, with few roofs or all of them."""
+"""Synthetic rooflines with a given number of points and ceilings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from gpulab.gpus.catalogue import gpu
 from gpulab.profiling.benchmark import Timing
 from gpulab.profiling.ceilings import published_ceilings
-from gpulab.profiling.roofline import Ceiling, Point, Roofline
+from gpulab.profiling.roofline import Ceiling, Roofline, RooflinePoint
 from gpulab.provenance import Provenance
 
 NAMES = ("naive", "opt_1", "opt_2", "opt_3", "opt_4", "K34", "K4g", "Ks", "K5", "K6", "opt_2_b", "opt_4_b")
@@ -24,8 +24,11 @@ def roofline_case(
     centre: float = 1.0,
     seed: int = 0,
 ) -> Roofline:
-    """`count` points around `centre` flop per byte, `decades` off at most; `above`: which is too high."""
-    spec, chance = gpu(key), random.Random(seed)
+    """Return a roofline with `count` points within `decades` of `centre` flop per byte.
+
+    measured: add measured ceilings to those of the data sheet. above: index of a point above its ceiling.
+    """
+    spec, rng = gpu(key), random.Random(seed)
     ceilings, points = published_ceilings(spec), []
     if measured:
         shares = (("DRAM", "copy", 0.83), ("DRAM", "triad", 0.86), ("fp32", "FMA", 0.92))
@@ -42,12 +45,12 @@ def roofline_case(
             *ceilings,
         )
     for number in range(count):
-        intensity = centre * 10 ** chance.uniform(-decades, decades)
+        intensity = centre * 10 ** rng.uniform(-decades, decades)
         reached = 3.0 if number == above else 0.3 + 0.5 * number / count
         gflops = reached * min(intensity * spec.dram_gb_s, spec.peak_fp32_gflops)
         timing = Timing.from_samples([FLOPS / gflops / 1e6], Provenance("modelled", spec.name))
         nbytes = FLOPS / intensity
         counted = Provenance("counted", spec.name, "sectors; 9 of 90 blocks")
         geometry = (512, 512, 512), (32, 8, 1), (1, 1, 0)
-        points.append(Point(NAMES[number], *geometry, FLOPS, nbytes, timing, counted, 0.5, "DRAM"))
+        points.append(RooflinePoint(NAMES[number], *geometry, FLOPS, nbytes, timing, counted, 0.5, "DRAM"))
     return Roofline("stencil", spec.name, "counted", ceilings, tuple(points), spec.l2_bytes)

@@ -1,4 +1,4 @@
-"""Ceilings from the catalogue, and measured on a stand-in for a GPU whose clock says what it is told."""
+"""Ceilings of the catalogue, and ceilings measured on a fake GPU with a scripted clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpulab.profiling.roofline import Ceiling, Roofline
 
 
 class TimedGpu(Device):
-    """Launches nothing: the first row that is timed takes 2 ms and all others 4 ms, at 1500 MHz."""
+    """A GPU that launches nothing: the first timed row takes 2 ms, all others 4 ms, at 1500 MHz."""
 
     kind = "cuda"
     measures_time = True
@@ -35,14 +35,14 @@ class TimedGpu(Device):
 
     def full(
         self, shape: int | Sequence[int], fill_value: object, dtype: npt.DTypeLike = np.float32
-    ) -> Any:  # of 1 GiB, and nobody looks at it
+    ) -> Any:  # a view without storage, because the benchmarks ask for 1 GiB
         return np.broadcast_to(np.zeros(1, dtype), shape)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Any:
         return self.full(shape, 0, dtype)
 
     def asnumpy(self, array: Any) -> npt.NDArray[Any]:
-        # Of each block: its SM, when it began and when it ended; two blocks one after the other on SM 7.
+        # (SM, start, end) of each block; two blocks run one after the other on SM 7.
         cycles = 3_000_000 // LAUNCHES
         rows = [(7, 100, cycles // 2), (7, cycles // 2, cycles + 100), (9, 5, cycles + 5)]
         return np.array(rows, np.int64).ravel()
@@ -85,7 +85,7 @@ def measured() -> dict[tuple[str, str], Ceiling]:
     return {(c.level, c.benchmark): c for c in measured_ceilings(TimedGpu(), repeats=3)}
 
 
-def test_copy_triad_fma_l2_and_shared_memory_are_measured(measured: Any) -> None:
+def test_every_level_is_measured(measured: Any) -> None:
     assert set(measured) == {
         ("DRAM", "copy"),
         ("DRAM", "triad"),
@@ -95,34 +95,34 @@ def test_copy_triad_fma_l2_and_shared_memory_are_measured(measured: Any) -> None
     }
 
 
-def test_a_copy_counts_two_bytes_for_each_and_a_triad_three(measured: Any) -> None:
+def test_copy_moves_two_arrays_and_triad_three(measured: Any) -> None:
     assert measured["DRAM", "copy"].rate == pytest.approx(2 * 2**30 * LAUNCHES / 2e-3 / 1e9)
     assert measured["DRAM", "triad"].rate == pytest.approx(3 * 2**30 * LAUNCHES / 2e-3 / 1e9)
 
 
-def test_the_clock_is_noted(measured: Any) -> None:
+def test_clock_is_recorded(measured: Any) -> None:
     assert {ceiling.clock_mhz for ceiling in measured.values()} == {1500.0}
     assert all("1500 MHz" in str(ceiling.provenance) for ceiling in measured.values())
 
 
-def test_the_provenance_says_measured(measured: Any) -> None:
+def test_provenance_is_measured(measured: Any) -> None:
     assert all(ceiling.measured for ceiling in measured.values())
 
 
-def test_every_benchmark_warms_up_before_it_is_timed() -> None:
+def test_every_benchmark_warms_up_once() -> None:
     device = TimedGpu()
     measured_ceilings(device, repeats=3)
     assert all(device.launched.count(text) == 4 * LAUNCHES for text in device.launched)
     assert all(device.timed.count(text) == 3 for text in device.timed)
 
 
-def test_nothing_is_measured_without_a_gpu() -> None:
-    with pytest.raises(UsageError, match="measured on a GPU"):
+def test_measuring_on_the_simulator_raises() -> None:
+    with pytest.raises(UsageError):
         measured_ceilings(open_device("sim"))
 
 
 @pytest.mark.parametrize("key", names())
-def test_every_gpu_of_the_catalogue_has_published_roofs_with_their_sources(key: str) -> None:
+def test_every_catalogue_gpu_has_published_ceilings_with_sources(key: str) -> None:
     ceilings = published_ceilings(gpu(key))
     Roofline("stencil", key, "counted", ceilings)
     assert all(c.provenance.kind == "published" and c.provenance.detail for c in ceilings)
@@ -130,8 +130,8 @@ def test_every_gpu_of_the_catalogue_has_published_roofs_with_their_sources(key: 
 
 @pytest.mark.parametrize(
     ("key", "gb_s"),
-    # multiprocessors * banks * bytes of a bank in a clock * clock
+    # SMs * banks * bytes per bank and clock * clock in GHz
     [("gtx280", 30 * 16 * 2 * 1.296), ("k40", 15 * 32 * 8 * 0.875), ("h200", 132 * 32 * 4 * 1.98)],
 )
-def test_shared_memory_has_the_bandwidth_of_its_banks(key: str, gb_s: float) -> None:
+def test_shared_memory_bandwidth_is_that_of_all_banks(key: str, gb_s: float) -> None:
     assert shared_gb_s(gpu(key)) == pytest.approx(gb_s)

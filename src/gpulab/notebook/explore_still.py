@@ -1,4 +1,4 @@
-"""The explorer's curve as a still picture: for an export, a report, a saved notebook, a terminal."""
+"""The explorer's curve as a static picture: for exports, reports, saved notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -8,110 +8,111 @@ from math import floor, log10
 
 from gpulab.notebook.explore_curve import Curve
 from gpulab.notebook.explore_text import block_name, curve_table, point_view
-from gpulab.views.html import View, disclosure, escape, paragraph, stack
-from gpulab.views.svg import Pen
+from gpulab.problems.base import Block
+from gpulab.views.html import View, disclosure, paragraph, stack
+from gpulab.views.svg import SvgPen
 from gpulab.views.tables.point_view import rate
 
 __all__ = ["still_view"]
 
+# All lengths are in pixels.
 WIDTH, HEIGHT = 640, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 60, 46, 232  # of the plot; below it stand the blocks and their occupancy
-NARROW = 44  # pixels that the name of a block needs
-PEN = Pen()
+LEFT, RIGHT, TOP, BOTTOM = 64, 60, 46, 232  # of the plot; block names and occupancy are below it
+LABEL_WIDTH = 44  # of a block's name
+SMALL = 12.0  # font size
 
 
 def still_view(curve: Curve) -> View:
-    """The picture, the point of the handles in words, and all figures in a table that is folded away."""
-    setting, now = curve.setting, curve.now
-    words = point_view(setting, now, checked=setting.block in curve.checked) if now else None
+    """Return the picture, the selected point as text, and a folded table of all figures."""
+    setting, selected = curve.setting, curve.now
+    text = point_view(setting, selected, checked=setting.block in curve.checked) if selected else None
     if not curve.known:
-        return words or paragraph("Nothing is known of this kernel yet.", dim=True)
-    hollow = any(p.timing and b not in curve.checked for b, p in curve.points.items() if p is not None)
-    legend = ["Hollow: values not checked with that block."] if hollow else []
+        return text or paragraph("No block of this kernel was timed yet.", dim=True)
+
+    legend = []
+    if any(p.timing and block not in curve.checked for block, p in curve.points.items() if p is not None):
+        legend.append("Hollow: values not verified with that block.")
     if left_out := len(curve.blocks) - len(curve.known):
-        legend.append(f"{left_out} of {len(curve.blocks)} blocks were not tried.")
+        legend.append(f"{left_out} of {len(curve.blocks)} blocks were not timed.")
     note = paragraph(" ".join(legend), dim=True) if legend else None
-    drawn = View(f'<div class="gp-scroll">{"".join(_svg(curve))}</div>', "")
-    return stack(drawn, words, note, disclosure("The figures", curve_table(curve.known)))
+    picture = View(f'<div class="gp-scroll">{_svg(curve)}</div>', "")
+    return stack(picture, text, note, disclosure("The figures", curve_table(curve.known)))
 
 
-def _svg(curve: Curve) -> Iterator[str]:
-    top = 1.12 * curve.top
+def _svg(curve: Curve) -> str:
+    pen = SvgPen()
+    origin = "measured" if curve.measured else "modelled"
+    title = f"{curve.setting.variant} by threads of a block, {origin}, {curve.gpu}"
     step = (WIDTH - LEFT - RIGHT) / max(len(curve.blocks), 1)
-    xs = {block: LEFT + step * (place + 0.5) for place, block in enumerate(curve.blocks)}
+    columns = {block: LEFT + step * (number + 0.5) for number, block in enumerate(curve.blocks)}
 
-    def y(gflops: float) -> float:
-        return BOTTOM - gflops / top * (BOTTOM - TOP)
+    pen.text(title, LEFT, 18, "ink", 14)
+    _axes(pen, curve)
+    _blocks(pen, curve, columns, step)
+    _points(pen, curve, columns)
+    return pen.element(WIDTH, HEIGHT, title)
 
-    title = f"{curve.setting.variant} by threads of a block, {'measured' if curve.measured else 'modelled'}"
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" role="img" style="max-width:100%;min-width:480px;height:auto" '
-        f'aria-label="{escape(title)}, {escape(curve.gpu)}">'
-    )
-    yield PEN.text(f"{title}, {curve.gpu}", LEFT, 18, "ink", 14)
-    for gflops in _ticks(top):
-        yield PEN.line((LEFT, y(gflops), WIDTH - RIGHT, y(gflops)), "line", 1)
-        yield PEN.text(rate(gflops), LEFT - 6, y(gflops) + 4, "dim", 12, "end")
-        yield PEN.text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y(gflops) + 4, "dim", 12)
-    yield PEN.text("GFLOPS", LEFT - 6, TOP - 10, "dim", 12, "end")
-    yield PEN.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", 12)
-    every = max(1, round(NARROW / step + 0.49))
-    for place, (block, x) in enumerate(xs.items()):
-        if place % every == 0:
-            yield PEN.text(block_name(block), x, BOTTOM + 18, "dim", 12, "middle")
+
+def _row(curve: Curve, gflops: float) -> float:
+    return BOTTOM - gflops / (1.12 * curve.top) * (BOTTOM - TOP)
+
+
+def _axes(pen: SvgPen, curve: Curve) -> None:
+    for gflops in _ticks(1.12 * curve.top):
+        y = _row(curve, gflops)
+        pen.line(LEFT, y, WIDTH - RIGHT, y, "line")
+        pen.text(rate(gflops), LEFT - 6, y + 4, "dim", SMALL, "end")
+        pen.text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
+    pen.text("GFLOPS", LEFT - 6, TOP - 10, "dim", SMALL, "end")
+    pen.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", SMALL)
+    pen.text("occupancy", 4, HEIGHT - 8, "dim", SMALL)
+
+
+def _blocks(pen: SvgPen, curve: Curve, columns: dict[Block, float], step: float) -> None:
+    """Draw each block's name, its occupancy, and a cross if it has no time."""
+    labelled = max(1, round(LABEL_WIDTH / step + 0.49))  # every so many blocks have a label
+    for number, (block, x) in enumerate(columns.items()):
+        if number % labelled == 0:
+            pen.text(block_name(block), x, BOTTOM + 18, "dim", SMALL, "middle")
         point = curve.points[block]
         if point is not None and point.timing is None:
-            yield _cross(x, BOTTOM, point.why_not)
+            cross = f"M{x - 5:.1f} {BOTTOM - 5:.1f}l10 10m0-10l-10 10"
+            reason = point.why_not.partition("\n")[0]
+            pen.path(cross, edge="bad", width=3, title=f"no time: {reason}")
         if point is not None and point.occupancy is not None:
-            tall = 34 * point.occupancy
-            yield _rect(x - step / 3, HEIGHT - 6 - tall, 2 * step / 3, tall)
-    yield PEN.text("occupancy", 4, HEIGHT - 8, "dim", 12)
+            height = 34 * point.occupancy
+            left, top = x - step / 3, HEIGHT - 6 - height
+            pen.path(
+                f"M{left:.1f} {top:.1f}h{2 * step / 3:.1f}v{height:.1f}h-{2 * step / 3:.1f}z", fill="asked"
+            )
+
+
+def _points(pen: SvgPen, curve: Curve, columns: dict[Block, float]) -> None:
     for points, colour, dash in ((curve.beside, "dim", "5 4"), (curve.points, "plain", "")):
         places = [
-            (xs[block], y(point.kernel_gflops), block)
+            (columns[block], _row(curve, point.kernel_gflops), block)
             for block, point in points.items()
             if point is not None and point.kernel_gflops is not None
         ]
         for (x1, y1, _), (x2, y2, _) in pairwise(places):
-            yield PEN.line((x1, y1, x2, y2), colour, 2, dash)
-        for x, height, block in places:
-            whole = block in curve.checked or points is curve.beside
-            yield _circle(x, height, 4, colour if whole else "paper", colour)
-    for one in curve.printed:
-        yield _diamond(xs[one.block], y(one.gflops), one.words)
-    now = curve.now
-    if now is not None and now.kernel_gflops is not None:
-        yield _circle(xs[curve.setting.block], y(now.kernel_gflops), 9, "", "bad")
-    yield "</svg>"
+            pen.line(x1, y1, x2, y2, colour, 2, dash)
+        for x, y, block in places:
+            filled = block in curve.checked or points is curve.beside
+            pen.circle(x, y, 4, fill=colour if filled else "paper", edge=colour, width=2)
 
+    for figure in curve.printed:
+        x, y = columns[figure.block], _row(curve, figure.gflops)
+        diamond = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
+        pen.path(diamond, edge="hint", width=2, title=f"published: {figure.words}")
 
-def _circle(x: float, y: float, radius: float, fill: str, edge: str) -> str:
-    paint = PEN.paint(fill=fill, stroke=edge) if fill else f'fill="none" {PEN.paint(stroke=edge)}'
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" stroke-width="2" {paint}/>'
-
-
-def _rect(x: float, y: float, width: float, height: float) -> str:
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {PEN.paint(fill="asked")}/>'
-    )
+    if curve.now is not None and curve.now.kernel_gflops is not None:
+        x, y = columns[curve.setting.block], _row(curve, curve.now.kernel_gflops)
+        pen.circle(x, y, 9, edge="bad", width=2)
 
 
 def _ticks(top: float) -> Iterator[float]:
-    """Round numbers from 0 to the top, four or five of them."""
-    rough = top / 4
-    size = 10.0 ** floor(log10(rough))
-    step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= rough)
+    """Yield four or five round numbers from 0 to the top."""
+    smallest = top / 4
+    power = 10.0 ** floor(log10(smallest))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= smallest)
     yield from (step * number for number in range(int(top / step) + 1))
-
-
-def _cross(x: float, y: float, words: str) -> str:
-    path = f"M{x - 5:.1f} {y - 5:.1f}l10 10m0-10l-10 10"
-    title = f"<title>no time: {escape(words.partition(chr(10))[0])}</title>"
-    return f'<path d="{path}" fill="none" stroke-width="3" {PEN.paint(stroke="bad")}>{title}</path>'
-
-
-def _diamond(x: float, y: float, words: str) -> str:
-    path = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
-    title = f"<title>published: {escape(words)}</title>"
-    return f'<path d="{path}" fill="none" stroke-width="2" {PEN.paint(stroke="hint")}>{title}</path>'

@@ -1,11 +1,10 @@
-"""A roofline as a plotly figure, with a still picture beside it for where plotly's script is not there."""
+"""A roofline as a plotly figure, with a static picture for front ends without plotly."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import log10
 from pathlib import Path
 from typing import Any
 
@@ -15,70 +14,84 @@ from gpulab.errors import UsageError
 from gpulab.profiling.roofline import Roofline
 from gpulab.views.html import View, disclosure, escape, stack
 from gpulab.views.roofline.roofline_layout import (
-    BELOW,
+    AXIS_HEIGHT,
     LEFT,
-    MARK,
+    MARK_RADIUS,
     RIGHT,
     SMALL,
     TEXT,
     TITLE,
     TOP,
-    Label,
+    WIDTH,
+    CeilingLine,
+    PointMark,
     Scene,
+    ticks,
 )
-from gpulab.views.roofline.roofline_static import png, svg
-from gpulab.views.roofline.roofline_text import ceiling_words, figures_table, plain_text, point_words
-from gpulab.views.svg import THEMES
+from gpulab.views.roofline.roofline_static import MARGIN, png, svg
+from gpulab.views.roofline.roofline_text import ceiling_tooltip, figures_view, plain_text, point_tooltip
+from gpulab.views.svg import FONT, THEMES
 
-__all__ = ["RooflineFigure", "roofline_figure"]
+__all__ = ["RooflineFigure", "check_theme", "roofline_figure"]
 
 _MIME = "application/vnd.plotly.v1+json"
-_FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What a figure is made of, to draw it again by other means."""
-
-    roofline: Roofline
-    scene: Scene
+LEGEND_ROW = 19  # pixels of a row of plotly's legend at this font size
+CAPTION_ROW = 15
+HOVER_POINTS = 13  # of a ceiling: plotly shows a tooltip only near a point of a line
 
 
 class RooflineFigure(go.Figure):
-    """A plain plotly figure that can be saved, and that shows as SVG where plotly cannot.
+    """A plotly figure that can be saved to a file, and that is shown as SVG where plotly is missing.
 
-    A notebook keeps its data and an SVG, some tens of KB, and no script: JupyterLab has plotly's own, which
-    its package brings along.
+    A notebook stores its data and an SVG, some tens of kilobytes, and no script: JupyterLab loads plotly's
+    script from the installed package.
     """
 
-    # plotly's own way to show itself would put all of its script into the notebook.
+    # plotly's own display hook would store all of its script in the notebook.
     _ipython_display_ = None
 
-    def __init__(self, data: Any = None, *args: Any, picture: Picture | None = None, **more: Any) -> None:
-        super().__init__(data, *args, **more)
-        self._picture = picture
+    def __init__(self, data: Any = None, *args: Any, scene: Scene | None = None, **kwargs: Any) -> None:
+        super().__init__(data, *args, **kwargs)
+        self._scene = scene
 
     @property
     def roofline(self) -> Roofline:
-        """The values that are drawn."""
-        return self._drawn().roofline
+        """The figure's values."""
+        return self._laid_out().roofline
 
     def save(self, path: str | Path, theme: str = "light") -> Path:
-        """Write the picture to a `.png` or `.svg` file, without a browser and without a network.
+        """Write the picture to a file, without a browser or a network.
 
-        theme: "light" or "dark".
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in `.png` or `.svg`.
+        theme : {"light", "dark"}
+            Colours of the picture.
 
-        Raises `UsageError` for another kind of file or theme, and where the file cannot be written.
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        UsageError
+            If the suffix or the theme is another, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> figure = gpulab.roofline(None, gpu="gtx280")
+        >>> figure.save("/tmp/gtx280.svg").name
+        'gtx280.svg'
         """
-        picture, target = self._drawn(), Path(path)
+        scene, target = self._laid_out(), Path(path)
         check_theme(theme)
-        kind = target.suffix.lower()
-        if kind == ".png":
-            content = png(picture.scene, theme)
-        elif kind == ".svg":
-            content = (svg(picture.scene, theme) + "\n").encode()
-        else:
-            raise UsageError(f"a roofline is saved as .png or .svg; not `{target.name}`.")
+        suffix = target.suffix.lower()
+        if suffix not in (".png", ".svg"):
+            raise UsageError(f"a roofline is saved as .png or .svg, not as `{target.name}`.")
+        content = png(scene, theme) if suffix == ".png" else (svg(scene, theme) + "\n").encode()
         try:
             target.write_bytes(content)
         except OSError as error:
@@ -87,19 +100,18 @@ class RooflineFigure(go.Figure):
 
     @property
     def still(self) -> View:
-        """The picture as SVG, with the figures that hovering shows in a table below it."""
-        picture = self._drawn()
-        drawing = f'<div class="gp-scroll">{svg(picture.scene)}</div>'
-        drawn = View(drawing, plain_text(picture.roofline, picture.scene.title))
-        if not picture.roofline.points:
-            return drawn
-        return stack(drawn, disclosure("The figures", figures_table(picture.roofline)))
+        """The picture as SVG, and a table of the figures that plotly shows in tooltips."""
+        scene = self._laid_out()
+        picture = View(f'<div class="gp-scroll">{svg(scene)}</div>', plain_text(scene.roofline, scene.title))
+        if not scene.marks:
+            return picture
+        return stack(picture, disclosure("The figures", figures_view(scene.roofline)))
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, Any]:
         data = json.loads(self.to_json())
         data["config"] = {"displaylogo": False}
         bundle = {_MIME: data, "text/plain": f"<{type(self).__name__}>"}
-        if self._picture is not None:
+        if self._scene is not None:
             still = self.still
             bundle |= {"text/html": still._repr_html_(), "text/plain": still.text}
         return bundle
@@ -109,156 +121,177 @@ class RooflineFigure(go.Figure):
         return html
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self.to_dict(), self._picture)
+        return _restored, (self.to_dict(), self._scene)
 
-    def _drawn(self) -> Picture:
-        if self._picture is None:
-            raise UsageError("this figure is not a roofline any more: call gpulab.roofline again.")
-        return self._picture
+    def _laid_out(self) -> Scene:
+        if self._scene is None:
+            raise UsageError("this figure was not made by gpulab.roofline, so it cannot be drawn again.")
+        return self._scene
 
 
-def _made_again(data: dict[str, Any], picture: Picture | None) -> RooflineFigure:
-    return RooflineFigure(data, picture=picture)
+def _restored(data: dict[str, Any], scene: Scene | None) -> RooflineFigure:
+    return RooflineFigure(data, scene=scene)
 
 
 def check_theme(theme: str) -> None:
-    """`UsageError` for a theme that there is not."""
+    """Raise `UsageError` unless `theme` is "light" or "dark"."""
     if theme not in THEMES:
-        raise UsageError(f"theme is {' or '.join(map(repr, THEMES))}; not {theme!r}.")
+        raise UsageError(f"theme must be {' or '.join(map(repr, THEMES))}, not {theme!r}.")
 
 
-def roofline_figure(roofline: Roofline, scene: Scene, theme: str = "light") -> RooflineFigure:
-    """Draw a roofline whose labels are placed.
+def roofline_figure(scene: Scene, theme: str = "light") -> RooflineFigure:
+    """Return a roofline as a plotly figure.
 
-    theme: the figure paints its own paper, light or dark, since plotly does not know the page's theme.
+    theme: "light" or "dark", the colours of the figure's own background; otherwise `UsageError`.
     """
     check_theme(theme)
     colours = THEMES[theme]
     figure = RooflineFigure(
-        [*_roofs(scene, colours), _ridges(scene, colours), _points(roofline, scene, colours)],
-        picture=Picture(roofline, scene),
+        [
+            *(_ceiling(line, colours) for line in scene.ceilings),
+            _ridges(scene, colours),
+            _connection(scene, colours),
+            *(_point(mark, scene.roofline, colours) for mark in scene.marks),
+        ],
+        scene=scene,
     )
+    below = AXIS_HEIGHT + LEGEND_ROW * (scene.legend_rows + 2) + 10
+    height = scene.frame.bottom + below + CAPTION_ROW * (len(scene.mistakes) + len(scene.caption)) + 14
     axis = {
         "type": "log", "gridcolor": colours["line"], "zeroline": False, "showline": False,
         "automargin": False, "tickfont": {"size": SMALL, "color": colours["dim"]}, "ticks": "",
     }  # fmt: skip
-    x_title = {"text": scene.x_title, "font": {"size": TEXT}, "standoff": 14}
-    y_title = {"text": scene.y_title, "font": {"size": TEXT}, "standoff": 8}
     figure.update_layout(
         template="none",
-        width=scene.width,
-        height=scene.height,
-        margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": scene.height - TOP - scene.plot.height, "pad": 0},
+        width=WIDTH,
+        height=height,
+        margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": height - scene.frame.bottom, "pad": 0},
         paper_bgcolor=colours["paper"],
         plot_bgcolor=colours["paper"],
-        font={"family": _FONT, "color": colours["ink"], "size": TEXT},
+        font={"family": FONT, "color": colours["ink"], "size": TEXT},
         title={
-            "text": f"<b>{escape(scene.title)}</b>", "font": {"size": TITLE}, "x": LEFT / scene.width,
-            "y": 1 - 22 / scene.height, "xanchor": "left", "yanchor": "middle",
+            "text": f"<b>{escape(scene.title)}</b>", "font": {"size": TITLE}, "x": LEFT / WIDTH,
+            "y": 1 - 22 / height, "xanchor": "left", "yanchor": "middle",
         },
-        xaxis=axis | {"range": scene.x_decades, "title": x_title, **_ticks(scene.x_decades)},
-        yaxis=axis | {"range": scene.y_decades, "title": y_title, **_ticks(scene.y_decades)},
-        showlegend=False,
-        dragmode="pan",  # zooming would turn the roofs away from their labels
+        xaxis=axis | _axis(scene.frame.x_decades, scene.x_title, 14),
+        yaxis=axis | _axis(scene.frame.y_decades, scene.y_title, 8),
+        legend={
+            "orientation": "h", "xref": "container", "x": MARGIN / WIDTH, "yref": "container",
+            "y": (height - scene.frame.bottom - AXIS_HEIGHT) / height, "xanchor": "left", "yanchor": "top",
+            "font": {"size": SMALL}, "bgcolor": colours["paper"], "tracegroupgap": 0,
+        },
         hoverlabel={
             "align": "left", "bgcolor": colours["band"], "font": {"color": colours["ink"], "size": TEXT},
         },
         annotations=[
-            *(_annotation(label, scene, colours) for label in scene.labels), *_captions(scene, colours),
+            *(_number(mark, colours) for mark in scene.marks),
+            *_captions(scene, colours, below),
         ],
     )  # fmt: skip
     return figure
 
 
-def _roofs(scene: Scene, colours: dict[str, str]) -> Iterator[go.Scatter]:
-    for roof in scene.roofs:
-        x1, y1, x2, y2 = roof.line
-        steps = [step / 12 for step in range(13)]  # the pointer finds a line where it has points
-        places = [scene.at(x1 + step * (x2 - x1), y1 + step * (y2 - y1)) for step in steps]
-        yield go.Scatter(
-            x=[_short(x) for x, _ in places],
-            y=[_short(y) for _, y in places],
-            mode="lines",
-            line={"color": colours[roof.colour], "width": 2, "dash": "solid" if roof.solid else "7px,5px"},
-            name=str(roof.ceiling),
-            hovertemplate="<br>".join(ceiling_words(roof.ceiling)) + "<extra></extra>",
-        )
+def _ceiling(line: CeilingLine, colours: dict[str, str]) -> go.Scatter:
+    step = (line.end / line.start) ** (1 / (HOVER_POINTS - 1))
+    intensities = [line.start * step**number for number in range(HOVER_POINTS)]
+    ridge = "" if line.ridge is None else f", ridge {line.ridge:.3g}"
+    return go.Scatter(
+        x=[_short(intensity) for intensity in intensities],
+        y=[_short(line.ceiling.gflops(intensity)) for intensity in intensities],
+        mode="lines",
+        line={
+            "color": colours[line.colour], "width": 2, "dash": "solid" if line.ceiling.measured else "7px,5px"
+        },
+        name=f"{line.ceiling}{ridge}",
+        legendgroup="ceilings",
+        legendgrouptitle={"text": "Ceilings"},
+        hovertemplate=ceiling_tooltip(line.ceiling) + "<extra></extra>",
+    )  # fmt: skip
 
 
 def _ridges(scene: Scene, colours: dict[str, str]) -> go.Scatter:
-    places = [scene.at(x, y) for x, y, _ in scene.ridges]
-    edges = [colours[colour] for _, _, colour in scene.ridges]
+    lines = [line for line in scene.ceilings if line.shows_ridge]
     return go.Scatter(
-        x=[_short(x) for x, _ in places],
-        y=[_short(y) for _, y in places],
+        x=[_short(line.end) for line in lines],
+        y=[_short(line.ceiling.gflops(line.end)) for line in lines],
         mode="markers",
-        marker={"size": 7, "color": "rgba(0,0,0,0)", "line": {"width": 1.5, "color": edges}},
+        marker={
+            "size": 7, "color": "rgba(0,0,0,0)",
+            "line": {"width": 1.5, "color": [colours[line.colour] for line in lines]},
+        },
         name="ridge points",
+        showlegend=False,
         hovertemplate="ridge point: %{x:.3g} flop per byte<extra></extra>",
+    )  # fmt: skip
+
+
+def _connection(scene: Scene, colours: dict[str, str]) -> go.Scatter:
+    """Return the line from each version to the next."""
+    return go.Scatter(
+        x=[_short(mark.point.intensity) for mark in scene.marks],
+        y=[_short(mark.point.gflops) for mark in scene.marks],
+        mode="lines",
+        line={"color": colours["dim"], "width": 1.2},
+        name="versions",
+        showlegend=False,
+        hoverinfo="skip",
     )
 
 
-def _points(roofline: Roofline, scene: Scene, colours: dict[str, str]) -> go.Scatter:
-    marks = scene.marks
+def _point(mark: PointMark, roofline: Roofline, colours: dict[str, str]) -> go.Scatter:
     return go.Scatter(
-        x=[_short(mark.point.intensity) for mark in marks],
-        y=[_short(mark.point.gflops) for mark in marks],
-        mode="lines+markers",
-        line={"color": colours["dim"], "width": 1.2},
+        x=[_short(mark.point.intensity)],
+        y=[_short(mark.point.gflops)],
+        mode="markers",
         marker={
-            "size": [4 * MARK if mark.above else 2 * MARK + 1 for mark in marks],
-            "symbol": ["x" if mark.above else "circle" for mark in marks],
-            "color": [colours["bad" if mark.above else "ink"] for mark in marks],
-            "line": {"width": 1.2, "color": colours["paper"]},
+            "size": 16 if mark.above else 2 * MARK_RADIUS + 1,
+            "symbol": "x" if mark.above else "circle",
+            "color": colours["bad" if mark.above else "ink"],
+            "line": {"width": 1, "color": colours["paper"]},
             "opacity": 1,
         },
-        name="variants",
-        text=[mark.point.variant for mark in marks],
-        customdata=["<br>".join(point_words(roofline, mark.point)) for mark in marks],
-        hovertemplate="%{customdata}<extra></extra>",
+        name=f"{mark.number}  {escape(mark.point.variant)}{' (above its ceiling)' if mark.above else ''}",
+        legendgroup="kernels",
+        legendgrouptitle={"text": "Kernels"},
+        hovertemplate=point_tooltip(roofline, mark.point) + "<extra></extra>",
     )
 
 
-def _annotation(label: Label, scene: Scene, colours: dict[str, str]) -> dict[str, Any]:
-    """At its mark, so that it goes along when the plot is moved; its place is an offset in pixels."""
-    x, y = scene.at(*label.anchor)
-    right, down = label.box.x - label.anchor[0], label.box.y - label.anchor[1]
-    words = escape(label.text)
-    found = {
-        "text": f"<b>{words}</b>" if label.kind == "point" else words,
-        "x": _short(log10(x)), "y": _short(log10(y)), "xref": "x", "yref": "y",
-        "textangle": round(label.box.angle, 2), "borderpad": 0,
-        "font": {"size": label.size, "color": colours[label.colour]},
-        "xanchor": "center", "yanchor": "middle",
+def _number(mark: PointMark, colours: dict[str, str]) -> dict[str, Any]:
+    """Return a point's number as an annotation, which stays at the point when the plot is moved."""
+    colour = colours["bad" if mark.above else "ink"]
+    return {
+        "text": str(mark.number), "x": _short(log10(mark.point.intensity)),
+        "y": _short(log10(mark.point.gflops)), "xref": "x", "yref": "y",
+        "showarrow": True, "arrowhead": 0, "arrowwidth": 0.8, "arrowcolor": colours["dim"],
+        "ax": round(mark.badge_x - mark.x, 1), "ay": 0, "font": {"size": 10, "color": colour},
+        "bgcolor": colours["paper"], "borderpad": 0,
     }  # fmt: skip
-    if label.kind != "roof":
-        found["bgcolor"] = colours["paper"]  # a line stops at the letters that stand on it
-    if label.leader is None:
-        return found | {"showarrow": False, "xshift": round(right, 1), "yshift": round(-down, 1)}
-    arrow = {"showarrow": True, "arrowhead": 0, "arrowwidth": 0.8, "arrowcolor": colours["dim"]}
-    return found | arrow | {"ax": round(right, 1), "ay": round(down, 1)}
 
 
-def _captions(scene: Scene, colours: dict[str, str]) -> Iterator[dict[str, Any]]:
-    down = BELOW
+def _captions(scene: Scene, colours: dict[str, str], below: float) -> Iterator[dict[str, Any]]:
     for colour, lines in (("bad", scene.mistakes), ("dim", scene.caption)):
         if lines:
             yield {
                 "text": "<br>".join(map(escape, lines)), "xref": "paper", "yref": "paper", "x": 0, "y": 0,
-                "xshift": 14 - LEFT, "yshift": -down, "xanchor": "left", "yanchor": "top", "align": "left",
-                "showarrow": False, "font": {"size": SMALL, "color": colours[colour]},
+                "xshift": MARGIN - LEFT, "yshift": -below, "xanchor": "left", "yanchor": "top",
+                "align": "left", "showarrow": False, "font": {"size": SMALL, "color": colours[colour]},
             }  # fmt: skip
-            down += 16 * len(lines)
+            below += CAPTION_ROW * len(lines)
 
 
-def _ticks(decades: tuple[float, float]) -> dict[str, Any]:
-    """Ticks as the still picture has them, and some more on both sides for who moves the plot."""
-    low, high = decades
-    steps = (1, 2, 5) if high - low < 3 else (1,)
-    values = [step * 10.0**d for d in range(floor(low) - 3, ceil(high) + 4) for step in steps]
-    return {"tickmode": "array", "tickvals": values, "ticktext": [f"{value:,.10g}" for value in values]}
+def _axis(decades: tuple[float, float], title: str, standoff: int) -> dict[str, Any]:
+    """Return an axis with the ticks of the static picture, and more of them for a plot that is moved."""
+    values = list(ticks(decades, beyond=3))
+    return {
+        "range": decades,
+        "title": {"text": title, "font": {"size": TEXT}, "standoff": standoff},
+        "tickmode": "array",
+        "tickvals": values,
+        "ticktext": [f"{value:,.10g}" for value in values],
+    }
 
 
 def _short(number: float) -> float:
-    """Six digits: a saved notebook stays small."""
+    """Round to six significant digits, so that a saved notebook stays small."""
     return float(f"{number:.6g}")

@@ -1,4 +1,4 @@
-"""`gpulab.roofline`: this session's right kernels of a problem under the roofs of a GPU."""
+"""`gpulab.roofline`: this session's correct kernels of a problem under the ceilings of a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpulab.devices.base import Device
     from gpulab.notebook.roofline_figure import RooflineFigure
     from gpulab.problems.base import Problem
-    from gpulab.profiling.roofline_points import Rung, Step
+    from gpulab.profiling.roofline_points import KernelVersion, ReportProgress
 
 __all__ = ["roofline"]
 
@@ -27,105 +27,132 @@ def roofline(
     *,
     theme: str = "light",
 ) -> RooflineFigure:
-    """The roofline of a problem's variants: GFLOPS by flop per byte, both on logarithmic axes.
+    """Draw the roofline of a problem: GFLOPS against flop per byte, both on logarithmic axes.
 
-    A mark for every variant whose kernel is right, joined in the order of the ladder. `.save("x.png")` and
-    `.save("x.svg")` write it to a file; where plotly's script is not there, it shows as SVG.
+    Every correct kernel of the session is a numbered point; a line joins the versions in their order. Solid
+    ceilings are measured: DRAM (copy and triad), fp32 (FMA), L2 and shared memory (reads). Dashed ceilings
+    are published in the data sheet.
 
-    problem: "stencil" or "matmul"; None draws the roofs alone.
-    gpu: a GPU of the catalogue to model ("gtx280"); None: the session's device. On a CUDA GPU times are
-    measured, and so are the solid ceilings: copy and triad of DRAM, FMA, reads of L2 and shared memory.
-    Elsewhere times are modelled. Dashed ceilings are the data sheet's.
-    size: as the problem writes it ("128", "65x47x9"); None: its timing size.
-    intensity: by which bytes: "counted", what goes between DRAM and the chip when the simulator runs the
-    kernel, or "compulsory", each input read once and each output written once.
-    theme: of the figure's own paper, "light" or "dark".
+    Parameters
+    ----------
+    problem : {"stencil", "matmul"} or None
+        None draws the ceilings without kernels.
+    gpu : str, optional
+        Key of a catalogue GPU such as "gtx280" (`gpulab.catalogue_table` lists them), for which times are
+        modelled. If omitted, the session's device: on a CUDA GPU times are measured, on the simulator they
+        are modelled.
+    size : int or str, optional
+        Size of the problem, such as 128 or "65x47x9". If omitted, the size at which the problem is timed.
+    intensity : {"counted", "compulsory"}
+        Bytes of the arithmetic intensity: the DRAM traffic that the simulator counts, or the bytes that no
+        kernel can avoid (each input read once, each output written once).
+    theme : {"light", "dark"}
+        Colours of the figure.
 
-    Raises `UsageError` for a problem, a GPU, a size, an intensity or a theme that is not there, and where
-    plotly is not installed.
+    Returns
+    -------
+    RooflineFigure
+        A plotly figure. `.save("x.png")` and `.save("x.svg")` write it to a file, and `.roofline` holds the
+        values. Front ends without plotly show it as SVG.
+
+    Raises
+    ------
+    UsageError
+        If an argument is not among the legal values, or plotly is not installed.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> figure = gpulab.roofline(None, gpu="gtx280")
+    >>> for ceiling in figure.roofline.ceilings:
+    ...     print(ceiling)
+    fp32 622 GFLOPS (published)
+    DRAM 142 GB/s (published)
+    shared memory 1,244 GB/s (published)
     """
     try:
         from gpulab.notebook.roofline_figure import check_theme, roofline_figure
     except ImportError:
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
-    from gpulab.profiling.roofline_points import roofline_of, roofs_of
+    from gpulab.profiling.roofline_points import roofline_of
     from gpulab.views.roofline.roofline_layout import scene_of
 
     check_theme(theme)
     device = open_device()
     if problem is None:
-        with _progress() as step:
-            roofs = roofs_of(device=device, gpu=gpu, progress=step)
-        return roofline_figure(roofs, scene_of(roofs), theme)
-    known = problem_named(problem)
-    shape = known.parse_shape(str(size)) if size is not None else None
-    rungs, notes = _right(known, device)
-    with _progress() as step:
-        found = roofline_of(
-            known,
-            rungs,
+        with _progress() as progress:
+            values = roofline_of(None, (), device=device, gpu=gpu, progress=progress)
+        return roofline_figure(scene_of(values), theme)
+
+    chosen = problem_named(problem)
+    shape = chosen.parse_shape(str(size)) if size is not None else None
+    versions, notes = _correct_kernels(chosen, device)
+    with _progress() as progress:
+        values = roofline_of(
+            chosen,
+            versions,
             device=device,
             gpu=gpu,
             shape=shape,
             intensity=intensity,
             notes=notes,
-            progress=step,
+            progress=progress,
         )
-    shapes = {point.shape for point in found.points}
-    words = known.format_shape(shapes.pop()) if len(shapes) == 1 else ""
-    return roofline_figure(found, scene_of(found, words), theme)
+
+    shapes = {point.shape for point in values.points}
+    size_text = chosen.format_shape(shapes.pop()) if len(shapes) == 1 else ""
+    return roofline_figure(scene_of(values, size_text), theme)
 
 
-def _right(known: Problem, device: Device) -> tuple[list[Rung], list[str]]:
-    """The kernels of this session that are right, and why the others are left out."""
+def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersion], list[str]]:
+    """Return the session's correct kernels, and sentences about those that are left out."""
     from gpulab import session
-    from gpulab.profiling.roofline_points import Rung
+    from gpulab.profiling.roofline_points import KernelVersion
 
-    rungs: list[Rung] = []
+    versions: list[KernelVersion] = []
     without_kernel: list[str] = []
     wrong: list[str] = []
-    for variant in known.variants:
-        name = f"{known.name}.{variant}"
+    for variant in problem.variants:
+        name = f"{problem.name}.{variant}"
         cell = session.cell(name)
         if cell is None:
             continue
         if name not in session.kernel_names():
             without_kernel.append(variant)
-        elif not _is_right(cell, known, variant, device):
+        elif not _is_correct(cell, problem, variant, device):
             wrong.append(variant)
         else:
             assert cell.header.block is not None
             assert cell.header.tile is not None
-            rungs.append(Rung(variant, session.kernel(name), cell.header.block, cell.header.tile))
-    return rungs, [
-        *_left_out(wrong, "its values are not right yet", "their values are not right yet"),
-        *_left_out(without_kernel, "its cell did not compile", "their cells did not compile"),
+            kernel = session.kernel(name)
+            versions.append(KernelVersion(variant, kernel, cell.header.block, cell.header.tile))
+    return versions, [
+        *_left_out(wrong, "wrong values"),
+        *_left_out(without_kernel, "did not compile"),
     ]
 
 
-def _left_out(variants: list[str], why: str, why_many: str) -> Iterator[str]:
-    if len(variants) == 1:
-        yield f"{variants[0]} is left out: {why}."
-    elif variants:
-        yield f"{', '.join(variants)} are left out: {why_many}."
+def _left_out(variants: list[str], reason: str) -> Iterator[str]:
+    if variants:
+        yield f"{', '.join(variants)} left out: {reason}."
 
 
-def _is_right(cell: Cell, known: Problem, variant: str, device: Device) -> bool:
-    """Whether the kernel was found right when its cell ran; one that was not timed then is checked now."""
+def _is_correct(cell: Cell, problem: Problem, variant: str, device: Device) -> bool:
+    """Return True if the kernel was correct when its cell ran; a kernel that was not timed is verified."""
     from gpulab import session
     from gpulab.notebook import session_timings
     from gpulab.verification.check import preflight
     from gpulab.verification.verify import signature_reason, verify
 
-    if variant in session_timings.timings(known.name).timings:
+    if variant in session_timings.timings(problem.name).timings:
         return True
     kernel, header = session.kernel(cell.header.name), cell.header
-    if header.block is None or header.tile is None or signature_reason(kernel, known, variant):
+    if header.block is None or header.tile is None or signature_reason(kernel, problem, variant):
         return False
     try:
-        verdict = preflight(kernel, known, header, device) or verify(
-            kernel, known, header.block, header.tile, device=device, variant=variant
+        verdict = preflight(kernel, problem, header, device) or verify(
+            kernel, problem, header.block, header.tile, device=device, variant=variant
         )
     except GpulabError:
         return False
@@ -133,8 +160,8 @@ def _is_right(cell: Cell, known: Problem, variant: str, device: Device) -> bool:
 
 
 @contextmanager
-def _progress() -> Iterator[Step]:
-    """A progress bar where a notebook can show one."""
+def _progress() -> Iterator[ReportProgress]:
+    """Show a progress bar if this runs in IPython."""
     from IPython import get_ipython
 
     shell = get_ipython()
@@ -144,5 +171,5 @@ def _progress() -> Iterator[Step]:
     from gpulab.notebook.progress import Progress
     from gpulab.notebook.screen import screen_of
 
-    with Progress(screen_of(shell), "roofline") as step:
-        yield step
+    with Progress(screen_of(shell), "roofline") as progress:
+        yield progress

@@ -1,4 +1,4 @@
-"""The ceilings of a GPU: from its data sheet, and measured by small kernels of gpulab's own."""
+"""Roofline ceilings of a GPU: published in its data sheet, or measured by microbenchmarks."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from gpulab.provenance import Provenance
 
 __all__ = ["bank_bytes", "measured_ceilings", "published_ceilings", "shared_gb_s"]
 
-# Bytes that a bank of shared memory moves in a clock of the cores, from this major compute capability on.
-# NVIDIA, CUDA C Programming Guide, Compute Capabilities, Shared Memory: 32 bits in two clocks on 1.x and 2.x,
-# 64 bits in a clock on 3.x, 32 bits in a clock since 5.x.
+# Bytes per clock of one bank of shared memory, from this major compute capability on. NVIDIA, CUDA C
+# Programming Guide, Compute Capabilities, Shared Memory: 32 bits every two clocks on 1.x and 2.x, 64 bits per
+# clock on 3.x, 32 bits per clock since 5.x.
 _BANK_BYTES = {1: 2, 3: 8, 5: 4}
-_BANKS = "CUDA C Programming Guide, Compute Capabilities, Shared Memory"
+_BANKS_SOURCE = "CUDA C Programming Guide, Compute Capabilities, Shared Memory"
 
-THREADS = 256
-REPEATS = 9
-LAUNCHES = 8  # timed together, since the first one of a row waits for the host
-ARRAY_BYTES = 2**30  # of each array, so that no L2 holds them and the launch itself costs little
-EACH = 4  # loads of 16 bytes by a thread of a stream
-ROUNDS, L2_ROUNDS = 8192, 1024  # of a thread: a launch takes about a millisecond
-L2_SHARE = 4  # a quarter of L2 is read over and over: what lies elsewhere in it does not push it out
+THREADS = 256  # per block
+REPEATS = 9  # timed rows of launches, after one to warm up
+LAUNCHES = 8  # per row: only the first launch of a row waits for the host
+ARRAY_BYTES = 2**30  # per array: larger than any L2, and long enough to hide the launch overhead
+LOADS_IN_FLIGHT = 4  # loads of 16 bytes that one thread of a stream issues before it uses any
+ROUNDS, L2_ROUNDS = 8192, 1024  # iterations per thread, so that a launch takes about a millisecond
+L2_SHARE = 4  # a quarter of L2 is read repeatedly: small enough that other data does not evict it
 
-# Every block says when it began and ended by the cycles of its SM, and which SM that is: from the first to
-# the last of an SM, by the time of the launch, is its clock. The streams run with a block for each part of
-# the arrays, which is faster; the others with as many blocks as the GPU holds at once.
+# Each block records its SM and the values of clock64() at its start and end. The largest end minus the
+# smallest start on one SM, divided by the time of the launch, is the clock of that SM. The streams launch one
+# block per part of the arrays, which is fastest; the other kernels launch as many blocks as are resident.
 _CLOCK = """
-#define BEGIN long long begin = clock64(); unsigned me = blockIdx.x * blockDim.x + threadIdx.x;
+#define BEGIN long long begin = clock64(); unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
 #define END if (threadIdx.x == 0) { \\
     unsigned sm; asm("mov.u32 %0, %smid;" : "=r"(sm)); \\
     clocks[3 * blockIdx.x] = sm; \\
@@ -53,14 +53,14 @@ extern "C" __global__ void stream(float4* __restrict__ to, const float4* __restr
     const float4* __restrict__ b, int n, long long* clocks)
 {
     BEGIN
-    unsigned first = blockIdx.x * EACH * blockDim.x + threadIdx.x;
-    float4 x[EACH], y[EACH];   // all on their way at once
-    for (int u = 0; u < EACH; ++u)
+    unsigned first = blockIdx.x * LOADS * blockDim.x + threadIdx.x;
+    float4 x[LOADS], y[LOADS];   // all loads are in flight together
+    for (int u = 0; u < LOADS; ++u)
         if (first + u * blockDim.x < n) {
             x[u] = a[first + u * blockDim.x];
             if (TRIAD) y[u] = b[first + u * blockDim.x];
         }
-    for (int u = 0; u < EACH; ++u)
+    for (int u = 0; u < LOADS; ++u)
         if (first + u * blockDim.x < n) to[first + u * blockDim.x] = TRIAD ? sum(x[u], y[u]) : x[u];
     END
 }
@@ -73,13 +73,13 @@ extern "C" __global__ void multiply_add(float* sink, float factor, int rounds, l
 {
     BEGIN
     float sums[8];
-    for (int s = 0; s < 8; ++s) sums[s] = me + s;
+    for (int s = 0; s < 8; ++s) sums[s] = thread + s;
 #pragma unroll 16
     for (int r = 0; r < rounds; ++r)
         for (int s = 0; s < 8; ++s) sums[s] = sums[s] * factor + 0.5f;
     float total = 0;
     for (int s = 0; s < 8; ++s) total += sums[s];
-    if (total == 0.125f) sink[0] = total;   // never, but the compiler does not know
+    if (total == 0.125f) sink[0] = total;   // never true, but the compiler cannot know that
     END
 }
 """
@@ -91,10 +91,10 @@ extern "C" __global__ void read_l2(float* sink, const float4* a, int n, int roun
 {
     BEGIN
     float total = 0;
-    unsigned at = me % n, step = gridDim.x * blockDim.x % n;
+    unsigned at = thread % n, step = gridDim.x * blockDim.x % n;
 #pragma unroll 8
     for (int r = 0; r < rounds; ++r) {
-        float4 x = __ldcg(a + at);   // past L1
+        float4 x = __ldcg(a + at);   // bypasses L1
         total += x.x + x.y + x.z + x.w;
         at += step;
         if (at >= n) at -= n;
@@ -117,7 +117,7 @@ extern "C" __global__ void read_shared(float* sink, int rounds, long long* clock
     unsigned at = threadIdx.x;
 #pragma unroll 8
     for (int r = 0; r < rounds; ++r) {
-        float4 x = tile[at];   // neighbouring threads, neighbouring words: no bank is asked twice
+        float4 x = tile[at];   // consecutive threads read consecutive words: no bank conflicts
         total.x += x.x; total.y += x.y; total.z += x.z; total.w += x.w;
         at = (at + blockDim.x) & 1023;
     }
@@ -129,33 +129,33 @@ extern "C" __global__ void read_shared(float* sink, int rounds, long long* clock
 
 
 def bank_bytes(spec: GpuSpec) -> int:
-    """Bytes that a bank of shared memory moves in a clock: CUDA C Programming Guide, Compute Capabilities."""
+    """Return the bytes that one bank of shared memory moves per clock (CUDA C Programming Guide)."""
     major = spec.compute_capability[0]
-    return _BANK_BYTES[max(known for known in _BANK_BYTES if known <= major)]
+    return _BANK_BYTES[max(first for first in _BANK_BYTES if first <= major)]
 
 
 def shared_gb_s(spec: GpuSpec) -> float:
-    """Theoretical bandwidth of shared memory over all multiprocessors in GB/s, without bank conflicts.
+    """Return the theoretical shared-memory bandwidth of all SMs in GB/s, without bank conflicts.
 
-    multiprocessors * banks * bytes of a bank in a clock * clock (GHz): CUDA C Programming Guide, Compute
-    Capabilities, Shared Memory.
+    SMs * banks * bytes per bank and clock * clock in GHz; CUDA C Programming Guide, Compute Capabilities,
+    Shared Memory.
     """
     return spec.sms * spec.shared_banks * bank_bytes(spec) * spec.boost_clock_mhz / 1e3
 
 
 def published_ceilings(spec: GpuSpec) -> tuple[Ceiling, ...]:
-    """What the catalogue's figures make: fp32, DRAM and shared memory.
+    """Return the ceilings of a catalogue entry: fp32, DRAM and shared memory.
 
-    fp32 and shared memory are at the boost clock. There is no ceiling of L2: NVIDIA's data sheets do not
-    publish its bandwidth.
+    fp32 and shared memory are those of the boost clock. L2 has no published ceiling, because NVIDIA's data
+    sheets do not state its bandwidth.
     """
 
     def source(*figures: str) -> Provenance:
-        read = dict.fromkeys(spec.sources[name] for name in figures if name in spec.sources)
-        return Provenance("published", spec.name, "; ".join(read))
+        sources = dict.fromkeys(spec.sources[name] for name in figures if name in spec.sources)
+        return Provenance("published", spec.name, "; ".join(sources))
 
     shared = source("sms", "boost_clock_mhz", "shared_banks")
-    banks = f"{spec.sms} SMs * {spec.shared_banks} banks * {bank_bytes(spec)} bytes a clock, {_BANKS}"
+    banks = f"{spec.sms} SMs * {spec.shared_banks} banks * {bank_bytes(spec)} bytes a clock, {_BANKS_SOURCE}"
     return (
         Ceiling("fp32", spec.peak_fp32_gflops, source("sms", "cores_per_sm", "boost_clock_mhz")),
         Ceiling("DRAM", spec.dram_gb_s, source("memory_clock_mhz", "memory_bus_bits")),
@@ -168,90 +168,97 @@ def published_ceilings(spec: GpuSpec) -> tuple[Ceiling, ...]:
 
 
 @dataclass(frozen=True)
-class _Benchmark:
-    """One kernel, and what it moves (bytes) or computes (operations): in all, or for each of its threads.
+class _Microbenchmark:
+    """A kernel that saturates one level of a GPU.
 
-    args: without the clocks, which come last. blocks: of its grid; 0 for as many as the GPU holds.
+    work: bytes or operations of a launch; work_per_thread: the same for each of its threads. args: without
+    the array of clocks, which comes last. blocks: size of the grid; 0 for as many as are resident at once.
     """
 
     level: Level
     name: str
     kernel: Kernel
     args: Sequence[Any]
-    words: str
+    description: str
     work: float = 0.0
-    work_of_thread: float = 0.0
+    work_per_thread: float = 0.0
     blocks: int = 0
 
 
 def measured_ceilings(device: Device, *, repeats: int = REPEATS) -> tuple[Ceiling, ...]:
-    """Run the microbenchmarks on a CUDA device: copy and triad of DRAM, FMA, reads of L2 and shared memory.
+    """Measure the ceilings of a CUDA device: DRAM copy and triad, fp32 FMA, L2 and shared-memory reads.
 
-    The best of `repeats` rows of launches, after one to warm up: a ceiling is what can be reached. The
-    clock of the SMs during that row's last launch stands in the provenance.
+    A ceiling is the best of `repeats` rows of launches, after one row to warm up. Its provenance states the
+    clock of the SMs during the last launch of that row.
 
-    Raises `UsageError` where there is no GPU, and what a launch raises.
+    Raises `UsageError` if the device is not a GPU, and the errors of a launch.
     """
     if not device.measures_time:
-        raise UsageError(f"ceilings are measured on a GPU; this is the {device.name}.")
-    found = []
-    for benchmark in _benchmarks(device):
+        raise UsageError(f"ceilings can only be measured on a GPU; this device is the {device.name}.")
+
+    ceilings = []
+    for benchmark in _microbenchmarks(device):
         kernel, spec = benchmark.kernel, device.spec
         resident = occupancy(spec, THREADS, kernel.resources.registers, kernel.resources.shared_bytes)
         blocks = benchmark.blocks or spec.sms * max(resident.blocks_per_sm, 1)
         clocks = device.zeros(3 * blocks, np.int64)
 
-        def launch(each: _Benchmark = benchmark, blocks: int = blocks, clocks: Any = clocks) -> None:
+        def launch(run: _Microbenchmark = benchmark, blocks: int = blocks, clocks: Any = clocks) -> None:
             for _ in range(LAUNCHES):
-                each.kernel(blocks, THREADS, [*each.args, clocks])
+                run.kernel(blocks, THREADS, [*run.args, clocks])
 
         samples = _samples(device, launch, clocks, repeats)
         ms, mhz = min(samples)
         slower = 100 * (median(sample for sample, _ in samples) / ms - 1)
-        detail = f"{benchmark.words}, best of {repeats} (median {slower:.1f} % slower), SMs at {mhz:.0f} MHz"
-        provenance = Provenance("measured", device.name, detail)
-        work = benchmark.work + benchmark.work_of_thread * blocks * THREADS
-        found.append(Ceiling(benchmark.level, work / ms / 1e6, provenance, benchmark.name, mhz))
-    return tuple(found)
+        detail = f"best of {repeats} (median {slower:.1f} % slower), SMs at {mhz:.0f} MHz"
+        provenance = Provenance("measured", device.name, f"{benchmark.description}, {detail}")
+        work = benchmark.work + benchmark.work_per_thread * blocks * THREADS
+        ceilings.append(Ceiling(benchmark.level, work / ms / 1e6, provenance, benchmark.name, mhz))
+    return tuple(ceilings)
 
 
 def _samples(
     device: Device, launch: Callable[[], None], clocks: Any, repeats: int
 ) -> list[tuple[float, float]]:
-    """Milliseconds of one launch, and MHz, of each row of launches after the first."""
+    """Return (milliseconds of one launch, SM clock in MHz) of each row after the warm-up."""
     launch()
     samples = []
     for _ in range(repeats):
         ms = device.time(launch) / LAUNCHES
-        samples.append((ms, _cycles(device.asnumpy(clocks)) / ms / 1e3))
+        samples.append((ms, _busy_cycles(device.asnumpy(clocks)) / ms / 1e3))
     return samples
 
 
-def _cycles(clocks: npt.NDArray[np.int64]) -> float:
-    """Cycles that an SM was busy with a launch: the middle one of all SMs."""
-    sm, begin, end = clocks.reshape(-1, 3).T
-    return float(np.median([end[sm == one].max() - begin[sm == one].min() for one in np.unique(sm)]))
+def _busy_cycles(clocks: npt.NDArray[np.int64]) -> float:
+    """Return the cycles that an SM spent on the last launch: the median over all SMs."""
+    sms, begin, end = clocks.reshape(-1, 3).T
+    return float(np.median([end[sms == sm].max() - begin[sms == sm].min() for sm in np.unique(sms)]))
 
 
-def _benchmarks(device: Device) -> Iterator[_Benchmark]:
+def _microbenchmarks(device: Device) -> Iterator[_Microbenchmark]:
     spec: GpuSpec = device.spec
     nbytes = min(ARRAY_BYTES, spec.memory_bytes // 16) // 16 * 16
-    to, a, b = (device.empty(nbytes // 4) for _ in range(3))  # of any values: nobody looks at them
+    target, a, b = (device.empty(nbytes // 4) for _ in range(3))  # the values do not affect the time
     sink, n = device.empty(1), np.int32(nbytes // 16)
-    size = f"arrays of {nbytes >> 20} MiB"
+
+    description = f"arrays of {nbytes >> 20} MiB"
     for triad, name in enumerate(("copy", "triad")):
-        kernel = device.compile(_STREAM, None, {"TRIAD": triad, "EACH": EACH})
-        blocks = -(-int(n) // (EACH * THREADS))
-        yield _Benchmark("DRAM", name, kernel, [to, a, b, n], size, (2 + triad) * nbytes, blocks=blocks)
+        kernel = device.compile(_STREAM, None, {"TRIAD": triad, "LOADS": LOADS_IN_FLIGHT})
+        blocks = -(-int(n) // (LOADS_IN_FLIGHT * THREADS))
+        args, work = [target, a, b, n], (2 + triad) * nbytes
+        yield _Microbenchmark("DRAM", name, kernel, args, description, work, blocks=blocks)
+
     kernel = device.compile(_FMA)
-    args = [sink, np.float32(0.9999), np.int32(ROUNDS)]
-    yield _Benchmark("fp32", "FMA", kernel, args, "8 chains in every thread", work_of_thread=2 * 8 * ROUNDS)
+    args, work = [sink, np.float32(0.9999), np.int32(ROUNDS)], 2 * 8 * ROUNDS
+    yield _Microbenchmark("fp32", "FMA", kernel, args, "8 chains per thread", work_per_thread=work)
+
     if spec.l2_bytes:
         part = min(spec.l2_bytes // L2_SHARE, nbytes) // 16
-        args = [sink, a, np.int32(part), np.int32(L2_ROUNDS)]
-        words = f"{16 * part / 2**20:.3g} MiB over and over"
         kernel = device.compile(_L2_READ)
-        yield _Benchmark("L2", "read", kernel, args, words, work_of_thread=16 * L2_ROUNDS)
-    kernel, args = device.compile(_SHARED_READ), [sink, np.int32(ROUNDS)]
-    words = "16 bytes a thread, without conflicts"
-    yield _Benchmark("shared memory", "read", kernel, args, words, work_of_thread=16 * ROUNDS)
+        args, work = [sink, a, np.int32(part), np.int32(L2_ROUNDS)], 16 * L2_ROUNDS
+        description = f"{16 * part / 2**20:.3g} MiB read repeatedly"
+        yield _Microbenchmark("L2", "read", kernel, args, description, work_per_thread=work)
+
+    kernel, args, work = device.compile(_SHARED_READ), [sink, np.int32(ROUNDS)], 16 * ROUNDS
+    description = "16 bytes per thread, no bank conflicts"
+    yield _Microbenchmark("shared memory", "read", kernel, args, description, work_per_thread=work)

@@ -1,8 +1,8 @@
-"""The roofline: how fast a kernel is beside what the memory and the arithmetic of its GPU allow.
+"""The roofline model: kernel performance against the memory and arithmetic ceilings of a GPU.
 
 S. Williams, A. Waterman, D. Patterson, Roofline: An Insightful Visual Performance Model for Multicore
 Architectures, Communications of the ACM 52(4), 2009: attainable flop/s = min(peak flop/s, bandwidth *
-arithmetic intensity), where the intensity is flops by bytes of DRAM traffic.
+arithmetic intensity), where the intensity is flop per byte of DRAM traffic.
 """
 
 from __future__ import annotations
@@ -10,38 +10,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from gpulab.errors import UsageError
 from gpulab.problems.base import Block, Shape
 from gpulab.profiling.benchmark import Timing
 from gpulab.provenance import Provenance
 
-__all__ = ["Ceiling", "Intensity", "Level", "Point", "Roofline", "ridge_point"]
+__all__ = ["Ceiling", "Intensity", "Level", "Roofline", "RooflinePoint", "check_intensity", "ridge_point"]
 
 Level = Literal["DRAM", "L2", "shared memory", "fp32"]
 Intensity = Literal["counted", "compulsory"]
 
-# Figures are rounded and clocks move a little: this much above a roof is no mistake yet.
-SLACK = 1.02
+# A point may exceed its ceiling by this factor before it is reported: published figures are rounded, and a
+# boost clock can be a little above the one in the data sheet.
+TOLERANCE = 1.02
 
 
 def ridge_point(bandwidth_gb_s: float, peak_gflops: float) -> float:
-    """The intensity in flop per byte at which a bandwidth's roof meets that of the arithmetic.
+    """Return the intensity in flop per byte at which a bandwidth ceiling meets the arithmetic ceiling.
 
     Raises `UsageError` for a rate that is not positive.
     """
-    return _rate(peak_gflops) / _rate(bandwidth_gb_s)
+    return _positive(peak_gflops) / _positive(bandwidth_gb_s)
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """One limit of a GPU: the bandwidth of a memory in GB/s (1e9 bytes), or the peak of fp32 in GFLOPS.
+    """One limit of a GPU.
 
-    benchmark: which of gpulab's own kernels measured it ("copy", "triad", "FMA", "read"); "" for a figure
-    from a data sheet. clock_mhz: of the SMs, while it was measured; of a data sheet's figure None.
-
-    Raises `UsageError` for a rate that is not positive.
+    Attributes
+    ----------
+    level : {"DRAM", "L2", "shared memory", "fp32"}
+        The memory, or single-precision arithmetic.
+    rate : float
+        Bandwidth in GB/s (1e9 bytes), or peak arithmetic rate in GFLOPS. Positive, or `UsageError`.
+    provenance : Provenance
+        A measurement on a device, or a data sheet.
+    benchmark : str
+        The kernel that measured the rate ("copy", "triad", "FMA" or "read"); "" for a published rate.
+    clock_mhz : float or None
+        Clock of the SMs during the measurement; None for a published rate.
     """
 
     level: Level
@@ -51,7 +60,7 @@ class Ceiling:
     clock_mhz: float | None = None
 
     def __post_init__(self) -> None:
-        _rate(self.rate)
+        _positive(self.rate)
 
     @property
     def is_memory(self) -> bool:
@@ -59,7 +68,7 @@ class Ceiling:
 
     @property
     def measured(self) -> bool:
-        """Whether it was measured here; it is drawn solid then, and dashed otherwise."""
+        """True if the rate was measured on the device; published otherwise."""
         return self.provenance.kind == "measured"
 
     @property
@@ -67,23 +76,38 @@ class Ceiling:
         return "GB/s" if self.is_memory else "GFLOPS"
 
     def gflops(self, intensity: float) -> float:
-        """GFLOPS that it allows at this intensity (flop per byte)."""
+        """Return the attainable GFLOPS at an intensity in flop per byte."""
         return self.rate * intensity if self.is_memory else self.rate
 
     def __str__(self) -> str:
-        what = f"{self.benchmark}, " if self.benchmark else ""
-        return f"{self.level} {self.rate:,.0f} {self.unit} ({what}{self.provenance.kind})"
+        benchmark = f"{self.benchmark}, " if self.benchmark else ""
+        return f"{self.level} {self.rate:,.0f} {self.unit} ({benchmark}{self.provenance.kind})"
 
 
 @dataclass(frozen=True)
-class Point:
-    """A variant's place: operations by bytes, and operations by time.
+class RooflinePoint:
+    """Intensity and performance of one kernel.
 
-    flops: of one launch, as the lab counts them. nbytes: what one launch moves between DRAM and the chip, by
-    bytes_provenance. occupancy: resident warps by those that an SM can hold, 0 to 1; None where not known.
-    bottleneck: what the performance model says bounds it; "" where not known.
+    Attributes
+    ----------
+    variant : str
+        Name of the variant.
+    shape, block, tile : tuple of int
+        The problem's size and the launch configuration.
+    flops : int
+        Floating-point operations of one launch, as the problem defines them.
+    nbytes : float
+        Bytes that one launch moves between DRAM and the chip.
+    timing : Timing
+        Time of one launch.
+    bytes_provenance : Provenance
+        Origin of `nbytes`.
+    occupancy : float or None
+        Resident warps divided by the maximum of an SM, 0 to 1; None if unknown.
+    bottleneck : str
+        What bounds the kernel according to the performance model; "" if unknown.
 
-    Raises `UsageError` where flops, bytes or time are not positive.
+    `flops`, `nbytes` and the time must be positive; otherwise `UsageError` is raised.
     """
 
     variant: str
@@ -98,53 +122,63 @@ class Point:
     bottleneck: str = ""
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("flops", self.flops),
-            ("bytes", self.nbytes),
-            ("milliseconds", self.timing.median_ms),
-        ):
+        for name, value in (("flops", self.flops), ("bytes", self.nbytes), ("ms", self.timing.median_ms)):
             if not (isfinite(value) and value > 0):
-                raise UsageError(f"{self.variant} has no place on a roofline: {value:g} {name}.")
+                raise UsageError(
+                    f"{self.variant} cannot be drawn on a roofline: {value:g} {name} is not positive."
+                )
 
     @property
     def intensity(self) -> float:
-        """Flop per byte."""
+        """Arithmetic intensity in flop per byte."""
         return self.flops / self.nbytes
 
     @property
     def gflops(self) -> float:
-        """By the median time."""
+        """Performance in GFLOPS, from the median time."""
         return self.flops / self.timing.median_ms / 1e6
 
     @property
     def gb_s(self) -> float:
-        """Its bytes (1e9) in a second, by the median time."""
+        """DRAM throughput in GB/s (1e9 bytes), from the median time."""
         return self.nbytes / self.timing.median_ms / 1e6
 
     @property
     def provenance(self) -> Provenance:
-        """Where its time comes from."""
+        """Origin of the time."""
         return self.timing.provenance
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """The ceilings of one GPU, and variants of one problem in the order of their ladder.
+    """The ceilings of one GPU and the kernels of one problem, in the order of their versions.
 
-    gpu: its name. intensity: whether the points' bytes are those that were counted, or those that no kernel
-    can avoid. notes: what is left out and why, in sentences.
+    The ceilings of DRAM and fp32 bound a point. Those of L2 and shared memory do not, because the bytes of
+    a point are DRAM traffic.
 
-    The roofs of DRAM and fp32 bound a point. Those of L2 and shared memory do not: the points' bytes are
-    DRAM's.
-
-    Raises `UsageError` where there is no ceiling of DRAM or of fp32, or intensity is neither of the two.
+    Attributes
+    ----------
+    problem : str
+        Name of the problem; "" for ceilings without kernels.
+    gpu : str
+        Name of the GPU.
+    intensity : {"counted", "compulsory"}
+        The bytes of the points: DRAM traffic counted by the simulator, or the bytes that no kernel can avoid.
+    ceilings : tuple of Ceiling
+        At least one of DRAM and one of fp32; otherwise `UsageError` is raised.
+    points : tuple of RooflinePoint
+        The kernels.
+    l2_bytes : int
+        Capacity of the L2 cache; 0 if the GPU has none.
+    notes : tuple of str
+        One sentence for each kernel that was left out.
     """
 
     problem: str
     gpu: str
     intensity: Intensity
     ceilings: tuple[Ceiling, ...]
-    points: tuple[Point, ...] = ()
+    points: tuple[RooflinePoint, ...] = ()
     l2_bytes: int = 0
     notes: tuple[str, ...] = field(default=())
 
@@ -152,110 +186,79 @@ class Roofline:
         check_intensity(self.intensity)
         for level in ("DRAM", "fp32"):
             if not any(ceiling.level == level for ceiling in self.ceilings):
-                raise UsageError(f"a roofline needs a ceiling of {level}, and {self.gpu} has none.")
+                raise UsageError(f"a roofline needs a ceiling of {level}; {self.gpu} has none.")
 
     def best(self, level: Level) -> Ceiling | None:
-        """The ceiling that kernels are held against: the best measured one, else the data sheet's."""
-        found = [ceiling for ceiling in self.ceilings if ceiling.level == level]
-        return max(found, key=lambda ceiling: (ceiling.measured, ceiling.rate), default=None)
+        """Return the reference ceiling of a level: the highest measured one, else the highest published."""
+        candidates = [ceiling for ceiling in self.ceilings if ceiling.level == level]
+        return max(candidates, key=lambda ceiling: (ceiling.measured, ceiling.rate), default=None)
 
     def ridges(self) -> tuple[tuple[Ceiling, float], ...]:
-        """Every memory ceiling, and the intensity at which it meets the fp32 ceiling of its own kind.
+        """Return each memory ceiling with its ridge point in flop per byte.
 
-        Where there is no fp32 ceiling of its kind (measured, or of the data sheet) it is the best there is.
+        The ridge is where the ceiling meets the highest fp32 ceiling of the same kind (measured or
+        published), or the best fp32 ceiling if there is none of that kind.
         """
-        found = []
+        ridges = []
         for memory in self.ceilings:
             if memory.is_memory:
                 peaks = [c for c in self.ceilings if not c.is_memory and c.measured == memory.measured]
                 peak = max(peaks, key=lambda c: c.rate, default=None) or self.best("fp32")
                 assert peak is not None
-                found.append((memory, ridge_point(memory.rate, peak.rate)))
-        return tuple(found)
+                ridges.append((memory, ridge_point(memory.rate, peak.rate)))
+        return tuple(ridges)
 
-    def binding(self, point: Point) -> Ceiling:
-        """The roof that a point would meet first on its way up: DRAM left of the ridge, fp32 right of it."""
+    def binding(self, point: RooflinePoint) -> Ceiling:
+        """Return the ceiling that bounds a point: DRAM left of the ridge, fp32 right of it."""
         dram, fp32 = self.best("DRAM"), self.best("fp32")
         assert dram is not None
         assert fp32 is not None
         return min((dram, fp32), key=lambda ceiling: ceiling.gflops(point.intensity))
 
-    def percent(self, point: Point) -> float:
-        """100 * the point's GFLOPS by those that its binding roof allows at its intensity."""
+    def percent(self, point: RooflinePoint) -> float:
+        """Return the point's GFLOPS in percent of those that its binding ceiling allows."""
         return 100 * point.gflops / self.binding(point).gflops(point.intensity)
 
-    def mistake(self, point: Point) -> str:
-        """Why the point cannot be where it is, in words; "" for one below its roof.
+    def mistake(self, point: RooflinePoint) -> str:
+        """Return a sentence about a point above its ceiling; "" for one below it.
 
-        A point is judged by the highest ceiling there is of each level: a kernel can be faster than a
-        benchmark that was measured, and not faster than the GPU.
+        The highest ceiling of each level is decisive: a kernel can be faster than a measured benchmark, but
+        not faster than the GPU.
         """
         highest = [
             max((c for c in self.ceilings if c.level == level), key=lambda c: c.rate)
             for level in ("DRAM", "fp32")
         ]
-        roof = min(highest, key=lambda ceiling: ceiling.gflops(point.intensity))
-        allowed = roof.gflops(point.intensity)
-        if point.gflops <= SLACK * allowed:
+        ceiling = min(highest, key=lambda ceiling: ceiling.gflops(point.intensity))
+        attainable = ceiling.gflops(point.intensity)
+        if point.gflops <= TOLERANCE * attainable:
             return ""
-        words = (
-            f"{point.variant} lies above its roof: {_gflops(point.gflops)}, where {roof} allows "
-            f"{_gflops(allowed)} at {point.intensity:.3g} flop per byte. No kernel can do that: it is a "
-            "mistake in the units or in the counting"
-        )
-        if not roof.is_memory:
-            return f"{words} of the operations."
-        if point.nbytes <= self.l2_bytes:
-            return f"{words} of the bytes: {point.nbytes / 2**20:.3g} MiB fit in L2 and stay there."
-        return f"{words} of the bytes."
+
+        measured = f"{point.variant} lies above its ceiling: {_gflops(point.gflops)}"
+        limit = f"{ceiling} allows {_gflops(attainable)} at {point.intensity:.3g} flop per byte"
+        error = "the operation count" if not ceiling.is_memory else "the byte count"
+        if ceiling.is_memory and point.nbytes <= self.l2_bytes:
+            error += f", because {point.nbytes / 2**20:.3g} MiB fit in L2 and need not leave it"
+        return f"{measured}, but {limit}. This is impossible; check the units or {error}."
 
     @property
     def mistakes(self) -> tuple[str, ...]:
-        """The sentences about points above their roof."""
-        return tuple(words for point in self.points if (words := self.mistake(point)))
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON."""
-        return {
-            "problem": self.problem,
-            "gpu": self.gpu,
-            "intensity": self.intensity,
-            "ceilings": [
-                {"level": c.level, "rate": c.rate, "unit": c.unit, "benchmark": c.benchmark or None,
-                 "clock_mhz": c.clock_mhz, "provenance": c.provenance.as_dict()}
-                for c in self.ceilings
-            ],
-            "points": [self._point_as_dict(point) for point in self.points],
-            "notes": list(self.notes),
-        }  # fmt: skip
-
-    def _point_as_dict(self, point: Point) -> dict[str, Any]:
-        names = ("variant", "shape", "block", "tile", "flops", "nbytes", "intensity", "gflops", "occupancy")
-        return {
-            **{name: getattr(point, name) for name in names},
-            "time_ms": point.timing.median_ms,
-            "spread_ms": point.timing.spread_ms,
-            "percent": self.percent(point),
-            "binding": str(self.binding(point)),
-            "mistake": self.mistake(point) or None,
-            "bottleneck": point.bottleneck or None,
-            "provenance": point.provenance.as_dict(),
-            "bytes_provenance": point.bytes_provenance.as_dict(),
-        }
+        """The sentences about points above their ceiling."""
+        return tuple(sentence for point in self.points if (sentence := self.mistake(point)))
 
 
 def check_intensity(intensity: str) -> None:
-    """`UsageError` for a word that says no kind of bytes."""
+    """Raise `UsageError` unless `intensity` is "counted" or "compulsory"."""
     kinds: Sequence[str] = get_args(Intensity)
     if intensity not in kinds:
-        raise UsageError(f"intensity is {' or '.join(map(repr, kinds))}; not {intensity!r}.")
+        raise UsageError(f"intensity must be {' or '.join(map(repr, kinds))}, not {intensity!r}.")
 
 
 def _gflops(number: float) -> str:
     return f"{number:,.0f} GFLOPS" if number >= 100 else f"{number:.3g} GFLOPS"
 
 
-def _rate(rate: float) -> float:
+def _positive(rate: float) -> float:
     if not (isfinite(rate) and rate > 0):
-        raise UsageError(f"a ceiling is a positive rate; not {rate:g}.")
+        raise UsageError(f"the rate of a ceiling must be positive, not {rate:g}.")
     return rate

@@ -1,4 +1,4 @@
-"""The points of a roofline: a problem's kernels with their times and with the bytes they move."""
+"""Construction of a roofline: times and DRAM traffic of a problem's kernels, and the ceilings of a GPU."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from gpulab.problems.base import Block, Problem, Shape
 from gpulab.profiling.benchmark import Timing
 from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
 from gpulab.profiling.point import require_size
-from gpulab.profiling.roofline import Ceiling, Intensity, Point, Roofline, check_intensity
+from gpulab.profiling.roofline import Intensity, Roofline, RooflinePoint, check_intensity
 from gpulab.profiling.speedup import time_variant
 from gpulab.provenance import Provenance
 
-__all__ = ["Rung", "roofline_of", "roofs_of"]
+__all__ = ["KernelVersion", "ReportProgress", "roofline_of"]
 
-Step = Callable[[int, int, str], None]
+ReportProgress = Callable[[int, int, str], None]
+"""Called with the steps done, the number of steps, and the name of the next one."""
 
 
 @dataclass(frozen=True)
-class Rung:
-    """A right kernel of a problem, with the block and tile of its cell's header."""
+class KernelVersion:
+    """A correct kernel of a problem and its launch configuration."""
 
     variant: str
     kernel: Kernel
@@ -35,97 +36,110 @@ class Rung:
 
 
 def roofline_of(
-    problem: Problem,
-    rungs: Sequence[Rung],
+    problem: Problem | None,
+    versions: Sequence[KernelVersion],
     *,
     device: Device,
     gpu: str | None = None,
     shape: Shape | None = None,
     intensity: str = "counted",
     notes: Sequence[str] = (),
-    progress: Step | None = None,
+    progress: ReportProgress | None = None,
 ) -> Roofline:
-    """Time the kernels and count their bytes, on the ceilings of a GPU.
+    """Time kernels, count their bytes, and place them under the ceilings of a GPU.
 
-    On a CUDA device times and ceilings are measured, beside the ceilings of the data sheet. On the
-    simulator, or for a `gpu` of the catalogue that is not here, times are modelled and all ceilings are the
-    data sheet's. The bytes are counted on the simulator in either case.
+    On a CUDA device, times and ceilings are measured; the ceilings of the data sheet are added. On the
+    simulator, or for a catalogue GPU that is not installed, times are modelled and all ceilings are
+    published. Bytes are counted on the simulator in either case.
 
-    shape: None for the problem's timing size. progress: called with (steps done, steps, what is next).
+    Parameters
+    ----------
+    problem : Problem or None
+        None for the ceilings alone.
+    versions : sequence of KernelVersion
+        The kernels, in the order of their versions.
+    device : Device
+        The session's device.
+    gpu : str, optional
+        Key of a catalogue GPU; the device's own GPU if omitted.
+    shape : tuple of int, optional
+        Size of the problem; its timing size if omitted.
+    intensity : {"counted", "compulsory"}
+        The bytes that the intensity is computed from.
+    notes : sequence of str
+        Sentences to keep with the roofline.
+    progress : callable, optional
+        Receives each step.
 
-    A kernel without a time, since its block or the size cannot be launched say, is left out, and a note says
-    why. Raises `UsageError` for a GPU that the catalogue lacks and for a wrong `intensity`.
+    Returns
+    -------
+    Roofline
+        A kernel that cannot be timed is left out, and a note gives the reason.
+
+    Raises
+    ------
+    UsageError
+        If the catalogue has no such GPU, or `intensity` is unknown.
     """
     check_intensity(intensity)
-    spec, here = _spec_of(device, gpu)
-    step = progress or (lambda *_: None)
-    total = len(rungs) + here
-    ceilings = _ceilings(spec, device if here else None, lambda: step(0, total, "ceilings"))
-    points, said = [], list(notes)
-    for number, rung in enumerate(rungs):
-        step(number + here, total, rung.variant)
+    spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
+    measures = device.measures_time and (gpu is None or bool(spec.key and spec.key == device.spec.key))
+    report = progress or (lambda *_: None)
+    total = len(versions) + measures
+
+    ceilings = published_ceilings(spec)
+    if measures:
+        report(0, total, "ceilings")
+        ceilings = (*measured_ceilings(device), *ceilings)
+
+    points, all_notes = [], list(notes)
+    for number, version in enumerate(versions):
+        assert problem is not None
+        report(number + measures, total, version.variant)
         try:
-            points.append(_point(rung, problem, device, None if here else gpu, spec, shape, intensity))
+            points.append(_point(version, problem, device, None if measures else gpu, spec, shape, intensity))
         except GpulabError as error:
-            said.append(f"{rung.variant} is left out: {str(error).splitlines()[0]}")
+            all_notes.append(f"{version.variant} is left out: {str(error).splitlines()[0]}")
+
     return Roofline(
-        problem.name,
+        problem.name if problem else "",
         spec.name,
         cast("Intensity", intensity),
         ceilings,
         tuple(points),
         spec.l2_bytes,
-        tuple(said),
+        tuple(all_notes),
     )
 
 
-def roofs_of(*, device: Device, gpu: str | None = None, progress: Step | None = None) -> Roofline:
-    """The ceilings of a GPU and no kernels; of no problem. Arguments and errors as of `roofline_of`."""
-    spec, here = _spec_of(device, gpu)
-    step = progress or (lambda *_: None)
-    ceilings = _ceilings(spec, device if here else None, lambda: step(0, 1, "ceilings"))
-    return Roofline("", spec.name, "counted", ceilings, (), spec.l2_bytes)
-
-
-def _spec_of(device: Device, gpu: str | None) -> tuple[GpuSpec, bool]:
-    """The data sheet that is asked for, and whether its GPU is here to be measured."""
-    spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
-    return spec, device.measures_time and (gpu is None or bool(spec.key and spec.key == device.spec.key))
-
-
-def _ceilings(spec: GpuSpec, here: Device | None, announce: Callable[[], None]) -> tuple[Ceiling, ...]:
-    if here is None:
-        return published_ceilings(spec)
-    announce()
-    return (*measured_ceilings(here), *published_ceilings(spec))
-
-
 def _point(
-    rung: Rung,
+    version: KernelVersion,
     problem: Problem,
     device: Device,
     gpu: str | None,
     spec: GpuSpec,
     shape: Shape | None,
     intensity: str,
-) -> Point:
-    geometry = rung.variant, rung.block, rung.tile
+) -> RooflinePoint:
+    geometry = version.variant, version.block, version.tile
     shape = shape or problem.timing_shape(*geometry, device.kind)
-    require_size(problem, rung.variant, shape, rung.block, rung.tile)
-    profile = profile_variant(rung.kernel, problem, *geometry, device=device, shape=shape, gpu=gpu)
+    require_size(problem, version.variant, shape, version.block, version.tile)
+
+    profile = profile_variant(version.kernel, problem, *geometry, device=device, shape=shape, gpu=gpu)
     timing = Timing.from_samples([profile.time_ms], profile.provenance)
     if device.measures_time and gpu is None:
-        timing = time_variant(rung.kernel, problem, *geometry, device=device, shape=shape).timing
+        timing = time_variant(version.kernel, problem, *geometry, device=device, shape=shape).timing
+
     if intensity == "counted":
-        nbytes, origin = _counted(profile, spec)
+        nbytes, origin = _counted_bytes(profile, spec)
     else:
-        words = "each input read once, each output written once"
-        nbytes, origin = problem.compulsory_bytes(shape), Provenance("counted", problem.name, words)
-    return Point(
-        rung.variant,
+        detail = "each input read once, each output written once"
+        nbytes, origin = problem.compulsory_bytes(shape), Provenance("counted", problem.name, detail)
+    return RooflinePoint(
+        version.variant,
         shape,
-        rung.block,
-        rung.tile,
+        version.block,
+        version.tile,
         problem.flops(shape),
         nbytes,
         timing,
@@ -135,14 +149,12 @@ def _point(
     )
 
 
-def _counted(profile: Profile, spec: GpuSpec) -> tuple[float, Provenance]:
-    """Bytes between DRAM and the chip in one launch, as counted on the simulator."""
-    words = (
-        "what misses the simulated caches" if spec.l2_bytes else "all that is asked for: there is no cache"
-    )
+def _counted_bytes(profile: Profile, spec: GpuSpec) -> tuple[float, Provenance]:
+    """Return the bytes between DRAM and the chip in one launch, counted by the simulator."""
     if profile.dram_bytes <= 0:
         raise UsageError(
-            "its arrays stay in L2 at this size, and nothing goes to DRAM: take a larger size, or "
+            "its arrays stay in L2 at this size and cause no DRAM traffic. Choose a larger size, or "
             'intensity="compulsory".'
         )
-    return profile.dram_bytes, Provenance("counted", spec.name, f"{words}; {profile.sampled}")
+    detail = "misses of the simulated caches" if spec.l2_bytes else "all requests, because there is no cache"
+    return profile.dram_bytes, Provenance("counted", spec.name, f"{detail}; {profile.sampled}")

@@ -1,184 +1,240 @@
-"""A roofline as SVG and as PNG, made without a browser: for reports, exports and feedback."""
+"""A roofline as SVG and as PNG, drawn without a browser: for exports, reports and feedback."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gpulab.errors import UsageError
-from gpulab.views.html import escape
-from gpulab.views.roofline.roofline_layout import MARK, SMALL, TEXT, TITLE, Label, Scene
-from gpulab.views.svg import THEMES, Pen
-from gpulab.views.theme import LIGHT
+from gpulab.views.roofline.roofline_layout import (
+    AXIS_HEIGHT,
+    BADGE_RADIUS,
+    MARK_RADIUS,
+    ROW_HEIGHT,
+    SMALL,
+    TEXT,
+    TITLE,
+    WIDTH,
+    Scene,
+    ticks,
+)
+from gpulab.views.roofline.roofline_text import rate_text
+from gpulab.views.svg import THEMES, SvgPen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["png", "svg"]
+__all__ = ["matplotlib_figure", "png", "svg"]
 
-DASH = (7.0, 5.0)
-SMALLEST = 560  # pixels of width that a page leaves it at least: its letters can be read no smaller
-DOTS_PER_PIXEL = 2  # of the PNG: sharp in print
-_FONT = "system-ui,'Segoe UI','DejaVu Sans',sans-serif"
+DASH = "7 5"  # of published ceilings: lengths of strokes and gaps in pixels
+NARROWEST = 560  # pixels; a narrower page scrolls the SVG
+DOTS_PER_PIXEL = 2  # of the PNG, so that it is sharp in print
+POINTS_PER_PIXEL = 0.72  # Matplotlib's lengths are in points at 100 dots per inch
+MARGIN = 14  # left of the legend and the caption
+RIDGE_COLUMN, KERNEL_COLUMN = 372, 408  # right edge of the ridge points, left edge of the kernels
+KERNEL_COLUMNS = (592, 656, 742)  # right edges of the kernels' figures
+
+
+class Pen(Protocol):
+    """What a roofline is drawn with; `SvgPen` describes the methods."""
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = ..., dash: str = ...
+    ) -> None: ...
+
+    def circle(
+        self, x: float, y: float, radius: float, *, fill: str = ..., edge: str = ..., width: float = ...
+    ) -> None: ...
+
+    def text(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        colour: str = ...,
+        size: float = ...,
+        anchor: str = ...,
+        *,
+        angle: float = ...,
+        bold: bool = ...,
+    ) -> None: ...
 
 
 def svg(scene: Scene, theme: str | None = None) -> str:
-    """The picture as an SVG element.
+    """Return the picture as an SVG element.
 
-    theme: "light" or "dark" paints its own paper, for a file. None follows the page around it, by the
-    variables of `gpulab.views.theme`, for HTML.
+    theme: "light" or "dark" for a file. None follows the theme of the page around it, by the variables of
+    `gpulab.views.theme`.
     """
-    parts = "".join(_Svg(theme).parts(scene))
-    words = "; ".join(f"{m.point.variant} {m.point.gflops:,.0f} GFLOPS" for m in scene.marks)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{scene.width:g}" height="{scene.height:g}" '
-        f'viewBox="0 0 {scene.width:g} {scene.height:g}" role="img" font-family="{_FONT}" '
-        f'style="max-width:100%;min-width:{SMALLEST}px;height:auto" '
-        f'aria-label="{escape(f"Roofline. {scene.title}. {words}")}">'
-        f"{parts}</svg>"
-    )
+    pen = SvgPen(theme)
+    pen.path(f"M0 0H{WIDTH}V{scene.height:g}H0z", fill="paper")
+    _draw(scene, pen)
+    points = "; ".join(f"{mark.point.variant} {mark.point.gflops:,.0f} GFLOPS" for mark in scene.marks)
+    return pen.element(WIDTH, scene.height, f"Roofline. {scene.title}. {points}", narrowest=NARROWEST)
 
 
 def png(scene: Scene, theme: str = "light") -> bytes:
-    """The picture as a PNG file, by Matplotlib's Agg renderer.
+    """Return the picture as a PNG file, rendered by Matplotlib.
 
-    Raises `UsageError` where Matplotlib is not installed.
+    Raises `UsageError` if Matplotlib is not installed.
     """
-    figure = matplotlib_figure(scene, THEMES[theme])
+    figure = matplotlib_figure(scene, theme)
     file = BytesIO()
     figure.savefig(file, format="png", dpi=100 * DOTS_PER_PIXEL)
     return file.getvalue()
 
 
-class _Svg(Pen):
-    """The pieces of a roofline."""
-
-    def parts(self, scene: Scene) -> Iterator[str]:
-        plot = scene.plot
-        left, right = plot.x - plot.width / 2, plot.x + plot.width / 2
-        top, bottom = plot.y - plot.height / 2, plot.y + plot.height / 2
-        yield f'<rect width="100%" height="100%" {self.paint(fill="paper")}/>'
-        yield self.text(scene.title, left, 26, "ink", TITLE, weight=600)
-        for x, text in scene.x_ticks:
-            yield self.line((x, top, x, bottom), "line", 1)
-            yield self.text(text, x, bottom + 17, "dim", SMALL, "middle")
-        for y, text in scene.y_ticks:
-            yield self.line((left, y, right, y), "line", 1)
-            yield self.text(text, left - 8, y + 4, "dim", SMALL, "end")
-        yield self.text(scene.x_title, plot.x, bottom + 38, "ink", TEXT, "middle")
-        yield self.text(scene.y_title, 18, plot.y, "ink", TEXT, "middle", angle=-90)
-        for roof in scene.roofs:
-            yield self.line(roof.line, roof.colour, 2, "" if roof.solid else f"{DASH[0]:g} {DASH[1]:g}")
-        for one, two in pairwise(scene.marks):
-            yield self.line((one.x, one.y, two.x, two.y), "dim", 1.2)
-        for x, y, colour in scene.ridges:
-            edge = f'{self.paint(stroke=colour)} stroke-width="1.5"'
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="none" {edge}/>'
-        for label in scene.labels:
-            if label.leader is not None:
-                yield self.line(label.leader, "dim", 0.8)
-        for mark in scene.marks:
-            edge = self.paint(fill="bad" if mark.above else "ink", stroke="paper")
-            yield f'<path d="{_mark_path(mark.x, mark.y, mark.above)}" {edge} stroke-width="1.2"/>'
-        for label in scene.labels:
-            yield self.label(label)
-        y = bottom + 62
-        for colour, lines in (("bad", scene.mistakes), ("dim", scene.caption)):
-            for words in lines:
-                yield self.text(words, 14, y, colour, SMALL)
-                y += 16
-
-    def label(self, label: Label) -> str:
-        box = label.box
-        # The baseline lies about a third of the type size below the middle.
-        weight = 600 if label.kind == "point" else 0
-        down = 0.36 * label.size
-        # What runs under a label stops around its letters.
-        paper, ink = (
-            THEMES[self.theme][name] if self.theme else f"var(--gp-{name},{LIGHT[name]})"
-            for name in ("paper", label.colour)
-        )
-        attribute = THEMES[self.theme or "light"][label.colour]
-        halo = f'fill="{attribute}" style="paint-order:stroke;stroke:{paper};stroke-width:3px;fill:{ink}" '
-        return self.text(
-            label.text, box.x, box.y, label.colour, label.size, "middle", box.angle, down, weight, halo
-        )
+def matplotlib_figure(scene: Scene, theme: str = "light") -> Figure:
+    """Return the picture as a Matplotlib figure."""
+    pen = _MatplotlibPen(WIDTH, scene.height, THEMES[theme])
+    _draw(scene, pen)
+    return pen.figure
 
 
-def _mark_path(x: float, y: float, above: bool) -> str:
-    """A disc, or a cross for a point above its roof: shapes differ, not only colours."""
-    r = MARK
-    if not above:
-        return f"M{x - r:.1f} {y:.1f}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0z"
-    a, b = r * 1.5, r * 0.5
-    steps = (
-        *((0, -b), (a - b, -a), (a, b - a), (b, 0), (a, a - b), (a - b, a)),
-        *((0, b), (b - a, a), (-a, a - b), (-b, 0), (-a, b - a), (b - a, -a)),
-    )
-    return "M" + "L".join(f"{x + dx:.1f} {y + dy:.1f}" for dx, dy in steps) + "z"
+class _MatplotlibPen:
+    """The same drawing in Matplotlib, whose axes have one unit per pixel.
+
+    pyplot is not used, because it keeps every figure until it is closed.
+    """
+
+    def __init__(self, width: float, height: float, colours: dict[str, str]) -> None:
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise UsageError(
+                "a PNG needs Matplotlib: pip install 'gpulab[lab]'. An SVG does not need it."
+            ) from None
+        self._colours = colours
+        self.figure = Figure(figsize=(width / 100, height / 100), dpi=100, facecolor=colours["paper"])
+        FigureCanvasAgg(self.figure)
+        self._axes: Any = self.figure.add_axes((0, 0, 1, 1))
+        self._axes.set_axis_off()
+        self._axes.set_xlim(0, width)
+        self._axes.set_ylim(height, 0)
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1.0, dash: str = ""
+    ) -> None:
+        style = {"dashes": [float(length) / width for length in dash.split()]} if dash else {}
+        self._axes.plot(
+            [x1, x2], [y1, y2], color=self._colours[colour], linewidth=POINTS_PER_PIXEL * width,
+            dash_capstyle="butt", **style,
+        )  # fmt: skip
+
+    def circle(
+        self, x: float, y: float, radius: float, *, fill: str = "", edge: str = "", width: float = 1.5
+    ) -> None:
+        self._axes.plot(
+            [x], [y], "o", markersize=2 * POINTS_PER_PIXEL * radius,
+            markerfacecolor=self._colours[fill] if fill else "none",
+            markeredgecolor=self._colours[edge] if edge else "none",
+            markeredgewidth=POINTS_PER_PIXEL * width,
+        )  # fmt: skip
+
+    def text(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        colour: str = "ink",
+        size: float = 12.0,
+        anchor: str = "start",
+        *,
+        angle: float = 0.0,
+        bold: bool = False,
+    ) -> None:
+        self._axes.text(
+            x, y, text, color=self._colours[colour], fontsize=POINTS_PER_PIXEL * size,
+            horizontalalignment={"start": "left", "middle": "center", "end": "right"}[anchor],
+            verticalalignment="baseline", rotation=-angle, rotation_mode="anchor",
+            fontweight="bold" if bold else "normal", parse_math=False,
+        )  # fmt: skip
 
 
-def matplotlib_figure(scene: Scene, colours: dict[str, str]) -> Figure:
-    """The same in Matplotlib, one unit of its axes a pixel; without pyplot, which keeps figures for ever."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.patheffects import withStroke
-    except ImportError:
-        raise UsageError("a PNG needs Matplotlib: pip install 'gpulab[lab]'. An SVG does not.") from None
-    figure = Figure(figsize=(scene.width / 100, scene.height / 100), dpi=100, facecolor=colours["paper"])
-    FigureCanvasAgg(figure)
-    axes: Any = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set_xlim(0, scene.width)
-    axes.set_ylim(scene.height, 0)
-    plot = scene.plot
-    left, right = plot.x - plot.width / 2, plot.x + plot.width / 2
-    top, bottom = plot.y - plot.height / 2, plot.y + plot.height / 2
+def _draw(scene: Scene, pen: Pen) -> None:
+    """Draw the plot, the legend below it, and the caption."""
+    _draw_axes(scene, pen)
+    _draw_ceilings(scene, pen)
+    _draw_points(scene, pen)
 
-    def text(words: str, x: float, y: float, colour: str, size: float, across: str, **more: Any) -> None:
-        style = {"va": "baseline"} | more
-        axes.text(
-            x, y, words, color=colours[colour], fontsize=0.72 * size, ha=across, parse_math=False, **style
-        )
+    top = scene.frame.bottom + AXIS_HEIGHT + ROW_HEIGHT
+    _ceiling_legend(scene, pen, top)
+    if scene.marks:
+        _kernel_legend(scene, pen, top)
 
-    def line(ends: tuple[float, float, float, float], colour: str, width: float, **more: Any) -> None:
-        x1, y1, x2, y2 = ends
-        axes.plot([x1, x2], [y1, y2], color=colours[colour], linewidth=0.72 * width, **more)
-
-    text(scene.title, left, 26, "ink", TITLE, "left", fontweight="bold")
-    for x, words in scene.x_ticks:
-        line((x, top, x, bottom), "line", 1)
-        text(words, x, bottom + 17, "dim", SMALL, "center")
-    for y, words in scene.y_ticks:
-        line((left, y, right, y), "line", 1)
-        text(words, left - 8, y + 4, "dim", SMALL, "right")
-    text(scene.x_title, plot.x, bottom + 38, "ink", TEXT, "center")
-    text(scene.y_title, 18, plot.y, "ink", TEXT, "center", rotation=90, va="center")
-    for roof in scene.roofs:
-        dashes = {} if roof.solid else {"dashes": (DASH[0] / 2, DASH[1] / 2), "dash_capstyle": "butt"}
-        line(roof.line, roof.colour, 2, **dashes)
-    for one, two in pairwise(scene.marks):
-        line((one.x, one.y, two.x, two.y), "dim", 1.2)
-    for x, y, colour in scene.ridges:
-        axes.plot([x], [y], "o", ms=5, mfc="none", mec=colours[colour], mew=1.1)
-    for label in scene.labels:
-        if label.leader is not None:
-            line(label.leader, "dim", 0.8)
-    for mark in scene.marks:
-        look = {"marker": "X", "ms": 9} if mark.above else {"marker": "o", "ms": 2 * 0.72 * MARK}
-        axes.plot([mark.x], [mark.y], color=colours["bad" if mark.above else "ink"],
-                  mec=colours["paper"], mew=0.8, zorder=3, **look)  # fmt: skip
-    for label in scene.labels:
-        weight = "bold" if label.kind == "point" else "normal"
-        text(label.text, label.box.x, label.box.y, label.colour, label.size, "center", va="center",
-             rotation=-label.box.angle, rotation_mode="anchor", fontweight=weight, zorder=4,
-             path_effects=[withStroke(linewidth=2.2, foreground=colours["paper"])])  # fmt: skip
-    y = bottom + 62
+    y = top + ROW_HEIGHT * (scene.legend_rows + 1) + 6
     for colour, lines in (("bad", scene.mistakes), ("dim", scene.caption)):
-        for words in lines:
-            text(words, 14, y, colour, SMALL, "left")
-            y += 16
-    return figure
+        for line in lines:
+            pen.text(line, MARGIN, y, colour, SMALL)
+            y += ROW_HEIGHT
+
+
+def _draw_axes(scene: Scene, pen: Pen) -> None:
+    frame = scene.frame
+    pen.text(scene.title, frame.left, 26, "ink", TITLE, bold=True)
+    for value in ticks(frame.x_decades):
+        pen.line(frame.x(value), frame.top, frame.x(value), frame.bottom, "line")
+        pen.text(f"{value:,.10g}", frame.x(value), frame.bottom + 17, "dim", SMALL, "middle")
+    for value in ticks(frame.y_decades):
+        pen.line(frame.left, frame.y(value), frame.right, frame.y(value), "line")
+        pen.text(f"{value:,.10g}", frame.left - 8, frame.y(value) + 4, "dim", SMALL, "end")
+    pen.text(scene.x_title, (frame.left + frame.right) / 2, frame.bottom + 38, "ink", TEXT, "middle")
+    pen.text(scene.y_title, 18, (frame.top + frame.bottom) / 2, "ink", TEXT, "middle", angle=-90)
+
+
+def _draw_ceilings(scene: Scene, pen: Pen) -> None:
+    frame = scene.frame
+    for line in scene.ceilings:
+        ends = [(frame.x(flops), frame.y(line.ceiling.gflops(flops))) for flops in (line.start, line.end)]
+        pen.line(*ends[0], *ends[1], line.colour, 2, "" if line.ceiling.measured else DASH)
+        if line.shows_ridge:
+            pen.circle(*ends[1], 3.5, edge=line.colour)
+
+
+def _draw_points(scene: Scene, pen: Pen) -> None:
+    for first, second in pairwise(scene.marks):
+        pen.line(first.x, first.y, second.x, second.y, "dim", 1.2)
+    for mark in scene.marks:
+        pen.line(mark.x, mark.y, mark.badge_x, mark.y, "dim", 0.8)
+    for mark in scene.marks:
+        colour = "bad" if mark.above else "ink"
+        pen.circle(mark.x, mark.y, MARK_RADIUS, fill=colour, edge="paper", width=1)
+        if mark.above:  # not by colour alone
+            pen.line(mark.x - 8, mark.y - 8, mark.x + 8, mark.y + 8, colour, 2)
+            pen.line(mark.x - 8, mark.y + 8, mark.x + 8, mark.y - 8, colour, 2)
+        _badge(pen, mark.number, mark.badge_x, mark.y, colour)
+
+
+def _badge(pen: Pen, number: int, x: float, y: float, colour: str) -> None:
+    pen.circle(x, y, BADGE_RADIUS - 1, fill="paper", edge=colour, width=1)
+    pen.text(str(number), x, y + 3.2, colour, 9, "middle")
+
+
+def _ceiling_legend(scene: Scene, pen: Pen, top: float) -> None:
+    pen.text("Ceilings", MARGIN, top, "ink", SMALL, bold=True)
+    pen.text("ridge (flop/byte)", RIDGE_COLUMN, top, "dim", SMALL, "end")
+    for row, line in enumerate(scene.ceilings, 1):
+        y = top + ROW_HEIGHT * row
+        dash = "" if line.ceiling.measured else DASH
+        pen.line(MARGIN, y - 4, MARGIN + 26, y - 4, line.colour, 2, dash)
+        pen.text(str(line.ceiling), MARGIN + 34, y, "ink", SMALL)
+        if line.ridge is not None:
+            pen.text(f"{line.ridge:.3g}", RIDGE_COLUMN, y, "ink", SMALL, "end")
+
+
+def _kernel_legend(scene: Scene, pen: Pen, top: float) -> None:
+    headers: Sequence[str] = ("flop/byte", "GFLOPS", "% of ceiling")
+    pen.text("Kernels", KERNEL_COLUMN, top, "ink", SMALL, bold=True)
+    for header, x in zip(headers, KERNEL_COLUMNS, strict=True):
+        pen.text(header, x, top, "dim", SMALL, "end")
+    for row, mark in enumerate(scene.marks, 1):
+        y, colour = top + ROW_HEIGHT * row, "bad" if mark.above else "ink"
+        _badge(pen, mark.number, KERNEL_COLUMN + 8, y - 4, colour)
+        pen.text(mark.point.variant, KERNEL_COLUMN + 24, y, colour, SMALL)
+        percent = scene.roofline.percent(mark.point)
+        figures = (f"{mark.point.intensity:.3g}", rate_text(mark.point.gflops), f"{percent:.0f}")
+        for figure, x in zip(figures, KERNEL_COLUMNS, strict=True):
+            pen.text(figure, x, y, colour, SMALL, "end")
