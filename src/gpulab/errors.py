@@ -1,16 +1,17 @@
-"""Every error gpulab raises on purpose.
+"""The exceptions of gpulab.
 
     GpulabError
-    ├── UsageError              asked for something that cannot be: says what is allowed      (CLI: exit 2)
-    │   └── HeaderError         a kernel cell's `%%cuda` header does not parse
-    ├── CompileError            the compiler refused the text; carries diagnostics            (CLI: exit 1)
-    │   └── IncludeRefused      an #include outside the allow-list; nothing was read
-    ├── UnsupportedInstruction  the simulator does not know an instruction; names it and its line
-    ├── LaunchError             a launch that could not be made, or that did not end well
-    │   └── MemoryFault         a thread touched memory that is not its own
-    └── WrongResult             a kernel ran and its values are wrong; carries the verdict
+    ├── UsageError              a request that cannot be fulfilled; the message lists what is allowed (exit 2)
+    │   └── HeaderError         the header of a kernel cell does not parse
+    ├── CompileError            the source does not compile; carries diagnostics                      (exit 1)
+    │   └── IncludeRefused      an `#include` outside the allow-list; no file was read
+    ├── UnsupportedInstruction  the simulator does not implement an instruction
+    ├── LaunchError             a launch was refused or failed; carries findings
+    │   └── MemoryFault         a thread accessed memory outside every live array, or misaligned
+    └── WrongResult             a kernel computed wrong values; carries the verdict
 
-Messages speak to the person who wrote the kernel: what is wrong, where, what to do next.
+The exit codes are those of `gpulab check`. A message states the problem, the place (line, block, thread) and
+the next step.
 """
 
 from __future__ import annotations
@@ -37,45 +38,79 @@ __all__ = [
 
 
 class GpulabError(Exception):
-    """Base of all errors that gpulab raises on purpose."""
+    """Base class of all exceptions that gpulab raises deliberately."""
 
 
 class UsageError(GpulabError):
-    """Something was asked for that cannot be; the message says what is allowed."""
+    """A request that cannot be fulfilled; the message lists what is allowed.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> try:
+    ...     gpulab.device("sim:voodoo2")
+    ... except gpulab.UsageError as error:
+    ...     print("h200" in str(error))  # the message lists the GPUs of the catalogue
+    True
+    """
 
 
 class HeaderError(UsageError):
-    """The `%%cuda` line of a kernel cell does not parse."""
+    """The header of a kernel cell (`%%cuda PROBLEM.VARIANT --block …`) does not parse."""
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of the compiler about one place in the student's text.
+    """A message of the compiler about one place in a source.
 
-    `line` and `column` count from 1 in the text that was given to `compile` (in a cell, the
-    `%%cuda` line is line 1); 0 means that the compiler named no place.
+    Attributes
+    ----------
+    line, column : int
+        The place, counted from 1 in the text that was passed to `compile`; 0 if the compiler named none. In
+        a notebook cell, the `%%cuda` line is line 1.
+    severity : str
+        "error" or "warning".
+    message : str
+        The message, without a place.
+    source_line : str
+        The line of the source, or "" if unknown. `str(diagnostic)` shows it with a caret below the column.
     """
 
     line: int
     column: int
-    severity: str  # "error" or "warning"
+    severity: str
     message: str
     source_line: str = ""
 
     def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line else ""
-        text = f"{where}{self.severity}: {self.message}"
+        place = f"line {self.line}: " if self.line else ""
+        text = f"{place}{self.severity}: {self.message}"
         if self.source_line:
             text += f"\n    {self.source_line}"
             if self.column:
-                # Tabs stay tabs, so that the caret stands under its character.
+                # Tabs are kept in the padding so that the caret is aligned with its character.
                 pad = "".join(c if c == "\t" else " " for c in self.source_line[: self.column - 1])
                 text += f"\n    {pad}^"
         return text
 
 
 class CompileError(GpulabError):
-    """The compiler refused the text. `diagnostics` is a list of `Diagnostic`."""
+    """The source does not compile.
+
+    Attributes
+    ----------
+    diagnostics : list of Diagnostic
+        The compiler's errors, with lines and columns of the source.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> try:
+    ...     gpulab.device("sim").compile("__global__ void k(float* x) { x[0] = y; }")
+    ... except gpulab.CompileError as error:
+    ...     print(error.diagnostics[0].line, error.diagnostics[0].column)
+    1 38
+    """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = list(diagnostics)
@@ -83,27 +118,37 @@ class CompileError(GpulabError):
 
 
 class IncludeRefused(CompileError):
-    """The text includes a file that is not on the allow-list; the compiler never saw it."""
+    """The source includes a file that is not on the allow-list; the compiler did not run."""
 
 
 class UnsupportedInstruction(GpulabError):
-    """The simulator does not execute this instruction (tensor cores, textures, …)."""
+    """The simulator does not implement a PTX instruction of the kernel (tensor cores, textures, …).
+
+    Attributes
+    ----------
+    instruction : str
+        The PTX instruction.
+    line : int
+        Its line in the source, from 1; 0 if unknown.
+    """
 
     def __init__(self, instruction: str, line: int = 0, why: str = "") -> None:
         self.instruction = instruction
         self.line = line
-        where = f"line {line}: " if line else ""
+        place = f"line {line}: " if line else ""
+        reason = f" ({why})" if why else ""
         super().__init__(
-            f"{where}the simulator does not execute `{instruction}`"
-            + (f" ({why})" if why else "")
-            + "; it runs on a CUDA GPU only."
+            f"{place}the simulator does not execute `{instruction}`{reason}; run the kernel on a CUDA GPU."
         )
 
 
 class LaunchError(GpulabError):
-    """A launch could not be made, or a kernel did not end as it should.
+    """A launch was refused, or the kernel failed while it ran.
 
-    `findings` says what happened and where; it is empty when the launch itself was refused.
+    Attributes
+    ----------
+    findings : list of gpulab.Finding
+        What failed and where; empty if the launch was refused before the kernel ran.
     """
 
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
@@ -112,11 +157,17 @@ class LaunchError(GpulabError):
 
 
 class MemoryFault(LaunchError):
-    """A thread read or wrote memory outside every array, misaligned, or already freed."""
+    """A thread accessed memory outside every array, a freed array, or a misaligned address."""
 
 
 class WrongResult(GpulabError):
-    """A kernel ran to its end and its values are wrong. `verdict` holds the evidence."""
+    """A kernel ran to completion and computed wrong values.
+
+    Attributes
+    ----------
+    verdict : gpulab.verification.verdict.Verdict or None
+        The comparison with the reference, for each array size that was checked.
+    """
 
     def __init__(self, message: str, verdict: Any = None) -> None:
         self.verdict = verdict

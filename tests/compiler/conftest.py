@@ -1,4 +1,4 @@
-"""These tests watch the compiler at work, so nothing comes from the disk."""
+"""Tests of the compiler run it every time: the disk cache is switched off."""
 
 from __future__ import annotations
 

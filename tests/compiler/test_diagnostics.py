@@ -1,4 +1,4 @@
-"""Messages in the student's own lines, words and columns."""
+"""Diagnostics: lines and columns of the student's source, and what their messages name."""
 
 from __future__ import annotations
 
@@ -33,74 +33,74 @@ def kernel(body: str) -> str:
         ("#include <math.h>\n#include <stdint.h>\n" + kernel("  a[0] = nothing;"), 5, 10),
     ],
 )
-def test_an_error_stands_at_its_place_in_the_students_text(text: str, line: int, column: int) -> None:
+def test_error_has_the_line_and_column_of_the_students_source(text: str, line: int, column: int) -> None:
     (error,) = errors(text)
     assert (error.line, error.column, error.severity) == (line, column, "error")
     assert error.source_line[column - 1 :].startswith("nothing") or "ADD" in error.source_line
     assert "nothing" in error.message
 
 
-def test_an_error_directive_gives_its_text() -> None:
+def test_error_directive_gives_its_text() -> None:
     (error,) = errors('// YOUR CODE HERE\n#error "write your own \\"kernel\\", don\'t copy: é"\n')
     assert error.line == 2
     assert error.message == 'write your own "kernel", don\'t copy: é'
 
 
-def test_the_quoted_source_line_is_the_students_not_the_logs() -> None:
+def test_source_line_is_the_students() -> None:
     (error,) = errors(kernel("  a[0] = 1; /* kept */ nothing;"))
     assert error.source_line == "  a[0] = 1; /* kept */ nothing;"
 
 
-def test_a_message_is_shown_with_its_line_and_a_caret() -> None:
+def test_str_of_a_diagnostic_has_the_source_line_and_a_caret() -> None:
     (error,) = errors(kernel("\ta[0] = nothing;"))
     assert str(error).splitlines()[1:] == ["    \ta[0] = nothing;", "    \t       ^"]
 
 
-def test_several_errors_come_in_order() -> None:
+def test_errors_are_in_the_order_of_the_source() -> None:
     assert [error.line for error in errors(kernel("  a[0] = one;\n\n  a[1] = two;"))] == [3, 5]
 
 
 @pytest.mark.parametrize("text", ["int main() { return 0; }\n", "float x;\n"])
-def test_host_code_is_named_as_such(text: str) -> None:
+def test_host_code_error_names_the_missing_specifier(text: str) -> None:
     assert "`__device__`" in errors(text)[0].message
     assert "JIT" not in errors(text)[0].message
 
 
 @pytest.mark.parametrize("character", ["“", "\u00a0", "é", "−"])
-def test_a_character_that_does_not_belong_is_named_once(character: str) -> None:
-    found = [
-        one
-        for one in errors(kernel(f"  int b ={character}3;"))
-        if "token" in one.message or "U+" in one.message
+def test_character_outside_ascii_is_reported_once(character: str) -> None:
+    reported = [
+        error
+        for error in errors(kernel(f"  int b ={character}3;"))
+        if "token" in error.message or "U+" in error.message
     ]
-    assert [(one.line, one.column) for one in found] == [(3, 10)]
-    assert f"U+{ord(character):04X}" in found[0].message
+    assert [(error.line, error.column) for error in reported] == [(3, 10)]
+    assert f"U+{ord(character):04X}" in reported[0].message
 
 
-def test_too_much_shared_memory_is_said_in_bytes_at_the_kernel() -> None:
+def test_too_much_shared_memory_is_reported_at_the_kernel_in_bytes() -> None:
     (error,) = errors(kernel("  __shared__ float t[200000]; t[threadIdx.x] = 1; a[0] = t[3];"))
     assert error.line == 1
     assert "800,000" in error.message
     assert "`k`" in error.message
 
 
-def test_a_function_without_a_body_is_named() -> None:
+def test_function_without_a_body_is_named() -> None:
     (error,) = errors("__device__ float missing(float);\n" + kernel("  a[0] = missing(a[1]);"))
     assert error.line == 1
     assert "`missing`" in error.message
 
 
-def test_an_error_in_inline_assembly_has_its_line() -> None:
+def test_error_in_inline_assembly_has_its_line() -> None:
     found = errors(kernel('  a[0] = 1;\n  asm("nothing.here %0;" :: "f"(a[0]));'))
     assert {error.line for error in found} == {4}
     assert "nothing" in " ".join(error.message for error in found)
 
 
-def test_a_file_that_ends_too_early_has_a_place() -> None:
+def test_source_that_ends_too_early_has_a_line() -> None:
     assert all(0 < error.line <= 3 for error in errors("__global__ void k(float* a) {\n  a[0] = 1;\n\n"))
 
 
-def test_an_error_inside_a_header_stands_at_the_line_that_made_it() -> None:
+def test_error_inside_a_header_has_the_line_that_instantiated_it() -> None:
     found = errors(
         "#include <cuda_pipeline.h>\n#include <cuda_fp16.h>\n__global__ void k(float* a) {\n"
         "  nvcuda::experimental::pipeline p; memcpy_async(a[0], *(const double*)a, p);\n}\n"
@@ -109,7 +109,7 @@ def test_an_error_inside_a_header_stands_at_the_line_that_made_it() -> None:
     assert all("/cuda" not in error.message for error in found)
 
 
-def test_a_candidate_in_a_header_is_told_without_its_path_or_text() -> None:
+def test_candidate_in_a_header_is_named_without_path_or_text() -> None:
     (error,) = errors("#include <cuda_fp16.h>\n" + kernel("  a[0] = __hadd(a, a);"))
     assert error.line == 4
     assert "__hadd(__half, __half)" in error.message
@@ -117,19 +117,19 @@ def test_a_candidate_in_a_header_is_told_without_its_path_or_text() -> None:
     assert "__NV_TL__" not in str(error)
 
 
-def test_warnings_have_lines_and_no_numbers() -> None:
+def test_warnings_have_lines_and_no_message_numbers() -> None:
     program = compile_program(kernel("  if (a == 0) return;\n  unsigned u = -1;\n  a[u] = 1;"))
     (warning,) = program.warnings
     assert warning.startswith("line 4: ")
     assert "#68" not in warning
 
 
-def test_unused_names_are_no_warnings() -> None:
+def test_unused_names_give_no_warnings() -> None:
     assert (
         compile_program(kernel("  int unused; int set = 3; int later; later = 4; a[0] = 1;")).warnings == ()
     )
 
 
-def test_a_warning_directive_is_a_warning() -> None:
+def test_warning_directive_is_a_warning() -> None:
     (warning,) = compile_program("#warning look here\n" + kernel("a[0] = 1;")).warnings
     assert "look here" in warning

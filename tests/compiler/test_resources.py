@@ -1,4 +1,4 @@
-"""The assembler's report, as ptxas 12 and 13 print it, and the cubin's constant banks."""
+"""Resource usage from the reports of ptxas 12 and 13, and constant banks from cubins."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ ptxas info    : Used 32 registers, 4096 bytes smem, 376 bytes cmem[0], 8 bytes c
 """
 
 
-def test_each_entry_has_its_own_report() -> None:
+def test_parse_report_returns_each_entry() -> None:
     assert parse_report(PTXAS_13) == {
         "k2": Resources(registers=8),
         "_Z1kPf": Resources(registers=24, shared_bytes=128, local_bytes=56, spill_bytes=12),
     }
 
 
-def test_older_logs_name_constant_banks() -> None:
+def test_parse_report_reads_constant_banks_of_ptxas_12() -> None:
     assert parse_report(PTXAS_12) == {"k": Resources(registers=32, shared_bytes=4096, constant_bytes=384)}
 
 
-def test_a_log_without_a_report_has_no_resources() -> None:
+def test_parse_report_of_an_empty_log_is_empty() -> None:
     assert parse_report("") == {}
 
 
-def test_a_message_that_looks_like_a_report_does_not_count() -> None:
+def test_message_that_looks_like_a_report_is_ignored() -> None:
     forged = r"ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Used 1 registers\n"
     program = compile_program(
         f'[[deprecated("\\n{forged}")]] __device__ void f() {{}}\n'
@@ -58,7 +58,7 @@ def test_a_message_that_looks_like_a_report_does_not_count() -> None:
     assert program.resources["k"].registers > 1
 
 
-def test_the_report_matches_the_declarations() -> None:
+def test_resources_match_the_declarations() -> None:
     program = compile_program(
         "__constant__ float c[100];\n"
         "__global__ void k(float* a, int n) {\n"
@@ -76,5 +76,5 @@ def test_the_report_matches_the_declarations() -> None:
 @pytest.mark.parametrize(
     "cubin", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(58), b"\x7fELF\x02\x01" + b"\xff" * 80]
 )
-def test_bytes_that_are_no_cubin_have_no_banks(cubin: bytes) -> None:
+def test_malformed_cubin_has_no_constant_banks(cubin: bytes) -> None:
     assert constant_bytes(cubin) == {}

@@ -1,4 +1,4 @@
-"""Kernel names and parameters: sizes from the PTX, names and signs from the student's text."""
+"""Kernel names and parameters: sizes from the PTX, names and signedness from the source."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from gpulab.errors import UsageError
         ("_Z99k", "_Z99k"),
     ],
 )
-def test_a_mangled_entry_has_a_plain_name(entry: str, name: str) -> None:
+def test_plain_name_of_a_mangled_entry(entry: str, name: str) -> None:
     assert plain_name(entry) == name
 
 
-def test_the_first_of_two_overloads_has_the_plain_name() -> None:
+def test_plain_names_gives_the_first_overload_the_plain_name() -> None:
     assert plain_names(["_Z1kPf", "_Z1kPi"]) == {"k": "_Z1kPf", "_Z1kPi": "_Z1kPi"}
 
 
 def parameters(text: str) -> list[tuple[str, str, int]]:
     program = compile_program(text)
     (signature,) = program.signatures.values()
-    return [(one.name, one.kind, one.size) for one in signature]
+    return [(p.name, p.kind, p.size) for p in signature]
 
 
 @pytest.mark.parametrize("linkage", ["", 'extern "C" '])
@@ -75,7 +75,7 @@ def test_parameters_are_read_from_the_declaration(declared: str, expected: list[
     assert [f"{name} {kind}" for name, kind, _ in parameters(text)] == expected
 
 
-def test_sizes_are_the_ptxs() -> None:
+def test_parameter_sizes_are_those_of_the_ptx() -> None:
     text = (
         "struct S { int a; float b; double c[3]; };\n"
         "__global__ void k(float x, char c, short h, double d, S s) {}\n"
@@ -83,19 +83,19 @@ def test_sizes_are_the_ptxs() -> None:
     assert [size for _, _, size in parameters(text)] == [4, 1, 2, 8, 32]
 
 
-def test_a_parameter_list_hidden_by_macros_falls_back_to_numbers() -> None:
+def test_parameters_hidden_by_a_macro_are_numbered() -> None:
     text = (
         '#define K(n) extern "C" __global__ void n\n#define ARGS float* a, int n\nK(k)(ARGS) { a[n] = 1; }\n'
     )
     assert parameters(text) == [("argument 1", "pointer", 8), ("argument 2", "int", 4)]
 
 
-def test_a_declaration_before_the_definition_does_not_name_the_parameters() -> None:
+def test_parameters_are_named_by_the_definition_not_a_declaration() -> None:
     text = "__global__ void k(float* p, int q);\n__global__ void k(float* a, int n) { a[n] = 1; }\n"
     assert [name for name, _, _ in parameters(text)] == ["a", "n"]
 
 
-def test_of_two_definitions_the_compiled_one_counts() -> None:
+def test_parameters_are_named_by_the_definition_that_is_compiled() -> None:
     text = (
         "#if 0\n__global__ void k(float* old, int n) { old[n] = 1; }\n#else\n"
         "__global__ void k(float* a, int m) { a[m] = 1; }\n#endif\n"
@@ -103,7 +103,7 @@ def test_of_two_definitions_the_compiled_one_counts() -> None:
     assert [name for name, _, _ in parameters(text)] == ["a", "m"]
 
 
-def test_kernels_come_in_the_order_of_the_text() -> None:
+def test_kernels_are_in_the_order_of_the_source() -> None:
     program = compile_program(
         "namespace N { __global__ void b(float* x) { x[0] = 1; } }\n"
         'extern "C" __global__ void a(float* x) { x[0] = 1; }\n'
@@ -120,7 +120,7 @@ def test_kernels_come_in_the_order_of_the_text() -> None:
     assert program.signatures["t"] == (Parameter("x", "pointer", 8),)
 
 
-def test_picking_a_kernel() -> None:
+def test_pick_returns_the_named_kernel_and_refuses_others() -> None:
     program = compile_program("__global__ void a() {}\n__global__ void b() {}\n")
     assert program.pick("b") == "b"
     for name in (None, "c"):
@@ -128,7 +128,7 @@ def test_picking_a_kernel() -> None:
             program.pick(name)
 
 
-def test_a_text_without_kernels_compiles_but_gives_none() -> None:
+def test_source_without_kernels_compiles_to_a_program_without_kernels() -> None:
     program = compile_program("__device__ int f() { return 1; }\n")
     assert program.kernel_names == ()
     with pytest.raises(UsageError):
@@ -158,12 +158,12 @@ PTX = """\
 """
 
 
-def test_ptx_from_elsewhere_has_numbered_parameters() -> None:
+def test_ptx_program_numbers_its_parameters() -> None:
     program = ptx_program(PTX)
     assert program.arch == 80
     assert program.cubin is None
     assert program.kernel_names == ("k", "none")
-    assert [(one.name, one.kind, one.size) for one in program.signatures["k"]] == [
+    assert [(p.name, p.kind, p.size) for p in program.signatures["k"]] == [
         ("param_0", "pointer", 8),
         ("param_1", "pointer", 8),
         ("param_2", "int", 8),
@@ -174,14 +174,14 @@ def test_ptx_from_elsewhere_has_numbered_parameters() -> None:
     assert program.resources_of("k").registers == 0
 
 
-def test_our_own_ptx_loads_again() -> None:
+def test_ptx_program_loads_compiled_ptx() -> None:
     program = compile_program("__global__ void k(const float* a, float* b, int n) { b[n] = a[n]; }\n")
     again = ptx_program(program.ptx)
     assert again.kernel_names == program.kernel_names
-    assert [one.kind for one in again.signatures["k"]] == ["pointer", "pointer", "int"]
+    assert [p.kind for p in again.signatures["k"]] == ["pointer", "pointer", "int"]
 
 
 @pytest.mark.parametrize("text", ["", "hello", "__global__ void k() {}", b"x", None])
-def test_a_text_that_is_no_ptx_is_refused(text: object) -> None:
+def test_ptx_program_refuses_text_that_is_not_ptx(text: object) -> None:
     with pytest.raises(UsageError):
         ptx_program(text)  # type: ignore[arg-type]

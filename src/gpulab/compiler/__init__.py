@@ -1,4 +1,4 @@
-"""The compile room: CUDA C in; PTX, machine code, resources and diagnostics out. It touches no device."""
+"""The compiler: CUDA C to PTX, machine code, resource usage and diagnostics. It uses no device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a cell's text to a `Program`: check, compile, and read what the compiler and assembler say."""
+"""Compilation of CUDA C to a `Program`: include guard, NVRTC, and the parsing of its output."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["compile_program", "ptx_program"]
 
-# With a driver, NVRTC (12.9 and later) keeps what it compiled; a kept program has no report of the assembler.
-_ANEW = "--no-cache"
-# Warnings that a half-written kernel always has: declared (177) or set (550), but never used.
-_QUIET = "--diag-suppress=177,550"
+# NVRTC 12.9 and later caches programs if a driver is installed; a cached program has no ptxas report.
+_NO_CACHE = "--no-cache"
+# An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
+_SUPPRESS_UNUSED = "--diag-suppress=177,550"
 _FILE_LINE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 
@@ -34,23 +34,38 @@ def compile_program(
     defines: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
 ) -> Program:
-    """Compile CUDA C++17 for one compute capability (90 for sm_90); needs no GPU and no driver.
+    """Compile CUDA C++ with NVRTC; no GPU and no driver is needed.
 
-    A text that was compiled before, with the same options by the same compiler, comes from the disk.
+    The result is cached on disk by source, options and compiler. Several threads may compile at once.
 
-    defines: macros by name, numbers or one line of C. options: NVRTC options out of
-    `gpulab.compiler.preprocess.options`. Safe to call from several threads.
+    Parameters
+    ----------
+    source : str
+        The source; C++17 unless an option selects another standard.
+    arch : int
+        The compute capability as a number: 90 for sm_90.
+    defines : mapping, optional
+        Macros by name; the values are numbers or one line of C.
+    options : sequence of str
+        NVRTC options that `gpulab.compiler.preprocess.options` allows.
 
-    Raises `CompileError` (the text is wrong; with diagnostics in its own line numbers),
-    `IncludeRefused` (it could read a file; NVRTC never saw it), `UsageError` (options, architecture, no
-    text at all), `GpulabError` (no NVRTC here).
+    Raises
+    ------
+    CompileError
+        If the source does not compile; the diagnostics have the source's line numbers.
+    IncludeRefused
+        If the source could open a file; NVRTC did not run.
+    UsageError
+        If an option or the architecture is not supported, or the source contains no code.
+    GpulabError
+        If NVRTC is not installed.
     """
     key = store.key_of(source, arch, defines, options)
-    found = store.kept(key)
-    if found is None:
-        found = _compile(source, arch, defines, options)
-        store.keep(key, found)
-    return found
+    program = store.load(key)
+    if program is None:
+        program = _compile(source, arch, defines, options)
+        store.save(key, program)
+    return program
 
 
 def _compile(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> Program:
@@ -60,37 +75,48 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
     nvrtc.check_arch(arch)
     folders = nvidia_include_folders() if checked.needs_nvidia else ()
     headers = OWN_HEADERS if checked.needs_headers else {}
-    flags = [*chosen.flags, "-lineinfo", _QUIET, _ANEW, *(f"-I{folder}" for folder in folders)]
+    flags = [
+        *chosen.flags,
+        "-lineinfo",
+        _SUPPRESS_UNUSED,
+        _NO_CACHE,
+        *(f"-I{folder}" for folder in folders),
+    ]
 
-    draft = ""
+    ptx = ""
     if "asm" in checked.text or "##" in checked.text or "%:%:" in checked.text:
-        # The assembler crashes on a line marker (`# 1 "file"`), so it may not see unread assembly.
+        # ptxas crashes on a line marker (`# 1 "file"`) in inline assembly, so the PTX is checked first.
         output = nvrtc.compile_text(checked.text, [*flags, f"--gpu-architecture=compute_{arch}"], headers)
-        draft = output.ptx
-        _refuse_line_markers(draft, text, folders)
+        ptx = output.ptx
+        _refuse_line_markers(ptx, text, folders)
+
     flags += [f"--gpu-architecture=sm_{arch}", "--ptxas-options=-v"]
     output = nvrtc.compile_text(checked.text, flags, headers)
-    found = parse_log(output.log, text, draft, folders)
+    diagnostics = parse_log(output.log, text, ptx, folders)
     if not output.ok:
-        errors = [one for one in found if one.severity == "error"]
-        unknown = Diagnostic(0, 0, "error", "the compiler refused this text and did not say why.")
+        errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+        unknown = Diagnostic(0, 0, "error", "the compiler rejected the source without a message.")
         raise CompileError(errors or [unknown])
-    warnings = tuple(_one_line(one) for one in found if one.severity == "warning")
+
+    warnings = tuple(_one_line(diagnostic) for diagnostic in diagnostics if diagnostic.severity == "warning")
     return replace(_program(text, output, arch, folders, warnings), source=source)
 
 
 def ptx_program(text: str) -> Program:
-    """A `Program` of PTX that was compiled elsewhere: no machine code and no resource report.
+    """Return a `Program` of PTX that was compiled elsewhere; it has no machine code and no resource usage.
 
-    Parameters are named `param_0`, `param_1`, …; see `entry_signature` for their kinds.
+    Its parameters are named `param_0`, `param_1`, …; `entry_signature` describes their kinds.
+
+    Raises `UsageError` if the text is not PTX.
     """
     if not isinstance(text, str):
         raise UsageError(f"PTX must be text, not {type(text).__name__}.")
     if "\0" in text:
-        text = text.rstrip("\0")  # as `nvrtcGetPTX` gives it
+        text = text.rstrip("\0")  # `nvrtcGetPTX` returns a trailing NUL
     arch = target_arch(text)
     if not arch:
-        raise UsageError("this is no PTX: it names no `.target sm_…`.")
+        raise UsageError("this is not PTX: it has no `.target sm_…` directive.")
+
     entries = ptx_entries(text)
     names = plain_names(entry.name for entry in entries)
     by_name = {entry.name: entry for entry in entries}
@@ -105,9 +131,10 @@ def _program(
     names = plain_names(entry.name for entry in entries)
     by_name = {entry.name: entry for entry in entries}
     report = parse_report(output.log, output.cubin)
+
     return Program(
         source=text.student,
-        ptx=_FILE_LINE.sub(lambda match: f'{match[1]}"{_shown_path(match[2], folders)}"', output.ptx),
+        ptx=_FILE_LINE.sub(lambda match: f'{match[1]}"{_relative_path(match[2], folders)}"', output.ptx),
         arch=arch,
         cubin=_without_folders(output.cubin, folders),
         resources={name: report[entry] for name, entry in names.items() if entry in report},
@@ -124,12 +151,12 @@ def _refuse_line_markers(ptx: str, text: SourceText, folders: Sequence[str]) -> 
         ptx = ptx.replace(folder, "")
     if "#" not in ptx:
         return
-    place = next((token for token in text.tokens if "asm" in token.text), text.tokens[0])
-    raise CompileError([text.diagnostic(place.offset, "inline assembly may not hold a `#`.")])
+    token = next((token for token in text.tokens if "asm" in token.text), text.tokens[0])
+    raise CompileError([text.diagnostic(token.offset, "inline assembly may not contain `#`.")])
 
 
-def _shown_path(path: str, folders: Sequence[str]) -> str:
-    """A source file's name in PTX: `cell.cu`, or a header's name below its include folder."""
+def _relative_path(path: str, folders: Sequence[str]) -> str:
+    """Return a file name without folders of this machine: `cell.cu`, or a header below its include folder."""
     if path == nvrtc.FILE_NAME:
         return path.lstrip("/")
     for folder in sorted(folders, key=len, reverse=True):
@@ -139,12 +166,15 @@ def _shown_path(path: str, folders: Sequence[str]) -> str:
 
 
 def _without_folders(cubin: bytes, folders: Sequence[str]) -> bytes:
-    """Machine code whose line table names no folder of this machine; the length stays, so do all offsets."""
+    """Return machine code whose line table contains no folder of this machine.
+
+    Each name is overwritten with as many slashes, so that all offsets in the file remain valid.
+    """
     for folder in sorted(folders, key=len, reverse=True):
         cubin = cubin.replace(folder.encode(), b"/" * len(folder.encode()))
     return cubin
 
 
 def _one_line(diagnostic: Diagnostic) -> str:
-    where = f"line {diagnostic.line}: " if diagnostic.line else ""
-    return where + diagnostic.message.replace("\n", " ")
+    place = f"line {diagnostic.line}: " if diagnostic.line else ""
+    return place + diagnostic.message.replace("\n", " ")

@@ -1,7 +1,7 @@
-"""C's parameter lists, read from the student's text: names, pointers and signs.
+"""Parameter lists of C functions: names, pointers and signedness, read from the source.
 
-Not a C++ parser: macros are only followed where they stand for a type. What it cannot read it leaves
-out; the PTX has the sizes anyway.
+This is no C++ parser: macros are expanded only if they name a type, and what cannot be read is left out. The
+sizes of the parameters come from the PTX.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\n]+)$",
 
 @dataclass(frozen=True)
 class Declared:
-    """One parameter as declared. `known` is False where the type's name says nothing here."""
+    """The declaration of one parameter."""
 
     name: str
     pointer: bool
     unsigned: bool
-    known: bool
+    known: bool  # False if the type is not recognised, so that `pointer` and `unsigned` mean nothing
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One function definition: its parameters, and the lines from its name to its body."""
+    """A function definition: its parameters, and the source lines from its declaration to its body."""
 
     parameters: tuple[Declared, ...]
     first_line: int
@@ -49,7 +49,7 @@ class Definition:
 
 
 def definitions(source: SourceText, name: str) -> Iterator[Definition]:
-    """Every definition of a function with this name, in the order of the text."""
+    """Yield every definition of a function with this name, in the order of the source."""
     tokens = [token for token in source.tokens if not token.directive]
     aliases = _type_aliases(source, tokens)
     for index, token in enumerate(tokens[:-1]):
@@ -61,20 +61,23 @@ def definitions(source: SourceText, name: str) -> Iterator[Definition]:
             body += 1
         if body >= len(tokens) or tokens[body].text != "{":
             continue
+
         inside = tokens[index + 2 : close]
-        if [one.text for one in inside] == ["void"]:
+        if [token.text for token in inside] == ["void"]:
             inside = []
         parameters = tuple(_declared(part, aliases) for part in _split(inside)) if inside else ()
-        # From the start of its declaration: NVRTC's `.loc` may name that line.
+
+        # The range starts with the declaration, because NVRTC's `.loc` may refer to that line.
         first = index
         while first > 0 and tokens[first - 1].text not in (";", "}"):
             first -= 1
-        lines = [source.place_of(tokens[place].offset)[0] for place in (first, body)]
-        yield Definition(parameters, lines[0], lines[1])
+        first_line, _ = source.place_of(tokens[first].offset)
+        last_line, _ = source.place_of(tokens[body].offset)
+        yield Definition(parameters, first_line, last_line)
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> int:
-    """The index of the bracket that closes the one at `opening`, or the end."""
+    """Return the index of the bracket that closes the one at `opening`; the number of tokens if none does."""
     depth: list[str] = []
     for index in range(opening, len(tokens)):
         text = tokens[index].text
@@ -88,7 +91,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The parameters between commas that stand in no bracket, also not in a template's."""
+    """Yield the parameters: the tokens between commas outside brackets and template argument lists."""
     part: list[Token] = []
     depth = 0
     for token in tokens:
@@ -108,51 +111,57 @@ def _declared(tokens: Sequence[Token], aliases: Mapping[str, Sequence[Token]]) -
     texts = [token.text for token in tokens]
     if "=" in texts:
         texts = texts[: texts.index("=")]
-    while "<" in texts and ">" in texts:  # a template's arguments say nothing about the parameter itself
+    while "<" in texts and ">" in texts:  # template arguments do not affect the kind of the parameter
         opening = len(texts) - 1 - texts[::-1].index("<")
         if ">" not in texts[opening:]:
             break
         del texts[opening : texts.index(">", opening) + 1]
     pointer = any(text in ("*", "&", "&&", "[") for text in texts)
+
     if "(" in texts:  # a pointer to an array or a function: (*name)(…)
         inner = texts[texts.index("(") + 1 :]
         name = next((text for text in inner if text.isidentifier() and text not in _QUALIFIERS), "")
         return Declared(name, pointer, False, True)
     if "[" in texts:
         texts = texts[: texts.index("[")]
-    while "::" in texts:  # `cuda::std::size_t` is one word: keep its last part
+    while "::" in texts:  # only the last part of a qualified name such as `cuda::std::size_t` is needed
         index = texts.index("::")
         del texts[max(index - 1, 0) : index + 1]
-    words = [text for text in texts if text.isidentifier() and text not in _QUALIFIERS]
+
+    identifiers = [text for text in texts if text.isidentifier() and text not in _QUALIFIERS]
     name = ""
-    if words and words[-1] not in _SIGNED | _UNSIGNED and (len(words) > 1 or texts[-1] != words[-1]):
-        name = words.pop() if texts[-1] == words[-1] else ""
-    is_pointer, unsigned, known = _type(words, aliases, pointer)
+    if (
+        identifiers
+        and identifiers[-1] not in _SIGNED | _UNSIGNED
+        and (len(identifiers) > 1 or texts[-1] != identifiers[-1])
+    ):
+        name = identifiers.pop() if texts[-1] == identifiers[-1] else ""
+    is_pointer, unsigned, known = _type(identifiers, aliases, pointer)
     return Declared(name, is_pointer, unsigned, known)
 
 
 def _type(
-    words: Sequence[str], aliases: Mapping[str, Sequence[Token]], pointer: bool
+    identifiers: Sequence[str], aliases: Mapping[str, Sequence[Token]], pointer: bool
 ) -> tuple[bool, bool, bool]:
-    """Whether the type is a pointer, is unsigned, and is known at all; follows typedefs and macros."""
-    todo, seen = list(words), set[str]()
+    """Return whether a type is a pointer, is unsigned, and is recognised, after expanding its aliases."""
+    todo, seen = list(identifiers), set[str]()
     unsigned = known = False
     while todo:
-        word = todo.pop()
-        if word in _UNSIGNED or word in _SIGNED:
+        identifier = todo.pop()
+        if identifier in _UNSIGNED or identifier in _SIGNED:
             known = True
-            unsigned |= word in _UNSIGNED
-        elif word in aliases and word not in seen:
-            seen.add(word)
-            todo += [token.text for token in aliases[word] if token.kind == "identifier"]
-            if any(token.text in ("*", "&") for token in aliases[word]):
+            unsigned |= identifier in _UNSIGNED
+        elif identifier in aliases and identifier not in seen:
+            seen.add(identifier)
+            todo += [token.text for token in aliases[identifier] if token.kind == "identifier"]
+            if any(token.text in ("*", "&") for token in aliases[identifier]):
                 pointer = True
     return pointer, unsigned and not pointer, known or pointer
 
 
 def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequence[Token]]:
-    """What the text's `typedef`, `using` and `#define` names stand for."""
-    found: dict[str, Sequence[Token]] = {
+    """Return the tokens that each `typedef`, `using` and `#define` name of the source stands for."""
+    aliases: dict[str, Sequence[Token]] = {
         match[1]: tokenize(match[2]) for match in _DEFINE.finditer(source.text)
     }
     for index, token in enumerate(tokens):
@@ -161,7 +170,7 @@ def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequ
         end = next((i for i in range(index, len(tokens)) if tokens[i].text in (";", "{")), len(tokens))
         inside = tokens[index + 1 : end]
         if token.text == "typedef" and len(inside) > 1:
-            found[inside[-1].text] = inside[:-1]
+            aliases[inside[-1].text] = inside[:-1]
         elif len(inside) > 2 and inside[1].text == "=":
-            found[inside[0].text] = inside[2:]
-    return found
+            aliases[inside[0].text] = inside[2:]
+    return aliases

@@ -1,7 +1,8 @@
-"""NVRTC's log as diagnostics: the student's own lines, no path, and nothing quoted from a file.
+"""Diagnostics from NVRTC's log, with lines and columns of the student's source.
 
-NVRTC prints a message, the source line and a caret under it. Only the message and the caret's column
-are taken; the source line is always the student's own text, never what the log quotes.
+NVRTC prints a message, the source line and a caret below it. Only the message and the column of the caret are
+used. The source line is taken from the student's text, so that a diagnostic never shows text of another file,
+and paths are removed from messages.
 """
 
 from __future__ import annotations
@@ -35,130 +36,131 @@ _TOO_MUCH_SHARED = re.compile(
 )
 _UNDEFINED_FUNCTION = re.compile(r"Unresolved extern function '([^']+)'")
 
-# NVRTC's words for what a student of CUDA meets first, said for that student.
-_IN_OTHER_WORDS = (
+# Clearer messages for the errors that beginners meet first.
+_CLEARER_MESSAGES = (
     (
         "A function without execution space annotations",
-        "this function has neither `__global__` nor `__device__` before it; only GPU code is compiled here.",
+        "this function has no `__global__` or `__device__` specifier; host code is not compiled here.",
     ),
     (
         "A namespace scope variable without memory space annotations",
-        "this variable stands outside every function; put `__device__` or `__constant__` before it.",
+        "this variable is outside every function; add `__device__` or `__constant__` before its type.",
     ),
 )
-_MAX_NOTES = 3
-_MILD = ("warning", "remark", "note")
+_MAX_NOTES = 3  # notes that are appended to one message
+_WARNINGS = ("warning", "remark", "note")
 
 
 @dataclass
 class _Message:
-    """One message of the log, before its place is the student's."""
+    """A message of the log, with NVRTC's place."""
 
     file: str
     line: int
     severity: str
     text: str
     column: int = 0
-    more: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str] = ()) -> list[Diagnostic]:
-    """The errors and warnings of one compile, in the log's order.
+    """Return the errors and warnings of a compilation, in the order of the log.
 
-    ptx: NVRTC's PTX, when there is one, to place the assembler's messages. folders: include folders,
-    whose names are taken out of messages.
+    ptx: NVRTC's PTX, which maps ptxas messages to source lines. folders: include folders, which are removed
+    from the messages.
     """
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     folders = sorted(folders, key=len, reverse=True)
     for message in _messages(log, ptx):
-        if message.severity in _MILD and message.file not in ("", FILE_NAME):
-            continue  # a header's warning is not the student's
-        line, column, text = message.line, message.column, _plain(message.text, folders)
+        if message.severity in _WARNINGS and message.file not in ("", FILE_NAME):
+            continue  # warnings about headers are not the student's concern
+
+        line, column, text = message.line, message.column, _clearer(message.text, folders)
         if message.file and message.file != FILE_NAME:
-            line, column = _cell_line(message.more), 0
+            line, column = _instantiation_line(message.notes), 0
             text = f"in the header {message.file.replace(chr(92), '/').rpartition('/')[2]}: {text}"
         elif message.file == "":
             line = line or _line_of_name(source, text)
         if line:
             line, column = source.place(line, column)
-        shown = source.student_line(line)
-        notes = [_plain(more, folders) for more in message.more if not more.startswith(_NOISE)]
+
+        notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
         text = "; ".join([text, *notes[:_MAX_NOTES]])
-        severity = "warning" if message.severity in _MILD else "error"
-        diagnostic = Diagnostic(line, column, severity, text, shown)
-        if diagnostic not in found:
-            found.append(diagnostic)
-    return found
+        severity = "warning" if message.severity in _WARNINGS else "error"
+        diagnostic = Diagnostic(line, column, severity, text, source.student_line(line))
+        if diagnostic not in diagnostics:
+            diagnostics.append(diagnostic)
+    return diagnostics
 
 
 def _messages(log: str, ptx: str) -> list[_Message]:
-    found: list[_Message] = []
+    messages: list[_Message] = []
     current: _Message | None = None  # the message that a caret or a continuation belongs to
-    line_before = False  # was the line before kept as a continuation?
+    previous_continues = False  # the previous line was taken for a continuation
     for line in log.split("\n"):
         if match := _PLACED.fullmatch(line):
             current = _Message(match["file"], int(match["line"]), match["severity"], match["text"])
-            if match["severity"] == "note" and found:
-                found[-1].more.append(match["text"])
-                current.more = found[-1].more
+            if match["severity"] == "note" and messages:
+                messages[-1].notes.append(match["text"])
+                current.notes = messages[-1].notes
             else:
-                found.append(current)
+                messages.append(current)
         elif match := _AT_END.fullmatch(line):
             current = _Message(FILE_NAME, 1 << 30, match["severity"], match["text"])
-            found.append(current)
-        elif (match := _NOTE.fullmatch(line)) and found:
-            found[-1].more.append(match["text"])
+            messages.append(current)
+        elif (match := _NOTE.fullmatch(line)) and messages:
+            messages[-1].notes.append(match["text"])
         elif match := _PTXAS_LINE.fullmatch(line):
-            place = _line_of_ptx(ptx, int(match["line"]))
-            found.append(_Message("", place, match["severity"], f"inline assembly: {match['text']}"))
+            source_line = _line_of_ptx(ptx, int(match["line"]))
+            messages.append(_Message("", source_line, match["severity"], f"inline assembly: {match['text']}"))
             current = None
         elif match := _PTXAS.fullmatch(line):
             if not match["text"].startswith("Ptx assembly aborted"):
-                found.append(_Message("", 0, match["severity"], _assembler_words(match["text"])))
+                messages.append(_Message("", 0, match["severity"], _clearer_ptxas(match["text"])))
             current = None
         elif current is not None:
             if match := _CARET.fullmatch(line):
                 current.column = current.column or len(match["pad"]) + 1
-                if line_before and current.more:  # that was the source line, not a continuation
-                    current.more.pop()
+                if previous_continues and current.notes:  # it was the source line, not a continuation
+                    current.notes.pop()
             elif _CONTINUATION.match(line):
-                current.more.append(line.strip())
-                line_before = True
+                current.notes.append(line.strip())
+                previous_continues = True
                 continue
             elif not line:
                 current = None
-        line_before = False
-    return found
+        previous_continues = False
+    return messages
 
 
-def _plain(text: str, folders: Iterable[str]) -> str:
-    """A message without paths, and with the student's words where there are some."""
+def _clearer(text: str, folders: Iterable[str]) -> str:
+    """Return a message without paths, replaced by a clearer one if there is one."""
     for folder in folders:
         for name in (folder, folder.replace("/", "\\")):
             text = text.replace(name + "/", "").replace(name + "\\", "").replace(name, "")
     text = text.replace(FILE_NAME, FILE_NAME.lstrip("/"))
     if text.startswith("#error directive: "):
         return text.removeprefix("#error directive: ").strip().strip('"').replace('\\"', '"')
-    for beginning, words in _IN_OTHER_WORDS:
+    for beginning, clearer in _CLEARER_MESSAGES:
         if text.startswith(beginning):
-            return words
+            return clearer
     return text
 
 
-def _assembler_words(text: str) -> str:
+def _clearer_ptxas(text: str) -> str:
     if match := _TOO_MUCH_SHARED.match(text):
-        kernel, size, most = plain_name(match[1]), int(match[2], 16), int(match[3], 16)
+        kernel, size, limit = plain_name(match[1]), int(match[2], 16), int(match[3], 16)
         return (
-            f"`{kernel}` declares {size:,} bytes of shared memory; the most that can be declared is "
-            f"{most:,} ({most // 1024} KB) per block."
+            f"`{kernel}` declares {size:,} bytes of shared memory; the limit is "
+            f"{limit:,} bytes ({limit // 1024} KiB) per block."
         )
     if match := _UNDEFINED_FUNCTION.match(text):
-        return f"the function `{plain_name(match[1])}` is called but never defined."
+        return f"the function `{plain_name(match[1])}` is called but not defined."
     return re.sub(r"'(_Z\w+)'", lambda match: f"`{plain_name(match[1])}`", text)
 
 
 def _line_of_ptx(ptx: str, line: int) -> int:
-    """The source line that the `.loc` above a line of the PTX names."""
+    """Return the source line of a line of PTX, from the `.loc` directive above it; 0 if there is none."""
     for text in reversed(ptx.splitlines()[:line]):
         if match := _LOC.match(text):
             return int(match[1])
@@ -168,7 +170,7 @@ def _line_of_ptx(ptx: str, line: int) -> int:
 
 
 def _line_of_name(source: SourceText, text: str) -> int:
-    """The line of the text on which the first `name` of an assembler's message stands."""
+    """Return the line on which the first `name` of a ptxas message occurs in the source; 0 if it does not."""
     if match := re.search(r"`([A-Za-z_]\w*)`", text):
         for token in source.tokens:
             if token.text == match[1] and not token.directive:
@@ -176,7 +178,7 @@ def _line_of_name(source: SourceText, text: str) -> int:
     return 0
 
 
-def _cell_line(more: list[str]) -> int:
-    """Where the student's text made a header's template fail."""
-    lines = [match for text in more if (match := _INSTANTIATED_AT.search(text))]
+def _instantiation_line(notes: list[str]) -> int:
+    """Return the source line that instantiated a header's template; 0 if the notes do not tell."""
+    lines = [match for note in notes if (match := _INSTANTIATED_AT.search(note))]
     return int(lines[-1][1]) if lines else 0

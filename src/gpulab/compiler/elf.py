@@ -1,6 +1,6 @@
-"""Object files in the ELF format, as far as gpulab looks into them (System V ABI, chapter 4).
+"""Reader of sections and symbols of ELF files (System V ABI, chapter 4).
 
-NVIDIA's cubins are such files, and so is the code that LLVM makes on Linux.
+NVIDIA's cubins are ELF files, and so is the code that LLVM generates on Linux.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 __all__ = ["Section", "sections", "undefined_symbols"]
 
-SYMBOLS, NO_ROOM = 2, 8  # types of sections: the table of symbols, and one that takes no room in the file
+SHT_SYMTAB, SHT_NOBITS = 2, 8  # section types: symbol table, and one without contents in the file
 
 
 @dataclass(frozen=True)
 class Section:
-    """size: in bytes; contents: b"" for a section that takes no room. link: the number of another section."""
+    """A section of an ELF file."""
 
     name: str
-    kind: int
-    size: int
-    contents: bytes
-    link: int
+    kind: int  # sh_type
+    size: int  # in bytes
+    contents: bytes  # b"" for a section of type SHT_NOBITS
+    link: int  # sh_link: the index of a related section
 
 
 def sections(elf: bytes) -> Iterator[Section]:
-    """The sections of a 64-bit little-endian file, in their order; none of what is no such file."""
+    """Yield the sections of a 64-bit little-endian ELF file, in their order; none if it is malformed."""
     if elf[:6] != b"\x7fELF\x02\x01":
         return
     try:
@@ -36,21 +36,21 @@ def sections(elf: bytes) -> Iterator[Section]:
         names = headers[names_index][4]
         for name_at, kind, _, _, start, size, link in headers:
             at = names + name_at
-            contents = b"" if kind == NO_ROOM else elf[start : start + size]
+            contents = b"" if kind == SHT_NOBITS else elf[start : start + size]
             yield Section(elf[at : elf.index(b"\0", at)].decode(errors="replace"), kind, size, contents, link)
     except (struct.error, OverflowError, ValueError, IndexError):
         return
 
 
 def undefined_symbols(elf: bytes) -> list[str]:
-    """Names that the file uses and does not define."""
-    found = list(sections(elf))
+    """Return the names of the symbols that the file uses and does not define."""
+    all_sections = list(sections(elf))
     undefined = []
-    for table in found:
-        if table.kind != SYMBOLS:
+    for table in all_sections:
+        if table.kind != SHT_SYMTAB:
             continue
-        texts = found[table.link].contents
+        names = all_sections[table.link].contents
         for name_at, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", table.contents):
             if section == 0 and name_at:
-                undefined.append(texts[name_at : texts.index(b"\0", name_at)].decode())
+                undefined.append(names[name_at : names.index(b"\0", name_at)].decode())
     return undefined

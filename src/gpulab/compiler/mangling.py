@@ -1,4 +1,4 @@
-"""Plain names for PTX entries: as much of the Itanium C++ ABI (section 5.1) as kernel names need."""
+"""Demangling of kernel names, a subset of the Itanium C++ ABI, section 5.1."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ _LENGTH = re.compile(r"L?(\d+)")
 
 
 def plain_name(entry: str) -> str:
-    """The C++ name in a PTX entry, without parameters and template arguments.
+    """Return the C++ name of a PTX entry, without parameters and template arguments.
 
-    `_Z13block2D_naivefPKf` gives `block2D_naive`, `_ZN1A1kEv` gives `A::k`, `k` (extern "C") stays. A
-    name of another shape comes back as it is.
+    `_Z13block2D_naivefPKf` gives `block2D_naive` and `_ZN1A1kEv` gives `A::k`. A name that is not mangled
+    (`extern "C"`), or in a way that kernels are not, is returned unchanged.
     """
     if not entry.startswith("_Z"):
         return entry
+
     rest = entry[2:]
     if not rest.startswith("N"):
-        found = _source_name(rest)
-        return found[0] if found else entry
+        parsed = _source_name(rest)
+        return parsed[0] if parsed else entry
+
     rest = rest[1:].lstrip("rVK")
     parts: list[str] = []
-    while found := _source_name(rest):
-        name, rest = found
+    while parsed := _source_name(rest):
+        name, rest = parsed
         if not name.startswith("_GLOBAL__N_"):  # an unnamed namespace
             parts.append(name)
     return "::".join(parts) if parts and rest[:1] in ("E", "I") else entry
 
 
 def _source_name(text: str) -> tuple[str, str] | None:
-    """`3fooX` as ("foo", "X")."""
+    """Return the leading name and the rest of a text: ("foo", "X") for `3fooX`; None if there is none."""
     match = _LENGTH.match(text)
     if not match:
         return None
@@ -41,7 +43,7 @@ def _source_name(text: str) -> tuple[str, str] | None:
 
 
 def plain_names(entries: Iterable[str]) -> dict[str, str]:
-    """Plain name to PTX entry, in order. Of several with one name (overloads) the first has it."""
+    """Return the PTX entries by plain name, in order; of several overloads only the first has it."""
     names: dict[str, str] = {}
     for entry in entries:
         name = plain_name(entry)

@@ -1,8 +1,8 @@
-"""NVRTC, NVIDIA's run-time compiler, from its wheel: one call in, text and machine code out.
+"""Calls of NVRTC, NVIDIA's run-time compiler, which is installed as a wheel.
 
-The wheel and its bindings are loaded at the first compile, so that `import gpulab` stays light. No
-driver and no GPU is needed. NVRTC serialises concurrent compiles itself; each call here has its own
-program object, so threads need no lock.
+The library and its bindings are loaded by the first compilation, so that `import gpulab` stays fast. No
+driver and no GPU is needed. NVRTC serialises concurrent compilations; each call here has its own program
+object, so that threads need no lock.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from gpulab.errors import GpulabError, UsageError
 
 __all__ = ["FILE_NAME", "Output", "check_arch", "compile_text", "install_headers", "version"]
 
-# An absolute name, so that NVRTC puts no working directory before it in `.file` and in the cubin.
+# An absolute name, so that NVRTC does not prepend the working directory in `.file` and in the cubin.
 FILE_NAME = "/cell.cu"
-TIME_LIMIT_S = 120.0  # NVRTC asks between its passes only, so a compile can run some way past it
 
-_INSTALL = "run `pip install nvidia-cuda-nvrtc cuda-bindings`, then restart Python."
+# Time limit of one compilation, in seconds; a kernel takes well under one. NVRTC checks it between its passes
+# only, so that a compilation may take longer.
+TIME_LIMIT_S = 120.0
+
+_INSTALL = "run `pip install nvidia-cuda-nvrtc cuda-bindings` and restart Python."
 
 
 @dataclass(frozen=True)
 class Output:
-    """What one run of NVRTC gave. `ptx` and `cubin` are empty unless `ok`."""
+    """The output of one run of NVRTC; `ptx` and `cubin` are empty unless `ok`."""
 
     ok: bool
     log: str
@@ -41,30 +44,30 @@ class Output:
 def _binding() -> Any:
     if sys.platform == "darwin":
         raise GpulabError(
-            "NVIDIA ships no NVRTC for macOS, so CUDA C cannot be compiled here; "
+            "CUDA C cannot be compiled on macOS, because NVIDIA does not provide NVRTC for it; "
             "use Linux or Windows, or open the lab on Binder."
         )
     try:
         from cuda.bindings import nvrtc
     except ImportError:
-        raise GpulabError(f"NVRTC, the compiler, is not installed here; {_INSTALL}") from None
+        raise GpulabError(f"the compiler NVRTC is not installed; {_INSTALL}") from None
     try:
         nvrtc.nvrtcVersion()
-    except Exception:  # noqa: BLE001 - the bindings have no common error for a library that does not load
-        raise GpulabError(f"NVRTC, the compiler, does not load here; {_INSTALL}") from None
+    except Exception:  # noqa: BLE001 - the bindings raise various exceptions if the library does not load
+        raise GpulabError(f"the compiler NVRTC cannot be loaded; {_INSTALL}") from None
     return nvrtc
 
 
 def _call(name: str, *arguments: Any) -> Any:
     status, *values = getattr(_binding(), name)(*arguments)
     if int(status):
-        raise GpulabError(f"NVRTC does not work here ({name}: {status.name}); {_INSTALL}")
+        raise GpulabError(f"NVRTC failed ({name}: {status.name}); {_INSTALL}")
     return values[0] if len(values) == 1 else values
 
 
 @functools.cache
 def version() -> tuple[int, int]:
-    """NVRTC's own version, such as (13, 5)."""
+    """Return NVRTC's version, such as (13, 5)."""
     major, minor = _call("nvrtcVersion")
     return int(major), int(minor)
 
@@ -75,16 +78,16 @@ def _architectures() -> tuple[int, ...]:
 
 
 def check_arch(arch: int) -> int:
-    """`arch` when this NVRTC compiles for it; otherwise a `UsageError` that lists what it has."""
+    """Return `arch`; raise `UsageError` if NVRTC does not compile for it."""
     if arch not in _architectures():
-        known = ", ".join(map(str, _architectures()))
+        supported = ", ".join(f"sm_{number}" for number in _architectures())
         release = ".".join(map(str, version()))
-        raise UsageError(f"NVRTC {release} does not compile for sm_{arch}; it has {known}.")
+        raise UsageError(f"NVRTC {release} does not compile for sm_{arch}; it supports {supported}.")
     return arch
 
 
 def install_headers(folder: str) -> bool:
-    """Write the CUDA headers inside NVRTC's library to `folder`; False when it brings none."""
+    """Write the CUDA headers of NVRTC's library to `folder`; return False if it contains none."""
     binding = _binding()
     if not hasattr(binding, "nvrtcInstallBundledHeaders") or version() < (13, 3):
         return False
@@ -95,9 +98,12 @@ def install_headers(folder: str) -> bool:
 
 
 def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) -> Output:
-    """Compile one text, already checked. `headers`: texts by the name in `#include <…>`.
+    """Compile a text that the include guard has checked.
 
-    Raises `UsageError` for an option NVRTC does not take, `GpulabError` when NVRTC itself fails.
+    headers: the texts of headers, by the name in `#include <…>`.
+
+    Raises `UsageError` if NVRTC does not accept an option or exceeds the time limit, and `GpulabError` if it
+    fails for another reason than the text.
     """
     binding = _binding()
     names = [name.encode() for name in headers]
@@ -118,11 +124,11 @@ def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) 
         if status == results.NVRTC_ERROR_COMPILATION:
             return Output(False, log, "", b"")
         if status == results.NVRTC_ERROR_INVALID_OPTION:
-            raise UsageError(f"the compiler does not take these options: {log.strip()}")
+            raise UsageError(f"NVRTC does not accept these options: {log.strip()}")
         if status.name == "NVRTC_ERROR_CANCELLED":
             raise UsageError(
-                f"the compiler was not done after {TIME_LIMIT_S:.0f} s and was stopped; "
-                "make the text simpler (fewer loops to unroll, templates, macros)."
+                f"compilation did not finish within {TIME_LIMIT_S:.0f} seconds and was stopped; "
+                "simplify the source (fewer unrolled loops, templates and macros)."
             )
         raise GpulabError(f"NVRTC failed ({status.name}); {_INSTALL}")
     finally:
@@ -131,29 +137,32 @@ def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) 
 
 def _text(program: Any, kind: str) -> str:
     size = _call(f"nvrtcGet{kind}Size", program)
-    buffer = bytearray(size)  # never `b" " * size`: of length 1 that is the interpreter's one b" "
+    # Not `b" " * size`: for size 1 that is an object shared by the whole interpreter, and NVRTC writes to it.
+    buffer = bytearray(size)
     if size:
         _call(f"nvrtcGet{kind}", program, buffer)
-    # NVRTC joins the logs of its stages with a NUL.
+    # NVRTC separates the logs of its stages by NUL.
     return buffer.rstrip(b"\0").replace(b"\0", b"\n").decode(errors="replace")
 
 
 @contextlib.contextmanager
 def _time_limit(binding: Any, program: Any) -> Iterator[None]:
-    """Have NVRTC give up after `TIME_LIMIT_S`.
+    """Cancel a compilation within this block after `TIME_LIMIT_S`.
 
-    It asks some 700 times in a compile, so what it calls is no Python, which would wait for other threads
-    each time: the C library's `atoi`, on a text that a timer turns from 0 to 1.
+    NVRTC calls its flow callback about 700 times per compilation. A Python function would wait for the
+    interpreter lock each time. The callback is therefore the C library's `atoi`, and its argument is a string
+    that a timer changes from "0" (continue) to "1" (cancel).
     """
     if not hasattr(binding, "nvrtcSetFlowCallback"):  # before CUDA 12.8
         yield
         return
-    said = ctypes.create_string_buffer(b"0")
+
+    cancel = ctypes.create_string_buffer(b"0")
     library = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
     atoi = ctypes.cast(library.atoi, ctypes.c_void_p).value
-    timer = threading.Timer(TIME_LIMIT_S, ctypes.memmove, (said, b"1", 1))
+    timer = threading.Timer(TIME_LIMIT_S, ctypes.memmove, (cancel, b"1", 1))
     timer.daemon = True
-    binding.nvrtcSetFlowCallback(program, atoi, ctypes.addressof(said))
+    binding.nvrtcSetFlowCallback(program, atoi, ctypes.addressof(cancel))
     timer.start()
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the compiler hands on: PTX, machine code, and what the assembler says of each kernel."""
+"""A compiled program: PTX, machine code, and the resource usage and signature of each kernel."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ __all__ = ["Parameter", "Program", "Resources", "Signature"]
 
 @dataclass(frozen=True)
 class Resources:
-    """The assembler's report on one kernel.
+    """The resource usage of a kernel, as ptxas reports it.
 
-    registers and local_bytes are per thread, shared_bytes (static) is per block, constant_bytes is
-    the kernel's parameter and constant banks, spill_bytes what did not fit in registers (stores).
+    Attributes
+    ----------
+    registers : int
+        32-bit registers per thread.
+    shared_bytes : int
+        Static shared memory per block, in bytes.
+    local_bytes : int
+        Local memory (stack frame) per thread, in bytes.
+    constant_bytes : int
+        Constant memory of the kernel, parameters included, in bytes.
+    spill_bytes : int
+        Register spill stores per thread, in bytes.
     """
 
     registers: int = 0
@@ -27,11 +37,11 @@ class Resources:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One kernel parameter. `kind` is `pointer`, `int`, `uint`, `float` or `bytes`; `size` in bytes."""
+    """A parameter of a kernel."""
 
     name: str
-    kind: str
-    size: int
+    kind: str  # "pointer", "int", "uint", "float" or "bytes" (a struct passed by value)
+    size: int  # in bytes
 
 
 Signature = tuple[Parameter, ...]
@@ -39,15 +49,24 @@ Signature = tuple[Parameter, ...]
 
 @dataclass(frozen=True)
 class Program:
-    """One translation unit, compiled.
+    """A compiled translation unit.
 
-    source: the text as the student wrote it (line 1 of it is line 1 of every diagnostic).
-    ptx: NVRTC's PTX with `.loc` lines. cubin: machine code for `arch`, or None when only PTX was given.
-    arch: the compute capability as a number, 90 for sm_90.
-    resources, signatures: by kernel name, in the order of the source.
-    entries: kernel name to the name in PTX and cubin; they differ without extern "C". In PTX, `.loc`
-    lines of the file that `.file` calls "cell.cu" count as the source's.
-    warnings: compiler warnings in the student's line numbers.
+    Attributes
+    ----------
+    source : str
+        The source; its first line is line 1 of every diagnostic.
+    ptx : str
+        NVRTC's PTX. `.loc` directives that refer to the file "cell.cu" give lines of the source.
+    arch : int
+        The compute capability as a number: 90 for sm_90.
+    cubin : bytes or None
+        Machine code for `arch`; None for a program that was loaded as PTX.
+    resources, signatures : mapping
+        Resource usage and parameters by kernel name, in the order of the source.
+    warnings : tuple of str
+        Compiler warnings, with line numbers of the source.
+    entries : mapping of str to str
+        The names of the kernels in PTX and cubin; they are mangled unless declared `extern "C"`.
     """
 
     source: str
@@ -61,26 +80,33 @@ class Program:
 
     @property
     def kernel_names(self) -> tuple[str, ...]:
-        """Plain names, in the order of the source."""
+        """The names of all kernels, in the order of the source."""
         return tuple(self.signatures)
 
     def entry(self, name: str) -> str:
-        """The name that kernel `name` has in the PTX and the cubin."""
+        """Return the name of a kernel in the PTX and the cubin."""
         return self.entries.get(name, name)
 
     def resources_of(self, name: str) -> Resources:
-        """The assembler's report on one kernel; all zero where there is none (`ptx_program`)."""
+        """Return the resource usage of a kernel; all zero if the program was loaded as PTX."""
         return self.resources.get(name, Resources())
 
     def pick(self, name: str | None) -> str:
-        """The kernel that is meant: the named one, or the only one there is."""
+        """Return the name of the kernel to use: `name`, or the only kernel if None.
+
+        Raises `UsageError` if there is no kernel of this name, or None is ambiguous.
+        """
         names = self.kernel_names
         if name is None:
             if len(names) == 1:
                 return names[0]
             if not names:
-                raise UsageError("there is no `__global__` function here; write one, or check its spelling.")
-            raise UsageError(f"there are {len(names)} kernels here: say which one ({', '.join(names)}).")
+                raise UsageError("the source has no `__global__` function; write one, or check its spelling.")
+            raise UsageError(
+                f"the source has {len(names)} kernels ({', '.join(names)}); pass the name of one of them."
+            )
         if name not in names:
-            raise UsageError(f"there is no kernel `{name}` here; there is: {', '.join(names) or 'none'}.")
+            raise UsageError(
+                f"the source has no kernel `{name}`; its kernels are: {', '.join(names) or 'none'}."
+            )
         return name

@@ -1,9 +1,10 @@
-"""What the assembler says of each kernel: the log of `--ptxas-options=-v`, and the cubin's constant banks."""
+"""Resource usage of kernels, read from the log of `--ptxas-options=-v` and the cubin's constant banks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gpulab.compiler.elf import sections
 from gpulab.compiler.program import Resources
@@ -19,25 +20,25 @@ _BANK = re.compile(r"\.nv\.constant\d+\.(.+)")
 
 
 def parse_report(log: str, cubin: bytes = b"") -> dict[str, Resources]:
-    """`Resources` by PTX entry name.
+    """Return the resource usage by PTX entry.
 
-    local_bytes is the stack frame with the frames of called functions. constant_bytes comes from the
-    cubin, since ptxas 13 no longer prints `cmem`. Where an entry is reported twice the last one
-    counts: the assembler speaks last, so no compiler message that looks like a report can outdo it.
+    local_bytes includes the stack frames of called functions. constant_bytes comes from the cubin, because
+    ptxas 13 no longer prints `cmem`. If an entry is reported twice, the last report counts: ptxas runs last,
+    so that a compiler message that looks like a report has no effect.
     """
-    found: dict[str, Resources] = {}
-    entry = about = ""
+    resources: dict[str, Resources] = {}
+    entry = function = ""
     frame = spill = 0
     for line in log.splitlines():
         if match := _ENTRY.match(line):
-            entry, about, frame, spill = match[1], match[1], 0, 0
+            entry, function, frame, spill = match[1], match[1], 0, 0
         elif match := _PROPERTIES.match(line):
-            about = match[1]
-        elif (match := _FRAME.match(line)) and about == entry:
+            function = match[1]
+        elif (match := _FRAME.match(line)) and function == entry:
             frame, spill = int(match[1]), int(match[2])
         elif (match := _USED.match(line)) and entry:
             sizes = {kind: int(size) for size, kind in _BYTES.findall(match[2])}
-            found[entry] = Resources(
+            resources[entry] = Resources(
                 registers=int(match[1]),
                 shared_bytes=sizes.get("smem", 0),
                 local_bytes=max(frame, sizes.get("lmem", 0), sizes.get("cumulative stack size", 0)),
@@ -45,26 +46,24 @@ def parse_report(log: str, cubin: bytes = b"") -> dict[str, Resources]:
                 spill_bytes=spill,
             )
             entry = ""
+
     banks = constant_bytes(cubin)
-    return {name: _with_constants(known, banks.get(name)) for name, known in found.items()}
-
-
-def _with_constants(known: Resources, size: int | None) -> Resources:
-    if size is None:
-        return known
-    return Resources(known.registers, known.shared_bytes, known.local_bytes, size, known.spill_bytes)
+    return {
+        entry: replace(usage, constant_bytes=banks[entry]) if entry in banks else usage
+        for entry, usage in resources.items()
+    }
 
 
 def constant_bytes(cubin: bytes) -> Mapping[str, int]:
-    """Bytes of constant memory by kernel: its own banks, and the `__constant__` variables of all.
+    """Return the bytes of constant memory by kernel: its own banks and all `__constant__` variables.
 
-    Bank 0 holds the launch's own data before the parameters (528 bytes on sm_90).
+    Bank 0 starts with launch data of the driver, before the parameters (528 bytes on sm_90).
     """
     kernels: dict[str, int] = {}
-    for_all = 0
+    shared_by_all = 0
     for section in sections(cubin):
         if match := _BANK.match(section.name):
             kernels[match[1]] = kernels.get(match[1], 0) + section.size
         elif section.name == ".nv.constant3":
-            for_all += section.size
-    return {name: size + for_all for name, size in kernels.items()}
+            shared_by_all += section.size
+    return {name: size + shared_by_all for name, size in kernels.items()}

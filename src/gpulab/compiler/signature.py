@@ -1,4 +1,4 @@
-"""The parameters of each kernel: sizes and kinds from the PTX, names and signs from the C text."""
+"""Kernel signatures: sizes and kinds of parameters from the PTX, names and signedness from the C source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpulab.compiler.declarators import Declared, definitions
 from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.compiler.program import Parameter, Signature
 
-__all__ = ["Entry", "entry_signature", "ptx_entries", "target_arch"]
+__all__ = ["PtxEntry", "entry_signature", "ptx_entries", "target_arch"]
 
 _ENTRY = re.compile(r"^\s*(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
 _PARAMETER = re.compile(
@@ -25,27 +25,27 @@ _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class PtxParameter:
-    """One `.param` of an entry: its PTX type, its size in bytes, and whether it is used as an address."""
+    """A `.param` of a PTX entry."""
 
-    type: str
-    size: int
-    pointer: bool
+    type: str  # of PTX: "u64", "f32", …; "bytes" for an array of bytes
+    size: int  # in bytes
+    pointer: bool  # declared `.ptr`, or used as an address
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One `.entry` of a PTX text; `line` is that of its first `.loc`, 0 when there is none."""
+class PtxEntry:
+    """A kernel (`.entry`) of PTX; `line` is the source line of its first `.loc`, 0 if there is none."""
 
     name: str
     parameters: tuple[PtxParameter, ...]
     line: int
 
 
-def ptx_entries(ptx: str) -> list[Entry]:
-    """The kernels of a PTX text, in its order."""
+def ptx_entries(ptx: str) -> list[PtxEntry]:
+    """Return the kernels of a PTX text, in order."""
     text = _COMMENT.sub(" ", ptx)
     heads = list(_ENTRY.finditer(text))
-    found = []
+    entries = []
     for head, after in zip_longest(heads, heads[1:]):
         body = text[head.end() : after.start() if after else len(text)]
         opening = body.find("{")
@@ -53,12 +53,12 @@ def ptx_entries(ptx: str) -> list[Entry]:
         code = body[len(header) :]
         parameters = tuple(_ptx_parameter(match, code) for match in _PARAMETER.finditer(header))
         loc = _LOC.search(code)
-        found.append(Entry(head[1], parameters, int(loc[2]) if loc else 0))
-    return found
+        entries.append(PtxEntry(head[1], parameters, int(loc[2]) if loc else 0))
+    return entries
 
 
 def target_arch(ptx: str) -> int:
-    """The compute capability a PTX text is written for, 90 for `.target sm_90`; 0 when it names none."""
+    """Return the compute capability of a PTX text: 90 for `.target sm_90`; 0 if it has no target."""
     match = _TARGET.search(ptx)
     return int(match[1]) if match else 0
 
@@ -71,7 +71,7 @@ def _ptx_parameter(match: re.Match[str], code: str) -> PtxParameter:
 
 
 def _is_address(name: str, code: str) -> bool:
-    """Does the code turn the parameter into an address, or read or write through it?"""
+    """Return whether the code converts the parameter to an address or dereferences it."""
     for load in re.finditer(rf"ld\.param\.[bsu]64\s+(%\w+),\s*\[{re.escape(name)}\]", code):
         register = re.escape(load[1])
         if re.search(rf"cvta\.\S+\s+%\w+,\s*{register}\s*;|\[{register}(?:\+-?\w+)?\]", code):
@@ -79,12 +79,12 @@ def _is_address(name: str, code: str) -> bool:
     return False
 
 
-def entry_signature(entry: Entry, plain: str = "", source: SourceText | None = None) -> Signature:
-    """The signature of one entry.
+def entry_signature(entry: PtxEntry, plain: str = "", source: SourceText | None = None) -> Signature:
+    """Return the signature of a kernel.
 
-    With the C text each parameter has its C name, or `argument N` where the text does not show one
-    (a macro may hide it). Without it, names are `param_0`, `param_1`, … and an integer counts as
-    signed, since PTX writes `.u32` for `int` and `unsigned` alike.
+    With a C source, each parameter has its C name, or `argument N` if the name cannot be read (for example
+    because a macro hides it). Without one, the names are `param_0`, `param_1`, …, and integers count as
+    signed, because PTX has `.u32` for both `int` and `unsigned`.
     """
     if source is None:
         return tuple(
@@ -93,22 +93,28 @@ def entry_signature(entry: Entry, plain: str = "", source: SourceText | None = N
         )
     declared = _declared(entry, plain, source)
     names: list[str] = []
-    for index, one in enumerate(declared):
-        name = one.name if one and one.name and one.name not in names else f"argument {index + 1}"
-        names.append(name)
+    for index, declaration in enumerate(declared):
+        name = declaration.name if declaration else ""
+        names.append(name if name and name not in names else f"argument {index + 1}")
     return tuple(
-        Parameter(name, _kind(parameter, one), parameter.size)
-        for name, parameter, one in zip(names, entry.parameters, declared, strict=True)
+        Parameter(name, _kind(parameter, declaration), parameter.size)
+        for name, parameter, declaration in zip(names, entry.parameters, declared, strict=True)
     )
 
 
-def _declared(entry: Entry, plain: str, source: SourceText) -> Sequence[Declared | None]:
-    """What the C text says of each parameter: the definition on the entry's line, else the only one."""
+def _declared(entry: PtxEntry, plain: str, source: SourceText) -> Sequence[Declared | None]:
+    """Return the declaration of each parameter, from the definition on the entry's line or the only one."""
     count = len(entry.parameters)
-    fitting = [one for one in definitions(source, plain.rpartition("::")[2]) if len(one.parameters) == count]
-    here = [one for one in fitting if one.first_line <= entry.line <= one.last_line]
-    if here or len(fitting) == 1:
-        return (here or fitting)[0].parameters
+    candidates = [
+        definition
+        for definition in definitions(source, plain.rpartition("::")[2])
+        if len(definition.parameters) == count
+    ]
+    on_line = [
+        definition for definition in candidates if definition.first_line <= entry.line <= definition.last_line
+    ]
+    if on_line or len(candidates) == 1:
+        return (on_line or candidates)[0].parameters
     return [None] * count
 
 

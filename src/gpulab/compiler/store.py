@@ -1,24 +1,24 @@
-"""Programs on disk: the same text, options and compiler give the same `Program` without compiling."""
+"""Compiled programs in the disk cache, by source, options and compiler version."""
 
 from __future__ import annotations
 
 import base64
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
 from gpulab.compiler.program import Parameter, Program, Resources
 
-__all__ = ["keep", "kept", "key_of"]
+__all__ = ["key_of", "load", "save"]
 
 
-@cache
+@functools.cache
 def _compiler() -> tuple[str, ...]:
-    """What a program depends on besides its text: NVRTC's version and this room's own files."""
+    """Return the versions that a program depends on: NVRTC, its bindings and this package's own files."""
     versions = []
     for package in ("nvidia-cuda-nvrtc", "cuda-bindings"):
         try:
@@ -29,15 +29,15 @@ def _compiler() -> tuple[str, ...]:
 
 
 def key_of(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> str:
-    """The name under which a program is kept."""
+    """Return the name of a program in the cache."""
     macros = sorted((str(name), str(value)) for name, value in (defines or {}).items())
     return "program-" + fingerprint(_compiler(), str(source), arch, macros, list(map(str, options)))
 
 
-def kept(key: str) -> Program | None:
-    """A program that was compiled before, or None."""
-    store = kernel_cache()
-    data = store.get(key) if store else None
+def load(key: str) -> Program | None:
+    """Return a program from the cache, or None if it is not there."""
+    cache = kernel_cache()
+    data = cache.get(key) if cache else None
     if data is None:
         return None
     fields = json.loads(data)
@@ -46,29 +46,32 @@ def kept(key: str) -> Program | None:
         ptx=fields["ptx"],
         arch=fields["arch"],
         cubin=base64.b64decode(fields["cubin"]) if fields["cubin"] is not None else None,
-        resources={name: Resources(**found) for name, found in fields["resources"].items()},
+        resources={name: Resources(**values) for name, values in fields["resources"].items()},
         signatures={
-            name: tuple(Parameter(**parameter) for parameter in found)
-            for name, found in fields["signatures"].items()
+            name: tuple(Parameter(**parameter) for parameter in parameters)
+            for name, parameters in fields["signatures"].items()
         },
         warnings=tuple(fields["warnings"]),
         entries=fields["entries"],
     )
 
 
-def keep(key: str, program: Program) -> None:
-    """Keep a program for the next time."""
-    store = kernel_cache()
-    if store is None:
+def save(key: str, program: Program) -> None:
+    """Write a program to the cache; no effect if the cache is switched off."""
+    cache = kernel_cache()
+    if cache is None:
         return
+
     fields = {
         "source": program.source,
         "ptx": program.ptx,
         "arch": program.arch,
         "cubin": base64.b64encode(program.cubin).decode() if program.cubin is not None else None,
-        "resources": {name: asdict(found) for name, found in program.resources.items()},
-        "signatures": {name: [asdict(p) for p in found] for name, found in program.signatures.items()},
+        "resources": {name: asdict(resources) for name, resources in program.resources.items()},
+        "signatures": {
+            name: [asdict(p) for p in signature] for name, signature in program.signatures.items()
+        },
         "warnings": list(program.warnings),
         "entries": dict(program.entries),
     }
-    store.put(key, json.dumps(fields).encode())
+    cache.put(key, json.dumps(fields).encode())
