@@ -1,21 +1,89 @@
-"""The names a notebook uses, and that asking for them loads no more than they need."""
+"""The public names: each exists, has a docstring with an example, and loads only what it needs."""
 
 from __future__ import annotations
+
+import pkgutil
+from types import ModuleType
 
 import pytest
 
 import gpulab
 
+# Names without an example: a string, and a function that IPython calls.
+EXEMPT = {"__version__", "load_ipython_extension"}
+# Names whose docstrings still lack an example.
+UNDOCUMENTED = {
+    "CompileError",
+    "Counters",
+    "Device",
+    "Diagnostic",
+    "Finding",
+    "GpulabError",
+    "HeaderError",
+    "IncludeRefused",
+    "Kernel",
+    "LaunchError",
+    "MemoryFault",
+    "Profile",
+    "UnsupportedInstruction",
+    "UsageError",
+    "WrongResult",
+    "beside_published",
+    "catalogue_table",
+    "choose_level",
+    "counters",
+    "device_query",
+    "explore",
+    "gpu",
+    "html",
+    "kernel",
+    "ladder_table",
+    "memory_table",
+    "occupancy",
+    "published_table",
+    "roofline",
+    "sanitize",
+    "sections_table",
+    "show_counts",
+    "speedup_table",
+    "sweep_table",
+    "timing",
+    "traffic_table",
+    "transfer_table",
+}
+
+
+def documentation(name: str) -> str:
+    """Return the docstrings of a public object; of a module, those of its public names too."""
+    value = getattr(gpulab, name)
+    parts = [value, *(getattr(value, n) for n in value.__all__)] if isinstance(value, ModuleType) else [value]
+    return "\n".join(part.__doc__ or "" for part in parts)
+
 
 @pytest.mark.parametrize("name", gpulab.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_public_name_exists(name: str) -> None:
     assert hasattr(gpulab, name)
 
 
-def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
+@pytest.mark.parametrize("name", sorted(set(gpulab.__all__) - EXEMPT - UNDOCUMENTED))
+def test_public_name_has_a_docstring_with_an_example(name: str) -> None:
+    assert ">>> " in documentation(name)
+
+
+def test_other_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         _ = gpulab.nonsense
 
 
 def test_dir_lists_the_public_names() -> None:
     assert set(gpulab.__all__) <= set(dir(gpulab))
+
+
+def test_public_names_are_sorted_and_unique() -> None:
+    assert gpulab.__all__ == sorted(set(gpulab.__all__))
+
+
+def test_public_names_differ_from_submodules() -> None:
+    # Importing a submodule sets an attribute of the package, which would replace a public name.
+    submodules = {module.name for module in pkgutil.iter_modules(gpulab.__path__)}
+    assert submodules & set(gpulab.__all__) == {"timing"}

@@ -1,7 +1,17 @@
 """CUDA C labs with or without a GPU: compile, run, check and grade kernels.
 
-The names below are what a notebook uses. All but the errors are loaded when they are first asked
-for, so that `import gpulab` stays light.
+Notebooks use the names in `__all__` and no submodules. All names except the errors are loaded when they are
+first used, so that `import gpulab` loads neither Jupyter nor LLVM.
+
+Examples
+--------
+>>> import gpulab
+>>> dev = gpulab.device("sim")
+>>> double_it = dev.compile("__global__ void double_it(float* x) { x[threadIdx.x] *= 2; }")
+>>> x = dev.full(4, 1.5)
+>>> double_it(1, 4, (x,))
+>>> dev.asnumpy(x)
+array([3., 3., 3., 3.], dtype=float32)
 """
 
 from __future__ import annotations
@@ -26,16 +36,23 @@ from gpulab.released_names import install as _install_released_names
 
 if TYPE_CHECKING:
     from gpulab import timing
+    from gpulab.devices.base import Device, Kernel
+    from gpulab.gpus.catalogue import gpu
+    from gpulab.gpus.occupancy import occupancy
+    from gpulab.model.profile import Profile
     from gpulab.notebook.beside_view import beside_published
     from gpulab.notebook.explore import explore
     from gpulab.notebook.level import choose_level
     from gpulab.notebook.roofline_view import roofline
     from gpulab.notebook.session_timings import speedup_table
     from gpulab.notebook.sweep_view import sweep_table
-    from gpulab.opening import device
+    from gpulab.opening import device, profile
+    from gpulab.problems import problem, published
     from gpulab.profiling.counts.counters import counters
+    from gpulab.profiling.counts.metrics import Counters
     from gpulab.session import kernel
     from gpulab.verification.sanitize import sanitize
+    from gpulab.views import html
     from gpulab.views.launch_view import show_counts
     from gpulab.views.tables.catalogue_view import catalogue_table
     from gpulab.views.tables.ladder_view import ladder_table
@@ -52,13 +69,17 @@ _install_released_names()
 
 __all__ = [
     "CompileError",
+    "Counters",
+    "Device",
     "Diagnostic",
     "Finding",
     "GpulabError",
     "HeaderError",
     "IncludeRefused",
+    "Kernel",
     "LaunchError",
     "MemoryFault",
+    "Profile",
     "UnsupportedInstruction",
     "UsageError",
     "WrongResult",
@@ -70,10 +91,16 @@ __all__ = [
     "device",
     "device_query",
     "explore",
+    "gpu",
+    "html",
     "kernel",
     "ladder_table",
     "load_ipython_extension",
     "memory_table",
+    "occupancy",
+    "problem",
+    "profile",
+    "published",
     "published_table",
     "roofline",
     "sanitize",
@@ -86,7 +113,12 @@ __all__ = [
     "transfer_table",
 ]
 
+# Public name -> the module that defines it, and its name there; an empty name stands for the module itself.
 _LAZY = {
+    "Counters": ("gpulab.profiling.counts.metrics", "Counters"),
+    "Device": ("gpulab.devices.base", "Device"),
+    "Kernel": ("gpulab.devices.base", "Kernel"),
+    "Profile": ("gpulab.model.profile", "Profile"),
     "beside_published": ("gpulab.notebook.beside_view", "beside_published"),
     "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
@@ -94,9 +126,15 @@ _LAZY = {
     "device": ("gpulab.opening", "device"),
     "device_query": ("gpulab.views.tables.query_view", "device_query"),
     "explore": ("gpulab.notebook.explore", "explore"),
+    "gpu": ("gpulab.gpus.catalogue", "gpu"),
+    "html": ("gpulab.views.html", ""),
     "kernel": ("gpulab.session", "kernel"),
     "ladder_table": ("gpulab.views.tables.ladder_view", "ladder_table"),
     "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
+    "occupancy": ("gpulab.gpus.occupancy", "occupancy"),
+    "problem": ("gpulab.problems", "problem"),
+    "profile": ("gpulab.opening", "profile"),
+    "published": ("gpulab.problems.published", ""),
     "published_table": ("gpulab.views.tables.published_view", "published_table"),
     "roofline": ("gpulab.notebook.roofline_view", "roofline"),
     "sanitize": ("gpulab.verification.sanitize", "sanitize"),
@@ -104,7 +142,7 @@ _LAZY = {
     "show_counts": ("gpulab.views.launch_view", "show_counts"),
     "speedup_table": ("gpulab.notebook.session_timings", "speedup_table"),
     "sweep_table": ("gpulab.notebook.sweep_view", "sweep_table"),
-    "timing": ("gpulab.timing", ""),  # the module itself
+    "timing": ("gpulab.timing", ""),
     "traffic_table": ("gpulab.views.tables.traffic_view", "traffic_table"),
     "transfer_table": ("gpulab.views.tables.transfer_view", "transfer_table"),
 }
@@ -115,8 +153,9 @@ def __getattr__(name: str) -> Any:
         module, attribute = _LAZY[name]
     except KeyError:
         raise AttributeError(f"module 'gpulab' has no attribute {name!r}") from None
-    found = import_module(module)
-    value = getattr(found, attribute) if attribute else found
+
+    home = import_module(module)
+    value = getattr(home, attribute) if attribute else home
     globals()[name] = value
     return value
 
@@ -126,7 +165,13 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """`%load_ext gpulab`: registers the `%%cuda` magic."""
+    """Register the `%%cuda` magic; IPython calls this for `%load_ext gpulab`.
+
+    Parameters
+    ----------
+    ipython : IPython.core.interactiveshell.InteractiveShell
+        The shell in which the magic is registered.
+    """
     from gpulab.notebook import load
 
     load(ipython)

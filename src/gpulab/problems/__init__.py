@@ -37,6 +37,7 @@ def problem(name: str) -> Problem:
 
     Examples
     --------
+    >>> import gpulab
     >>> matmul = gpulab.problem("matmul")
     >>> matmul.flops((64, 64, 64))
     524288

@@ -2,6 +2,7 @@
 
 Examples
 --------
+>>> import gpulab
 >>> row = gpulab.published.rows("t10", variant="K4")[0]
 >>> row.block, row.kernel_gflops
 ((32, 1, 1), 57.3)
@@ -130,6 +131,7 @@ def sources() -> Mapping[str, Source]:
 
     Examples
     --------
+    >>> import gpulab
     >>> list(gpulab.published.sources())[:3]
     ['t10', 'gtx280', 'gtx280_lecture']
     """
