@@ -47,7 +47,6 @@ UNDOCUMENTED = {
     "show_counts",
     "speedup_table",
     "sweep_table",
-    "timing",
     "traffic_table",
     "transfer_table",
 }

@@ -1,14 +1,18 @@
-"""A program's time by section, as Parboil reports it: IO, GPU, Copy, Driver, Copy_Async, Compute.
-
-    timers = gpulab.timing.Sections(device)
-    with timers.section("Copy"):
-        x = device.asarray(host)
-    with timers.section("GPU"):
-        kernel(grid, block, (x,))
-    timers.report()
+"""A timer that divides a program's time into sections: IO, GPU, Copy, Driver, Copy_Async and Compute.
 
 The sections are those of the PASI lab manual (Algorithmic Techniques for Many-core Processors, January 10,
-2011), Lab 0, which names and describes them.
+2011), Lab 0, which names and describes them after the Parboil benchmarks.
+
+Examples
+--------
+>>> import gpulab
+>>> import numpy as np
+>>> dev = gpulab.device("sim")
+>>> timers = gpulab.timing.Sections(dev)
+>>> with timers.section("Copy"):
+...     x = dev.asarray(np.zeros(1000))
+>>> [row.name for row in timers.report() if row.seconds > 0]
+['Copy']
 """
 
 from __future__ import annotations
@@ -27,11 +31,11 @@ __all__ = ["ASYNCHRONOUS", "MEANINGS", "OVERLAP", "SectionTime", "Sections", "Sp
 
 MEANINGS = {
     "IO": "reading and writing files",
-    "GPU": "kernels, from their start to their end on the GPU, while the host goes on",
-    "Copy": "copies that the host waits for, and getting and freeing memory of the GPU",
-    "Driver": "the host putting work into the GPU's queue",
-    "Copy_Async": "copies that the host does not wait for",
-    "Compute": "everything else that the host does",
+    "GPU": "kernels, from their start to their end on the GPU",
+    "Copy": "synchronous copies, and allocating and freeing memory of the GPU",
+    "Driver": "submitting work to the GPU's queue",
+    "Copy_Async": "asynchronous copies",
+    "Compute": "all other work of the host",
 }
 ASYNCHRONOUS = frozenset({"GPU", "Copy_Async"})
 OVERLAP = "CPU/GPU Overlap"
@@ -39,21 +43,32 @@ OVERLAP = "CPU/GPU Overlap"
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when something ran, in seconds since the timers began."""
+    """The start and the end of some work, in seconds since the timers were created."""
 
     start_s: float
     stop_s: float
 
     @property
     def seconds(self) -> float:
+        """The duration."""
         return self.stop_s - self.start_s
 
 
 @dataclass(frozen=True)
 class SectionTime:
-    """One section of the report: its spans in the order in which they ran, and whose clock told them.
+    """The time of one section.
 
-    asynchronous: whether it ran beside the host, so that its time may be another section's too.
+    Attributes
+    ----------
+    name : str
+        The section.
+    spans : tuple of Span
+        Its parts, in the order in which they ran.
+    asynchronous : bool
+        True if the section ran concurrently with the host, so that its time can also be part of another
+        section.
+    provenance : Provenance
+        The clock that measured it.
     """
 
     name: str
@@ -63,18 +78,39 @@ class SectionTime:
 
     @property
     def seconds(self) -> float:
+        """The sum of the spans."""
         return sum(span.seconds for span in self.spans)
 
 
 class Sections:
     """Timers of a program that runs partly on a GPU.
 
-    The host is in one section at a time: a section inside another one takes the time over until it ends.
-    GPU and Copy_Async run beside the host when `device` is a CUDA GPU: kernels called there are queued and
-    not waited for, the host's own time goes to Driver, and the GPU's events say when they ran. On the
-    simulator, and without a device, they are timed like the others, and nothing overlaps.
+    Parameters
+    ----------
+    device : Device, optional
+        The device that runs the program's kernels.
+    clock : callable, optional
+        Returns the time in seconds. It is read once when the timers are created, and at the start and the
+        end of each section.
 
-    clock: seconds; read once when the timers begin and once at both ends of every section.
+    Notes
+    -----
+    The host is in one section at a time. A section inside another one interrupts it.
+
+    On a CUDA GPU the sections GPU and Copy_Async are asynchronous: kernels that are called there are queued,
+    the time that the host needs for this belongs to Driver, and CUDA events measure when the kernels ran.
+    On the simulator, and without a device, they are timed like the other sections, and nothing overlaps.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> fill = dev.compile("__global__ void fill(float* x) { x[threadIdx.x] = 1; }")
+    >>> timers = gpulab.timing.Sections(dev)
+    >>> with timers.section("GPU"):
+    ...     fill(1, 32, (dev.empty(32),))
+    >>> timers.report()[1].provenance.kind
+    'simulator wall time'
     """
 
     def __init__(self, device: Device | None = None, *, clock: Callable[[], float] = perf_counter) -> None:
@@ -82,52 +118,68 @@ class Sections:
         self._gpu = _asynchronous(device)
         self._clock = clock
         self._spans: dict[str, list[Span]] = {name: [] for name in MEANINGS}
-        self._queued: list[tuple[str, Any, Any]] = []
+        self._queued: list[tuple[str, Any, Any]] = []  # (section, event at its start, event at its end)
         self._open: list[str | None] = []  # the sections that the host is in; None while it only waits
         self._origin: Any = None
+
         if self._gpu is not None:
-            self._gpu.synchronize()  # so that the mark is made now, and both clocks begin together
+            self._gpu.synchronize()  # the event is then recorded at once, so that both clocks start together
             self._origin = self._gpu.mark()
-        self._began = self._since = clock()
+        self._start = self._last_switch = clock()
 
     @contextmanager
     def section(self, name: str) -> Iterator[None]:
-        """The block's time goes to the section `name`; `UsageError` for one that there is not."""
+        """Add the time of a `with` block to a section.
+
+        Parameters
+        ----------
+        name : {"IO", "GPU", "Copy", "Driver", "Copy_Async", "Compute"}
+            The section; `MEANINGS` describes each.
+
+        Raises
+        ------
+        UsageError
+            If there is no such section.
+        """
         if name not in MEANINGS:
-            raise UsageError(f"there is no section `{name}`; there is: {', '.join(MEANINGS)}.")
+            raise UsageError(f"there is no section `{name}`; the sections are: {', '.join(MEANINGS)}.")
+
         if name not in ASYNCHRONOUS or self._gpu is None:
             with self._host(name):
                 yield
             return
+
         with self._host("Driver"), self._gpu.queueing():
             start = self._gpu.mark()
             yield
             self._queued.append((name, start, self._gpu.mark()))
 
     def wait(self) -> None:
-        """Until the device has ended what it was given; the waiting is no section's time."""
+        """Wait until the device has completed all queued work; this time belongs to no section."""
         if self._device is not None:
             with self._host(None):
                 self._device.synchronize()
 
     @property
     def overlap(self) -> float:
-        """Seconds that are counted more than once: the sections' sum less the time when any of them ran."""
+        """Seconds that are part of two sections: the sum of all sections minus the time covered by any."""
         spans = [span for row in self.report() for span in row.spans]
         return sum(span.seconds for span in spans) - _covered(spans)
 
     def report(self) -> tuple[SectionTime, ...]:
-        """Every section in Parboil's order, those that never ran too. Waits for what is queued.
+        """Return the time of every section, in Parboil's order.
 
-        A section that is still open is counted up to its last switch.
+        Sections that never ran are included. The call waits for queued work. A section that is still open is
+        counted up to the last change of sections.
         """
-        spans = {name: list(found) for name, found in self._spans.items()}
+        spans = {name: list(of_section) for name, of_section in self._spans.items()}
         for name, start, stop in self._queued:
-            begun, ended = (self._gpu.between(self._origin, mark) / 1e3 for mark in (start, stop))
-            spans[name].append(Span(begun, ended))
+            start_s, stop_s = (self._gpu.between(self._origin, mark) / 1e3 for mark in (start, stop))
+            spans[name].append(Span(start_s, stop_s))
+
         return tuple(
-            SectionTime(name, tuple(found), self._beside(name), self._provenance(name))
-            for name, found in spans.items()
+            SectionTime(name, tuple(of_section), self._runs_asynchronously(name), self._provenance(name))
+            for name, of_section in spans.items()
         )
 
     @contextmanager
@@ -141,18 +193,18 @@ class Sections:
             self._open.pop()
 
     def _switch(self) -> None:
-        """Give the time since the last switch to the section that the host was in."""
+        """Add the time since the last switch to the section that the host was in."""
         now = self._clock()
-        here = self._open[-1] if self._open else None
-        if here is not None and now > self._since:
-            self._spans[here].append(Span(self._since - self._began, now - self._began))
-        self._since = now
+        current = self._open[-1] if self._open else None
+        if current is not None and now > self._last_switch:
+            self._spans[current].append(Span(self._last_switch - self._start, now - self._start))
+        self._last_switch = now
 
-    def _beside(self, name: str) -> bool:
+    def _runs_asynchronously(self, name: str) -> bool:
         return name in ASYNCHRONOUS and self._gpu is not None
 
     def _provenance(self, name: str) -> Provenance:
-        if self._beside(name):
+        if self._runs_asynchronously(name):
             return Provenance("measured", self._gpu.name, "CUDA events")
         if name == "GPU" and self._device is not None:
             return Provenance("simulator wall time", self._device.name)
@@ -160,14 +212,14 @@ class Sections:
 
 
 def _asynchronous(device: Device | None) -> Any:
-    """The device itself when it works beside the host (a `CudaDevice`), else None."""
+    """Return the device if it works concurrently with the host (a `CudaDevice`), else None."""
     return device if device is not None and device.measures_time else None
 
 
 def _covered(spans: Iterable[Span]) -> float:
-    """Seconds in at least one of the spans."""
-    covered, reached = 0.0, float("-inf")
+    """Return the seconds that at least one of the spans covers."""
+    covered, end = 0.0, float("-inf")
     for span in sorted(spans, key=lambda span: span.start_s):
-        covered += max(0.0, span.stop_s - max(span.start_s, reached))
-        reached = max(reached, span.stop_s)
+        covered += max(0.0, span.stop_s - max(span.start_s, end))
+        end = max(end, span.stop_s)
     return covered
