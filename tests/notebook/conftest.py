@@ -1,4 +1,4 @@
-"""A real IPython shell, and a device on which a kernel does what its text says it does."""
+"""A real IPython shell, and a device whose kernels behave as a comment in their source says."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gpulab.notebook import load, session_timings
 from gpulab.problems import problem
 
 
-class ActedKernel(Kernel):
-    """A kernel whose text names an act (`// acts: NAME`), done with NumPy in place of threads."""
+class ScriptedKernel(Kernel):
+    """Kernel with a behaviour named in its source (`// behaves: NAME`), carried out with NumPy."""
 
     on_simulator = None
 
@@ -31,36 +31,36 @@ class ActedKernel(Kernel):
         self.name = name
         self.printed = ""
         self.launched = False
-        self.act = (re.findall(r"// acts: (.*)", source) or ["right"])[0]
+        self.behaviour = (re.findall(r"// behaves: (.*)", source) or ["right"])[0]
         self.program = Program(source, "", 90, resources={name: Resources(24, 1360, 0, 0)}, warnings=())
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        if self.act == "slow" and not self.launched:
+        if self.behaviour == "slow" and not self.launched:
             time.sleep(1.3)
         self.launched = True
-        if self.act == "stops":
+        if self.behaviour == "stops":
             raise LaunchError(
                 "the kernel never ended.", [Finding("synccheck", "no_end", 4, None, None, "never ends")]
             )
-        if self.act == "reads outside":
-            where = Finding(
+        if self.behaviour == "reads outside":
+            finding = Finding(
                 "memcheck", "out_of_bounds_read", 4, (2, 0, 0), (0, 3, 0), "thread (0,3) reads A0[-1]"
             )
-            raise MemoryFault("a thread read outside A0.", [where])
+            raise MemoryFault("a thread read outside A0.", [finding])
         if len(args) != 6:
             return
         fac, A0, Anext = args[:3]
         _stencil(float(fac), A0, Anext)
-        if self.act == "no halo":
+        if self.behaviour == "no halo":
             Anext[1:-1, 1:-1, 31:-1:32] = 0
-        if self.act == "writes the shell":
+        if self.behaviour == "writes the boundary":
             Anext[0] = 1
-        if self.act == "prints":
+        if self.behaviour == "prints":
             self.printed = "hello from <thread 0>\n"
 
 
-class ActedDevice(Device):
-    """Stands in for a device in tests of what is shown."""
+class ScriptedDevice(Device):
+    """Device of `ScriptedKernel`s, on NumPy arrays."""
 
     kind = "sim"
     name = "stand-in"
@@ -84,7 +84,7 @@ class ActedDevice(Device):
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
     ) -> Kernel:
-        wrong = [
+        diagnostics = [
             Diagnostic(
                 number,
                 1 + line.index("#error"),
@@ -95,9 +95,9 @@ class ActedDevice(Device):
             for number, line in enumerate(source.splitlines(), 1)
             if "#error" in line
         ]
-        if wrong:
-            raise CompileError(wrong)
-        return ActedKernel(name or "kernel", source)
+        if diagnostics:
+            raise CompileError(diagnostics)
+        return ScriptedKernel(name or "kernel", source)
 
     def load_ptx(self, text: str, name: str | None = None) -> Kernel:
         raise NotImplementedError
@@ -111,7 +111,7 @@ def _stencil(fac: float, A0: npt.NDArray[np.float32], Anext: npt.NDArray[np.floa
 
 
 class CellRun:
-    """What a cell did: whether it succeeded, its error, and what it showed."""
+    """Result, error and output of one cell."""
 
     def __init__(self, shell: InteractiveShell, text: str) -> None:
         with capture_output() as captured:
@@ -124,19 +124,19 @@ class CellRun:
 
 
 class Notebook:
-    """A shell with gpulab loaded; `run` runs one cell."""
+    """IPython shell with gpulab loaded; `run` runs one cell."""
 
     def __init__(self) -> None:
         InteractiveShell.clear_instance()
         self.shell = InteractiveShell.instance(colors="nocolor")
-        load(self.shell, ActedDevice)
+        load(self.shell, ScriptedDevice)
 
     def run(self, text: str) -> CellRun:
         return CellRun(self.shell, text)
 
 
 def time_small_sizes() -> None:
-    """NumPy is no simulator: what a stencil is timed at would take it seconds."""
+    """Let stencils be timed at a size that NumPy computes quickly."""
     type(problem("stencil")).timing_sizes = {"sim": (130, 66, 18)}
 
 
@@ -152,11 +152,13 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
 
 @pytest.fixture
 def kernel_cell() -> Any:
-    """The text of a stencil cell that acts as it is told."""
+    """Return a function that returns the source of a stencil cell with a given behaviour."""
 
-    def cell(act: str = "right", variant: str = "opt_1", header: str = "--block 32 8 --tile 1 1") -> str:
+    def cell(
+        behaviour: str = "right", variant: str = "opt_1", header: str = "--block 32 8 --tile 1 1"
+    ) -> str:
         return (
-            f"%%cuda stencil.{variant} {header}\n// acts: {act}\n"
+            f"%%cuda stencil.{variant} {header}\n// behaves: {behaviour}\n"
             f"__global__ void block2D_{variant}(float fac, const float* A0, float* Anext,\n"
             "    int nx, int ny, int nz)\n"
             "{ }\n"

@@ -1,4 +1,4 @@
-"""A kernel cell as a front end sees it: nbclient runs a real Jupyter kernel."""
+"""Outputs of a kernel cell in a front end: nbclient runs a real Jupyter kernel."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nbclient.exceptions import CellExecutionError
 ROOT = Path(__file__).parents[2]
 SETUP = """
 from gpulab.notebook import load
-from tests.notebook.conftest import ActedDevice, time_small_sizes
+from tests.notebook.conftest import ScriptedDevice, time_small_sizes
 time_small_sizes()
-load(get_ipython(), ActedDevice)
+load(get_ipython(), ScriptedDevice)
 """
 
 
@@ -28,14 +28,14 @@ def executed(*cells, allow_errors=True):
     return notebook.cells[1:]
 
 
-def test_a_right_cell_is_one_output_without_error(kernel_cell):
+def test_correct_cell_has_one_output(kernel_cell):
     (cell,) = executed(kernel_cell("right"))
     assert [output.output_type for output in cell.outputs] == ["display_data"]
     assert "gp-good" in cell.outputs[0].data["text/html"]
     assert "text/plain" in cell.outputs[0].data
 
 
-def test_a_wrong_cell_ends_in_an_error_output(kernel_cell):
+def test_wrong_cell_ends_with_an_error_output(kernel_cell):
     (cell,) = executed(kernel_cell("no halo"))
     error = cell.outputs[-1]
     assert error.output_type == "error"
@@ -44,24 +44,26 @@ def test_a_wrong_cell_ends_in_an_error_output(kernel_cell):
     assert "<svg" in cell.outputs[0].data["text/html"]
 
 
-def test_nothing_of_the_progress_bar_is_left_in_the_notebook(kernel_cell):
+def test_progress_bar_is_not_saved(kernel_cell):
     (cell,) = executed(kernel_cell("slow"))
     (output,) = cell.outputs
     assert "<progress" not in output.data["text/html"]
     assert "gp-good" in output.data["text/html"]
 
 
-def test_nbclient_takes_a_wrong_cell_for_a_failure(kernel_cell):
+def test_nbclient_raises_for_a_wrong_cell(kernel_cell):
     with pytest.raises(CellExecutionError, match="WrongResult"):
         executed(kernel_cell("no halo"), allow_errors=False)
 
 
-def test_the_stubs_own_words_reach_the_error():
+def test_error_has_the_text_of_the_error_directive():
     with pytest.raises(CellExecutionError, match="write your kernel here"):
         executed('%%cuda stencil.opt_1\n#error "write your kernel here"\n', allow_errors=False)
 
 
-def test_no_cell_writes_to_stderr(kernel_cell):
-    cells = executed(*(kernel_cell(act) for act in ("right", "no halo", "reads outside", "stops")))
-    streams = [o for cell in cells for o in cell.outputs if o.output_type == "stream"]
+def test_no_cell_writes_a_stream(kernel_cell):
+    cells = executed(
+        *(kernel_cell(behaviour) for behaviour in ("right", "no halo", "reads outside", "stops"))
+    )
+    streams = [output for cell in cells for output in cell.outputs if output.output_type == "stream"]
     assert streams == []

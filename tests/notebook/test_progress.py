@@ -1,4 +1,4 @@
-"""The progress bar: only for work of more than a second, and nothing of it stays."""
+"""The progress bar: shown after a second, updated at a limited rate, and removed at the end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from gpulab.notebook.progress import Progress
 
 
-class Watched:
-    """A screen that remembers what was shown."""
+class RecordingScreen:
+    """Screen that records the text of each bar."""
 
     def __init__(self):
         self.bars = []
@@ -23,8 +23,8 @@ class Watched:
         self.drawn.set()
 
 
-class Clock:
-    """A clock that is set by hand."""
+class ManualClock:
+    """Clock whose time the test sets."""
 
     now = 0.0
 
@@ -33,59 +33,61 @@ class Clock:
 
 
 @pytest.fixture
-def watched():
-    return Watched()
+def screen():
+    return RecordingScreen()
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return ManualClock()
 
 
-def test_quick_work_shows_no_bar(watched, clock):
-    with Progress(watched, "checking", clock=clock) as step:
+def test_short_work_shows_no_bar(screen, clock):
+    with Progress(screen, "checking", clock=clock) as step:
         for done in range(3):
             clock.now += 0.3
             step(done, 3, "65x47x9")
-    assert watched.bars == []
+    assert screen.bars == []
 
 
-def test_long_work_shows_what_is_done_and_what_is_next(watched, clock):
-    with Progress(watched, "checking", clock=clock) as step:
+def test_bar_shows_completed_steps_and_the_current_label(screen, clock):
+    with Progress(screen, "checking", clock=clock) as step:
         clock.now = 2.0
         step(1, 4, "33x70x3")
-    assert watched.bars[0] == "checking [#####...............] 1 of 4: 33x70x3"
+    assert screen.bars[0].count("#") == 5
+    assert "33x70x3" in screen.bars[0]
 
 
-def test_a_single_long_step_is_shown_while_it_runs(watched):
-    with Progress(watched, "checking", patience_s=0.01) as step:
+def test_single_long_step_shows_a_bar_while_it_runs(screen):
+    with Progress(screen, "checking", patience_s=0.01) as step:
         step(0, 1, "128x128x64")
-        assert watched.drawn.wait(10)
-    assert watched.bars == ["checking [....................] 0 of 1: 128x128x64", None]
+        assert screen.drawn.wait(10)
+    assert "128x128x64" in screen.bars[0]
+    assert screen.bars[1:] == [None]
 
 
-def test_the_bar_is_taken_away_at_the_end(watched, clock):
-    with Progress(watched, "checking", clock=clock) as step:
+def test_bar_is_removed_at_the_end(screen, clock):
+    with Progress(screen, "checking", clock=clock) as step:
         clock.now = 2.0
         step(1, 4)
-    assert watched.bars[-1] is None
+    assert screen.bars[-1] is None
 
 
-def test_the_bar_is_taken_away_after_an_error(watched, clock):
+def test_bar_is_removed_after_an_error(screen, clock):
     def fail():
-        with Progress(watched, "checking", clock=clock) as step:
+        with Progress(screen, "checking", clock=clock) as step:
             clock.now = 2.0
             step(1, 4)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert watched.bars[-1] is None
+    assert screen.bars[-1] is None
 
 
-def test_the_bar_is_drawn_ten_times_a_second_at_most(watched, clock):
-    with Progress(watched, "checking", clock=clock) as step:
+def test_bar_is_drawn_at_most_ten_times_a_second(screen, clock):
+    with Progress(screen, "checking", clock=clock) as step:
         for done in range(100):
             clock.now = 2.0 + done / 100
             step(done, 100)
-    assert len(watched.bars) <= 12
+    assert len(screen.bars) <= 12

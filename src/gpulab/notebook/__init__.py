@@ -1,4 +1,4 @@
-"""Jupyter: the `%%cuda` magic, completion and widgets. No other package imports IPython or plotly."""
+"""Jupyter integration: the `%%cuda` magic, completion and widgets. Only this package imports IPython."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["load"]
 
 
 def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
-    """Register `%%cuda` with an IPython shell, and let gpulab's errors show as short messages.
+    """Register `%%cuda` and its completion with an IPython shell, and install the display of errors.
 
-    open_device: where kernel cells run; `gpulab.device` when left out.
+    open_device: returns the device that kernel cells run on; None selects `gpulab.device`.
     """
     from gpulab.notebook import completion, failure, screen
     from gpulab.notebook.magic import CudaMagics

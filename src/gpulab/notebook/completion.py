@@ -12,19 +12,19 @@ _OPTIONS = ("--block", "--tile")
 
 
 def candidates(line: str) -> list[str]:
-    """What may stand where the cursor is, at the end of `line`."""
+    """Return the completions at the end of `line`."""
     words = line.split()
-    starts_new = line[-1:].isspace()
-    started = "" if starts_new else words[-1]
-    before = words if starts_new else words[:-1]
-    if len(before) == 1:  # right after %%cuda
+    at_new_word = line[-1:].isspace()
+    prefix = "" if at_new_word else words[-1]
+    before = words if at_new_word else words[:-1]
+    if len(before) == 1:  # directly after %%cuda
         names = [f"{name}.{variant}" for name in problem_names() for variant in problem(name).variants]
-        return [name for name in names if name.startswith(started)]
-    return [option for option in _OPTIONS if option.startswith(started) and option not in before]
+        return [name for name in names if name.startswith(prefix)]
+    return [option for option in _OPTIONS if option.startswith(prefix) and option not in before]
 
 
 def install(ipython: Any) -> None:
-    """Teach an IPython shell to complete after `%%cuda`."""
+    """Register the completion of `%%cuda` lines with an IPython shell."""
 
     def complete(_shell: Any, event: Any) -> list[str]:
         return candidates(event.text_until_cursor)

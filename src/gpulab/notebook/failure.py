@@ -1,8 +1,8 @@
-"""How gpulab's own errors look in a notebook: a short coloured message, no traceback.
+"""Display of gpulab's own errors in IPython: a short coloured message without a traceback.
 
-IPython asks an exception for `_render_traceback_()` and shows the lines it gives. Giving this
-method to `GpulabError` here keeps `gpulab.errors` free of notebooks. The error itself still goes
-to the front end with its name and full text, so nbclient and nbgrader see a failed cell.
+IPython calls `_render_traceback_()` of an exception and shows the lines that it returns. The method is
+attached to `GpulabError` here, so that `gpulab.errors` does not depend on notebooks. Name and full text of
+the error still reach the front end, so nbclient and nbgrader see a failed cell.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from pathlib import Path
 
 from gpulab.errors import GpulabError, LaunchError
 
-__all__ = ["install", "install_here", "mark_shown", "rendered"]
+__all__ = ["install", "install_if_missing", "mark_shown", "rendered"]
 
-_RED, _BOLD, _OFF = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+_RED, _BOLD, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[0m"  # ANSI escape sequences
 _SHOWN = "_shown_above"
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def install(*, terminal: bool) -> None:
-    """From now on IPython shows every `GpulabError` by its message alone.
+    """Make IPython show every `GpulabError` as a short message.
 
-    terminal: whether the name is to be red. A notebook paints the whole error in its own red, on
-    which no red text can be read in both themes; there the name is bold.
+    terminal: print the name of the error in red. A notebook shows errors on a red background, on which red
+    text cannot be read, so the name is bold there.
     """
-    start = _RED + _BOLD if terminal else _BOLD
+    style = _RED + _BOLD if terminal else _BOLD
 
-    def lines(error: GpulabError) -> list[str]:
-        return rendered(error, start)
+    def render(error: GpulabError) -> list[str]:
+        return rendered(error, style)
 
-    setattr(GpulabError, "_render_traceback_", lines)  # noqa: B010  (mypy: no such attribute)
+    setattr(GpulabError, "_render_traceback_", render)  # noqa: B010  (mypy: no such attribute)
 
 
-def install_here() -> None:
-    """`install` for the shell that runs, unless it was done: a test cell may come before `%load_ext`."""
+def install_if_missing() -> None:
+    """Call `install` for the running shell, unless it was called: a test cell may run before `%load_ext`."""
     if hasattr(GpulabError, "_render_traceback_"):
         return
     from IPython import get_ipython
@@ -45,26 +45,26 @@ def install_here() -> None:
 
 
 def mark_shown(error: GpulabError, summary: str) -> GpulabError:
-    """Note that the cell's output already tells the whole story; the error then repeats one line of it."""
+    """Mark an error whose details the cell's output already shows; it is then displayed as `summary`."""
     setattr(error, _SHOWN, summary)
     return error
 
 
-def rendered(error: GpulabError, start: str = _BOLD) -> list[str]:
-    """What stands where the traceback would: the error's name, its message, where it came from."""
+def rendered(error: GpulabError, style: str = _BOLD) -> list[str]:
+    """Return the lines to show in place of a traceback: name, message, findings, and the calling line."""
     summary = getattr(error, _SHOWN, None)
     message = summary if summary is not None else str(error)
     first, *rest = message.splitlines() or [""]
-    lines = [f"{start}{type(error).__name__}{_OFF}: {first}", *rest]
+    lines = [f"{style}{type(error).__name__}{_RESET}: {first}", *rest]
     if summary is None:
         findings = error.findings if isinstance(error, LaunchError) else []
         lines += [f"  {finding}" for finding in findings if str(finding) not in message]
-        lines += _called_from(error)
+        lines += _calling_line(error)
     return lines
 
 
-def _called_from(error: GpulabError) -> list[str]:
-    """The innermost line of the person's own Python that led here; none for a kernel cell."""
+def _calling_line(error: GpulabError) -> list[str]:
+    """Return the innermost line of the notebook's own Python that led here; empty for a kernel cell."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]
     cells = [f for f in frames if "ipython-input" in f.filename or "ipykernel_" in f.filename]
     text = (cells[-1].line or "") if cells else ""

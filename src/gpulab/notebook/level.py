@@ -1,6 +1,6 @@
-"""The level of a lab that this session is at: which kernels are given, and which text was given.
+"""The level of a lab that a session works at: which kernels are given, and which given kernels ran.
 
-Level 1 gives nothing. At level 2 the cell of a given kernel may stay as it was released: the text of a
+Level 1 gives no kernel. At level 2 the cell of a given kernel may stay as it was released; the source of a
 file then runs in its place.
 """
 
@@ -17,93 +17,125 @@ from gpulab.errors import UsageError
 from gpulab.grading.release.stub import is_untouched
 from gpulab.views.html import View, paragraph
 
-__all__ = ["LEVELS", "choose_level", "given_in_place_of", "is_given", "keep_given", "level", "read_given"]
+__all__ = [
+    "LEVELS",
+    "choose_level",
+    "current_level",
+    "given_replacement",
+    "is_given",
+    "read_given",
+    "record_given",
+]
 
 LEVELS = MappingProxyType({1: "you write every kernel", 2: "some kernels are given"})
 
 
 @dataclass
-class _Session:
-    """What was chosen last, and every given text that ran in this session."""
+class LevelState:
+    """The level that was chosen last, its given kernels by name, and all given cells that ran."""
 
     level: int = 1
     given: Mapping[str, Cell] = field(default_factory=dict)
     ran: list[Cell] = field(default_factory=list)
 
 
-_SESSION = _Session()
+STATE = LevelState()
 
 
 def choose_level(level: int, given: Mapping[str, str | os.PathLike[str]] | None = None) -> View:
-    """Say at which level this notebook is done; returns a line that says what that means.
+    """Choose the level at which this notebook is done.
 
-    given: at level 2, a `.cu` file for each kernel that is given, by its name in the header, such as
-    `{"stencil.opt_1": "given/opt_1.cu"}`; a path counts from the notebook's folder. As long as the cell of
-    such a kernel is the released stub, the file's text runs in its place. A cell with code of its own is
-    its author's. At level 1 nothing is given.
+    At level 1 you write every kernel. At level 2 some kernels are given: as long as the cell of such a
+    kernel is the released stub, the source of a file runs in its place and earns no points. A cell with
+    code of your own runs as it is.
 
-    Raises `UsageError` for a level that is not there and for a file that is missing or holds another
-    kernel; the level then stays what it was.
+    Parameters
+    ----------
+    level : {1, 2}
+        The level.
+    given : mapping of str to path, optional
+        A ``.cu`` file for each given kernel by its name in the header, such as
+        ``{"stencil.opt_1": "given/opt_1.cu"}``. Paths are relative to the folder of the notebook. Used at
+        level 2 only.
+
+    Returns
+    -------
+    View
+        A line that names the level and the given kernels.
+
+    Raises
+    ------
+    UsageError
+        There is no such level, or a file is missing or holds another kernel. The level does not change.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gpulab.choose_level(1)
+    Level 1: you write every kernel.
     """
     if type(level) is not int or level not in LEVELS:
-        known = "; ".join(f"{number} ({words})" for number, words in LEVELS.items())
-        raise UsageError(f"there is no level {level!r}; there is: {known}.")
-    cells = {name: read_given(name, path) for name, path in _files(given).items()} if level == 2 else {}
-    _SESSION.level, _SESSION.given = level, cells
+        choices = "; ".join(f"{number} ({meaning})" for number, meaning in LEVELS.items())
+        raise UsageError(f"there is no level {level!r}; choose from {choices}.")
+    cells = {name: read_given(name, path) for name, path in _given_files(given).items()} if level == 2 else {}
+    STATE.level, STATE.given = level, cells
+
     if not cells:
         return paragraph(f"Level {level}: {LEVELS[1]}.")
     files = ", ".join(f"{name} ({cell.origin})" for name, cell in cells.items())
     return paragraph(
-        f"Level {level}: given is {files}. Leave its cell as it is and run it. You write the other kernels."
+        f"Level {level}: given kernels: {files}. Run their cells without a change; write the others yourself."
     )
 
 
-def _files(given: object) -> Mapping[str, str | os.PathLike[str]]:
+def _given_files(given: object) -> Mapping[str, str | os.PathLike[str]]:
     if given is None:
         return {}
     if isinstance(given, Mapping):
         return given
-    raise UsageError('given is a dictionary such as {"stencil.opt_1": "given/opt_1.cu"}.')
+    raise UsageError('`given` must be a dictionary such as {"stencil.opt_1": "given/opt_1.cu"}.')
 
 
-def level() -> int:
-    """The level chosen last; 1 until one is chosen."""
-    return _SESSION.level
+def current_level() -> int:
+    """Return the level that was chosen last, or 1 if none was chosen."""
+    return STATE.level
 
 
-def given_in_place_of(cell: Cell) -> Cell | None:
-    """The given text for a cell that still is the released stub; None where the cell itself runs."""
-    instead = _SESSION.given.get(cell.header.name)
-    return instead if instead is not None and is_untouched(cell.source) else None
+def given_replacement(cell: Cell) -> Cell | None:
+    """Return the given kernel to run in place of a released stub, or None if the cell itself runs."""
+    replacement = STATE.given.get(cell.header.name)
+    return replacement if replacement is not None and is_untouched(cell.source) else None
 
 
-def keep_given(cell: Cell) -> None:
-    """Remember that this text ran and was given: it never earns points."""
-    if cell not in _SESSION.ran:
-        _SESSION.ran.append(cell)
+def record_given(cell: Cell) -> None:
+    """Record that this given kernel ran, so that its source never earns points."""
+    if cell not in STATE.ran:
+        STATE.ran.append(cell)
 
 
 def is_given(cell: Cell) -> bool:
-    """Whether this text was given in this session, whatever the level is now."""
-    return cell in _SESSION.ran
+    """Return whether this cell ran as a given kernel in this session, at whatever level."""
+    return cell in STATE.ran
 
 
 def read_given(name: str, path: str | os.PathLike[str], folder: Path | None = None) -> Cell:
-    """The kernel of a given file; `origin` is the path as it was written.
+    """Return the kernel of a given file; its `origin` is `path` as it was written.
 
-    folder: what the path counts from; None for the current folder, which is the notebook's.
+    folder: the folder that a relative path starts from; None for the current one, which is the notebook's.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"what is given for {name} is a path such as 'given/opt_1.cu', not {path!r}.")
-    there = (folder or Path.cwd()) / path
-    if there.suffix != ".cu":
-        raise UsageError(f"{os.fspath(path)}, given for {name}, is no .cu file.")
-    if not there.is_file():
+        raise UsageError(f"the given file of {name} must be a path such as 'given/opt_1.cu', not {path!r}.")
+    folder = folder or Path.cwd()
+    file, origin = folder / path, os.fspath(path)
+    if file.suffix != ".cu":
+        raise UsageError(f"{origin}, the given file of {name}, is not a .cu file.")
+    if not file.is_file():
         raise UsageError(
-            f"the file {os.fspath(path)}, given for {name}, is not in {folder or Path.cwd()}: "
-            "keep the lab's folder as it was handed out, with the notebook in it."
+            f"{origin}, the given file of {name}, is not in {folder}: keep the notebook in the lab's folder "
+            "as it was handed out."
         )
-    (cell,) = read_cells(there)
+
+    (cell,) = read_cells(file)
     if cell.header.name != name:
-        raise UsageError(f"{os.fspath(path)} holds {cell.header.name}, not {name}.")
-    return Cell(cell.header, cell.source, os.fspath(path))
+        raise UsageError(f"{origin} holds {cell.header.name}, not {name}.")
+    return Cell(cell.header, cell.source, origin)

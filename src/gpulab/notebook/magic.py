@@ -1,4 +1,4 @@
-"""`%%cuda`: compile a kernel cell, check its values, count and show what it takes, time it."""
+"""The `%%cuda` magic: compile a kernel cell, check its values, count its memory traffic, and time it."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ __all__ = ["CudaMagics"]
 
 @magics_class
 class CudaMagics(Magics):
-    """The magic of kernel cells. `open_device` says where they run."""
+    """The `%%cuda` magic. open_device: returns the device to run on; None selects `gpulab.device`."""
 
     def __init__(self, shell: Any, open_device: Callable[[], Device] | None = None) -> None:
         super().__init__(shell)
         self._open_device = open_device
 
-    @no_var_expand  # a grader reads the header as text, so Python's variables have no place in it
+    @no_var_expand  # the grader reads the header as text, so Python variables are not expanded in it
     @cell_magic
     def cuda(self, line: str, cell: str) -> None:
-        """A cell of CUDA C: compile it, check its values, show what it takes, time it.
+        """Compile a cell of CUDA C, check its values, count its memory traffic, and time it.
 
             %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]]
             %%cuda NAME
 
-        PROBLEM.VARIANT   which step of which lab this is, such as stencil.opt_1 or matmul.K5;
-                          the cell must define the step's kernel (block2D_opt_1, mmkernel).
-        NAME              a kernel of your own: compiled, and found as gpulab.kernel("NAME").
-        --block X Y Z     threads of a block, at most 1024 in all.
-        --tile X Y Z      output points a thread computes on each axis; 0: all of it, in a loop.
+        PROBLEM.VARIANT   a step of a lab, such as stencil.opt_1 or matmul.K5; the cell must
+                          define the kernel of the step (block2D_opt_1, mmkernel).
+        NAME              a kernel of your own. It is compiled and returned by gpulab.kernel("NAME").
+        --block X Y Z     threads per block on each axis, at most 1024 in total.
+        --tile X Y Z      output points per thread on each axis; 0 means the whole axis, in a loop.
 
-        The grid is ceil(extent / (block * tile)) on each axis. In the text, BLOCK_X, BLOCK_Y,
-        BLOCK_Z, TILE_X, TILE_Y and TILE_Z stand for these numbers.
+        The grid is ceil(extent / (block * tile)) on each axis. The macros BLOCK_X, BLOCK_Y,
+        BLOCK_Z, TILE_X, TILE_Y and TILE_Z hold these numbers in the source.
 
-        Below the verdict stands the source with what each line asks of memory, counted by the
-        simulator; the environment variable GPULAB_COUNTERS=off leaves that out.
+        The output shows the verdict, then the source with the memory traffic of each line,
+        counted by the simulator. Set the environment variable GPULAB_COUNTERS=off to omit it.
 
-        At level 2 (see gpulab.choose_level) the released stub of a given kernel runs the given
-        file's text.
+        At level 2 (see gpulab.choose_level) the unchanged stub of a given kernel runs the source
+        of the given file.
 
-        A kernel that does not compile, faults or is wrong makes the cell fail, and the output
-        says where.
+        The cell fails if the kernel does not compile, faults, or computes wrong values. The
+        output names the line and, if the simulator ran it, the block and the thread.
         """
         parsed = parse_cell(f"%%cuda {line}\n{cell}")
         device, screen = self._device(), screen_of(self.shell)
-        given = level.given_in_place_of(parsed)
+        given = level.given_replacement(parsed)
         if given is not None:
             name = given.header.variant or given.header.name
-            screen.add(paragraph(f"Level {level.level()}: {name} is given; this is {given.origin}."))
-            level.keep_given(given)
+            screen.add(paragraph(f"Level {level.current_level()}: {name} is given; runs {given.origin}."))
+            level.record_given(given)
             parsed = given
         run_cell(parsed, device, screen)
 
@@ -82,11 +82,11 @@ class CudaMagics(Magics):
 
 
 def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
-    """Check a cell and show what happened; raises for anything but success, after it was shown."""
+    """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
     from gpulab.verification.check import check_cell
 
     header = cell.header
-    if header.problem is not None and header.variant is not None:
+    if header.problem is not None and header.variant is not None:  # a wrong kernel must leave the table
         session_timings.forget(header.problem, header.variant)
     try:
         with Progress(screen, "checking") as progress:
@@ -99,32 +99,33 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         screen.add(launch_error_view(error, cell.source))
         mark_shown(error, str(error))
         raise
+
     screen.add(judged_view(cell, result))
-    _count(cell, result, device, screen)
+    show_counts(cell, result, device, screen)
     screen.add(kernel_view(cell, result, device))
     if not result.correct:
         raise _failure(cell, result)
     if result.verdict is not None:
-        _time(cell, result, device, screen)
+        time_cell(cell, result, device, screen)
     return result
 
 
-def _count(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
-    """Show what the kernel asks of memory, line by line, when it runs without a fault.
+def show_counts(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
+    """Show the memory traffic of each line, if the kernel runs without a fault.
 
-    The environment variable GPULAB_COUNTERS=off leaves it out.
+    The environment variable GPULAB_COUNTERS=off omits it.
     """
     from gpulab.profiling.counts.cell_counts import count_cell
 
     verdict, kernel = result.verdict, result.kernel
     if os.environ.get("GPULAB_COUNTERS", "").lower() == "off" or kernel is None or verdict is None:
         return
-    if not verdict.results or any(each.fault for each in verdict.results):
+    if not verdict.results or any(shape.fault for shape in verdict.results):
         return
     try:
         with Progress(screen, "counting"):
             counts = count_cell(cell, kernel, device)
-    except GpulabError as error:  # right on the sizes of the check; this one does not suit it
+    except GpulabError as error:  # the kernel may run at the sizes of the check but not at this one
         screen.add(paragraph(f"Not counted: {error}", dim=True))
         return
     if counts is not None:
@@ -132,25 +133,26 @@ def _count(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> N
 
 
 def _failure(cell: Cell, result: CheckResult) -> GpulabError:
-    """The error that says what the result says, as the class that fits."""
+    """Return the error to raise for a result that is not correct."""
     verdict, name = result.verdict, cell.header.name
     assert verdict is not None
-    values_right = verdict.correct or not verdict.results
-    line = f"{verdict_summary(name, verdict)}."
-    if values_right and result.reasons:
-        line = f"{name}: {result.reasons[0]}"
-    message = "\n".join([line, *(reason for reason in result.reasons if reason not in line)])
+    values_correct = verdict.correct or not verdict.results
+    summary = f"{verdict_summary(name, verdict)}."
+    if values_correct and result.reasons:
+        summary = f"{name}: {result.reasons[0]}"
+    message = "\n".join([summary, *(reason for reason in result.reasons if reason not in summary)])
+
     error: GpulabError
-    if any(each.fault for each in verdict.results):
-        kind = MemoryFault if any(f.tool == "memcheck" for f in result.findings) else LaunchError
+    if any(shape.fault for shape in verdict.results):
+        kind = MemoryFault if any(finding.tool == "memcheck" for finding in result.findings) else LaunchError
         error = kind(message, result.findings)
     else:
         error = WrongResult(message, verdict)
-    return mark_shown(error, line)
+    return mark_shown(error, summary)
 
 
-def _time(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
-    """Time a right kernel and show the table of its problem so far."""
+def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
+    """Time a correct kernel and show the speed-up table of its problem."""
     from gpulab.profiling.speedup import time_variant
 
     header, kernel = cell.header, result.kernel
@@ -164,12 +166,14 @@ def _time(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> No
             timed = time_variant(
                 kernel, problem, header.variant, header.block, header.tile, device=device, shape=shape
             )
-    except UsageError as error:  # right, but a size that cannot be launched with this block
+    except UsageError as error:  # the timing size cannot be launched with this block and tile
         screen.add(paragraph(f"Not timed: {error}", dim=True))
         return
     except LaunchError as error:
         screen.add(launch_error_view(error, cell.source))
-        mark_shown(error, f"{header.name} is right on small sizes; at {problem.format_shape(shape)}: {error}")
+        mark_shown(
+            error, f"{header.name} is correct at small sizes; at {problem.format_shape(shape)}: {error}"
+        )
         raise
     session_timings.keep_timing(problem.name, timed)
     screen.add(session_timings.speedup_table(problem.name))

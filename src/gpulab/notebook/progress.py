@@ -1,4 +1,4 @@
-"""A progress bar for work that takes more than a second."""
+"""Progress bar of a cell for work that takes more than a second."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from gpulab.views.html import View, escape
 
 __all__ = ["Progress"]
 
-_PERIOD_S = 0.1  # at most ten pictures a second
+_PERIOD_S = 0.1  # between two updates of the bar
 
 
 class Progress:
-    """`with Progress(screen, "checking") as step: step(done, total, "65x47x9")`.
+    """Context manager that shows a progress bar.
 
-    Work that ends within `patience_s` seconds shows no bar. One step may take longer than that: a
-    timer then draws the bar while the work goes on.
+        with Progress(screen, "checking") as step:
+            step(done, total, "65x47x9")
+
+    Work that ends within `patience_s` seconds shows no bar. A timer draws the bar if a single step takes
+    longer than that.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Progress:
         self._state = (0, 1, "")
         self._lock = threading.Lock()
         self._over = False
-        # In the context of the cell: its output belongs under it, whichever thread draws.
+        # The timer runs in the context of the cell, so that the bar appears below this cell.
         self._timer = threading.Timer(patience_s, contextvars.copy_context().run, (self._draw,))
         self._timer.daemon = True
 
@@ -50,7 +53,7 @@ class Progress:
         return self
 
     def __call__(self, done: int, total: int, label: str = "") -> None:
-        """`done` of `total` steps are behind us; `label` says what is at work now."""
+        """Report that `done` of `total` steps are complete; `label` names the current one."""
         self._state = (done, max(total, 1), label)
         now = self._clock()
         if now - self._start >= self._patience_s and now - self._last >= _PERIOD_S:
@@ -74,9 +77,9 @@ class Progress:
 
 def _bar(title: str, done: int, total: int, label: str) -> View:
     full = round(20 * min(done, total) / total)
-    words = f"{done} of {total}" + (f": {label}" if label else "")
+    text = f"{done} of {total}" + (f": {label}" if label else "")
     bar = f'<progress max="{total}" value="{done}"></progress>'
     return View(
-        f'<div class="gp-line">{escape(title)} {bar} {escape(words)}</div>',
-        f"{title} [{'#' * full}{'.' * (20 - full)}] {words}",
+        f'<div class="gp-line">{escape(title)} {bar} {escape(text)}</div>',
+        f"{title} [{'#' * full}{'.' * (20 - full)}] {text}",
     )

@@ -1,8 +1,8 @@
-"""Where a kernel cell shows its pieces: one output that grows in a notebook, lines in a terminal.
+"""Output area of a kernel cell: one growing output in a notebook, lines in a terminal.
 
-In a notebook everything is one display that is replaced in place, so that a progress bar leaves
-nothing behind and a saved notebook holds one output. Nothing goes to stderr: nbgrader gives no
-points to a cell that writes there.
+In a notebook all views are one display that is replaced in place, so that a progress bar leaves nothing
+behind and a saved notebook holds one output. Nothing is written to stderr, because nbgrader gives no points
+to a cell that writes there.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ __all__ = ["NotebookScreen", "Screen", "TerminalScreen", "is_notebook", "screen_
 
 
 class Screen(Protocol):
-    """Where the pieces of a cell's output go."""
+    """Output area of a cell."""
 
     def add(self, view: View) -> None:
-        """Show one more piece, below the others."""
+        """Show one more view below the others."""
 
     def bar(self, view: View | None) -> None:
-        """Show, move or (None) take away the progress bar."""
+        """Show or update the progress bar; None removes it."""
 
 
 class NotebookScreen:
-    """A front end that can replace an output: JupyterLab, Notebook, nbclient."""
+    """Output area of a front end that can replace an output: JupyterLab, Notebook, nbclient."""
 
     def __init__(self) -> None:
         self._views: list[View] = []
@@ -49,7 +49,7 @@ class NotebookScreen:
 
 
 class TerminalScreen:
-    """IPython in a terminal, or no front end at all; the bar is the terminal's last line."""
+    """Output area of IPython in a terminal; the progress bar is the terminal's last line."""
 
     def __init__(self) -> None:
         self._width = 0
@@ -70,17 +70,17 @@ class TerminalScreen:
 
 
 def screen_of(shell: Any) -> Screen:
-    """The screen that suits this IPython shell."""
+    """Return the output area for this IPython shell."""
     return NotebookScreen() if is_notebook(shell) else TerminalScreen()
 
 
 def show(view: View) -> None:
-    """Show something in the cell that runs, beside its value and not as its value."""
+    """Show a view in the output of the running cell, without making it the value of the cell."""
     from IPython.display import display
 
     display(view)
 
 
 def is_notebook(shell: Any) -> bool:
-    """Whether the shell has a Jupyter kernel behind it, and so a front end that replaces outputs."""
+    """Return whether the shell belongs to a Jupyter kernel, whose front end can replace outputs."""
     return getattr(shell, "kernel", None) is not None

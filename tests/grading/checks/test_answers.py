@@ -1,4 +1,4 @@
-"""Numbers compared with the right ones: what counts as right, as an answer at all, and what it earns."""
+"""`graded_numbers`: tolerance, values that are not numbers, and points."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks.answers import compare_answers, graded_numbers
-from gpulab.grading.checks.shares import share
+from gpulab.grading.checks.points import partial_score
 from gpulab.notebook import screen
 from gpulab.provenance import Provenance
 from gpulab.views.html import View
 
-TRUTH = {"loads": 8, "bandwidth": 66.8, "share": 0.25, "zero": 0}
+REFERENCES = {"loads": 8, "bandwidth": 66.8, "share": 0.25, "zero": 0}
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
 
 
 @pytest.mark.parametrize(
-    ("got", "right", "within", "is_right"),
+    ("value", "reference", "within", "is_correct"),
     [
         (8, 8, 0, True),
         (8.0, 8, 0, True),
@@ -44,84 +44,86 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
         (-63, -66.8, 0.1, True),
     ],
 )
-def test_a_number_is_right_within_its_part_of_the_right_one(
-    got: object, right: float, within: float, is_right: bool
+def test_number_is_correct_within_the_relative_tolerance(
+    value: object, reference: float, within: float, is_correct: bool
 ) -> None:
-    (answer,) = compare_answers({"a": got}, {"a": right}, within=within)
-    assert answer.is_right is is_right
+    (answer,) = compare_answers({"a": value}, {"a": reference}, within=within)
+    assert answer.is_correct is is_correct
 
 
 @pytest.mark.parametrize(
-    "got",
+    "answer",
     [None, ..., "8", "", True, [8], 8j, float("nan"), float("inf"), {}, np.array([8]), object()],
-    ids=lambda got: "an object" if type(got) is object else repr(got),
+    ids=lambda answer: "an object" if type(answer) is object else repr(answer),
 )
-def test_what_is_no_number_is_not_right_and_the_table_says_why(got: object, shown: list[View]) -> None:
-    assert graded_numbers({"a": got, "b": 1}, {"a": 8, "b": 1}, points=2) == 1
-    (answer,) = compare_answers({"a": got}, {"a": 8})
-    assert answer.words in shown[0].text
+def test_value_that_is_not_a_number_is_wrong_and_its_verdict_is_shown(
+    answer: object, shown: list[View]
+) -> None:
+    assert graded_numbers({"a": answer, "b": 1}, {"a": 8, "b": 1}, points=2) == 1
+    (graded,) = compare_answers({"a": answer}, {"a": 8})
+    assert graded.verdict in shown[0].text
 
 
-def test_what_is_not_answered_does_not_show_the_right_number(shown: list[View]) -> None:
+def test_reference_of_a_missing_answer_is_not_shown(shown: list[View]) -> None:
     graded_numbers({"a": None, "c": 1}, {"a": 12345, "b": 54321, "c": 1}, points=3)
     assert "12,345" not in shown[0].text
     assert "54,321" not in shown[0].text
 
 
-def test_all_right_leaves_the_full_mark_to_nbgrader(shown: list[View]) -> None:
-    assert graded_numbers(TRUTH, TRUTH, points=4) is None
+def test_all_correct_returns_none_for_full_points(shown: list[View]) -> None:
+    assert graded_numbers(REFERENCES, REFERENCES, points=4) is None
     assert len(shown) == 1
 
 
 @pytest.mark.parametrize(
-    ("right", "points", "value"),
+    ("correct", "points", "value"),
     [(1, 4, "1"), (3, 4, "3"), (1, 5, "1"), (2, 5, "2.5"), (3, 5, "3.5"), (1, 1, "0"), (3, 1, "0.5")],
 )
-def test_each_right_number_earns_its_share_in_halves(
-    shown: list[View], right: int, points: float, value: str
+def test_correct_numbers_earn_shares_in_half_points(
+    shown: list[View], correct: int, points: float, value: str
 ) -> None:
-    answers = dict(list(TRUTH.items())[:right])
-    assert repr(graded_numbers(answers, TRUTH, points=points)) == value
+    answers = dict(list(REFERENCES.items())[:correct])
+    assert repr(graded_numbers(answers, REFERENCES, points=points)) == value
 
 
-@given(points=st.floats(0.5, 100), of=st.integers(1, 30), data=st.data())
-def test_a_share_is_never_more_than_its_part(points: float, of: int, data: Any) -> None:
-    right = data.draw(st.integers(0, of))
-    earned = share(points, right, of)
-    assert 0 <= earned <= points * right / of + 1e-6
+@given(points=st.floats(0.5, 100), total=st.integers(1, 30), data=st.data())
+def test_partial_score_is_a_multiple_of_half_within_the_share(points: float, total: int, data: Any) -> None:
+    correct = data.draw(st.integers(0, total))
+    earned = partial_score(points, correct, total)
+    assert 0 <= earned <= points * correct / total + 1e-6
     assert earned * 2 == int(earned * 2)
 
 
-@pytest.mark.parametrize("answers", [{}, dict.fromkeys(TRUTH), {"loads": 9, "share": "x"}])
-def test_nothing_right_raises_after_the_table_is_shown(shown: list[View], answers: dict[str, Any]) -> None:
+@pytest.mark.parametrize("answers", [{}, dict.fromkeys(REFERENCES), {"loads": 9, "share": "x"}])
+def test_no_correct_answer_raises_after_showing_the_table(shown: list[View], answers: dict[str, Any]) -> None:
     with pytest.raises(WrongResult):
-        graded_numbers(answers, TRUTH, points=4)
+        graded_numbers(answers, REFERENCES, points=4)
     assert len(shown) == 1
 
 
 @pytest.mark.parametrize("answers", [None, ..., [8, 66.8], "8", 8])
-def test_answers_are_a_dictionary(shown: list[View], answers: Any) -> None:
-    with pytest.raises(UsageError, match="dictionary"):
-        graded_numbers(answers, TRUTH, points=4)
+def test_answers_that_are_not_a_mapping_are_refused(shown: list[View], answers: Any) -> None:
+    with pytest.raises(UsageError, match="loads"):
+        graded_numbers(answers, REFERENCES, points=4)
 
 
-def test_a_name_that_was_not_asked_for_is_pointed_out(shown: list[View]) -> None:
-    graded_numbers({"loads": 8, "bandwith": 66.8}, TRUTH, points=4)
+def test_unknown_name_is_shown(shown: list[View]) -> None:
+    graded_numbers({"loads": 8, "bandwith": 66.8}, REFERENCES, points=4)
     assert "bandwith" in shown[0].text
 
 
-def test_each_right_number_says_where_it_comes_from(shown: list[View]) -> None:
+def test_each_reference_is_shown_with_its_source(shown: list[View]) -> None:
     counted = Provenance("counted", "simulator (H200)")
     graded_numbers({"a": 1, "b": 3}, {"a": (1, counted), "b": (2, "a table")}, points=2)
     assert str(counted) in shown[0].text
     assert "a table" in shown[0].text
 
 
-def test_a_tolerance_may_be_each_numbers_own(shown: list[View]) -> None:
+def test_tolerance_can_be_given_by_name(shown: list[View]) -> None:
     assert graded_numbers({"a": 9, "b": 9}, {"a": 10, "b": 10}, points=2, within={"a": 0.2}) == 1
 
 
-def test_html_of_a_submission_is_text(shown: list[View]) -> None:
+def test_html_in_a_name_is_escaped(shown: list[View]) -> None:
     graded_numbers({"<b>": 1, "a": 1}, {"a": 1, "b": 2}, points=2)
     assert "<b>`" not in shown[0].html
     assert "&lt;b&gt;" in shown[0].html

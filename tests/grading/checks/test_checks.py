@@ -1,4 +1,4 @@
-"""The call in a lab's test cells: which kernel it judges, on which sizes, and how it says no."""
+"""`require_correct`: the cell that is checked, its sizes, and the errors it raises."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpulab import session
 from gpulab.cell import Cell, parse_cell
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import require_correct
-from gpulab.grading.checks.recheck import fresh_shapes
+from gpulab.grading.checks.recheck import random_shapes
 from gpulab.problems import problem
 
 BODY = "\n__global__ void block2D_opt_1() {}"
@@ -23,13 +23,13 @@ OPT_1 = "%%cuda stencil.opt_1 --block 24 5" + BODY
 
 
 @pytest.fixture(autouse=True)
-def empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_CELLS", {})
 
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, object]]:
-    """Every call of `check_cell`; a text with the word `wrong` in it is not correct."""
+    """Record the calls of `check_cell`; a source with the word `wrong` is not correct."""
     calls: list[tuple[Cell, object]] = []
 
     def check(cell: Cell, device: object, shapes: object) -> SimpleNamespace:
@@ -42,12 +42,12 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, object]]:
     return calls
 
 
-def test_a_kernel_that_was_never_run_is_asked_for_by_its_header() -> None:
+def test_kernel_that_did_not_run_is_named_by_its_header() -> None:
     with pytest.raises(UsageError, match=r"%%cuda stencil\.opt_1"):
         require_correct("stencil.opt_1")
 
 
-def test_the_cell_last_run_under_the_name_is_the_one_judged(checked: list[tuple[Cell, object]]) -> None:
+def test_last_cell_of_the_name_is_checked(checked: list[tuple[Cell, object]]) -> None:
     session.keep_cell(parse_cell(OPT_1))
     last = parse_cell(OPT_1 + "  // again")
     session.keep_cell(last)
@@ -55,23 +55,23 @@ def test_the_cell_last_run_under_the_name_is_the_one_judged(checked: list[tuple[
     assert [cell for cell, _ in checked] == [last]
 
 
-def test_a_wrong_kernel_raises_with_its_reasons_and_the_evidence(checked: list[tuple[Cell, object]]) -> None:
+def test_wrong_kernel_raises_with_reasons_and_verdict(checked: list[tuple[Cell, object]]) -> None:
     session.keep_cell(parse_cell(OPT_1 + "  // wrong"))
     with pytest.raises(WrongResult, match="the halo is missing") as caught:
         require_correct("stencil.opt_1")
     assert caught.value.verdict == "evidence"
 
 
-def test_every_call_runs_on_other_sizes(checked: list[tuple[Cell, object]]) -> None:
+def test_every_call_uses_other_sizes(checked: list[tuple[Cell, object]]) -> None:
     session.keep_cell(parse_cell(OPT_1))
     for _ in range(5):
         require_correct("stencil.opt_1")
     assert len({shapes for _, shapes in checked}) > 1
 
 
-def test_a_cell_of_no_problem_has_nothing_to_be_checked_against() -> None:
-    with pytest.raises(UsageError, match="no problem"):
-        fresh_shapes(parse_cell("%%cuda mine" + BODY), np.random.default_rng())
+def test_cell_without_a_problem_is_refused() -> None:
+    with pytest.raises(UsageError, match="mine"):
+        random_shapes(parse_cell("%%cuda mine" + BODY), np.random.default_rng())
 
 
 @given(
@@ -79,7 +79,7 @@ def test_a_cell_of_no_problem_has_nothing_to_be_checked_against() -> None:
     block=st.tuples(st.integers(1, 32), st.integers(1, 32)),
     tile=st.sampled_from(["1 1 0", "1 2 0", "2 1 0"]),
 )
-def test_stencil_sizes_are_new_and_show_what_the_published_ones_show(
+def test_random_stencil_sizes_keep_the_properties_of_the_published_ones(
     seed: int, block: tuple[int, int], tile: str
 ) -> None:
     cell = parse_cell(f"%%cuda stencil.opt_3 --block {block[0]} {block[1]} --tile {tile}{BODY}")
@@ -87,18 +87,18 @@ def test_stencil_sizes_are_new_and_show_what_the_published_ones_show(
     assert header.block
     assert header.tile
     published = problem("stencil").check_shapes("opt_3", header.block, header.tile)
-    fresh = fresh_shapes(cell, np.random.default_rng(seed))
-    for new, old in zip(fresh, published, strict=True):
+    enlarged = random_shapes(cell, np.random.default_rng(seed))
+    for new, old in zip(enlarged, published, strict=True):
         assert new != old
-        assert all(longer >= number for longer, number in zip(new, old, strict=True))
+        assert all(longer >= extent for longer, extent in zip(new, old, strict=True))
         assert len(set(new)) == 3
         assert (min(new) == 3) == (min(old) == 3)
 
 
-def test_sizes_of_kernels_that_take_multiples_only_stay_multiples() -> None:
+def test_matmul_sizes_stay_multiples_of_the_block() -> None:
     cell = parse_cell("%%cuda matmul.K1 --block 32\n__global__ void mmkernel() {}")
     header = cell.header
     assert header.block
     assert header.tile
     published = problem("matmul").check_shapes("K1", header.block, header.tile)
-    assert fresh_shapes(cell, np.random.default_rng()) == published
+    assert random_shapes(cell, np.random.default_rng()) == published

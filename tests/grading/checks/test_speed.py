@@ -1,4 +1,4 @@
-"""Points by speed: the steps, what counts without a GPU, and which kernel is judged."""
+"""`require_speed`: points by fraction of the baseline, grading without a GPU, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gpulab.views.html import View
 
 STEPS = {0.5: 5, 0.7: 10, 0.85: 15}
 CELL = parse_cell("%%cuda stencil.opt_4\n__global__ void block2D_opt_4() {}")
-PROMISE = Requirement("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
+LOADS = Requirement("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
 
 
 @pytest.fixture(autouse=True)
 def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_CELLS", {})
-    monkeypatch.setattr(level, "_SESSION", level._Session())
+    monkeypatch.setattr(level, "STATE", level.LevelState())
     session.keep_cell(CELL)
 
 
@@ -41,10 +41,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
     return views
 
 
-def on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, technique: Any = None) -> None:
-    """A device of this kind, on which the kernel is right and reaches this part of the yardstick."""
-    there = Provenance("measured", "a GPU")
-    time = Timing.from_samples([1.0], there)
+def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, technique: Any = None) -> None:
+    """Open a device of this kind, on which the kernel is correct and reaches a fraction of the baseline."""
+    time = Timing.from_samples([1.0], Provenance("measured", "a GPU"))
     beside = Beside("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
     monkeypatch.setattr(
         gpulab.devices,
@@ -52,7 +51,7 @@ def on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, techni
         lambda: SimpleNamespace(kind=kind, name=kind, measures_time=kind == "cuda"),
     )
     result = SimpleNamespace(correct=True, kernel=object(), technique=technique)
-    monkeypatch.setattr(speed, "check_again", lambda *_: result)
+    monkeypatch.setattr(speed, "recheck_cell", lambda *_: result)
     monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: beside)
 
 
@@ -60,54 +59,54 @@ def on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, techni
     ("fraction", "value"),
     [(0.2, "0"), (0.5, "5"), (0.69, "5"), (0.7, "10"), (0.849, "10"), (0.85, "None"), (1.2, "None")],
 )
-def test_the_highest_step_reached_counts(
+def test_highest_step_reached_gives_the_points(
     monkeypatch: pytest.MonkeyPatch, shown: list[View], fraction: float, value: str
 ) -> None:
-    on(monkeypatch, "cuda", fraction)
+    open_on(monkeypatch, "cuda", fraction)
     assert repr(require_speed("stencil.opt_4", of="copy", steps=STEPS)) == value
     assert "measured" in shown[0].text
 
 
-def test_without_a_gpu_a_right_kernel_gets_the_full_mark_and_is_told_why(
+def test_correct_kernel_gets_full_points_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch, shown: list[View]
 ) -> None:
-    kept = RequirementResult(PROMISE, 1.25, 1.5, True, (4,))
-    on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (kept,)))
+    kept = RequirementResult(LOADS, 1.25, 1.5, True, (4,))
+    open_on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (kept,)))
     assert require_speed("stencil.opt_4", of="copy", steps=STEPS) is None
-    assert "needs a GPU" in shown[0].text
-    assert "loads of A0: 1.25" in shown[0].text
+    assert "loads of A0" in shown[0].text
+    assert "1.25" in shown[0].text
 
 
-def test_a_wrong_kernel_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, "cuda")
+def test_wrong_kernel_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_on(monkeypatch, "cuda")
 
     def wrong(*_: object) -> None:
-        raise WrongResult("stencil.opt_4 is not right yet.")
+        raise WrongResult("stencil.opt_4 is not correct.")
 
-    monkeypatch.setattr(speed, "check_again", wrong)
+    monkeypatch.setattr(speed, "recheck_cell", wrong)
     with pytest.raises(WrongResult):
         require_speed("stencil.opt_4", of="copy", steps=STEPS)
 
 
-def test_a_given_kernel_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, "cuda")
-    level.keep_given(CELL)
-    with pytest.raises(UsageError, match="given"):
+def test_given_kernel_earns_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_on(monkeypatch, "cuda")
+    level.record_given(CELL)
+    with pytest.raises(UsageError, match=r"stencil\.opt_4"):
         require_speed("stencil.opt_4", of="copy", steps=STEPS)
 
 
-def test_a_cell_that_did_not_run_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, "cuda")
+def test_cell_that_did_not_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_on(monkeypatch, "cuda")
     with pytest.raises(UsageError, match=r"%%cuda matmul\.K6"):
         require_speed("matmul.K6", of="sgemm", steps=STEPS)
 
 
 @pytest.mark.parametrize("steps", [{}, {0.5: 0}, {0: 5}, {0.5: 5, 0.7: 5}, {0.5: 9, 0.7: 5}, {"a": 1}, 5])
-def test_steps_that_are_none_are_refused(steps: Any) -> None:
+def test_invalid_steps_are_refused(steps: Any) -> None:
     with pytest.raises(UsageError, match="steps"):
         require_speed("stencil.opt_4", of="copy", steps=steps)
 
 
-def test_a_yardstick_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="copy, sgemm"):
+def test_unknown_baseline_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"copy.*sgemm"):
         require_speed("stencil.opt_4", of="light", steps=STEPS)

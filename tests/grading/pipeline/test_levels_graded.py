@@ -27,7 +27,7 @@ SETUP = """\
 %load_ext gpulab
 %env GPULAB_COUNTERS=off
 import gpulab
-import gpulab.notebook.magic; gpulab.notebook.magic._time = lambda *_: None"""
+import gpulab.notebook.magic; gpulab.notebook.magic.time_cell = lambda *_: None"""
 LEVEL = 'LEVEL = 1  # or 2\ngpulab.choose_level(LEVEL, given={"stencil.opt_1": "given/opt_1.cu"})'
 TEST = """\
 from gpulab.grading.checks import require_correct
@@ -118,7 +118,7 @@ def test_the_given_text_ran_in_the_place_of_the_stub(course: Course) -> None:
     cell = executed(course, "level_2", "opt_1")
     assert "#error" in cell.source
     assert not any(output.output_type == "error" for output in cell.outputs)
-    assert "this is given/opt_1.cu" in str(cell.outputs)
+    assert "given/opt_1.cu" in str(cell.outputs)
 
 
 @pytest.mark.usefixtures("grades")

@@ -1,7 +1,7 @@
-"""What a lab's locked test cells call. A cell that gives only part of its points ends with their number.
+"""Checks that the locked test cells of a lab call.
 
-nbgrader takes the value of a test cell for its points, no value for all of them, and an error for none. So
-each of these calls is the last line of its cell.
+nbgrader takes the value of a test cell as its score: no value gives full points, an exception gives none. A
+check is therefore the last line of its cell. It returns None for full points and a number for part of them.
 """
 
 from __future__ import annotations
@@ -10,69 +10,96 @@ from collections.abc import Mapping
 
 from gpulab.errors import UsageError
 from gpulab.grading.checks.answers import graded_numbers
-from gpulab.grading.checks.recheck import check_again, last_run
-from gpulab.grading.checks.shares import as_points, is_points
+from gpulab.grading.checks.points import as_score, is_points
+from gpulab.grading.checks.recheck import last_cell, recheck_cell
 from gpulab.grading.checks.speed import require_speed
 
 __all__ = ["graded_numbers", "require_correct", "require_speed"]
 
 
 def require_correct(name: str, points: Mapping[int, float] | None = None) -> float | None:
-    """Compile and run the kernel cell `name` (`"stencil.opt_1"`) again; return only when it is right.
+    """Check a kernel cell again on new sizes and inputs, and return its points.
 
-    The text is that of the cell last run under this name, not the kernel object that a notebook
-    could have replaced. Inputs and sizes are new in every call.
+    The source of the cell that ran last under this name is compiled again. A kernel object that a notebook
+    may have replaced is not used.
 
-    points: what the cell gives at each level, `{1: 10, 2: 8}`; those of level 1 are the cell's maximum, and a
-    level that is left out gives as many. Returns the session's level's points when they are fewer than that,
-    else None, which gives the full mark. A text that was given earns nothing at any level.
+    Parameters
+    ----------
+    name : str
+        The kernel as its header names it, such as ``"stencil.opt_1"``.
+    points : mapping of int to float, optional
+        Points at each level, such as ``{1: 10, 2: 8}``. Those of level 1 are the maximum of the cell, and a
+        level that is left out gives the maximum. See `gpulab.choose_level`.
 
-    Raises `UsageError` when no such cell has run, `CompileError` when the compiler refuses its text,
-    and `WrongResult` with the reasons when the check finds anything wrong, a fault included.
+    Returns
+    -------
+    float or None
+        The points of the session's level if they are fewer than the maximum, else None, which nbgrader
+        counts as full points. A kernel that the lab gives at this level earns 0.
+
+    Raises
+    ------
+    UsageError
+        No such cell has run, `points` are not valid, or the cell holds a given kernel where only an own one
+        can earn points.
+    CompileError
+        The source does not compile.
+    WrongResult
+        The kernel computes wrong values, faults, races, or misses a requirement of its step.
+
+    Examples
+    --------
+    The last line of a test cell:
+
+    >>> from gpulab.grading.checks import require_correct
+    >>> require_correct("stencil.opt_1", points={1: 10, 2: 8})  # doctest: +SKIP
     """
     from gpulab.devices import open_device
     from gpulab.notebook import failure, level
     from gpulab.notebook.screen import show
     from gpulab.views.html import paragraph
 
-    failure.install_here()
-    most = _points_at(points, 1)
-    cell, at = last_run(name), level.level()
-    if level.given_in_place_of(cell) is not None:
+    failure.install_if_missing()
+    maximum = _points_at(points, 1)
+    cell, current = last_cell(name), level.current_level()
+    if level.given_replacement(cell) is not None:
         raise UsageError(
-            f"level {at} was chosen after the cell of {name} ran: run the cell `%%cuda {name}` once more."
+            f"level {current} was chosen after the cell of {name} ran: run the cell `%%cuda {name}` again."
         )
+
     given = level.is_given(cell)
-    if given and (at == 1 or points is None):
+    if given and (current == 1 or points is None):
         raise UsageError(
-            f"the text of {name} that ran last is the given one ({cell.origin}), which gives no points"
+            f"the cell of {name} ran the given kernel ({cell.origin}), which earns no points"
             f"{' at level 1' * (points is not None)}: write your own in the cell `%%cuda {name}` and run it."
         )
-    check_again(cell, open_device())
+
+    recheck_cell(cell, open_device())
     if points is None:
         return None
-    here = 0.0 if given else _points_at(points, at)
-    if here == most:
+
+    earned = 0.0 if given else _points_at(points, current)
+    if earned == maximum:
         return None
     if given:
-        show(paragraph(f"Right. {name} is given at level {at} and gives no points."))
+        show(paragraph(f"{name} is correct. It is given at level {current} and earns no points."))
     else:
-        show(paragraph(f"Right. At level {at} this gives {here:g} of {most:g} points."))
-    return as_points(here)
+        show(paragraph(f"{name} is correct: {earned:g} of {maximum:g} points at level {current}."))
+    return as_score(earned)
 
 
-def _points_at(points: object, at: int) -> float:
-    """Points of a level; `UsageError` for what no test cell can give."""
+def _points_at(points: object, level: int) -> float:
+    """Return the points at a level; raise `UsageError` unless `points` maps levels to valid numbers."""
     if points is None:
         return 0.0
-    most = points.get(1) if isinstance(points, Mapping) else None
+    maximum = points.get(1) if isinstance(points, Mapping) else None
     if (
         not isinstance(points, Mapping)
-        or not is_points(most)
-        or not all(is_points(number) and number <= most for number in points.values())
+        or not is_points(maximum)
+        or not all(is_points(value) and value <= maximum for value in points.values())
     ):
         raise UsageError(
-            f"the points of a test cell are a number for each level, none above level 1's, as in "
-            f"{{1: 10, 2: 8}}; not {points!r}."
+            "`points` maps each level to a number that is not above that of level 1, as in {1: 10, 2: 8}; "
+            f"got {points!r}."
         )
-    return float(points.get(at, most))
+    return float(points.get(level, maximum))

@@ -1,4 +1,4 @@
-"""Numbers that a student predicts or works out: each one that is right earns its share."""
+"""Numbers that a student predicts or calculates; each correct one earns an equal share of the points."""
 
 from __future__ import annotations
 
@@ -11,151 +11,184 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpulab.errors import UsageError, WrongResult
-from gpulab.grading.checks.shares import share
+from gpulab.grading.checks.points import partial_score
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
     from gpulab.views.html import View
 
-__all__ = ["Answer", "Truth", "compare_answers", "graded_numbers"]
+__all__ = ["GradedAnswer", "ReferenceValue", "compare_answers", "graded_numbers"]
 
-Truth = float | tuple[float, Provenance | str]  # a right number, alone or with where it comes from
+ReferenceValue = float | tuple[float, Provenance | str]  # a correct number, alone or with its source
 
-EXACT = 1e-9  # what "the same" means where no tolerance is given: written and computed digits may differ
+MIN_TOLERANCE = 1e-9  # relative; a number that was typed may differ from a computed one in the last digits
+
+CORRECT, WRONG, MISSING = "correct", "wrong", "not answered"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One number that was asked for. got: None where there is none; words: the verdict on it."""
+class GradedAnswer:
+    """One answer compared with its reference value.
+
+    value: the answer as a number; None if there is none. source: of the reference value.
+    verdict: `CORRECT`, `WRONG`, `MISSING`, or a phrase that says why the answer is not a number.
+    """
 
     name: str
-    got: float | None
-    right: float
-    source: str  # of the right number
-    words: str
+    value: float | None
+    reference: float
+    source: str
+    verdict: str
 
     @property
-    def is_right(self) -> bool:
-        return self.words == RIGHT
-
-
-RIGHT, WRONG, OPEN = "right", "not right", "not answered yet"
+    def is_correct(self) -> bool:
+        return self.verdict == CORRECT
 
 
 def graded_numbers(
     answers: Mapping[str, object],
-    truth: Mapping[str, Truth],
+    truth: Mapping[str, ReferenceValue],
     *,
     points: float,
     within: float | Mapping[str, float] = 0.0,
     provenance: Provenance | str = "worked out",
 ) -> float | None:
-    """Show each answer beside the right number, and return what they earn together.
+    """Compare numbers with their reference values, show a table, and return the points they earn.
 
-    answers: the student's numbers by name; None, `...` and a name that is missing are not answered yet.
-    truth: the right numbers by the same names, each alone or as `(number, where it comes from)`.
-    points: the cell's maximum. Each right answer earns an equal share, rounded down to halves in all.
-    within: how far an answer may be off, as a part of the right number; one for all, or by name.
-    provenance: where the right numbers come from that do not say it themselves.
+    Parameters
+    ----------
+    answers : mapping of str to number
+        The student's numbers by name. None, ``...`` and a missing name mean that there is no answer yet.
+    truth : mapping of str to number or (number, source)
+        The reference values by the same names, each alone or with its source.
+    points : float
+        Maximum of the cell. Each correct answer earns an equal share; the sum is rounded down to half points.
+    within : float or mapping of str to float, default 0
+        Relative tolerance of an answer: one for all, or one for each name.
+    provenance : Provenance or str, default "worked out"
+        Source of the reference values that are given without one.
 
-    Returns None when all are right (which gives the full mark), else the points. Raises `WrongResult` when
-    none is right, and `UsageError` for answers that are no dictionary.
+    Returns
+    -------
+    float or None
+        The points if some answers are wrong, else None, which nbgrader counts as full points.
+
+    Raises
+    ------
+    WrongResult
+        No answer is correct.
+    UsageError
+        `answers` is not a mapping, or `truth` is empty or not finite.
+
+    Examples
+    --------
+    The last line of a test cell:
+
+    >>> from gpulab.grading.checks import graded_numbers
+    >>> answers = {"threads": 256, "blocks": 64}
+    >>> graded_numbers(answers, {"threads": 256, "blocks": 128}, points=3)  # doctest: +SKIP
+    1.5
     """
     from gpulab.notebook import failure
     from gpulab.notebook.screen import show
 
-    failure.install_here()
-    found = compare_answers(answers, truth, within=within, provenance=provenance)
-    right = sum(answer.is_right for answer in found)
+    failure.install_if_missing()
+    graded = compare_answers(answers, truth, within=within, provenance=provenance)
+    correct = sum(answer.is_correct for answer in graded)
     unknown = [str(name) for name in answers if name not in truth]
-    show(_view(found, unknown, points))
-    if right == len(found):
+    show(_answers_view(graded, unknown, points))
+
+    if correct == len(graded):
         return None
-    if right == 0:
-        waiting = sum(answer.words == OPEN for answer in found)
-        if waiting == len(found):
-            raise WrongResult(f"nothing is answered yet: {', '.join(truth)}. Write a number for each.")
-        raise WrongResult(f"none of the {len(found)} numbers is right yet; the table above says more.")
-    return share(points, right, len(found))
+    if correct == 0:
+        if all(answer.verdict == MISSING for answer in graded):
+            raise WrongResult(f"no answers yet: write a number for each of {', '.join(truth)}.")
+        raise WrongResult(f"none of the {len(graded)} numbers is correct; see the table above.")
+    return partial_score(points, correct, len(graded))
 
 
 def compare_answers(
     answers: object,
-    truth: Mapping[str, Truth],
+    truth: Mapping[str, ReferenceValue],
     *,
     within: float | Mapping[str, float] = 0.0,
     provenance: Provenance | str = "worked out",
-) -> tuple[Answer, ...]:
-    """Each number that was asked for, in the order of `truth`."""
+) -> tuple[GradedAnswer, ...]:
+    """Return each answer with its verdict, in the order of `truth`; see `graded_numbers`."""
     if not isinstance(answers, Mapping):
         first = next(iter(truth), "name")
+        got = "..." if answers is ... else type(answers).__name__
         raise UsageError(
-            f'the answers are a dictionary with a number for each name, such as {{"{first}": 12}}; '
-            f"not {'...' if answers is ... else type(answers).__name__}."
+            f'the answers must be a dictionary of numbers by name, such as {{"{first}": 12}}; got {got}.'
         )
     if not truth:
-        raise UsageError("there is no right number to compare with.")
-    return tuple(_judged(name, answers.get(name), right, within, provenance) for name, right in truth.items())
+        raise UsageError("there are no reference values to compare with.")
+    return tuple(
+        _graded(name, answers.get(name), reference, within, provenance) for name, reference in truth.items()
+    )
 
 
-def _judged(
+def _graded(
     name: str,
-    got: object,
-    truth: Truth,
+    answer: object,
+    reference: ReferenceValue,
     within: float | Mapping[str, float],
     provenance: Provenance | str,
-) -> Answer:
-    right, source = truth if isinstance(truth, tuple) else (truth, provenance)
-    if not math.isfinite(right):
-        raise UsageError(f"the right number for `{name}` is {right}: nothing can be compared with it.")
-    tolerance = within.get(name, 0.0) if isinstance(within, Mapping) else within
-    number, words = _number(got)
-    if number is not None:
-        near = math.isclose(number, right, rel_tol=0.0, abs_tol=max(tolerance, EXACT) * abs(right))
-        words = RIGHT if near else WRONG
-    return Answer(name, number, float(right), str(source), words)
+) -> GradedAnswer:
+    expected, source = reference if isinstance(reference, tuple) else (reference, provenance)
+    if not math.isfinite(expected):
+        raise UsageError(f"the reference value of `{name}` is {expected}, which is not a finite number.")
+
+    value, verdict = _as_number(answer)
+    if value is not None:
+        tolerance = within.get(name, 0.0) if isinstance(within, Mapping) else within
+        abs_tol = max(tolerance, MIN_TOLERANCE) * abs(expected)
+        verdict = CORRECT if math.isclose(value, expected, rel_tol=0.0, abs_tol=abs_tol) else WRONG
+    return GradedAnswer(name, value, float(expected), str(source), verdict)
 
 
-def _number(got: object) -> tuple[float | None, str]:
-    """An answer as a number, or None and what it is instead."""
-    if isinstance(got, np.ndarray) and got.ndim == 0:
-        got = got[()]
-    if got is None or got is ...:
-        return None, OPEN
-    if isinstance(got, str):
-        return None, "text is no number: write it without quotes" if got.strip() else OPEN
-    if isinstance(got, (bool, np.bool_)) or not isinstance(got, (Integral, Real)):
-        return None, f"no number but {type(got).__name__}"
-    if not math.isfinite(got):
-        return None, f"{got} is no number to compare with"
-    return float(got), ""
+def _as_number(answer: object) -> tuple[float | None, str]:
+    """Return an answer as a number, or None and a phrase that says why it is not one."""
+    if isinstance(answer, np.ndarray) and answer.ndim == 0:
+        answer = answer[()]
+    if answer is None or answer is ...:
+        return None, MISSING
+    if isinstance(answer, str):
+        return None, "text, not a number: write it without quotes" if answer.strip() else MISSING
+    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (Integral, Real)):
+        return None, f"not a number but {type(answer).__name__}"
+    if not math.isfinite(answer):
+        return None, f"{answer} is not a finite number"
+    return float(answer), ""
 
 
-def _view(found: tuple[Answer, ...], unknown: list[str], points: float) -> View:
+def _answers_view(graded: tuple[GradedAnswer, ...], unknown: list[str], points: float) -> View:
+    """Return the table of answers. The reference value of a missing answer is not shown."""
     from gpulab.views.html import note, stack, table
 
-    right = sum(answer.is_right for answer in found)
-    signs = {RIGHT: "✓ ", WRONG: "✗ "}
+    marks = {CORRECT: "✓ ", WRONG: "✗ "}
     rows = [
         (
             answer.name,
-            "" if answer.got is None else figure(answer.got),
-            signs.get(answer.words, "") + answer.words,
-            "" if answer.words == OPEN else figure(answer.right),
-            "" if answer.words == OPEN else answer.source,
+            "" if answer.value is None else format_number(answer.value),
+            marks.get(answer.verdict, "") + answer.verdict,
+            "" if answer.verdict == MISSING else format_number(answer.reference),
+            "" if answer.verdict == MISSING else answer.source,
         )
-        for answer in found
+        for answer in graded
     ]
-    heads = ("what", "your answer", "verdict", "right number", "where it comes from")
-    hue = "good" if right == len(found) else "hint"
-    more = [f"`{name}` was not asked for: is a name spelled differently?" for name in unknown]
-    earned = points if right == len(found) else share(points, right, len(found))
-    words = f"{right} of {len(found)} numbers are right: {earned:g} of {points:g} points."
-    return stack(table(heads, rows, numeric=(1, 3)), note(hue, words, more))
+    headers = ("quantity", "your answer", "verdict", "correct value", "source")
+
+    correct = sum(answer.is_correct for answer in graded)
+    earned = points if correct == len(graded) else partial_score(points, correct, len(graded))
+    summary = f"{correct} of {len(graded)} numbers are correct: {earned:g} of {points:g} points."
+    hints = [f"`{name}` is not one of the names: check its spelling." for name in unknown]
+    hue = "good" if correct == len(graded) else "hint"
+    return stack(table(headers, rows, numeric=(1, 3)), note(hue, summary, hints))
 
 
-def figure(number: float) -> str:
-    """Whole numbers in full, others with five digits that count."""
+def format_number(number: float) -> str:
+    """Return a whole number with all its digits, any other with five significant digits."""
     if float(number).is_integer() and abs(number) < 1e15:
         return f"{int(number):,}"
     return f"{number:,.5g}"

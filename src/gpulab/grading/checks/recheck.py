@@ -1,4 +1,4 @@
-"""The kernel of a cell above, judged again on sizes nobody has seen."""
+"""Check of a kernel cell on sizes and inputs that its author has not seen."""
 
 from __future__ import annotations
 
@@ -14,74 +14,78 @@ if TYPE_CHECKING:
     from gpulab.problems.base import Problem, Shape
     from gpulab.verification.check import CheckResult
 
-__all__ = ["check_again", "fresh_shapes", "last_run"]
+__all__ = ["last_cell", "random_shapes", "recheck_cell"]
 
-# Every variant of these problems takes any size. Kernels of the others may be written for multiples
-# of a block, so they run at the problem's own sizes, on fresh values.
+# Every variant of these problems accepts any size. A kernel of another problem may require multiples of
+# its block, so it runs at the problem's own sizes, on new inputs.
 ANY_SIZE = frozenset({"stencil"})
 
-MOST_ADDED = 12  # points on an axis, and at most half of its own: a size below a block stays below it
+# Points that an axis grows by at most. It also grows by at most half of its length, so that an axis that is
+# shorter than a block stays shorter.
+MAX_GROWTH = 12
 
 
-def last_run(name: str) -> Cell:
-    """The kernel cell that ran last under this name, also when it did not compile.
+def last_cell(name: str) -> Cell:
+    """Return the kernel cell that ran last under this name, also if it did not compile.
 
-    Raises `UsageError` when none has run.
+    Raises `UsageError` if none has run.
     """
     from gpulab import session
 
     cell = session.cell(name)
     if cell is None:
         raise UsageError(
-            f"there is no kernel `{name}` to check: run the cell that begins with `%%cuda {name}` first, and "
+            f"no kernel `{name}` has run in this session: run the cell that begins with `%%cuda {name}`, and "
             "after a restart all cells above it."
         )
     return cell
 
 
-def check_again(cell: Cell, device: Device) -> CheckResult:
-    """Compile the cell's text and run it on fresh sizes and values; returns only when it is right.
+def recheck_cell(cell: Cell, device: Device) -> CheckResult:
+    """Compile a cell, check it on new sizes and inputs, and return the result if it is correct.
 
-    The text counts, not the kernel object that a notebook could have replaced. Raises `CompileError` when
-    the compiler refuses it, and `WrongResult` with the reasons when anything is wrong, a fault included.
+    Raises `CompileError` if the source does not compile, and `WrongResult` with the reasons if a value is
+    wrong, the kernel faults or races, or a requirement of its step is not met.
     """
     from gpulab.verification.check import check_cell
 
-    result = check_cell(cell, device, shapes=fresh_shapes(cell, np.random.default_rng()))
+    result = check_cell(cell, device, shapes=random_shapes(cell, np.random.default_rng()))
     if not result.correct:
-        raise WrongResult(
-            "\n".join([f"{cell.header.name} is not right yet.", *result.reasons]), result.verdict
-        )
+        reasons = "\n".join([f"{cell.header.name} is not correct.", *result.reasons])
+        raise WrongResult(reasons, result.verdict)
     return result
 
 
-def fresh_shapes(cell: Cell, rng: np.random.Generator) -> tuple[Shape, ...]:
-    """The sizes that this cell's problem is checked at, each axis longer by a random number of points.
+def random_shapes(cell: Cell, rng: np.random.Generator) -> tuple[Shape, ...]:
+    """Return the check sizes of the cell's problem, each axis longer by a random number of points.
 
-    A kernel fitted to the published sizes fails here. What those are there to show stays: several
-    blocks with a rest, a grid smaller than a block, and the thin slab, whose shortest axis is kept.
+    A kernel that is written for the published sizes fails here. The properties of those sizes are kept:
+    several blocks with a remainder, a grid smaller than one block, and a thin slab with an axis of minimal
+    length.
     """
-    from gpulab.problems import problem
+    from gpulab.problems import problem as problem_named
 
     header = cell.header
     if not (header.problem and header.variant and header.block and header.tile):
-        raise UsageError(f"`{header.name}` belongs to no problem, so there is nothing to check it against.")
-    of = problem(header.problem)
-    shapes = of.check_shapes(header.variant, header.block, header.tile)
-    if of.name not in ANY_SIZE:
+        raise UsageError(f"`{header.name}` belongs to no problem, so there is no reference to check it with.")
+    problem = problem_named(header.problem)
+    shapes = problem.check_shapes(header.variant, header.block, header.tile)
+    if problem.name not in ANY_SIZE:
         return shapes
-    return tuple(_grown(of, shape, rng) for shape in shapes)
+    return tuple(_enlarged(problem, shape, rng) for shape in shapes)
 
 
-def _added(number: int, rng: np.random.Generator) -> int:
-    """How many points an axis grows by; rows that all start on 16 bytes go on doing so."""
-    step = 4 if number % 4 == 0 else 1
-    return step * int(rng.integers(0, min(MOST_ADDED, number // 2) // step, endpoint=True))
+def _growth(extent: int, rng: np.random.Generator) -> int:
+    """Return the points to add to an axis; a multiple of 4 stays one, so that rows stay 16-byte aligned."""
+    step = 4 if extent % 4 == 0 else 1
+    return step * int(rng.integers(0, min(MAX_GROWTH, extent // 2) // step, endpoint=True))
 
 
-def _grown(of: Problem, shape: Shape, rng: np.random.Generator) -> Shape:
-    """A longer shape whose axes all differ, as those of the check sizes do."""
+def _enlarged(problem: Problem, shape: Shape, rng: np.random.Generator) -> Shape:
+    """Return a larger shape whose axes all differ in length; axes of minimal length are kept."""
     while True:
-        longer = tuple(number if number == of.smallest else number + _added(number, rng) for number in shape)
-        if longer != shape and len(set(longer)) == len(longer):
-            return longer
+        larger = tuple(
+            extent if extent == problem.smallest else extent + _growth(extent, rng) for extent in shape
+        )
+        if larger != shape and len(set(larger)) == len(larger):
+            return larger

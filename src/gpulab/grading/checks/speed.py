@@ -1,4 +1,4 @@
-"""Points for speed: a kernel's rate as a part of what a copy or the vendor's product reaches."""
+"""Points for speed: the rate of a kernel relative to a baseline, which runs in turns with it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
-from gpulab.grading.checks.recheck import check_again, last_run
-from gpulab.grading.checks.shares import as_points, is_points
+from gpulab.grading.checks.points import as_score, is_points
+from gpulab.grading.checks.recheck import last_cell, recheck_cell
 
 if TYPE_CHECKING:
     from gpulab.profiling.baseline import Beside
@@ -18,17 +18,43 @@ __all__ = ["require_speed"]
 
 
 def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float | None:
-    """Check the kernel cell `name` again, time it beside a yardstick, and return the points it reaches.
+    """Check a kernel cell again, time it together with a baseline, and return the points it reaches.
 
-    of: "copy", where the rate is the problem's unavoidable bytes by the kernel's time, or "sgemm", where it
-    is the problem's operations. Kernel and yardstick run in turns.
-    steps: the points from each part of the yardstick's rate on, `{0.5: 5, 0.7: 10, 0.85: 15}`; the highest
-    one reached counts, and the last is the cell's maximum.
+    Without a GPU there is no time to grade: a correct kernel that meets the memory-traffic requirements of
+    its step gets full points.
 
-    Returns None when that is reached (the full mark), else points, 0 below the first step. Without a GPU
-    there is no time to judge: a kernel that is right and keeps what its step promises gets the full mark.
+    Parameters
+    ----------
+    name : str
+        The kernel as its header names it, such as ``"stencil.opt_4"``.
+    of : {"copy", "sgemm"}
+        The baseline: a copy in device memory, whose rate is compared in GB/s of compulsory bytes, or the
+        vendor's single-precision matrix product, compared in GFLOPS.
+    steps : mapping of float to float
+        Points by the fraction of the baseline's rate from which they are earned, such as
+        ``{0.5: 5, 0.7: 10, 0.85: 15}``. The highest fraction that is reached counts; the last one gives the
+        maximum of the cell.
 
-    Raises `UsageError`, `CompileError` and `WrongResult` as `require_correct` does.
+    Returns
+    -------
+    float or None
+        None for full points, else the points; 0 below the first step.
+
+    Raises
+    ------
+    UsageError
+        No such cell has run, it holds a given kernel, or `of` or `steps` are not valid.
+    CompileError
+        The source does not compile.
+    WrongResult
+        The kernel computes wrong values, faults, races, or misses a requirement of its step.
+
+    Examples
+    --------
+    The last line of a test cell:
+
+    >>> from gpulab.grading.checks import require_speed
+    >>> require_speed("stencil.opt_4", of="copy", steps={0.5: 5, 0.85: 15})  # doctest: +SKIP
     """
     from gpulab.devices import open_device
     from gpulab.notebook import failure, level
@@ -36,21 +62,25 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     from gpulab.problems import problem
     from gpulab.profiling.baseline import BASELINES, time_against_baseline
 
-    failure.install_here()
-    ladder = _ladder(steps)
+    failure.install_if_missing()
+    thresholds = _thresholds(steps)
     if of not in BASELINES:
-        raise UsageError(f"there is no yardstick `{of}`; there is: {', '.join(BASELINES)}.")
-    cell = last_run(name)
+        raise UsageError(f"unknown baseline `{of}`; choose from {', '.join(BASELINES)}.")
+    cell = last_cell(name)
     if level.is_given(cell):
-        raise UsageError(f"{name} is given ({cell.origin}) and gives no points: write your own kernel.")
+        raise UsageError(
+            f"the cell of {name} ran the given kernel ({cell.origin}), which earns no points: write your own."
+        )
+
     device = open_device()
-    result = check_again(cell, device)
+    result = recheck_cell(cell, device)
     header = cell.header
     if not device.measures_time:
-        show(_without_a_gpu(name, result))
+        show(_untimed_view(name, result))
         return None
     if not (header.problem and header.variant and header.block and header.tile and result.kernel):
-        raise UsageError(f"`{name}` belongs to no problem, so there is nothing to time.")
+        raise UsageError(f"`{name}` belongs to no problem, so it has no baseline to be timed with.")
+
     beside = time_against_baseline(
         result.kernel,
         problem(header.problem),
@@ -60,31 +90,26 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
         device=device,
         of=of,
     )
-    reached = max((points for step, points in ladder.items() if beside.fraction >= step), default=0.0)
-    show(_view(name, beside, ladder))
-    return None if reached == max(ladder.values()) else as_points(reached)
+    earned = max((points for step, points in thresholds.items() if beside.fraction >= step), default=0.0)
+    show(_speed_view(name, beside, thresholds))
+    return None if earned == max(thresholds.values()) else as_score(earned)
 
 
-def _ladder(steps: Mapping[float, float]) -> dict[float, float]:
-    """The steps from the lowest on; `UsageError` for what cannot be steps."""
-    ladder = _sorted(steps)
-    if not ladder or list(ladder.values()) != sorted(set(ladder.values())):
+def _thresholds(steps: object) -> dict[float, float]:
+    """Return the steps in ascending order; raise `UsageError` unless a larger fraction earns more points."""
+    items = list(steps.items()) if isinstance(steps, Mapping) else []
+    valid = bool(items) and all(is_points(number) and number > 0 for item in items for number in item)
+    thresholds = {float(step): float(points) for step, points in sorted(items)} if valid else {}
+    if not thresholds or list(thresholds.values()) != sorted(set(thresholds.values())):
         raise UsageError(
-            "the steps are points by the part of the yardstick that earns them, more for more, as in "
-            f"{{0.5: 5, 0.7: 10, 0.85: 15}}; not {steps!r}."
+            "`steps` maps fractions of the baseline's rate to points, more for a larger fraction, as in "
+            f"{{0.5: 5, 0.7: 10, 0.85: 15}}; got {steps!r}."
         )
-    return ladder
+    return thresholds
 
 
-def _sorted(steps: object) -> dict[float, float]:
-    """The steps in their order; none where one of them is no number above zero."""
-    pairs = list(steps.items()) if isinstance(steps, Mapping) else []
-    if any(not is_points(each) or each == 0 for pair in pairs for each in pair):
-        return {}
-    return {float(step): float(points) for step, points in sorted(pairs)}
-
-
-def _without_a_gpu(name: str, result: CheckResult) -> View:
+def _untimed_view(name: str, result: CheckResult) -> View:
+    """Return the view of a kernel that was checked without a GPU."""
     from gpulab.views.html import note
 
     lines = []
@@ -92,14 +117,15 @@ def _without_a_gpu(name: str, result: CheckResult) -> View:
         for kept in result.technique.kept:
             limit = f"{'at least' if kept.requirement.at_least else 'at most'} {kept.limit:.2f}"
             lines.append(
-                f"{kept.requirement.metric}: {kept.figure:.2f}, {limit} asked for (counted by the simulator)"
+                f"{kept.requirement.metric}: {kept.figure:.2f}, required {limit} (counted by the simulator)"
             )
-    what = "its values and its traffic were" if lines else "only its values were"
-    lines.append(f"Its time needs a GPU: here {what} judged, and they give the full mark.")
-    return note("good", f"✓ {name} is right.", lines)
+    checked = "values and memory traffic" if lines else "values"
+    lines.append(f"A time needs a GPU. Full points are given for correct {checked}.")
+    return note("good", f"✓ {name} is correct.", lines)
 
 
-def _view(name: str, beside: Beside, ladder: Mapping[float, float]) -> View:
+def _speed_view(name: str, beside: Beside, thresholds: Mapping[float, float]) -> View:
+    """Return the view of both times and of the steps that were reached."""
     from gpulab.profiling.baseline import BASELINES
     from gpulab.views.html import note, stack, table
 
@@ -108,14 +134,14 @@ def _view(name: str, beside: Beside, ladder: Mapping[float, float]) -> View:
         (BASELINES[beside.of], f"{beside.yardstick.median_ms:.4g}", f"{beside.yardstick_rate:,.0f}"),
     ]
     caption = f"Times: {beside.kernel.provenance}."
-    times = table(("what", "time (ms)", beside.unit), rows, numeric=(1, 2), caption=caption)
-    reached = [
+    times = table(("kernel", "time (ms)", beside.unit), rows, numeric=(1, 2), caption=caption)
+    steps = [
         (f"from {step:.0%}", f"{points:g}", "✓ reached" if beside.fraction >= step else "")
-        for step, points in ladder.items()
+        for step, points in thresholds.items()
     ]
-    full = beside.fraction >= max(ladder)
+    full = beside.fraction >= max(thresholds)
     return stack(
         times,
-        table(("of the yardstick", "points", ""), reached, numeric=(1,)),
-        note("good" if full else "hint", f"{name} reaches {beside.fraction:.1%} of it."),
+        table(("of the baseline's rate", "points", ""), steps, numeric=(1,)),
+        note("good" if full else "hint", f"{name} reaches {beside.fraction:.1%} of the baseline's rate."),
     )
