@@ -53,11 +53,11 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
         if kind == "mask_without_caller":
             kind = "missing_lanes"
         text = f"{who} {_SYNC[fault.kind].format(fault.address)}"
-    elif fault.kind == "no_plain_code":
+    elif fault.kind == "no_fallback_code":
         text = f"{who} needs code of this kernel that is too long for the simulator: use a smaller kernel."
     elif fault.kind == "assert":
         kind = "assert"
-        text = f"{who}: the assertion `{memory.text_at(fault.address)}` does not hold."
+        text = f"{who}: the assertion `{memory.read_string(fault.address)}` does not hold."
     else:
         kind = "trap"
         text = f"{who} executes a trap instruction."

@@ -43,7 +43,7 @@ class SimulatedArray:
         self.nbytes = self.size * dtype.itemsize
         self.memory = memory
         self.allocation: Allocation = memory.allocate(self.nbytes, zeroed)
-        memory.release_with(self, self.allocation.address)
+        memory.free_with(self, self.allocation.address)
 
     @property
     def ndim(self) -> int:
@@ -96,11 +96,11 @@ class SimulatedKernel(RecordableKernel):
                 found = self.device.memory.allocate(max(variable.size, 1))
                 assert found.host is not None
                 found.host[:] = 0
-                self.device.memory.written(found.address)
+                self.device.memory.mark_written(found.address)
                 if variable.initial is not None:
                     found.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
                 self._symbols[variable.name] = found
-                self.device.memory.release_with(self, found.address)
+                self.device.memory.free_with(self, found.address)
         for variable in self.module.variables.values():
             for offset, symbol, addend in variable.references:
                 target = self._symbols.get(symbol)
@@ -116,10 +116,10 @@ class SimulatedKernel(RecordableKernel):
     @cached_property
     def flow(self) -> ControlFlow:
         """The kernel's blocks of code, by whose numbers counts go."""
-        from gpulab.simt.codegen.native import flow_of
+        from gpulab.simt.codegen.native import control_flow_of
         from gpulab.simt.ptx.inlining import flatten
 
-        return flow_of(flatten(self.module, self.entry))
+        return control_flow_of(flatten(self.module, self.entry))
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
         self.record(None, grid, block, args, shared_mem)
@@ -132,10 +132,15 @@ class SimulatedKernel(RecordableKernel):
         self, recording: Recorder, block: tuple[int, int, int], shared_mem: int, blocks: int
     ) -> tuple[NativeKernel, int]:
         """The code for a launch of so many blocks, and the shared memory of a block in bytes."""
-        from gpulab.simt.codegen.native import Specialization, compile_kernel, is_small_launch, static_shared
+        from gpulab.simt.codegen.native import (
+            Specialization,
+            compile_kernel,
+            is_small_launch,
+            static_shared_bytes,
+        )
 
         if self._static_shared is None:
-            self._static_shared = static_shared(self.module, self.entry)
+            self._static_shared = static_shared_bytes(self.module, self.entry)
         key = Specialization(
             block,
             self._static_shared + shared_mem,
@@ -184,7 +189,7 @@ class SimulatedKernel(RecordableKernel):
         prints = "vprintf" in self.module.functions
         self.printed = ""
         if recording.tier != "sanitized":  # which does not follow what is written
-            self.device.memory.written()
+            self.device.memory.mark_written()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
@@ -193,7 +198,8 @@ class SimulatedKernel(RecordableKernel):
         del kept
         memory = self.device.memory
         self.printed = "".join(
-            format_record(memory.text_at(r.format), r.arguments, memory.text_at) for r in outcome.printed
+            format_record(memory.read_string(r.format), r.arguments, memory.read_string)
+            for r in outcome.printed
         )
         if outcome.print_lost:
             self.printed += "\n(printf wrote more than its buffer holds; the rest is lost)\n"
@@ -250,7 +256,7 @@ class SimulatedDevice(RecordableDevice):
             raise UsageError("an array of Python objects has no form on a device; give numbers.")
         found = SimulatedArray(self.memory, source.shape, source.dtype)
         found.view()[...] = source
-        self.memory.written(found.allocation.address)
+        self.memory.mark_written(found.allocation.address)
         return found
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:

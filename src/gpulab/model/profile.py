@@ -132,7 +132,7 @@ def _copied(args: Sequence[Any]) -> list[Any]:
         if isinstance(array, SimulatedArray) and id(array) not in found:
             found[id(array)] = copy = SimulatedArray(array.memory, array.shape, array.dtype)
             copy.view()[...] = array.view()
-            array.memory.written(copy.allocation.address)
+            array.memory.mark_written(copy.allocation.address)
     return [found.get(id(value), value) for value in args]
 
 

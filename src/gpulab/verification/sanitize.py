@@ -101,7 +101,7 @@ class _State:
     def __init__(self, memory: Memory, arrays: Sequence[Allocation]) -> None:
         self.memory = memory
         self.held = {
-            a.address: (a.host, a.host.copy(), memory.unwritten(a.address))
+            a.address: (a.host, a.host.copy(), memory.unwritten_bytes(a.address))
             for a in arrays
             if a.host is not None
         }
@@ -116,7 +116,7 @@ class _State:
         try:
             launch()
             for address, (host, _, _) in self.held.items():
-                still = self.memory.unwritten(address)
+                still = self.memory.unwritten_bytes(address)
                 same = host == now[address]
                 if not (same if still is None else same | still).all():
                     return True

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from gpulab.compiler import compile_program
 from gpulab.simt.analysis.control_flow import Block
-from gpulab.simt.analysis.reconvergence import candidates, frontiers, held_back, leaves, stops, ways_out
+from gpulab.simt.analysis.reconvergence import (
+    deferred_blocks,
+    exit_blocks,
+    frontiers,
+    rendezvous_blocks,
+    resume_order,
+    target_sets,
+)
 from gpulab.simt.codegen.native import Specialization, lower
 from gpulab.simt.ptx.parser import parse
 from gpulab.simt.ptx.syntax import Instruction, Reg
@@ -18,20 +25,20 @@ from tests.simt.programs import simulator
 def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
     """The rule in its plainest form."""
     found: list[set[int]] = [set() for _ in blocks]
-    seen, changed, past, exits = {0}, True, stops(blocks), leaves(blocks)
+    seen, changed, past, exits = {0}, True, rendezvous_blocks(blocks), exit_blocks(blocks)
     while changed:
         changed = False
         for number in sorted(seen):
             block, here = blocks[number], frozenset(found[number])
             steps: list[tuple[int, frozenset[int]]] = []
-            for targets in ways_out(block, divergent):
+            for targets in target_sets(block, divergent):
                 if block.end == "barrier":
                     steps += [(t, frozenset()) for t in targets]
                     gone = past[number] | {number}
                     steps += [(n, here - {n} | {number}) for n in here - gone]
                 else:
-                    order, occupied = candidates(here, targets, exits, past)
-                    held = held_back(here, set(targets) - exits, past)
+                    order, occupied = resume_order(here, targets, exits, past)
+                    held = deferred_blocks(here, set(targets) - exits, past)
                     steps += [(c, frozenset(n for n in occupied if n > c or n in held) - {c}) for c in order]
             if number in spins:
                 steps += [(c, here - {c} | {number}) for c in here]

@@ -38,7 +38,7 @@ def permuted(
 def test_both_ways_move_the_same(
     ctype: str, dtype: type[np.generic], most: int, scattered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit, "reads_scattered", lambda: scattered)
+    monkeypatch.setattr(jit, "has_gather", lambda: scattered)
     monkeypatch.setattr(native, "kernel_cache", lambda: None)  # what was made the other way is not taken
     order = np.random.default_rng(5).permutation(N).astype(np.int32)
     expected = np.zeros(N, dtype)
@@ -50,7 +50,7 @@ def test_both_ways_move_the_same(
 def test_where_lanes_write_one_place_the_last_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "kernel_cache", lambda: None)
     for scattered in (True, False):
-        monkeypatch.setattr(jit, "reads_scattered", lambda scattered=scattered: scattered)
+        monkeypatch.setattr(jit, "has_gather", lambda scattered=scattered: scattered)
         device = gpulab.device("sim")
         kernel = device.compile(
             'extern "C" __global__ void k(int* to, const int* at) { to[at[threadIdx.x]] = threadIdx.x; }'

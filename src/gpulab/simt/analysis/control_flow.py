@@ -14,8 +14,17 @@ from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
 __all__ = [
-    "Block", "ControlFlow", "alive_before", "build", "has_result", "reads", "rebuilt", "registers_of",
-    "waits_for_lanes", "widenings", "writes",
+    "Block",
+    "ControlFlow",
+    "build_control_flow",
+    "has_result",
+    "is_warp_sync",
+    "live_before",
+    "reads",
+    "registers_of",
+    "widening_sites",
+    "with_code",
+    "writes",
 ]  # fmt: skip
 
 # Instructions whose first operand is not a destination.
@@ -42,7 +51,7 @@ class Block:
     targets: tuple[int, ...] = ()
     condition: Reg | None = None
     barrier: Instruction | None = None
-    meeting: Instruction | None = None
+    warp_sync: Instruction | None = None
     line: int = 0
     last: Instruction | None = None
 
@@ -93,20 +102,21 @@ def reads(item: Instruction) -> tuple[str, ...]:
     return tuple(found)
 
 
-def build(flat: FlatFunction, meetings: bool = False) -> ControlFlow:
+def build_control_flow(flat: FlatFunction, split_at_warp_sync: bool = False) -> ControlFlow:
     """Cut a flat body into blocks, put them in running order, and find what is alive where.
 
-    meetings: cut also before instructions that wait for lanes of their warp, so that lanes can wait there.
+    split_at_warp_sync: also cut before instructions that wait for lanes of their warp, so that lanes can be
+    suspended there.
     """
-    return _Builder(flat, meetings).flow()
+    return _Builder(flat, split_at_warp_sync).flow()
 
 
-def rebuilt(blocks: list[Block], registers: set[str]) -> ControlFlow:
+def with_code(blocks: list[Block], registers: set[str]) -> ControlFlow:
     """The same blocks with other code. registers: all that the kernel has."""
     return ControlFlow(blocks, _liveness(blocks, registers))
 
 
-def waits_for_lanes(item: Instruction) -> bool:
+def is_warp_sync(item: Instruction) -> bool:
     """Whether an instruction waits for the lanes of the mask that is its last operand."""
     if item.op in ("shfl", "vote", "match", "redux", "elect"):
         return "sync" in item.parts
@@ -114,8 +124,8 @@ def waits_for_lanes(item: Instruction) -> bool:
 
 
 class _Builder:
-    def __init__(self, flat: FlatFunction, meetings: bool) -> None:
-        self.flat, self.meetings = flat, meetings
+    def __init__(self, flat: FlatFunction, split_at_warp_sync: bool) -> None:
+        self.flat, self.split_at_warp_sync = flat, split_at_warp_sync
         self.blocks: list[Block] = []
         self.labels: dict[str, int] = {}
         self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label still to come
@@ -130,7 +140,7 @@ class _Builder:
                 raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not there")
             block.targets = (self.labels[label], *block.targets)
         self.blocks = self.in_running_order()
-        return rebuilt(self.blocks, set(self.flat.registers))
+        return with_code(self.blocks, set(self.flat.registers))
 
     def start(self) -> Block:
         block = Block(len(self.blocks))
@@ -178,11 +188,11 @@ class _Builder:
                     block, open_block = self.blocks[block.number + 1], True
             elif item.op in ("bar", "barrier") and "warp" not in item.parts and "arrive" not in item.parts:
                 block = self.barrier(block, item)
-            elif self.meetings and waits_for_lanes(item) and item.predicate is None:
+            elif self.split_at_warp_sync and is_warp_sync(item) and item.predicate is None:
                 following = self.start()
                 block.end, block.targets = "jump", (following.number,)
                 block = following
-                block.line, block.meeting = item.line, item
+                block.line, block.warp_sync = item.line, item
                 block.code.append(item)
             else:
                 block.code.append(item)
@@ -285,7 +295,7 @@ class _Builder:
         return range(start, min((s for s in self.bodies.values() if s > start), default=len(self.blocks)))
 
 
-def gone_past(blocks: list[Block], barrier: int) -> frozenset[int]:
+def blocks_past(blocks: list[Block], barrier: int) -> frozenset[int]:
     """Blocks where lanes can only be when they have not come, and will not come, to the barrier of a block.
 
     They lie behind it (on a way on which numbers grow), and there is a way from them to the end without
@@ -423,13 +433,13 @@ def widens(item: Instruction) -> bool:
     )
 
 
-def widenings(blocks: list[Block]) -> dict[tuple[int, int], int]:
+def widening_sites(blocks: list[Block]) -> dict[tuple[int, int], int]:
     """Every place (block, index) that widens, numbered."""
     places = [(b.number, i) for b in blocks for i, item in enumerate(b.code) if widens(item)]
     return {place: number for number, place in enumerate(places)}
 
 
-def alive_before(flow: ControlFlow, registers: set[str], block: Block, index: int) -> frozenset[str]:
+def live_before(flow: ControlFlow, registers: set[str], block: Block, index: int) -> frozenset[str]:
     """The registers that are still needed when instruction `index` of a block is about to run."""
     alive = set().union(*(flow.live_in[t] for t in block.targets))
     if block.condition is not None:

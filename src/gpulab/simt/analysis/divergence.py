@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from math import gcd
 
 from gpulab.simt.analysis import control_flow
-from gpulab.simt.analysis.reconvergence import find_spin_loops, frontiers, leaves
+from gpulab.simt.analysis.reconvergence import exit_blocks, find_spin_loops, frontiers
 from gpulab.simt.ptx.inlining import FlatFunction
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Number, Operand, Reg, Sym, Vec
+from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
 __all__ = [
     "UNIFORM",
@@ -96,14 +96,17 @@ class DivergenceAnalysis:
 
 
 def analyse(
-    flat: FlatFunction, blocks: control_flow.ControlFlow, block_dim: tuple[int, int, int], plain: bool = False
+    flat: FlatFunction,
+    blocks: control_flow.ControlFlow,
+    block_dim: tuple[int, int, int],
+    all_varying: bool = False,
 ) -> DivergenceAnalysis:
     """Shapes, divergence and frontiers, found together as each depends on the others.
 
-    plain: keep everything in lanes, for comparison and for the rare launch that needs it.
+    all_varying: keep everything in lanes, for comparison and for the rare launch that needs it.
     """
-    width = 0 if plain else row_width(block_dim)
-    solver = _Solver(flat, blocks, block_dim, width, plain)
+    width = 0 if all_varying else row_width(block_dim)
+    solver = _Solver(flat, blocks, block_dim, width, all_varying)
     return solver.solve()
 
 
@@ -140,14 +143,20 @@ class _Solver:
         blocks: control_flow.ControlFlow,
         block_dim: tuple[int, int, int],
         width: int,
-        plain: bool,
+        all_varying: bool,
     ) -> None:
-        self.flat, self.flow, self.block_dim, self.width, self.plain = flat, blocks, block_dim, width, plain
+        self.flat, self.flow, self.block_dim, self.width, self.all_varying = (
+            flat,
+            blocks,
+            block_dim,
+            width,
+            all_varying,
+        )
         self.lead = lead_axis(block_dim)
         self.spin_loops = find_spin_loops(blocks.blocks)
         self.has_local = any(variable.space == "local" for variable in flat.variables.values())
         self.shapes: dict[str, LaneShape] = {}
-        self.forced: set[str] = set(flat.registers) if plain else set()
+        self.forced: set[str] = set(flat.registers) if all_varying else set()
 
     def solve(self) -> DivergenceAnalysis:
         while True:
@@ -167,7 +176,7 @@ class _Solver:
                 if name in keep[block.number] and name in self.flat.registers
             }
             if demoted <= self.forced:
-                exits = leaves(self.flow.blocks)
+                exits = exit_blocks(self.flow.blocks)
                 return DivergenceAnalysis(
                     self.shapes, divergent, frontier, keep, self.width, exits, self.spin_loops
                 )
@@ -225,7 +234,7 @@ class _Solver:
             return self.special(operand.name)
         if isinstance(operand, Sym) and operand.name == "WARP_SZ":
             return LaneShape("uniform", 0, WARP, 5)
-        if isinstance(operand, Number):
+        if isinstance(operand, HoistedConstant):
             return UNIFORM
         if isinstance(operand, Sym):
             return LaneShape("uniform", 0, None, 2)
@@ -238,7 +247,7 @@ class _Solver:
         )
 
     def special(self, name: str) -> LaneShape:
-        if self.plain:
+        if self.all_varying:
             return VARYING
         stem, _, axis = name[1:].partition(".")
         if stem == "tid":
@@ -260,7 +269,7 @@ class _Solver:
         """The shape an instruction gives its result; None while its operands are unknown."""
         op, parts = item.op, item.parts
         operands = item.operands[1:]
-        if self.plain:
+        if self.all_varying:
             return VARYING
         if item.call is not None:
             return VARYING

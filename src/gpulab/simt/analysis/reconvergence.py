@@ -12,22 +12,30 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
-from gpulab.simt.analysis.control_flow import Block, gone_past, reads, writes
+from gpulab.simt.analysis.control_flow import Block, blocks_past, reads, writes
 
-__all__ = ["candidates", "find_spin_loops", "frontiers", "held_back", "leaves", "stops", "ways_out"]
+__all__ = [
+    "deferred_blocks",
+    "exit_blocks",
+    "find_spin_loops",
+    "frontiers",
+    "rendezvous_blocks",
+    "resume_order",
+    "target_sets",
+]
 
 
-def leaves(blocks: list[Block]) -> frozenset[int]:
+def exit_blocks(blocks: list[Block]) -> frozenset[int]:
     """Blocks where a thread only ends: whoever is sent there has left, and nobody waits for it."""
     return frozenset(b.number for b in blocks if b.end == "exit" and not b.code)
 
 
-def stops(blocks: list[Block]) -> dict[int, frozenset[int]]:
+def rendezvous_blocks(blocks: list[Block]) -> dict[int, frozenset[int]]:
     """Blocks where lanes wait for others of their warp, and for each where lanes will not come from."""
-    return {b.number: gone_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.meeting}
+    return {b.number: blocks_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.warp_sync}
 
 
-def held_back(
+def deferred_blocks(
     frontier: Iterable[int], real: AbstractSet[int], past: dict[int, frozenset[int]]
 ) -> frozenset[int]:
     """Stops where lanes go on waiting when others are sent to `real`: those may still come.
@@ -38,7 +46,7 @@ def held_back(
     return frozenset(n for n in frontier if n in past and n not in real and not past[n] & real)
 
 
-def candidates(
+def resume_order(
     frontier: frozenset[int],
     targets: tuple[int, ...],
     exits: frozenset[int],
@@ -51,7 +59,7 @@ def candidates(
     """
     real = set(targets) - exits
     occupied = sorted(frontier | real)
-    held = held_back(frontier, real, past)
+    held = deferred_blocks(frontier, real, past)
     order = [n for n in occupied if n not in held]
     if not targets or exits & set(targets):
         return order + sorted(held), occupied
@@ -63,8 +71,8 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
 
     spins: heads of loops where lanes may give way to others that wait (see `find_spin_loops`).
     """
-    exits = leaves(blocks)
-    past = stops(blocks)
+    exits = exit_blocks(blocks)
+    past = rendezvous_blocks(blocks)
     past_bits = {number: sum(1 << n for n in behind) for number, behind in past.items()}
     stop_bits = sum(1 << n for n in past)
     found = [0] * len(blocks)  # sets of blocks, as bits: a kernel of 500 blocks has many thousand steps
@@ -83,11 +91,11 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
         number = -heappop(work)  # the highest first: the last found takes 3 times as many rounds
         queued.discard(number)
         block, here = blocks[number], found[number]
-        if block.meeting:
+        if block.warp_sync:
             for other in _members(here & ~(1 << number)):
                 if other not in past[number]:
                     step(other, here & ~(1 << other) | 1 << number)
-        for targets in ways_out(block, divergent):
+        for targets in target_sets(block, divergent):
             if block.end == "barrier":
                 for target in targets:
                     step(target, 0)
@@ -98,8 +106,8 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
             real = sum(1 << target for target in targets if target not in exits)
             tried = occupied = here | real
             may = here & stop_bits & ~real
-            held = sum(1 << n for n in _members(may) if not past_bits[n] & real)  # as in `held_back`
-            if targets and not exits & set(targets):  # as in `candidates`
+            held = sum(1 << n for n in _members(may) if not past_bits[n] & real)  # as in `deferred_blocks`
+            if targets and not exits & set(targets):  # as in `resume_order`
                 tried &= ~held & (1 << real.bit_length()) - 1
             for target in _members(tried):
                 step(target, (occupied >> target + 1 << target + 1 | held) & ~(1 << target))
@@ -117,7 +125,7 @@ def _members(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def ways_out(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
+def target_sets(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
     """Sets of targets that can receive lanes together."""
     if block.end in ("exit", "trap"):
         return [()]

@@ -16,10 +16,10 @@ from gpulab.simt.analysis.control_flow import (
     Block,
     ControlFlow,
     has_result,
+    is_warp_sync,
     reads,
-    rebuilt,
     registers_of,
-    waits_for_lanes,
+    with_code,
     writes,
 )
 from gpulab.simt.ptx.syntax import Instruction, Mem, Sym
@@ -36,7 +36,7 @@ def without_values(flow: ControlFlow, registers: set[str]) -> ControlFlow:
     """The slice. registers: all that the kernel has."""
     needed, spaces = _slice(flow.blocks)
     blocks = [replace(b, code=[_kept(item, needed, spaces) for item in b.code]) for b in flow.blocks]
-    return rebuilt(blocks, registers)
+    return with_code(blocks, registers)
 
 
 def _slice(blocks: list[Block]) -> tuple[set[str], set[str]]:
@@ -81,7 +81,7 @@ def _read_anyway(item: Instruction) -> Iterator[str]:
         yield from registers_of((memory,))
         if item.predicate is not None:
             yield item.predicate.name
-    if waits_for_lanes(item):
+    if is_warp_sync(item):
         yield from registers_of(item.operands[-1:])
 
 

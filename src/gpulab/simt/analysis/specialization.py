@@ -20,7 +20,7 @@ import numpy.typing as npt
 from gpulab.simt.analysis.control_flow import ControlFlow
 from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis, analyse, divergent_uses, row_width
 from gpulab.simt.ptx.inlining import FlatFunction
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Module, Number, Operand, Vec
+from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Module, Operand, Vec
 
 __all__ = ["READ_BY_RUNTIME", "SYMBOL", "ConstantTable", "LaunchConstants", "block_class", "hoist_constants"]
 
@@ -73,9 +73,9 @@ class LaunchConstants:
         found: int
         match name:
             case "text":
-                found = self.module.numbers[of[0]]
+                found = self.module.constants[of[0]]
             case "power":
-                count = self.module.numbers[of[0]] & 0xFFFFFFFF  # as `shl` reads it
+                count = self.module.constants[of[0]] & 0xFFFFFFFF  # as `shl` reads it
                 found = 1 << count if count < 64 else 0
             case "block":
                 found = self.block["xyz".index(of[0])]
@@ -134,7 +134,7 @@ def _apart(item: Instruction, kept: set[int]) -> Instruction:
     operands = tuple(_number(operand, kept) for operand in item.operands)
     if operands == item.operands:
         return item
-    if item.op == "shl" and isinstance(operands[2], Number):
+    if item.op == "shl" and isinstance(operands[2], HoistedConstant):
         # A product, which keeps rows where a shift by who knows how much cannot.
         power = replace(operands[2], power=True)
         return replace(item, parts=("mul", "lo", f"u{item.parts[-1][1:]}"), operands=(*operands[:2], power))
@@ -142,10 +142,10 @@ def _apart(item: Instruction, kept: set[int]) -> Instruction:
 
 
 def _number(operand: Operand, kept: set[int]) -> Operand:
-    if isinstance(operand, Imm) and operand.place >= 0 and operand.place not in kept:
-        return Number(operand.place)
-    if isinstance(operand, Mem) and operand.place >= 0 and operand.place not in kept:
-        return replace(operand, offset=Number(operand.place))
+    if isinstance(operand, Imm) and operand.constant_index >= 0 and operand.constant_index not in kept:
+        return HoistedConstant(operand.constant_index)
+    if isinstance(operand, Mem) and operand.constant_index >= 0 and operand.constant_index not in kept:
+        return replace(operand, offset=HoistedConstant(operand.constant_index))
     return operand
 
 
@@ -157,10 +157,10 @@ def _literals(items: Iterable[Instruction]) -> set[int]:
 def _places(operands: Iterable[Operand]) -> Iterator[int]:
     for operand in operands:
         if isinstance(operand, Imm):
-            yield operand.place
+            yield operand.constant_index
         elif isinstance(operand, Mem):
             if isinstance(operand.offset, int):
-                yield operand.place
+                yield operand.constant_index
             yield from _places((operand.base, *operand.rest))
         elif isinstance(operand, Vec):
             yield from _places(operand.parts)

@@ -22,25 +22,25 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.ir import REGISTER_TYPES, Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
-from gpulab.simt.ptx.syntax import Instruction, Mem, Number, Reg, Sym
+from gpulab.simt.ptx.syntax import HoistedConstant, Instruction, Mem, Reg, Sym
 from gpulab.simt.runtime import layout
 
 SPACES = ("global", "shared", "local", "const", "param")
 
 
 @dataclass(frozen=True)
-class Place:
+class HostPointers:
     """Where an access goes on the host.
 
     one: the pointer that all lanes share; each: otherwise, a vector of 32 pointers, valid for the
     active lanes.
     """
 
-    one: str = ""
-    each: str = ""
+    scalar: str = ""
+    vector: str = ""
 
 
-def space_of(item: Instruction) -> str:
+def state_space(item: Instruction) -> str:
     for part in item.parts[1:]:
         stem = part.split("::")[0]
         if stem in SPACES:
@@ -50,7 +50,7 @@ def space_of(item: Instruction) -> str:
     return "generic"
 
 
-def width_of(item: Instruction) -> int:
+def vector_width(item: Instruction) -> int:
     return 4 if "v4" in item.parts else 2 if "v2" in item.parts else 8 if "v8" in item.parts else 1
 
 
@@ -69,10 +69,10 @@ def address(cg: CodegenContext, memory: Mem, space: str) -> Value:
         base = cg.operand(memory.base, "i64")
     if isinstance(memory.base, Sym) and space == "generic":
         if memory.base.name in cg.launch_constants.shared:
-            base = shifted(cg, base, layout.SHARED_WINDOW)
+            base = add_offset(cg, base, layout.SHARED_WINDOW)
         elif memory.base.name in cg.local:
-            base = shifted(cg, base, layout.LOCAL_WINDOW)
-    found = shifted(cg, base, memory.offset)
+            base = add_offset(cg, base, layout.LOCAL_WINDOW)
+    found = add_offset(cg, base, memory.offset)
     if space == "generic" and cg.local_bytes and found.kind == "uniform":
         # One generic address of local memory is another place for every thread.
         return Value("i64", "varying", (cg.to_vector(found),))
@@ -96,7 +96,7 @@ def _signed(cg: CodegenContext, value: Value) -> Value:
     return cg.convert(value, "i64", lambda t, r, o: f"sext {t} {r} to {o}")
 
 
-def shifted(cg: CodegenContext, value: Value, offset: int | Number) -> Value:
+def add_offset(cg: CodegenContext, value: Value, offset: int | HoistedConstant) -> Value:
     if not offset:
         return value
     by = str(offset) if isinstance(offset, int) else cg.operand(offset, "i64").ref
@@ -112,7 +112,7 @@ def shifted(cg: CodegenContext, value: Value, offset: int | Number) -> Value:
     return Value("i64", value.kind, refs, value.stride)
 
 
-def locate(
+def host_pointers(
     cg: CodegenContext,
     where: Value,
     space: str,
@@ -120,21 +120,23 @@ def locate(
     item: Instruction,
     action: str,
     values: Sequence[Value] = (),
-) -> Place:
+) -> HostPointers:
     """Check an access of `size` bytes a lane and say where it goes. values: what is to be written."""
-    access, where = _asked(cg, where, space, size, item, action, values)
+    access, where = _add_access(cg, where, space, size, item, action, values)
     if space == "local":
-        return Place(each=_local(cg, where, size, access, item.predicate))
-    return Locator(cg, where, space, size, access, item.predicate).place()
+        return HostPointers(vector=_local(cg, where, size, access, item.predicate))
+    return AddressCheck(cg, where, space, size, access, item.predicate).pointers()
 
 
-def touch(cg: CodegenContext, where: Value, space: str, size: int, item: Instruction, action: str) -> None:
+def check_access(
+    cg: CodegenContext, where: Value, space: str, size: int, item: Instruction, action: str
+) -> None:
     """Check an access that will not be made."""
-    access, where = _asked(cg, where, space, size, item, action)
-    Locator(cg, where, space, size, access, item.predicate).check()
+    access, where = _add_access(cg, where, space, size, item, action)
+    AddressCheck(cg, where, space, size, access, item.predicate).check()
 
 
-def _asked(
+def _add_access(
     cg: CodegenContext,
     where: Value,
     space: str,
@@ -143,7 +145,7 @@ def _asked(
     action: str,
     values: Sequence[Value] = (),
 ) -> tuple[int, Value]:
-    """Number an access and let it be observed; its number, and its addresses in the form to be checked."""
+    """Add a site and instrument the access; return the site's index and the addresses to check."""
     access = cg.add_site(action, space, size)
     if where.kind == "affine" and where.stride % size:  # not every lane is aligned where the first one is
         where = Value("i64", "varying", (cg.to_vector(where),))
@@ -151,7 +153,7 @@ def _asked(
     return access, where
 
 
-class Locator:
+class AddressCheck:
     def __init__(
         self, cg: CodegenContext, where: Value, space: str, size: int, access: int, predicate: Reg | None
     ) -> None:
@@ -161,9 +163,9 @@ class Locator:
         # Bytes from the first lane of a row to the end of the last one's element.
         self.span = size + (abs(where.stride) * (cg.width - 1) if where.kind == "affine" else 0)
 
-    def place(self) -> Place:
+    def pointers(self) -> HostPointers:
         cg, b, where = self.cg, self.b, self.where
-        self.bounds()
+        self.load_bounds()
         fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
         if where.kind == "varying":
             offsets, fine = self.check_lanes()
@@ -172,9 +174,9 @@ class Locator:
         b.branch(fine, fast, slow, likely=True)
 
         with cg.side_block(fast):
-            host = self.host()
+            host = self.host_base()
             if where.kind == "uniform":
-                near = self.pointer(host, offsets[0])
+                near = self.host_pointer(host, offsets[0])
             else:
                 if where.kind == "affine":
                     offsets = [cg.to_vector(Value("i64", "affine", tuple(offsets), where.stride))]
@@ -182,18 +184,18 @@ class Locator:
             b.jump(join)
         with cg.side_block(slow):
             self.resolve()
-            far = self.first_host() if where.kind == "uniform" else self.host_vector()
+            far = self.first_resolved_pointer() if where.kind == "uniform" else self.resolved_pointers()
             slow_end = b.label
             b.jump(join)
         b.open(join)
         ty = "ptr" if where.kind == "uniform" else vector("ptr")
         merged = b.phi(ty, (near, fast), (far, slow_end))
-        return Place(one=merged) if where.kind == "uniform" else Place(each=merged)
+        return HostPointers(scalar=merged) if where.kind == "uniform" else HostPointers(vector=merged)
 
     def check(self) -> None:
         """As `place`, where nobody asks for the place."""
         cg, b = self.cg, self.b
-        self.bounds()
+        self.load_bounds()
         slow, on = b.new_label("slow"), b.new_label("on")
         _, fine = self.check_lanes() if self.where.kind == "varying" else self.check_rows()
         b.branch(fine, on, slow, likely=True)
@@ -204,23 +206,23 @@ class Locator:
 
     # -- bounds -----------------------------------------------------------------------------------
 
-    def bounds(self) -> None:
+    def load_bounds(self) -> None:
         b, cg = self.b, self.cg
         if self.space == "shared":
             self.cg_bound = "0"
             self.limit = cg.constant("i64", "shared_limit", self.span, self.shift)
             return
-        offset = self.access * layout.SLOT_BYTES
+        offset = self.access * layout.SITE_CACHE_BYTES
         self.slot = b.value(f"getelementptr i8, ptr {cg.site_caches}, i64 {offset}")
         self.cg_bound = b.value(f"load i64, ptr {self.slot}")
         self.limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {self.slot}, i64 8')}")
 
-    def host(self) -> str:
+    def host_base(self) -> str:
         if self.space == "shared":
             return self.cg.load_field("shared", "ptr")
         return self.b.value(f"load ptr, ptr {self.b.value(f'getelementptr i8, ptr {self.slot}, i64 16')}")
 
-    def pointer(self, host: str, offset: str) -> str:
+    def host_pointer(self, host: str, offset: str) -> str:
         return self.b.value(f"getelementptr i8, ptr {host}, i64 {offset}")
 
     def check_rows(self) -> tuple[list[str], str]:
@@ -231,12 +233,12 @@ class Locator:
         for ref in where.refs:
             offset = ref if self.cg_bound == "0" else b.value(f"sub i64 {ref}, {self.cg_bound}")
             lowest = b.value(f"add i64 {offset}, {back}") if back else offset
-            good = self.inside("i64", lowest)
+            good = self.is_inside("i64", lowest)
             offsets.append(offset)
             fine = b.value(f"and i1 {fine}, {good}") if fine else good
         return offsets, fine
 
-    def inside(self, ty: str, offset: str) -> str:
+    def is_inside(self, ty: str, offset: str) -> str:
         b, limit = self.b, self.limit
         amount = str(self.shift)
         if ty != "i64":
@@ -252,7 +254,7 @@ class Locator:
         offset = self.where.ref
         if self.cg_bound != "0":
             offset = b.value(f"sub {ty} {offset}, {b.splat('i64', self.cg_bound)}")
-        outside = b.value(f"xor i32 {cg.pack_mask(self.inside(ty, offset))}, -1")
+        outside = b.value(f"xor i32 {cg.pack_mask(self.is_inside(ty, offset))}, -1")
         bad = b.value(f"and i32 {outside}, {cg.mask_bits(self.predicate)}")
         return [offset], b.value(f"icmp eq i32 {bad}, 0")
 
@@ -275,11 +277,11 @@ class Locator:
         b.branch(good, on, "fault", likely=True)
         b.open(on)
 
-    def host_vector(self) -> str:
+    def resolved_pointers(self) -> str:
         addresses = self.b.value(f"load {vector('i64')}, ptr {self.cg.host_addresses}, align 64")
         return self.b.value(f"inttoptr {vector('i64')} {addresses} to {vector('ptr')}")
 
-    def first_host(self) -> str:
+    def first_resolved_pointer(self) -> str:
         """The host address of the first active lane; with no lane active, somewhere harmless."""
         b, cg = self.b, self.cg
         mask = cg.mask_bits(self.predicate)
@@ -314,5 +316,5 @@ def _local(cg: CodegenContext, where: Value, size: int, access: int, predicate: 
     return b.value(f"inttoptr {ty} {addresses} to {vector('ptr')}")
 
 
-def step_by(cg: CodegenContext, each: str, offset: int) -> str:
+def offset_pointers(cg: CodegenContext, each: str, offset: int) -> str:
     return each if not offset else cg.b.value(f"getelementptr i8, {vector('ptr')} {each}, i64 {offset}")

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.control_flow import Block
 from gpulab.simt.analysis.divergence import WARP, LaneShape
-from gpulab.simt.analysis.reconvergence import ways_out
+from gpulab.simt.analysis.reconvergence import target_sets
 from gpulab.simt.codegen import special_registers
 from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Value, float_literal, suffix, vector
 from gpulab.simt.codegen.kernel_context import PARAMETERS, KernelContext
 from gpulab.simt.codegen.memory_access import MemoryAccess
-from gpulab.simt.ptx.syntax import Imm, Instruction, Number, Operand, Reg, Sym
+from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Operand, Reg, Sym
 from gpulab.simt.runtime import layout
 
 __all__ = ["CodegenContext", "InstrumentationHooks"]
@@ -95,7 +95,7 @@ class CodegenContext(KernelContext):
         self.host_addresses = self.b.alloca("[32 x i64]", "hosts")
         self.site_caches = self.local_addresses = ""  # set at the entry of the function
         # If no lane can have exited and none is suspended, all lanes of a full warp are active.
-        self.full_when_alone = self.threads % WARP == 0 and not any(map(self.parts_ways, self.flow.blocks))
+        self.can_be_full = self.threads % WARP == 0 and not any(map(self.can_lose_lanes, self.flow.blocks))
 
         # Set when the function is lowered.
         self.past: dict[int, frozenset[int]] = {}
@@ -105,12 +105,12 @@ class CodegenContext(KernelContext):
         self.canonical_bytes = 0
         self.fuel_slot = self.patience_slot = ""
 
-    def parts_ways(self, block: Block) -> bool:
+    def can_lose_lanes(self, block: Block) -> bool:
         """Whether lanes can leave in this block while others go on."""
         exits, others = self.analysis.exits, self.analysis.frontier[block.number]
         return any(
             (bool(exits & set(targets)) or not targets) and (len(targets) > 1 or bool(others))
-            for targets in ways_out(block, self.analysis.divergent)
+            for targets in target_sets(block, self.analysis.divergent)
         )
 
     def invalidate_cache(self) -> None:
@@ -147,13 +147,13 @@ class CodegenContext(KernelContext):
     # -- masks ----------------------------------------------------------------------------------
 
     @property
-    def full(self) -> bool:
+    def all_active(self) -> bool:
         """Whether it is known that every lane of the warp is active here."""
-        return self.full_when_alone and not self.analysis.frontier[self.block_number]
+        return self.can_be_full and not self.analysis.frontier[self.block_number]
 
     def mask(self) -> str:
         """The active lanes as 32 bits."""
-        if self.full:
+        if self.all_active:
             return "-1"
         if not self._mask_bits:
             self._mask_bits = self.b.value(f"load i32, ptr {self.mask_slot}")
@@ -166,7 +166,7 @@ class CodegenContext(KernelContext):
     def mask_vector(self, predicate: Reg | None = None) -> str:
         """The active lanes as a vector of i1, less those that a predicate switches off."""
         b = self.b
-        if self.full:
+        if self.all_active:
             base = "splat (i1 true)"
         else:
             if not self._mask_vector:
@@ -247,9 +247,9 @@ class CodegenContext(KernelContext):
         """An operand as a value of LLVM type `ty` (a register's bits are reinterpreted if need be)."""
         if isinstance(operand, Imm):
             return Value(ty, "uniform", (self.literal(operand, ty),))
-        if isinstance(operand, Number):
+        if isinstance(operand, HoistedConstant):
             name = "power" if operand.power else "text"
-            return Value(ty, "uniform", (self.constant(ty, name, operand.place),))
+            return Value(ty, "uniform", (self.constant(ty, name, operand.index),))
         if isinstance(operand, Reg):
             value = self.predicate(operand) if operand.negated else self.read(operand.name)
             return self.as_type(value, ty)
@@ -371,7 +371,7 @@ class CodegenContext(KernelContext):
         value = self.as_type(value, slot.ty)
         if slot.kind == "varying":
             new = self.to_vector(value)
-            kept = name in self.analysis.preserved[self.block_number] and not self.full
+            kept = name in self.analysis.preserved[self.block_number] and not self.all_active
             if kept or predicate is not None:
                 mask = self.mask_vector(predicate) if kept else self.to_vector(self.predicate(predicate))  # type: ignore[arg-type]
                 old = self.to_vector(self.read(name))

@@ -19,7 +19,7 @@ PLACES, LANES = vector("ptr"), vector("i1")
 
 def gather(b: Builder, ty: str, each: str, mask: str) -> str:
     """Elements at `each` of 32 pointers; 0 for lanes that are not in `mask`, whose pointers are not used."""
-    if jit.reads_scattered():
+    if jit.has_gather():
         return _gather(b, ty, each, mask)
 
     def body(b: Builder, names: list[str]) -> str:
@@ -39,7 +39,7 @@ def gather(b: Builder, ty: str, each: str, mask: str) -> str:
 
 def scatter(b: Builder, ty: str, each: str, value: str, mask: str) -> None:
     """Write elements to `each` of 32 pointers, but not of lanes outside `mask`; the last lane's stays."""
-    if jit.reads_scattered():
+    if jit.has_gather():
         _scatter(b, ty, each, value, mask)
         return
 

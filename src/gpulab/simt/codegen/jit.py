@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpulab.compiler.elf import undefined_symbols
 
-__all__ = ["IN_MEMORY", "Loaded", "compile_text", "host", "load", "reads_scattered", "stack_bytes"]
+__all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "load", "max_stack_bytes"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are to stay what they are
 
@@ -45,7 +45,7 @@ def host() -> tuple[str, ...]:
     )
 
 
-def reads_scattered() -> bool:
+def has_gather() -> bool:
     """Whether this processor has instructions that read and write many places at once (AVX-512)."""
     return "+avx512f" in host()[3].split(",")
 
@@ -101,7 +101,7 @@ def _can_be_near() -> bool:
     return triple.startswith("x86_64") and "linux" in triple
 
 
-def stack_bytes(text: str) -> int:
+def max_stack_bytes(text: str) -> int:
     """More than the code of a text can take of the stack: a line makes one vector, of 256 bytes at most."""
     return 256 * text.count("\n")
 

@@ -57,7 +57,7 @@ class KernelContext:
     local_bytes: int
     local_end: int
     symbols: dict[str, int]
-    plain: bool = False
+    fallback: bool = False
     independent: bool = True
     sites: list[AccessSite] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)

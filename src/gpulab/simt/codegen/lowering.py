@@ -12,7 +12,7 @@ from __future__ import annotations
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis import control_flow
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.analysis.reconvergence import candidates, held_back, stops, ways_out
+from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_blocks, resume_order, target_sets
 from gpulab.simt.codegen import special_registers, suspension
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import HANDLERS
@@ -39,7 +39,7 @@ class Lowering(CodegenContext):
         """The text of `@warp`, with the declarations it needs."""
         b = self.b
         frontier = self.analysis.frontier
-        self.past = stops(self.flow.blocks)
+        self.past = rendezvous_blocks(self.flow.blocks)
         self.picks = self.trials() > TRIALS
         self.pickers: dict[frozenset[int], str] = {}  # by the stops that they try last: labels
         if self.picks:
@@ -96,13 +96,13 @@ class Lowering(CodegenContext):
             full = vector(register.ty) if register.kind == "varying" else register.ty
             for ref in register.refs:
                 b.line(f"store {full} zeroinitializer, ptr {ref}")
-        self.pauses = suspension.plan(self)
-        cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.pauses)
+        self.suspend_points = suspension.plan(self)
+        cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.suspend_points)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
-        for pause in self.pauses:
+        for point in self.suspend_points:
             self.invalidate_cache()
-            b.open(f"resume{pause.number}")
-            suspension.resume(self, pause)
+            b.open(f"resume{point.number}")
+            suspension.resume(self, point)
 
     def find_local(self, first: str) -> None:
         """Where each lane's local memory lies on the host."""
@@ -122,10 +122,12 @@ class Lowering(CodegenContext):
         self.block_number = block.number
         self.invalidate_cache()
         b.open(f"block{block.number}")
-        if block.meeting is not None:
-            suspension.gather(self, block)
+        if block.warp_sync is not None:
+            suspension.converge(self, block)
         self.instrumentation.on_block(self, block)
-        entered = {p.index: p.number for p in self.pauses if p.target == block.number and p.index is not None}
+        entered = {
+            p.index: p.number for p in self.suspend_points if p.target == block.number and p.index is not None
+        }
         for self.instruction_index, item in enumerate(block.code):
             self.line = item.line
             if self.instruction_index in entered:
@@ -142,8 +144,8 @@ class Lowering(CodegenContext):
                 raise UnsupportedInstruction(item.text, item.line, why) from error
         self.line = block.line
         if block.end == "barrier":
-            pause = next(p for p in self.pauses if p.barrier is block.barrier)
-            suspension.barrier(self, block, pause)
+            point = next(p for p in self.suspend_points if p.barrier is block.barrier)
+            suspension.barrier(self, block, point)
         elif block.end == "trap":
             self.fail("trap", "trap")
         elif block.end == "exit":
@@ -180,7 +182,7 @@ class Lowering(CodegenContext):
         b = self.b
         frontier = self.analysis.frontier[block.number]
         exits = self.analysis.exits
-        order, occupied = candidates(frontier, tuple(sent), exits, self.past)
+        order, occupied = resume_order(frontier, tuple(sent), exits, self.past)
         stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
         picks = self.picks and len(order) > LONG
         lanes: dict[int, str] = {}
@@ -194,7 +196,7 @@ class Lowering(CodegenContext):
         if picks:
             for number in stays:
                 b.line(f"store i32 {lanes[number]}, ptr {self.suspended[number]}")
-            held = held_back(frontier, set(stays), self.past)
+            held = deferred_blocks(frontier, set(stays), self.past)
             b.jump(self.pickers.setdefault(held, f"pick{len(self.pickers)}"))
             return
         for place, number in enumerate(order):
@@ -225,9 +227,11 @@ class Lowering(CodegenContext):
     def trials(self) -> int:
         """How many blocks `dispatch` would try, over the whole kernel, where it would try many."""
         tried = [
-            len(candidates(self.analysis.frontier[block.number], targets, self.analysis.exits, self.past)[0])
+            len(
+                resume_order(self.analysis.frontier[block.number], targets, self.analysis.exits, self.past)[0]
+            )
             for block in self.flow.blocks
-            for targets in ways_out(block, self.analysis.divergent)
+            for targets in target_sets(block, self.analysis.divergent)
         ]
         return sum(count for count in tried if count > LONG)
 
@@ -312,9 +316,13 @@ class Lowering(CodegenContext):
         b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
         b.open(on)
         if first in self.analysis.spin_loops:
-            suspension.give_way(
+            suspension.yield_lanes(
                 self,
-                next(p for p in self.pauses if p.target == first and p.barrier is None and p.index is None),
+                next(
+                    p
+                    for p in self.suspend_points
+                    if p.target == first and p.barrier is None and p.index is None
+                ),
             )
 
 

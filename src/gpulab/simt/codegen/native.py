@@ -16,7 +16,7 @@ from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
 from gpulab.errors import UsageError
-from gpulab.simt.analysis.control_flow import ControlFlow, build, waits_for_lanes
+from gpulab.simt.analysis.control_flow import ControlFlow, build_control_flow, is_warp_sync
 from gpulab.simt.analysis.divergence import WARP, analyse
 from gpulab.simt.analysis.reconvergence import find_spin_loops
 from gpulab.simt.analysis.slicing import without_values
@@ -63,9 +63,9 @@ from gpulab.simt.ptx.inlining import FlatFunction, flatten
 from gpulab.simt.ptx.syntax import Module
 from gpulab.simt.runtime import layout
 
-__all__ = ["NativeKernel", "Specialization", "compile_kernel", "flow_of", "is_small_launch"]
+__all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of", "is_small_launch"]
 
-_PLAIN_LOCK = threading.Lock()
+_FALLBACK_LOCK = threading.Lock()
 ATTRIBUTES = """
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
 attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
@@ -103,23 +103,23 @@ class NativeKernel:
     local_bytes: int  # a thread's local memory
     stack_bytes: int  # of the host's stack, for the code and for the plain code
     metadata: dict[str, Any]  # what the tier's observer says of the code
-    lower_plain: Callable[[list[AccessSite]], tuple[Lowering, str]]
+    lower_fallback: Callable[[list[AccessSite]], tuple[Lowering, str]]
     code: list[jit.Loaded]  # keeps it alive
-    plain: int = 0  # address of the plain code's `warp`, once it is made
+    fallback: int = 0  # address of the plain code's `warp`, once it is made
 
-    def make_plain(self) -> int:
+    def compile_fallback(self) -> int:
         """Compile the plain code, which starts numbering its accesses behind those that there are."""
-        with _PLAIN_LOCK:
-            if not self.plain:
-                lowering, function = self.lower_plain(list(self.sites))
+        with _FALLBACK_LOCK:
+            if not self.fallback:
+                lowering, function = self.lower_fallback(list(self.sites))
                 text = module_text(lowering, function)
-                if jit.stack_bytes(text) > self.stack_bytes:
+                if jit.max_stack_bytes(text) > self.stack_bytes:
                     return 0  # the launch ends; past the end of the stack the process would
                 loaded = jit.load(jit.compile_text(text))
                 self.code.append(loaded)
                 self.sites = lowering.sites
-                self.plain = loaded.address("warp")
-            return self.plain
+                self.fallback = loaded.address("warp")
+            return self.fallback
 
 
 def is_small_launch(tier: str, threads: int) -> bool:
@@ -138,7 +138,7 @@ def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tu
     return found, at
 
 
-def static_shared(module: Module, name: str) -> int:
+def static_shared_bytes(module: Module, name: str) -> int:
     """Bytes of shared memory that a kernel takes without dynamic ones. Raises `UsageError` for no PTX."""
     try:
         return shared_layout(module, flatten(module, name))[1]
@@ -166,11 +166,13 @@ def _launched(module: Module, flat: FlatFunction, special: Specialization) -> La
     return LaunchConstants(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
 
 
-def flow_of(flat: FlatFunction) -> ControlFlow:
+def control_flow_of(flat: FlatFunction) -> ControlFlow:
     """The kernel's blocks, by whose numbers code and counts go."""
-    blocks = build(flat)
-    if find_spin_loops(blocks.blocks) and any(waits_for_lanes(i) for b in blocks.blocks for i in b.code):
-        return build(flat, meetings=True)  # lanes do not always come together by themselves
+    blocks = build_control_flow(flat)
+    if find_spin_loops(blocks.blocks) and any(is_warp_sync(i) for b in blocks.blocks for i in b.code):
+        return build_control_flow(
+            flat, split_at_warp_sync=True
+        )  # lanes do not always come together by themselves
     return blocks
 
 
@@ -178,18 +180,18 @@ def lower(
     module: Module,
     name: str,
     special: Specialization,
-    plain: bool = False,
+    fallback: bool = False,
     sites: list[AccessSite] | None = None,
     kept: Iterable[int] = (),
 ) -> tuple[Lowering, str]:
     """The kernel as LLVM IR, without the runtime.
 
-    plain: keep every register in lanes. accesses: those that are numbered already. kept: of code that
+    fallback: keep every register in lanes. accesses: those that are numbered already. kept: of code that
     several kernels share, the places of numbers that are to stay in it; others may have to, too.
     """
     flat = flatten(module, name)
     instrumentation = create_instrumentation(special.tier, special.forms)
-    blocks = flow_of(flat)
+    blocks = control_flow_of(flat)
     if not instrumentation.values:
         blocks = without_values(blocks, set(flat.registers))
     local, local_bytes = place_variables(
@@ -199,11 +201,11 @@ def lower(
         v.name: number
         for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
     }
-    table = ConstantTable() if instrumentation.shared and not plain else None
+    table = ConstantTable() if instrumentation.shared and not fallback else None
     if table:
         blocks, analysis, table.kept = hoist_constants(flat, blocks, special.block, kept)
     else:
-        analysis = analyse(flat, blocks, special.block, plain)
+        analysis = analyse(flat, blocks, special.block, fallback)
     lowering = Lowering(
         flat,
         blocks,
@@ -213,7 +215,7 @@ def lower(
         -(-local_bytes // 16) * 16,
         local_bytes,
         symbols,
-        plain=plain,
+        fallback=fallback,
         independent=special.independent,
         sites=sites or [],
         instrumentation=instrumentation,
@@ -230,8 +232,8 @@ def module_text(lowering: Lowering, function: str) -> str:
         "SHARED_WINDOW": str(layout.SHARED_WINDOW),
         "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
         "WINDOW_BYTES": str(layout.WINDOW_BYTES),
-        "PLAIN": str(layout.PLAIN),
-        "PLACES": str(layout.PLAIN - 1),
+        "FALLBACK": str(layout.FALLBACK),
+        "POINTS": str(layout.FALLBACK - 1),
         "SLICE": str(layout.SLICE),
     }
     runtime = Template(resources.files("gpulab.simt.runtime").joinpath("runtime.ll").read_text()).substitute(
@@ -281,7 +283,7 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
         local_bytes=facts["local_bytes"],
         stack_bytes=facts["stack_bytes"],
         metadata=facts["metadata"],
-        lower_plain=lambda accesses: lower(module, name, special, True, accesses),
+        lower_fallback=lambda accesses: lower(module, name, special, True, accesses),
         code=[loaded],
     )
 
@@ -293,7 +295,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
     shared = create_instrumentation(special.tier).shared
     if shared:
         launch = replace(special, block=(0, 0, 0), shared_bytes=0)
-        made_for = _sources(), jit.host(), module.form, name, block_class(special.block), launch
+        made_for = _sources(), jit.host(), module.template_digest, name, block_class(special.block), launch
     which = f"kept-{fingerprint(*made_for)}"
     kept: list[int] = json.loads((store and shared and store.get(which)) or b"[]")
     found = store.get(_key(made_for, module, kept)) if store else None
@@ -318,7 +320,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
         # The plain code is up to six times as long where the code has rows.
-        "stack_bytes": max(STACK_BYTES, 16 * jit.stack_bytes(text)),
+        "stack_bytes": max(STACK_BYTES, 16 * jit.max_stack_bytes(text)),
         "metadata": lowering.metadata,
     }
     if store:
@@ -331,7 +333,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
 
 def _key(made_for: tuple[object, ...], module: Module, kept: list[int]) -> str:
     """The name of some code. kept: which of the module's numbers stay in it, where it is shared."""
-    return f"native-{fingerprint(*made_for, [(place, module.numbers[place]) for place in kept])}"
+    return f"native-{fingerprint(*made_for, [(place, module.constants[place]) for place in kept])}"
 
 
 @cache

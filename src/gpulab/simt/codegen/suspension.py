@@ -24,48 +24,48 @@ from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import check, handles
 from gpulab.simt.codegen.ir import BITS, Value, vector
 from gpulab.simt.ptx.syntax import Imm, Instruction, Operand
-from gpulab.simt.runtime.layout import PATIENCE, PLAIN, SLICE
+from gpulab.simt.runtime.layout import FALLBACK, PATIENCE, SLICE
 
-__all__ = ["Pause", "barrier", "change_over", "give_way", "plan", "resume"]
+__all__ = ["SuspendPoint", "barrier", "enter_fallback", "plan", "resume", "yield_lanes"]
 
 RESUME, BARRIER, BLOCKED, MASK, USED, EXPECTED, ACCESS = 0, 4, 8, 12, 16, 24, 28  # fields of the state
 
 
 @dataclass(frozen=True)
-class Pause:
+class SuspendPoint:
     """A place where a warp can stop. `number` is what it returns; it goes on at block `target`.
 
-    alive: registers to keep. waiting: blocks whose waiting lanes are kept too.
+    live: registers to keep. waiting: blocks whose waiting lanes are kept too.
     """
 
     number: int
     target: int
-    alive: tuple[str, ...]
-    waiting: tuple[int, ...] = ()
+    live: tuple[str, ...]
+    suspended: tuple[int, ...] = ()
     barrier: Instruction | None = None
     index: int | None = None  # of the plain code: the instruction of the block to go on with
 
 
-def plan(cg: CodegenContext) -> list[Pause]:
+def plan(cg: CodegenContext) -> list[SuspendPoint]:
     """Every place where the kernel can stop or be entered; gives each register a place to be saved."""
-    pauses = _entries(cg) if cg.plain else []
+    suspend_points = _entries(cg) if cg.fallback else []
     # A barrier has the same low bits in both codes: warps of one block may wait there in either.
-    first = 1 + (2 * PLAIN - len(pauses) if cg.plain else 0)
+    first = 1 + (2 * FALLBACK - len(suspend_points) if cg.fallback else 0)
     for block in cg.flow.blocks:
         if block.end == "barrier":
             (target,) = block.targets
             alive = tuple(sorted(cg.flow.live_in[target]))
-            pauses.append(Pause(first + len(pauses), target, alive, (), block.barrier))
+            suspend_points.append(SuspendPoint(first + len(suspend_points), target, alive, (), block.barrier))
     for head in sorted(cg.analysis.spin_loops):
         alive = tuple(sorted(cg.flow.live_in[head] | cg.analysis.preserved[head]))
         waiting = tuple(sorted(cg.analysis.frontier[head]))
-        pauses.append(Pause(first + len(pauses), head, alive, waiting))
+        suspend_points.append(SuspendPoint(first + len(suspend_points), head, alive, waiting))
     cg.canonical_at, cg.canonical_bytes = _canonical(cg)
-    if cg.plain:
+    if cg.fallback:
         cg.saved_at, cg.saved_bytes = cg.canonical_at, cg.canonical_bytes
-        return pauses
-    at = 4 * len(cg.flow.blocks) if any(p.waiting for p in pauses) else 0
-    for name in sorted({name for p in pauses for name in p.alive}):
+        return suspend_points
+    at = 4 * len(cg.flow.blocks) if any(p.suspended for p in suspend_points) else 0
+    for name in sorted({name for p in suspend_points for name in p.live}):
         ty, shape = cg.register_type(name), cg.shape(name)
         at = -(-at // 8) * 8
         cg.saved_at[name] = at
@@ -74,18 +74,18 @@ def plan(cg: CodegenContext) -> list[Pause]:
         else:
             at += 8 * (cg.rows_per_warp if shape.kind == "affine" else 1)
     cg.saved_bytes = -(-at // 64) * 64
-    return pauses
+    return suspend_points
 
 
-def _entries(cg: CodegenContext) -> list[Pause]:
+def _entries(cg: CodegenContext) -> list[SuspendPoint]:
     """Where the plain code is entered: before every instruction that widens."""
     found = []
     registers = set(cg.flat.registers)
-    for (number, index), place in control_flow.widenings(cg.flow.blocks).items():
-        alive = control_flow.alive_before(cg.flow, registers, cg.flow.blocks[number], index)
+    for (number, index), place in control_flow.widening_sites(cg.flow.blocks).items():
+        alive = control_flow.live_before(cg.flow, registers, cg.flow.blocks[number], index)
         kept = tuple(sorted(alive | cg.analysis.preserved[number]))
         waiting = tuple(sorted(cg.analysis.frontier[number]))
-        found.append(Pause(PLAIN + place, number, kept, waiting, None, index))
+        found.append(SuspendPoint(FALLBACK + place, number, kept, waiting, None, index))
     return found
 
 
@@ -93,8 +93,8 @@ def _canonical(cg: CodegenContext) -> tuple[dict[str, int], int]:
     """Where each register lies in the canonical form: the same in both codes of a kernel."""
     names: set[str] = set().union(*cg.flow.live_in)
     registers = set(cg.flat.registers)
-    for number, index in control_flow.widenings(cg.flow.blocks):
-        names |= control_flow.alive_before(cg.flow, registers, cg.flow.blocks[number], index)
+    for number, index in control_flow.widening_sites(cg.flow.blocks):
+        names |= control_flow.live_before(cg.flow, registers, cg.flow.blocks[number], index)
     start = -(-4 * len(cg.flow.blocks) // 64) * 64
     return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
 
@@ -106,7 +106,7 @@ def _area(cg: CodegenContext, field: str, stride: int) -> str:
 
 
 def _own_area(cg: CodegenContext) -> str:
-    return _area(cg, "canonical" if cg.plain else "saved", cg.saved_bytes)
+    return _area(cg, "canonical" if cg.fallback else "saved", cg.saved_bytes)
 
 
 def _state(cg: CodegenContext, offset: int) -> str:
@@ -116,11 +116,11 @@ def _state(cg: CodegenContext, offset: int) -> str:
     return b.value(f"getelementptr i8, ptr {base}, i64 {offset}")
 
 
-def _save(cg: CodegenContext, pause: Pause) -> None:
+def _save(cg: CodegenContext, point: SuspendPoint) -> None:
     b = cg.b
     area = _own_area(cg)
-    _save_waiting(cg, area, pause.waiting)
-    for name in pause.alive:
+    _save_suspended(cg, area, point.suspended)
+    for name in point.live:
         value = cg.read(name)
         for number, ref in enumerate(value.refs):
             place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
@@ -131,14 +131,14 @@ def _save(cg: CodegenContext, pause: Pause) -> None:
                 b.line(f"store {ty} {ref}, ptr {place}, align 1")
 
 
-def _save_waiting(cg: CodegenContext, area: str, blocks: tuple[int, ...]) -> None:
+def _save_suspended(cg: CodegenContext, area: str, blocks: tuple[int, ...]) -> None:
     b = cg.b
     for block in blocks:
         mask = b.value(f"load i32, ptr {cg.suspended[block]}")
         b.line(f"store i32 {mask}, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
 
 
-def change_over(cg: CodegenContext) -> None:
+def enter_fallback(cg: CodegenContext) -> None:
     """Leave this code before the instruction at hand and go on with it in the plain code."""
     b = cg.b
     block = cg.flow.blocks[cg.block_number]
@@ -147,8 +147,8 @@ def change_over(cg: CodegenContext) -> None:
     size = 4 * len(cg.flow.blocks)
     b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
     b.line(f"call void @llvm.memset.p0.i64(ptr {area}, i8 0, i64 {size}, i1 false)")
-    _save_waiting(cg, area, tuple(sorted(cg.analysis.frontier[cg.block_number])))
-    alive = control_flow.alive_before(cg.flow, set(cg.flat.registers), block, cg.instruction_index)
+    _save_suspended(cg, area, tuple(sorted(cg.analysis.frontier[cg.block_number])))
+    alive = control_flow.live_before(cg.flow, set(cg.flat.registers), block, cg.instruction_index)
     for name in sorted(alive | cg.analysis.preserved[cg.block_number]):
         value = cg.read(name)
         place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.canonical_at[name]}")
@@ -160,16 +160,17 @@ def change_over(cg: CodegenContext) -> None:
         else:
             cg.store_lanes(value, place)
     b.line(f"store i32 {cg.mask()}, ptr {_state(cg, MASK)}")
-    b.line(f"ret i32 {PLAIN + control_flow.widenings(cg.flow.blocks)[cg.block_number, cg.instruction_index]}")
+    site = control_flow.widening_sites(cg.flow.blocks)[cg.block_number, cg.instruction_index]
+    b.line(f"ret i32 {FALLBACK + site}")
 
 
-def _restore(cg: CodegenContext, pause: Pause) -> None:
+def _restore(cg: CodegenContext, point: SuspendPoint) -> None:
     b = cg.b
     area = _own_area(cg)
-    for block in pause.waiting:
+    for block in point.suspended:
         mask = b.value(f"load i32, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
         b.line(f"store i32 {mask}, ptr {cg.suspended[block]}")
-    for name in pause.alive:
+    for name in point.live:
         ty, shape = cg.register_type(name), cg.shape(name)
         for number, ref in enumerate(cg.slot(name).refs):
             place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
@@ -182,10 +183,10 @@ def _restore(cg: CodegenContext, pause: Pause) -> None:
     b.line(f"store i32 {b.value(f'load i32, ptr {_state(cg, MASK)}')}, ptr {cg.mask_slot}")
 
 
-def _stop(cg: CodegenContext, pause: Pause, mask: str, access: int) -> None:
+def _suspend(cg: CodegenContext, point: SuspendPoint, mask: str, access: int) -> None:
     """Save everything, count what was executed, and hand control back."""
     b = cg.b
-    _save(cg, pause)
+    _save(cg, point)
     b.line(f"store i32 {mask}, ptr {_state(cg, MASK)}")
     used = _state(cg, USED)
     spent = b.value(f"sub i64 {SLICE}, {b.value(f'load i64, ptr {cg.fuel_slot}')}")
@@ -196,21 +197,21 @@ def _stop(cg: CodegenContext, pause: Pause, mask: str, access: int) -> None:
     with cg.side_block(over):
         cg.fault("budget", access, mask)
     b.open(fine)
-    b.line(f"ret i32 {pause.number}")
+    b.line(f"ret i32 {point.number}")
 
 
-def resume(cg: CodegenContext, pause: Pause) -> None:
+def resume(cg: CodegenContext, point: SuspendPoint) -> None:
     """What stands behind the entry of a warp that goes on."""
     b = cg.b
-    _restore(cg, pause)
-    if pause.barrier is not None and "red" in pause.barrier.parts:
-        _collect(cg, pause.barrier)
-    if pause.waiting and cg.independent and pause.index is None:
-        _let_others_run(cg, pause)
-    b.jump(f"block{pause.target}" if pause.index is None else f"at{pause.number}")
+    _restore(cg, point)
+    if point.barrier is not None and "red" in point.barrier.parts:
+        _collect(cg, point.barrier)
+    if point.suspended and cg.independent and point.index is None:
+        _rotate_lanes(cg, point)
+    b.jump(f"block{point.target}" if point.index is None else f"at{point.number}")
 
 
-def _let_others_run(cg: CodegenContext, pause: Pause) -> None:
+def _rotate_lanes(cg: CodegenContext, point: SuspendPoint) -> None:
     """Lanes that wait elsewhere go first; those of the waiting loop wait meanwhile.
 
     Each place has its turn, in the order of the blocks: lanes may wait in several loops for one that
@@ -219,8 +220,8 @@ def _let_others_run(cg: CodegenContext, pause: Pause) -> None:
     b = cg.b
     last = _state(cg, EXPECTED)  # of a warp at no barrier: the place that had its turn last time
     turn = b.value(f"load i32, ptr {last}")
-    masks = {block: b.value(f"load i32, ptr {cg.suspended[block]}") for block in pause.waiting}
-    chosen = {block: b.new_label("first") for block in pause.waiting}
+    masks = {block: b.value(f"load i32, ptr {cg.suspended[block]}") for block in point.suspended}
+    chosen = {block: b.new_label("first") for block in point.suspended}
     for later in (True, False):
         for block, mask in masks.items():
             runs = b.value(f"icmp ne i32 {mask}, 0")
@@ -235,11 +236,11 @@ def _let_others_run(cg: CodegenContext, pause: Pause) -> None:
     for block, label in chosen.items():
         b.open(label)
         b.line(f"store i32 {block}, ptr {last}")
-        _hand_over(cg, pause.target, cg.mask_now(), block, masks[block])
+        _switch_lanes(cg, point.target, cg.mask_now(), block, masks[block])
     b.open(nobody)
 
 
-def _hand_over(cg: CodegenContext, here: int, mask: str, there: int, waiting: str) -> None:
+def _switch_lanes(cg: CodegenContext, here: int, mask: str, there: int, waiting: str) -> None:
     """The lanes that run wait at block `here` from now on, and those that wait at `there` run."""
     b = cg.b
     b.line(f"store i32 {mask}, ptr {cg.suspended[here]}")
@@ -248,7 +249,7 @@ def _hand_over(cg: CodegenContext, here: int, mask: str, there: int, waiting: st
     b.jump(f"block{there}")
 
 
-def give_way(cg: CodegenContext, pause: Pause) -> None:
+def yield_lanes(cg: CodegenContext, point: SuspendPoint) -> None:
     """At the end of a waiting loop's round: after some rounds, let others run."""
     b = cg.b
     left = b.value(f"sub i64 {b.value(f'load i64, ptr {cg.patience_slot}')}, 1")
@@ -256,16 +257,16 @@ def give_way(cg: CodegenContext, pause: Pause) -> None:
     stop, on = b.new_label("gives_way"), b.new_label("on")
     b.branch(b.value(f"icmp slt i64 {left}, 0"), stop, on, likely=False)
     with cg.side_block(stop):
-        access = cg.loop_site(pause.target)
+        access = cg.loop_site(point.target)
         b.line(f"store i64 {PATIENCE}, ptr {cg.patience_slot}")
-        _stop(cg, pause, cg.mask_now(), access)
+        _suspend(cg, point, cg.mask_now(), access)
     b.open(on)
 
 
 # -- barriers -----------------------------------------------------------------------------------
 
 
-def barrier(cg: CodegenContext, block: control_flow.Block, pause: Pause) -> None:
+def barrier(cg: CodegenContext, block: control_flow.Block, point: SuspendPoint) -> None:
     """`bar.sync`, `bar.red`: wait for the block, or for as many threads as are named."""
     b = cg.b
     item = block.barrier
@@ -280,7 +281,7 @@ def barrier(cg: CodegenContext, block: control_flow.Block, pause: Pause) -> None
         b.branch(b.value(f"icmp ne i32 {waiting}, 0"), apart, together, likely=False)
         with cg.side_block(apart):
             if number not in past:  # they may come here or leave: let them run
-                _hand_over(cg, block.number, mask, number, waiting)
+                _switch_lanes(cg, block.number, mask, number, waiting)
             else:
                 cg.fail("divergent_barrier", "barrier", waiting)
         b.open(together)
@@ -291,14 +292,14 @@ def barrier(cg: CodegenContext, block: control_flow.Block, pause: Pause) -> None
         _contribute(cg, item, mask, where)
     for offset, value in ((BARRIER, where), (BLOCKED, "1"), (EXPECTED, expected), (ACCESS, str(access))):
         b.line(f"store i32 {value}, ptr {_state(cg, offset)}")
-    _stop(cg, pause, mask, access)
+    _suspend(cg, point, mask, access)
 
 
-def gather(cg: CodegenContext, block: control_flow.Block) -> None:
+def converge(cg: CodegenContext, block: control_flow.Block) -> None:
     """Before an instruction that waits for lanes of the warp: those that may still come are let run first."""
     b = cg.b
-    assert block.meeting is not None
-    wanted = cg.combine_masks("or", cg.operand(block.meeting.operands[-1], "i32"))
+    assert block.warp_sync is not None
+    wanted = cg.combine_masks("or", cg.operand(block.warp_sync.operands[-1], "i32"))
     past = cg.past[block.number]
     for number in sorted(cg.analysis.frontier[block.number] - past - {block.number}):
         waiting = b.value(f"load i32, ptr {cg.suspended[number]}")
@@ -306,7 +307,7 @@ def gather(cg: CodegenContext, block: control_flow.Block) -> None:
         apart, together = b.new_label("apart"), b.new_label("together")
         b.branch(b.value(f"icmp ne i32 {missing}, 0"), apart, together, likely=False)
         with cg.side_block(apart):
-            _hand_over(cg, block.number, cg.mask(), number, waiting)
+            _switch_lanes(cg, block.number, cg.mask(), number, waiting)
         b.open(together)
 
 
@@ -328,7 +329,7 @@ def _uniform(cg: CodegenContext, item: Instruction, operand: Operand) -> str:
     return value.ref
 
 
-def _votes(cg: CodegenContext, where: str) -> str:
+def _vote_counters(cg: CodegenContext, where: str) -> str:
     """The counts of a barrier: (voted, voters, yes, asked)."""
     b = cg.b
     offset = b.value(f"mul i32 {where}, 32")
@@ -339,7 +340,7 @@ def _contribute(cg: CodegenContext, item: Instruction, mask: str, where: str) ->
     """`bar.red`: add this warp's threads, and those whose predicate holds, to the barrier's counts."""
     b = cg.b
     flags = cg.pack_mask(cg.to_vector(cg.operand(item.operands[-1], "i1")))
-    votes = _votes(cg, where)
+    votes = _vote_counters(cg, where)
     for offset, lanes in ((0, b.value(f"and i32 {flags}, {mask}")), (8, mask)):
         count = b.value(f"zext i32 {b.call('llvm.ctpop.i32', 'i32', ('i32', lanes))} to i64")
         place = b.value(f"getelementptr i8, ptr {votes}, i64 {offset}")
@@ -350,7 +351,7 @@ def _contribute(cg: CodegenContext, item: Instruction, mask: str, where: str) ->
 def _collect(cg: CodegenContext, item: Instruction) -> None:
     """The result of a `bar.red`, the same for every thread that came to it."""
     b = cg.b
-    votes = _votes(cg, b.value(f"load i32, ptr {_state(cg, BARRIER)}"))
+    votes = _vote_counters(cg, b.value(f"load i32, ptr {_state(cg, BARRIER)}"))
     places = [b.value(f"getelementptr i8, ptr {votes}, i64 {offset}") for offset in (16, 24)]
     yes, asked = (b.value(f"load i64, ptr {place}") for place in places)
     if "popc" in item.parts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.addressing import address, shifted
+from gpulab.simt.codegen.addressing import add_offset, address
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
@@ -58,13 +58,13 @@ def _partly(cg: CodegenContext, item: Instruction, place: Value, size: int, cont
     found = []
     for word in range(size // 4):
         wanted = b.value(f"icmp ugt {full} {count}, splat (i32 {4 * word + 3})")
-        value = _where(cg, item, wanted, shifted(cg, place, 4 * word), "i32")
+        value = _where(cg, item, wanted, add_offset(cg, place, 4 * word), "i32")
         for byte in range(3):  # a word of which only the first bytes are wanted
             at = 4 * word + byte
             inside = b.value(f"icmp ugt {full} {count}, splat (i32 {at})")
             whole = b.value(f"xor {vector('i1')} {wanted}, splat (i1 true)")
             alone = b.value(f"and {vector('i1')} {inside}, {whole}")
-            part = _where(cg, item, alone, shifted(cg, place, at), "i8")
+            part = _where(cg, item, alone, add_offset(cg, place, at), "i8")
             part = b.value(f"zext {vector('i8')} {part} to {full}")
             value = b.value(f"or {full} {value}, {b.value(f'shl {full} {part}, splat (i32 {8 * byte})')}")
         found.append(Value("i32", "varying", (value,)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.addressing import address, locate, space_of
+from gpulab.simt.codegen.addressing import address, host_pointers, state_space
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Builder, Value, suffix, vector
@@ -42,12 +42,12 @@ def atomic(cg: CodegenContext, item: Instruction) -> None:
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
     operation = next(p for p in item.parts[1:] if p in RMW or p == "cas")
-    space, ptx_type = space_of(item), item.parts[-1]
+    space, ptx_type = state_space(item), item.parts[-1]
     ty = REGISTER_TYPES[ptx_type]
     count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4")), 1)
     size = BITS[ty] // 8
     where = Value("i64", "varying", (cg.to_vector(address(cg, memory, space)),))
-    each = locate(cg, where, space, size * count, item, "updates").each
+    each = host_pointers(cg, where, space, size * count, item, "updates").vector
     # Of each operand, as many vectors as the instruction has elements; `cas` has two operands.
     given = [
         [cg.to_vector(cg.operand(p, ty)) for p in vector_elements(o)]

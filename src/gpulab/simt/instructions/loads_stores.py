@@ -7,14 +7,14 @@ from dataclasses import replace
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import (
-    Locator,
+    AddressCheck,
     address,
-    locate,
+    check_access,
+    host_pointers,
     memory_type,
-    space_of,
-    step_by,
-    touch,
-    width_of,
+    offset_pointers,
+    state_space,
+    vector_width,
 )
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
@@ -40,7 +40,7 @@ STORED = "{.global|local|param|param::func|shared|shared::cta}"
 def load(cg: CodegenContext, item: Instruction) -> None:
     """Orders and scopes need nothing here: a warp's accesses happen in order and are seen at once."""
     memory = _memory(item, 1)
-    space, ty, count = space_of(item), memory_type(item), width_of(item)
+    space, ty, count = state_space(item), memory_type(item), vector_width(item)
     targets = vector_elements(item.operands[0])
     if len(targets) != count:
         raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers for {count} values")
@@ -82,18 +82,19 @@ def read(
     step = BITS[ty] // 8
     if where.kind == "affine" and space != "local" and where.stride in (size, 0):
         return _read_rows(cg, where, space, ty, count, size, item)
-    place = locate(cg, where, space, size, item, "reads")
-    if place.one:
+    pointers = host_pointers(cg, where, space, size, item, "reads")
+    if pointers.scalar:
         found = []
         for number in range(count):
-            pointer = place.one
+            pointer = pointers.scalar
             if number:
                 pointer = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}")
             found.append(Value(ty, "uniform", (b.value(f"load {ty}, ptr {pointer}, align {step}"),)))
         return found
     mask = cg.mask_vector(item.predicate)
     return [
-        Value(ty, "varying", (gather(b, ty, step_by(cg, place.each, n * step), mask),)) for n in range(count)
+        Value(ty, "varying", (gather(b, ty, offset_pointers(cg, pointers.vector, n * step), mask),))
+        for n in range(count)
     ]
 
 
@@ -105,14 +106,14 @@ def _read_rows(
     step = BITS[ty] // 8
     access = cg.add_site("reads", space, size)
     cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, "reads", item))
-    finder = Locator(cg, where, space, size, access, item.predicate)
-    finder.bounds()
-    offsets, fine = finder.check_rows()
+    check = AddressCheck(cg, where, space, size, access, item.predicate)
+    check.load_bounds()
+    offsets, fine = check.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
     with cg.side_block(fast):
-        host = finder.host()
-        pointers = [finder.pointer(host, o) for o in offsets]
+        host = check.host_base()
+        pointers = [check.host_pointer(host, o) for o in offsets]
         near = []
         if where.stride:
             wide = cg.width * count
@@ -132,10 +133,10 @@ def _read_rows(
                 near.append(_spread(cg, ty, singles))
         b.jump(join)
     with cg.side_block(slow):
-        finder.resolve()
-        each = finder.host_vector()
+        check.resolve()
+        each = check.resolved_pointers()
         mask = cg.mask_vector(item.predicate)
-        far = [gather(b, ty, step_by(cg, each, n * step), mask) for n in range(count)]
+        far = [gather(b, ty, offset_pointers(cg, each, n * step), mask) for n in range(count)]
         slow_end = b.label
         b.jump(join)
     b.open(join)
@@ -177,7 +178,7 @@ def _load_param(cg: CodegenContext, item: Instruction, memory: Mem, ty: str) -> 
 @handles(f"st{{.weak|volatile|relaxed|release}}{{.mmio}}{SCOPE}{STORED}{{.wb|cg|cs|wt}}{HINTS} {TYPES}")
 def store(cg: CodegenContext, item: Instruction) -> None:
     memory = _memory(item, 0)
-    space, ty, count = space_of(item), memory_type(item), width_of(item)
+    space, ty, count = state_space(item), memory_type(item), vector_width(item)
     parts = vector_elements(item.operands[1])
     if space == "param" or len(parts) != count:
         raise UnsupportedInstruction(item.text, item.line, "a store that no kernel can make")
@@ -194,13 +195,13 @@ def write(
         _write_rows(cg, where, space, ty, len(values), size, values, item)
         return
     if where.kind == "uniform" and space != "local":
-        place = locate(cg, where, space, size, item, "writes", values)
-        _write_one(cg, place.one, ty, values, item.predicate)
+        pointers = host_pointers(cg, where, space, size, item, "writes", values)
+        _write_one(cg, pointers.scalar, ty, values, item.predicate)
         return
-    each = locate(cg, where, space, size, item, "writes", values).each
+    each = host_pointers(cg, where, space, size, item, "writes", values).vector
     mask = cg.mask_vector(item.predicate)
     for number, value in enumerate(values):
-        scatter(cg.b, ty, step_by(cg, each, number * size // len(values)), cg.to_vector(value), mask)
+        scatter(cg.b, ty, offset_pointers(cg, each, number * size // len(values)), cg.to_vector(value), mask)
 
 
 def _write_one(cg: CodegenContext, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
@@ -241,16 +242,16 @@ def _write_rows(
     step = BITS[ty] // 8
     access = cg.add_site("writes", space, size)
     cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, "writes", item, tuple(values)))
-    finder = Locator(cg, where, space, size, access, item.predicate)
-    finder.bounds()
+    check = AddressCheck(cg, where, space, size, access, item.predicate)
+    check.load_bounds()
     vectors = [cg.to_vector(v) for v in values]
-    everyone = cg.full and item.predicate is None
+    everyone = cg.all_active and item.predicate is None
     mask = cg.mask_vector(item.predicate)
-    offsets, fine = finder.check_rows()
+    offsets, fine = check.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
     with cg.side_block(fast):
-        host = finder.host()
+        host = check.host_base()
         wide = cg.width * count
         merged, whole_mask = vectors[0], mask
         if count > 1:
@@ -261,7 +262,7 @@ def _write_rows(
             if not everyone:
                 whole_mask = b.pick("i1", mask, WARP, [lane for lane in range(WARP) for _ in range(count)])
         for number, offset in enumerate(offsets):
-            pointer = finder.pointer(host, offset)
+            pointer = check.host_pointer(host, offset)
             part, part_mask = merged, whole_mask
             if len(offsets) > 1:
                 chosen = list(range(number * wide, (number + 1) * wide))
@@ -277,10 +278,10 @@ def _write_rows(
                 b.line(f"call void @{name}({full} {part}, {place}, {flags} {part_mask})")
         b.jump(join)
     with cg.side_block(slow):
-        finder.resolve()
-        each = finder.host_vector()
+        check.resolve()
+        each = check.resolved_pointers()
         for number, value in enumerate(vectors):
-            scatter(b, ty, step_by(cg, each, number * step), value, mask)
+            scatter(b, ty, offset_pointers(cg, each, number * step), value, mask)
         b.jump(join)
     b.open(join)
 
@@ -288,10 +289,10 @@ def _write_rows(
 def _touch(cg: CodegenContext, item: Instruction) -> None:
     """A load, a store or an atomic of which only the address matters (`gpulab.simt.analysis.slicing`)."""
     touching = replace(item, parts=item.parts[1:])
-    space = space_of(touching).replace("param", "global")
-    size = type_size(touching.parts[-1]) * width_of(touching)
+    space = state_space(touching).replace("param", "global")
+    size = type_size(touching.parts[-1]) * vector_width(touching)
     action = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(touching.op, "updates")
-    touch(cg, address(cg, _memory(item, 0), space), space, size, touching, action)
+    check_access(cg, address(cg, _memory(item, 0), space), space, size, touching, action)
 
 
 HANDLERS["touch"] = _touch

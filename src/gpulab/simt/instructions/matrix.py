@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.addressing import address, locate, space_of
+from gpulab.simt.codegen.addressing import address, host_pointers, state_space
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.instruction_forms import handles
@@ -33,10 +33,10 @@ def _places(
     """For each lane, the start of row `rows[lane]` of a matrix; all of its 16 bytes are checked."""
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
-    space = space_of(item)
+    space = state_space(item)
     where = cg.to_vector(address(cg, memory, space))
     chosen = cg.b.pick("i64", where, WARP, [8 * number + row for row in rows])
-    return locate(cg, Value("i64", "varying", (chosen,)), space, 16, item, action).each
+    return host_pointers(cg, Value("i64", "varying", (chosen,)), space, 16, item, action).vector
 
 
 def _stepped(cg: CodegenContext, places: str, offsets: list[int]) -> str:

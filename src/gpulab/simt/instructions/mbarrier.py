@@ -11,7 +11,7 @@ No instruction here blocks: a kernel polls in a loop, and such a loop yields to 
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.addressing import address, locate, shifted, space_of
+from gpulab.simt.codegen.addressing import add_offset, address, host_pointers, state_space
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Builder, Value, vector
@@ -33,9 +33,9 @@ def _place(cg: CodegenContext, item: Instruction, operand: int) -> Value:
     memory = item.operands[operand]
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
-    space = space_of(item)
+    space = state_space(item)
     where = address(cg, memory, space)
-    return where if space == "shared" else shifted(cg, where, -layout.SHARED_WINDOW)
+    return where if space == "shared" else add_offset(cg, where, -layout.SHARED_WINDOW)
 
 
 @handles(f"mbarrier.init{SHARED}", f"mbarrier.inval{SHARED}")
@@ -70,14 +70,14 @@ def arrive_after_copies(cg: CodegenContext, item: Instruction) -> None:
     if "noinc" in item.parts:
         _arrivals(cg, item, place, ONE, drop=False)
     else:  # the phase expects one more, which comes at once
-        locate(cg, place, "shared", 8, item, "updates")
+        host_pointers(cg, place, "shared", 8, item, "updates")
 
 
 def _arrivals(cg: CodegenContext, item: Instruction, place: Value, count: Value, drop: bool) -> list[str]:
     """Lane after lane; gives the objects as each lane found them."""
     b = cg.b
     where = Value("i64", "varying", (cg.to_vector(place),))
-    each = locate(cg, where, "shared", 8, item, "updates").each
+    each = host_pointers(cg, where, "shared", 8, item, "updates").vector
     wide = b.value(f"zext {vector('i32')} {cg.to_vector(count)} to {vector('i64')}")
 
     def update(pointer: str, values: list[str]) -> str:

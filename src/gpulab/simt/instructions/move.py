@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.codegen.addressing import shifted
+from gpulab.simt.codegen.addressing import add_offset
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import BITS, Value
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, shifted_right, type_of
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Number, Operand, Reg, Vec
+from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Operand, Reg, Vec
 
 # 8-bit and half types are not in the manual's list: parameters of calls are moved with them.
 TYPES = ".pred|b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f16|f16x2|bf16|bf16x2|f32|f64"
@@ -30,11 +30,11 @@ def move(cg: CodegenContext, item: Instruction) -> None:
 def _one(cg: CodegenContext, item: Instruction, target: Operand, source: Operand) -> None:
     ty = type_of(item)
     if isinstance(source, Mem):  # `mov.u64 %rd1, variable+16`
-        address = shifted(cg, cg.operand(source.base, "i64"), source.offset)
+        address = add_offset(cg, cg.operand(source.base, "i64"), source.offset)
         cg.assign(target, cg.as_type(address, ty), item.predicate)
         return
     if isinstance(target, Reg) and target.name in cg.flat.registers:
-        ty = cg.register_type(target.name) if not isinstance(source, Imm | Number) else ty
+        ty = cg.register_type(target.name) if not isinstance(source, Imm | HoistedConstant) else ty
     cg.assign(target, cg.operand(source, ty), item.predicate)
 
 

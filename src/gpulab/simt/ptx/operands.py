@@ -188,7 +188,11 @@ class Instructions(Tokens):
             number = found.bits
         elif ty[0] in "sub" and ty[1:].isdigit() and found.bits is None and isinstance(found.value, int):
             number = found.value
-        return found if number is None else replace(found, place=self.hoist_constants(number, [self.at - 1]))
+        return (
+            found
+            if number is None
+            else replace(found, constant_index=self.hoist_constants(number, [self.at - 1]))
+        )
 
     def memory(self, base: Operand) -> Mem:
         """`base` with the offset that follows."""
@@ -196,7 +200,7 @@ class Instructions(Tokens):
         place, alike = -1, self.parts[0] in (*WITH_NUMBERS, *WITH_OFFSETS)
         if words and alike and not {"param", "local"}.intersection(self.parts):
             place = self.hoist_constants(offset, words)
-        return Mem(base, offset, place=place)
+        return Mem(base, offset, constant_index=place)
 
     def sum(self, register: Reg) -> Reg:
         """`%rd1+8` as an operand: a register of its own, added up before the instruction."""
@@ -206,7 +210,7 @@ class Instructions(Tokens):
         registers[target.name] = ty
         offset = self.memory(register)
         assert isinstance(offset.offset, int)
-        operands = (target, register, Imm(offset.offset, place=offset.place))
+        operands = (target, register, Imm(offset.offset, constant_index=offset.constant_index))
         self.sums.append(Instruction(("add", ty), operands, None, self.line))
         return target
 

@@ -344,5 +344,8 @@ def parse(text: str) -> Module:
     reader = Reader(text)
     module = reader.read()
     module.digest = hashlib.sha256(text.encode()).hexdigest()
-    module.form, module.numbers = hashlib.sha256(reader.form().encode()).hexdigest(), reader.numbers
+    module.template_digest, module.constants = (
+        hashlib.sha256(reader.form().encode()).hexdigest(),
+        reader.numbers,
+    )
     return module

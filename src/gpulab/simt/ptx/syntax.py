@@ -13,11 +13,11 @@ from gpulab.errors import UsageError
 
 __all__ = [
     "Function",
+    "HoistedConstant",
     "Imm",
     "Instruction",
     "Mem",
     "Module",
-    "Number",
     "Operand",
     "Param",
     "Reg",
@@ -46,14 +46,14 @@ class Imm:
 
     value: int | float
     bits: int | None = None
-    place: int = field(default=-1, compare=False)
+    constant_index: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True)
-class Number:
+class HoistedConstant:
     """One of `Module.numbers`, whatever its value, or 2 to its power (see `numbers`)."""
 
-    place: int
+    index: int
     power: bool = False
 
 
@@ -72,9 +72,9 @@ class Mem:
     """
 
     base: Operand
-    offset: int | Number = 0
+    offset: int | HoistedConstant = 0
     rest: tuple[Operand, ...] = ()
-    place: int = field(default=-1, compare=False)
+    constant_index: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Vec:
     parts: tuple[Operand, ...]
 
 
-Operand = Reg | Imm | Number | Sym | Mem | Vec
+Operand = Reg | Imm | HoistedConstant | Sym | Mem | Vec
 
 
 @dataclass
@@ -163,8 +163,8 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     digest: str = ""
-    form: str = ""
-    numbers: list[int] = field(default_factory=list)
+    template_digest: str = ""
+    constants: list[int] = field(default_factory=list)
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}

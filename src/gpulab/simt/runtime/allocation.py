@@ -100,7 +100,9 @@ class Memory:
             while len(self._freed) > FREED_KEPT:
                 self._freed.popitem(last=False)
 
-    def written(self, address: int | None = None, bytes_written: npt.NDArray[np.bool_] | None = None) -> None:
+    def mark_written(
+        self, address: int | None = None, bytes_written: npt.NDArray[np.bool_] | None = None
+    ) -> None:
         """All of an array has been written, or these bytes of it; without an address: all of every array."""
         with self._lock:
             self._settle()
@@ -112,7 +114,7 @@ class Memory:
                 before = self._unwritten[address]
                 self._unwritten[address] = ~bytes_written if before is None else before & ~bytes_written
 
-    def unwritten(self, address: int) -> npt.NDArray[np.bool_] | None:
+    def unwritten_bytes(self, address: int) -> npt.NDArray[np.bool_] | None:
         """Which bytes of an array nobody has written; None where there are none."""
         with self._lock:
             self._settle()
@@ -121,7 +123,7 @@ class Memory:
             mask = self._unwritten[address]
             return np.ones(self._live[address].size, np.bool_) if mask is None else mask
 
-    def release_with(self, owner: object, address: int) -> None:
+    def free_with(self, owner: object, address: int) -> None:
         """Free an allocation when its owner is collected."""
         weakref.finalize(owner, self._collected.append, address)
 
@@ -153,7 +155,7 @@ class Memory:
             self._settle()
             return any(base <= address < base + max(size, 1) for base, size in self._freed.items())
 
-    def text_at(self, address: int, most: int = 4096) -> str:
+    def read_string(self, address: int, most: int = 4096) -> str:
         """A C string of the device."""
         found = self.nearest(address)
         if found is None or found.host is None or not 0 <= address - found.address < found.size:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 __all__ = [
     "DEFAULT_BUDGET",
+    "FALLBACK",
     "FAULTS",
     "FIELDS",
     "LOCAL_WINDOW",
     "PATIENCE",
-    "PLAIN",
     "SHARED_WINDOW",
+    "SITE_CACHE_BYTES",
     "SLICE",
-    "SLOT_BYTES",
     "field",
 ]
 
@@ -35,8 +35,8 @@ FIELDS = (
     "allocation_count",
     "saved",  # address of the warps' registers across barriers
     "canonical",  # address of the warps' registers on their way to, and in, the plain code
-    "plain",  # address of the plain code's `warp`; 0 until it is made
-    "make_plain",  # address of a function (context) that makes it
+    "fallback",  # address of the plain code's `warp`; 0 until it is made
+    "compile_fallback",  # address of a function (context) that makes it
     "wraps",  # set when a row of integers wraps around between active lanes
     "warps",  # address of the warps' states: (where to go on, instructions used)
     "symbols",  # address of the module variables' device addresses
@@ -52,13 +52,13 @@ FIELDS = (
     "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
 )  # fmt: skip
 
-SLOT_BYTES = 40
+SITE_CACHE_BYTES = 40
 ALLOCATION_BYTES = 32
 SHARED_WINDOW = 0x7E01_0000_0000  # generic addresses of the block's shared memory …
 LOCAL_WINDOW = 0x7E02_0000_0000  # … and of the thread's local memory
 WINDOW_BYTES = 1 << 32
 DEFAULT_BUDGET = 1 << 27  # instructions a warp may execute before it counts as never ending
-PLAIN = 1 << 20  # numbers of places in the plain code begin here
+FALLBACK = 1 << 20  # numbers of places in the plain code begin here
 PATIENCE = 64  # times that a waiting loop goes round before its lanes give way to others
 SLICE = 1 << 22  # instructions that a warp executes before it looks whether the launch is to end
 FIRST_ADDRESS = 0x7F00_0000_0000  # device addresses of allocations begin here
@@ -70,7 +70,7 @@ FAULTS = {
     "divergent_barrier": 4,
     "trap": 5,
     "assert": 6,
-    "no_plain_code": 7,
+    "no_fallback_code": 7,
     "stopped": 8,
     "barrier_deadlock": 9,
     "different_barriers": 10,

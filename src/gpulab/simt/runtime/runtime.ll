@@ -350,22 +350,22 @@ write:
 }
 
 ; The code in which every register is lanes; it is made when a warp first needs it.
-define internal i32 @run_plain(ptr %ctx, i32 %warp, i32 %resume) noinline cold {
-  %there = call i64 @get(ptr %ctx, i64 ${plain})
+define internal i32 @run_fallback(ptr %ctx, i32 %warp, i32 %resume) noinline cold {
+  %there = call i64 @get(ptr %ctx, i64 ${fallback})
   %missing = icmp eq i64 %there, 0
   br i1 %missing, label %make, label %go
 make:
-  %maker.i = call i64 @get(ptr %ctx, i64 ${make_plain})
+  %maker.i = call i64 @get(ptr %ctx, i64 ${compile_fallback})
   %maker = inttoptr i64 %maker.i to ptr
   call void %maker(ptr %ctx)
-  %made = call i64 @get(ptr %ctx, i64 ${plain})
+  %made = call i64 @get(ptr %ctx, i64 ${fallback})
   %failed = icmp eq i64 %made, 0
   br i1 %failed, label %fails, label %go
 fails:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${NO_PLAIN_CODE}, i64 0, i32 1, i64 0)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${NO_FALLBACK_CODE}, i64 0, i32 1, i64 0)
   ret i32 -2
 go:
-  %code.i = call i64 @get(ptr %ctx, i64 ${plain})
+  %code.i = call i64 @get(ptr %ctx, i64 ${fallback})
   %code = inttoptr i64 %code.i to ptr
   %result = call i32 %code(ptr %ctx, i32 %warp, i32 %resume)
   ret i32 %result
@@ -450,16 +450,16 @@ able:
   %held = icmp ne i32 %blocked, 0
   br i1 %held, label %ran, label %run
 run:
-  %in.plain = icmp sge i32 %resume, ${PLAIN}
-  br i1 %in.plain, label %run.plain, label %run.fast
+  %in.fallback = icmp sge i32 %resume, ${FALLBACK}
+  br i1 %in.fallback, label %run.fallback, label %run.fast
 run.fast:
   %fast.result = call i32 @warp(ptr %ctx, i32 %w, i32 %resume)
   br label %stopped
-run.plain:
-  %plain.result = call i32 @run_plain(ptr %ctx, i32 %w, i32 %resume)
+run.fallback:
+  %fallback.result = call i32 @run_fallback(ptr %ctx, i32 %w, i32 %resume)
   br label %stopped
 stopped:
-  %result = phi i32 [ %fast.result, %run.fast ], [ %plain.result, %run.plain ]
+  %result = phi i32 [ %fast.result, %run.fast ], [ %fallback.result, %run.fallback ]
   store i32 %result, ptr %state
   %failed = icmp eq i32 %result, -2
   br i1 %failed, label %fault, label %count
@@ -530,7 +530,7 @@ simple.judge:
   %s.expected = load i32, ptr %s.expected.p
   %s.all = icmp eq i32 %s.expected, 0
   %s.new = icmp eq i32 %same, 0
-  %s.place = and i32 %s.resume, ${PLACES}
+  %s.place = and i32 %s.resume, ${POINTS}
   %s.match = icmp eq i32 %same, %s.place
   %s.fits = or i1 %s.new, %s.match
   %s.a = and i1 %s.plain, %s.all
@@ -595,7 +595,7 @@ one:
   %access = load i32, ptr %access.p
   %unset = icmp eq i32 %first, 0
   %sets = and i1 %counts, %unset
-  %resume.place = and i32 %resume, ${PLACES}
+  %resume.place = and i32 %resume, ${POINTS}
   %first.here = select i1 %sets, i32 %resume.place, i32 %first
   %first.access.here = select i1 %sets, i32 %access, i32 %first.access
   br label %warp.next
@@ -634,7 +634,7 @@ look:
 free:
   ; Without a count, all threads wait at the same barrier of the text.
   %vresume = load i32, ptr %vstate
-  %vplace = and i32 %vresume, ${PLACES}
+  %vplace = and i32 %vresume, ${POINTS}
   %vother = icmp ne i32 %vplace, %first
   %vgone = icmp eq i32 %vresume, -1
   %vstays = xor i1 %vgone, true

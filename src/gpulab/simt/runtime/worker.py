@@ -67,25 +67,25 @@ class LaunchWorker:
             self[name] = buffer.ctypes.data
         self["poison"] = poison
         self["printed_limit"] = sizes["printed"]
-        self["plain"] = native.plain
+        self["fallback"] = native.fallback
 
         self.native, self.attach = native, attach
-        self._callback = _CALLBACK(self.make_plain)  # must live as long as the code can call it
-        self["make_plain"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self._callback = _CALLBACK(self.compile_fallback)  # must live as long as the code can call it
+        self["compile_fallback"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self.reset_slots()
 
     def reset_slots(self) -> None:
         """Give every access site an empty cache of the allocation that it accessed last."""
-        slots = aligned(layout.SLOT_BYTES * max(len(self.native.sites), 1))
+        slots = aligned(layout.SITE_CACHE_BYTES * max(len(self.native.sites), 1))
         # An odd base address and a size of 0, so that no access lies inside.
-        slots.view(np.int64).reshape(-1, layout.SLOT_BYTES // 8)[:] = (1, 0, 0, 0, 0)
+        slots.view(np.int64).reshape(-1, layout.SITE_CACHE_BYTES // 8)[:] = (1, 0, 0, 0, 0)
         self.memory["slots"] = slots
         self["slots"] = slots.ctypes.data
         self.attach(self)
 
-    def make_plain(self, _context: int) -> None:
+    def compile_fallback(self, _context: int) -> None:
         """Compile the plain code; called by running code when a warp has to continue there."""
-        self["plain"] = self.native.make_plain()
+        self["fallback"] = self.native.compile_fallback()
         self.reset_slots()
 
     def __setitem__(self, name: str, value: int) -> None:

@@ -208,6 +208,6 @@ def _unwrapped(
         apart = b.new_label("apart")
         b.branch(b.value(f"icmp eq i64 {cg.load_field('wraps')}, 0"), on, apart, likely=True)
         b.open(apart)
-        suspension.change_over(cg)
+        suspension.enter_fallback(cg)
     b.open(on)
     return [b.phi("i64", (row, entry), (far, wraps)) for row, far in zip(refs, moved, strict=True)]

@@ -27,7 +27,7 @@ from string import Template
 
 from gpulab.simt.analysis.control_flow import Block
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.addressing import address, shifted
+from gpulab.simt.codegen.addressing import add_offset, address
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.ir import Value
 from gpulab.simt.codegen.memory_access import MemoryAccess
@@ -78,7 +78,7 @@ class CounterInstrumentation(Instrumentation):
         cg.metadata |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}
 
     def on_block(self, cg: CodegenContext, block: Block) -> None:
-        threads = str(WARP) if cg.full else population(cg, cg.mask())
+        threads = str(WARP) if cg.all_active else population(cg, cg.mask())
         for offset, by in ((0, "1"), (8, threads)):
             add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + offset), by)
         count_rounds(cg, self.observed, self.record, block)
@@ -108,7 +108,7 @@ class CounterInstrumentation(Instrumentation):
             size, shift = self.forms[item.row]
             if not size:
                 return
-            access = replace(access, address=shifted(cg, access.address, shift), size=size)
+            access = replace(access, address=add_offset(cg, access.address, shift), size=size)
         apart = item.predicate is not None or access.space == "generic"
         cg.sites[access.site] = replace(
             cg.sites[access.site],

@@ -33,7 +33,7 @@ class Site:
         self.mask = cg.mask_bits(access.item.predicate)
         if lanes != -1:
             self.mask = self.b.value(f"and i32 {self.mask}, {lanes}")
-        self.whole = cg.full and access.item.predicate is None and lanes == -1
+        self.whole = cg.all_active and access.item.predicate is None and lanes == -1
         self.rows = self.where.refs if self.where.kind != "varying" else ()
         self.width = cg.width if self.where.kind == "affine" else WARP
         self.stride = self.where.stride if self.where.kind == "affine" else 0
@@ -66,7 +66,7 @@ class Site:
         return self.b.value(f"getelementptr i8, ptr {self.record}, i64 {offset}")
 
     def slot(self) -> str:
-        offset = self.access.site * layout.SLOT_BYTES
+        offset = self.access.site * layout.SITE_CACHE_BYTES
         return self.b.value(f"getelementptr i8, ptr {self.cg.site_caches}, i64 {offset}")
 
     def look(self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()) -> None:

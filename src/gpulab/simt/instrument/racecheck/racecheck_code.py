@@ -351,7 +351,9 @@ class _Look:
         if self.access.space == "shared":
             place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['shared_shadow']}")
             return "0", cg.constant("i64", "shared_bytes"), b.value(f"load ptr, ptr {place}")
-        slot = b.value(f"getelementptr i8, ptr {cg.site_caches}, i64 {self.access.site * layout.SLOT_BYTES}")
+        slot = b.value(
+            f"getelementptr i8, ptr {cg.site_caches}, i64 {self.access.site * layout.SITE_CACHE_BYTES}"
+        )
         words = [
             b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")
             for at in (0, 24, 32)

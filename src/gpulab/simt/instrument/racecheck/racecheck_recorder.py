@@ -176,7 +176,7 @@ class RacecheckRecorder(Recorder):
             )
         for row in table:
             base, size, host = (int(x) for x in row[:3])
-            mask = memory.unwritten(base)
+            mask = memory.unwritten_bytes(base)
             shadow = _Shadow(base, size, self.granule, host, 0 if mask is None else 1)
             if mask is not None:  # 1 where the host or an earlier launch has written
                 whole = np.pad(~mask, (0, -len(mask) % self.granule)).reshape(-1, self.granule)
@@ -358,10 +358,10 @@ class RacecheckRecorder(Recorder):
     def finish(self) -> None:
         """Tell the device's memory what has been written now."""
         for shadow in self.shadows:
-            mask = self.memory.unwritten(shadow.start)
+            mask = self.memory.unwritten_bytes(shadow.start)
             if mask is not None:
                 written = np.repeat(shadow.arrays[WRITTEN] >= 1, shadow.granule)[: shadow.size]
-                self.memory.written(shadow.start, written)
+                self.memory.mark_written(shadow.start, written)
 
 
 class _Access:
