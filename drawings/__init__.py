@@ -1,4 +1,4 @@
-"""The figures of the labs, drawn: `python -m drawings` writes every labs/*/figures/*.svg anew.
+"""Programs that draw the figures of the labs: `python -m drawings` writes all labs/*/figures/*.svg.
 
-They stand here and not beside the labs because nbgrader hands out everything that lies in a lab's folder.
+They are not in the folders of the labs because nbgrader releases every file of such a folder.
 """

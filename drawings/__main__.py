@@ -1,4 +1,4 @@
-"""`python -m drawings`: all figures of all labs, into labs/*/figures/."""
+"""The command `python -m drawings`: write the figures of all labs to labs/*/figures/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIGURES = {"00_devicequery": devicequery, "01_stencil": stencil, "02_matmul": ma
 
 
 def draw_all(labs: Path = LABS) -> list[Path]:
-    """Write every figure; the files that were written."""
+    """Write every figure and return the files."""
     return [draw().save(labs / lab / "figures") for lab, module in FIGURES.items() for draw in module.FIGURES]
 
 

@@ -10,7 +10,7 @@ PALE_BLUE, PALE_GREEN, PALE_ORANGE, YELLOW = "#bcd8f2", "#bfe6da", "#f6d3b4", "#
 
 
 def hierarchy() -> Figure:
-    """A grid, one of its blocks, one of its warps; and the blocks on the SMs that run them."""
+    """Draw a grid, a block, a warp, and the blocks on the SMs that run them."""
     fig = Figure(
         "hierarchy", 720, 372, "A grid of blocks, a block of warps, a warp of 32 lanes; blocks on SMs"
     )
@@ -56,7 +56,7 @@ def hierarchy() -> Figure:
 
 
 def index() -> Figure:
-    """Which element a thread takes, and the threads behind the end of the array."""
+    """Draw the element of each thread, and the threads past the end of the array."""
     fig = Figure(
         "index", 720, 176, "Three blocks of eight threads cover an array of twenty elements; four are idle"
     )
@@ -84,7 +84,7 @@ def index() -> Figure:
 
 
 def latency() -> Figure:
-    """One warp alone, and eight in turn: the same waits, hidden."""
+    """Draw one warp that stalls, and eight warps that hide each other's stalls."""
     fig = Figure(
         "latency", 720, 310, "One warp leaves the SM idle while it waits; eight warps fill each other's waits"
     )
@@ -122,7 +122,7 @@ def latency() -> Figure:
 
 
 def memory() -> Figure:
-    """Where the memory spaces lie, from the host to a thread."""
+    """Draw the memory spaces, from the host to a thread."""
     fig = Figure(
         "memory", 720, 330, "Memory spaces: registers and shared memory in an SM, caches, device memory, host"
     )
@@ -156,7 +156,7 @@ def memory() -> Figure:
 
 
 def pitch() -> Figure:
-    """Rows of an array without and with a pitch, over the sectors of memory."""
+    """Draw the rows of an array without and with a pitch, over the sectors of memory."""
     fig = Figure(
         "pitch",
         720,
@@ -202,7 +202,7 @@ def pitch() -> Figure:
 
 
 def branch() -> Figure:
-    """A warp at an if: one side after the other, and the point where its lanes meet again."""
+    """Draw a warp that diverges at an `if`, and the point of reconvergence."""
     fig = Figure(
         "branch",
         720,
@@ -243,7 +243,7 @@ def branch() -> Figure:
 
 
 def total() -> Figure:
-    """A sum over the whole grid: in each block through shared memory, then one atomic a block."""
+    """Draw a sum over a grid: in shared memory within each block, then one atomic per block."""
     fig = Figure(
         "total",
         720,

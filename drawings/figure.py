@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
 CARD, EMPTY = "#f5f7f9", "#ffffff"
-HATCHED = "url(#idle)"  # hatched: nothing there, nothing to do
+HATCHED = "url(#idle)"  # hatched: no data, or idle
 
 Point = tuple[float, float]
 
@@ -80,7 +80,7 @@ class Figure:
     def box(
         self, x: float, y: float, w: float, h: float, words: str, fill: str = EMPTY, *, bold: bool = False
     ) -> None:
-        """A rectangle with words in its middle."""
+        """Draw a rectangle with centred text."""
         self.rect(x, y, w, h, fill, stroke=MUTED, rx=4)
         self.text(x + w / 2, y + h / 2 + 5, words, anchor="middle", size=13, bold=bold)
 
@@ -88,7 +88,7 @@ class Figure:
         self, x: float, y: float, columns: int, rows: int, size: float,
         fills: Mapping[tuple[int, int], str] | None = None, *, fill: str = EMPTY,
     ) -> None:  # fmt: skip
-        """A matrix of `rows` by `columns` squares; `fills` by (column, row)."""
+        """Draw a matrix of `rows` by `columns` squares; `fills` maps (column, row) to a colour."""
         for i in range(columns):
             for j in range(rows):
                 self.rect(x + i * size, y + j * size, size, size, (fills or {}).get((i, j), fill), width=0.8)

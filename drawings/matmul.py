@@ -5,7 +5,7 @@ from __future__ import annotations
 from drawings.figure import EMPTY, INK, LINE, MUTED, Figure
 
 SHADE = "#e6ebf0"
-A, B, C = "#d9680f", "#3b82c4", "#1f9a78"  # the three matrices, in every figure
+A, B, C = "#d9680f", "#3b82c4", "#1f9a78"  # the colours of the three matrices in all figures
 A_SOFT, B_SOFT, C_SOFT = "#f6cfae", "#bcd8f2", "#b7e2d4"
 GRID, THREADS, LOOP, SHARED = "#dfe7f0", "#f8dfc0", "#ffffff", "#d6eee5"
 
@@ -13,7 +13,7 @@ GRID, THREADS, LOOP, SHARED = "#dfe7f0", "#f8dfc0", "#ffffff", "#d6eee5"
 def nest(
     fig: Figure, x: float, y: float, width: float, loops: list[tuple[str, str]], body: list[str]
 ) -> float:
-    """Boxes of loops in each other, the body in the innermost; returns the height."""
+    """Draw nested boxes of loops with the body in the innermost, and return the height."""
     line, margin = 24.0, 8.0
     inner = len(body) * 18 + 8
     height = inner + len(loops) * (line + margin)
@@ -29,7 +29,7 @@ def nest(
 
 
 def matrices() -> Figure:
-    """The product, and the columns of b in memory."""
+    """Draw the product, and the columns of b in memory."""
     fig = Figure(
         "matrices",
         720,
@@ -69,7 +69,7 @@ def matrices() -> Figure:
 
 
 def derive() -> Figure:
-    """From the loop nest to the kernel, in four boxes."""
+    """Draw the derivation of the kernel from the loop nest, in four boxes."""
     fig = Figure("derive", 760, 478, "The loop nest, strip-mined, interchanged and mapped, and the kernel")
     body = ["a[i + n*j] +=", "  b[i + n*k] * c[k + p*j]"]
     width = 342.0
@@ -95,14 +95,14 @@ def derive() -> Figure:
 
 
 def space() -> Figure:
-    """The iteration space as a block, with what a thread and a block compute."""
+    """Draw the iteration space as a cuboid, with the parts of a thread and of a block."""
     fig = Figure(
         "space", 720, 330, "The space of all multiply-adds: i to the right, j down, k into the depth"
     )
     s, depth = 20.0, (11.0, -8.0)
 
     def block(x: float, y: float, i: float, j: float, k: float, colour: str, opacity: float = 1.0) -> None:
-        """i by j by k steps; the front's top left corner at (x, y)."""
+        """Draw i by j by k steps with the top left corner of the front at (x, y)."""
         dx, dy = depth[0] * k, depth[1] * k
         w, h = i * s, j * s
         fig.polygon([(x, y), (x + dx, y + dy), (x + w + dx, y + dy), (x + w, y)], colour, INK, 0.55 * opacity)
@@ -149,7 +149,7 @@ def space() -> Figure:
 
 
 def warp() -> Figure:
-    """Which addresses a warp reads in one step of k: K1 and Ks."""
+    """Draw the addresses that a warp reads in one step of k: K1 and Ks."""
     fig = Figure("warp", 720, 286, "What a warp reads in one step of k: neighbours in K1, far apart in Ks")
     cell, lanes = 17.0, 8
     for panel, (name, header) in enumerate((("K1", "--block 32 (or more)"), ("Ks", "--block 1 32"))):
@@ -180,7 +180,7 @@ def warp() -> Figure:
 
 
 def strip() -> Figure:
-    """K2: the loop over k in strips, and the strip in shared memory."""
+    """Draw K2: the loop over k in strips, and the strip in shared memory."""
     fig = Figure(
         "strip", 740, 290, "K2: a strip of a column of c is fetched into shared memory, then used from there"
     )
@@ -230,7 +230,7 @@ def strip() -> Figure:
 
 
 def unroll() -> Figure:
-    """What a block computes in the plane of i and j, from K2 to K3+K4."""
+    """Draw the values that a block computes in the plane of i and j, from K2 to K3+K4."""
     fig = Figure("unroll", 720, 276, "What a block computes: one strip, two in i, four in j, or both")
     s = 13.0
     panels = [
@@ -268,7 +268,7 @@ def unroll() -> Figure:
 
 
 def tiles() -> Figure:
-    """K5: tiles of b along its rows, of c down its columns."""
+    """Draw K5: tiles of b along its rows, and of c down its columns."""
     fig = Figure("tiles", 740, 330, "K5: for every tile of k, a tile of b and a tile of c in shared memory")
     s, k_tile = 15.0, 3
     bx, by, cx, cy, ax, ay = 40.0, 148.0, 252.0, 28.0, 252.0, 148.0
@@ -308,7 +308,7 @@ def tiles() -> Figure:
 
 
 def row_major() -> Figure:
-    """The same bytes read by columns and by rows."""
+    """Draw the same bytes in column-major and in row-major order."""
     fig = Figure(
         "row_major", 720, 250, "Read by rows, the memory of c, b and a is A, B and C of a row-major product"
     )
@@ -339,7 +339,7 @@ def row_major() -> Figure:
 
 
 def k6() -> Figure:
-    """K6: slices in shared memory, a thread's registers, and what happens at the same time."""
+    """Draw K6: slices in shared memory, registers of a thread, and concurrent steps."""
     fig = Figure(
         "k6", 740, 330, "K6: double-buffered slices of b and c, 8 by 8 values in the registers of a thread"
     )

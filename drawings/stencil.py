@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drawings.figure import EMPTY, HATCHED, INK, LINE, MUTED, Figure, Point
 
-SHELL = "#d5dbe2"
+BOUNDARY = "#d5dbe2"
 CENTRE, SIDE, BELOW, ABOVE = "#d9680f", "#3b82c4", "#8a63c7", "#1f9a78"
 OWN, HALO = "#bcd8f2", "#f0c04a"
 
@@ -12,7 +12,7 @@ Cell = tuple[int, int]
 
 
 def seven_points() -> Figure:
-    """The seven points in space, and the same points frame by frame."""
+    """Draw the seven points in space, and the same points frame by frame."""
     fig = Figure(
         "seven_points", 720, 290, "One output point needs seven input points, spread over three frames"
     )
@@ -57,7 +57,7 @@ def seven_points() -> Figure:
 
 
 def frames() -> Figure:
-    """A stack of x-y frames, with the column of points that one thread walks."""
+    """Draw a stack of x-y frames, with the column of points that one thread computes."""
     fig = Figure(
         "frames", 720, 360, "The grid is a stack of x-y frames; one thread walks up a column of points"
     )
@@ -65,7 +65,7 @@ def frames() -> Figure:
     ex, ey = (30.0, 0.0), (-15.0, 9.0)
     origin_x, gap = 190.0, 64.0
     labels = ["z = 0", "z − 1   bottom", "z   current", "z + 1   top", "z = nz − 1"]
-    tint = [SHELL, BELOW, CENTRE, ABOVE, SHELL]
+    tint = [BOUNDARY, BELOW, CENTRE, ABOVE, BOUNDARY]
     column: list[Point] = []
     for k in range(5):
         oy = 302 - k * gap
@@ -75,18 +75,18 @@ def frames() -> Figure:
 
         for j in range(ny):
             for i in range(nx):
-                shell = k in (0, 4) or i in (0, nx - 1) or j in (0, ny - 1)
+                on_boundary = k in (0, 4) or i in (0, nx - 1) or j in (0, ny - 1)
                 tile = 3 <= i <= 6 and 2 <= j <= 4
                 corners = [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]
-                fig.polygon(corners, SHELL if shell else EMPTY)
-                if tile and not shell:
+                fig.polygon(corners, BOUNDARY if on_boundary else EMPTY)
+                if tile and not on_boundary:
                     fig.polygon(corners, tint[k], LINE, 0.38)
         column.append(at(5.5, 3.5))
         fig.text(origin_x + nx * ex[0] + 22, oy - 12, labels[k], MUTED if k in (0, 4) else INK, bold=k == 2)
     fig.line((column[0][0], column[0][1]), (column[4][0], column[4][1] - 18), INK, 2, tip=True)
     for k in (1, 2, 3):
         fig.dot(column[k], 7, tint[k])
-    fig.legend(576, 66, [(SHELL, "shell: read,"), (EMPTY, "inner points")], 44)
+    fig.legend(576, 66, [(BOUNDARY, "shell: read,"), (EMPTY, "inner points")], 44)
     fig.text(598, 96, "never written")
     fig.text(576, 160, "tinted: the tile")
     fig.text(576, 178, "of one block")
@@ -104,7 +104,7 @@ def frames() -> Figure:
 
 
 def plane() -> Figure:
-    """One x-y plane under a grid of blocks: shell, idle threads, one block with its halo."""
+    """Draw one x-y plane under a grid of blocks: boundary, idle threads, one block with its halo."""
     fig = Figure("plane", 720, 330, "Blocks of threads cover an x-y plane; one block with its halo is marked")
     nx, ny, bx, by, s = 14, 9, 4, 4, 23
     left, top = 44, 46
@@ -117,7 +117,7 @@ def plane() -> Figure:
                 fig.rect(x, y, s, s, EMPTY, width=0.6)
                 fig.rect(x, y, s, s, HATCHED, stroke="none")
                 continue
-            fill = SHELL if i in (0, nx - 1) or j in (0, ny - 1) else EMPTY
+            fill = BOUNDARY if i in (0, nx - 1) or j in (0, ny - 1) else EMPTY
             beside_x = j in own[1] and i in (own[0].start - 1, own[0].stop)
             beside_y = i in own[0] and j in (own[1].start - 1, own[1].stop)
             fig.rect(x, y, s, s, HALO if beside_x or beside_y else fill)
@@ -136,7 +136,7 @@ def plane() -> Figure:
         [
             (OWN, "points of one 4 × 4 block"),
             (HALO, "its halo: read, not written here"),
-            (SHELL, "shell of the grid"),
+            (BOUNDARY, "shell of the grid"),
             (HATCHED, "threads with no point at all"),
         ],
         30,
@@ -150,7 +150,7 @@ def plane() -> Figure:
 
 
 def tile() -> Figure:
-    """The shared tile of opt_1: who reads each cell, and who fetches the halo."""
+    """Draw the shared tile of opt_1: the readers of each cell, and the threads that load the halo."""
     fig = Figure(
         "tile", 720, 300, "The shared tile: each point is fetched once and read by up to five threads"
     )
@@ -193,7 +193,7 @@ def tile() -> Figure:
 
 
 def rolling() -> Figure:
-    """opt_2: what each frame's values turn into from one step of z to the next."""
+    """Draw opt_2: the role of each frame from one step of z to the next."""
     fig = Figure(
         "rolling",
         720,
@@ -226,7 +226,7 @@ def rolling() -> Figure:
 
 
 def two_points() -> Figure:
-    """opt_3: three ways to give each of eight threads two points."""
+    """Draw opt_3: three assignments of two points to each of eight threads."""
     fig = Figure("two_points", 720, 300, "Three ways to give every thread two output points")
     colours = ["#cfe3f6", "#7fb2e2", "#bfe6da", "#5fbfa2"]
     s = 30
@@ -253,7 +253,7 @@ def two_points() -> Figure:
 
 
 def register_tile() -> Figure:
-    """Register tiling: what two points of a thread, one above the other, have in common."""
+    """Draw register tiling: the loads that two points of a thread share."""
     fig = Figure(
         "register_tile",
         720,
@@ -289,7 +289,7 @@ def register_tile() -> Figure:
 
 
 def wide() -> Figure:
-    """opt_4: a warp's request with 4 and with 16 bytes a lane, and the neighbours of four points."""
+    """Draw opt_4: requests with 4 and 16 bytes per lane, and the neighbours of four points."""
     fig = Figure("wide", 720, 330, "16 bytes a lane: one request for 512 bytes")
     left, s = 40, 20
 
@@ -331,15 +331,15 @@ def wide() -> Figure:
 
 
 def z_split() -> Figure:
-    """opt_4: the z axis cut into pieces for layers of blocks, with the frames that are read twice."""
+    """Draw opt_4: the z axis divided over layers of blocks, with the frames that are read twice."""
     fig = Figure("z_split", 720, 300, "z split over blocks: more threads, and two frames more for each piece")
     w, h, left, top = 26, 34, 40, 62
     pieces = [(0, "blockIdx.z = 0"), (1, "1"), (2, "2")]
     frames_, depth = 18, 6
     fig.text(left, 34, "frames of the grid, --tile 4 1 6, nz = 18", bold=True)
     for n in range(frames_):
-        shell = n in (0, frames_ - 1)
-        fig.rect(left + n * w, top, w, h, SHELL if shell else EMPTY)
+        on_boundary = n in (0, frames_ - 1)
+        fig.rect(left + n * w, top, w, h, BOUNDARY if on_boundary else EMPTY)
         fig.text(left + n * w + w / 2, top + 22, str(n), MUTED, anchor="middle", size=12)
     for k, name in pieces:
         y = top + 56 + k * 50

@@ -1,8 +1,8 @@
-"""Takes lab.png, the README's picture: the stencil lab in a real JupyterLab, with one wrong kernel run.
+"""A screenshot for the README: the stencil lab in JupyterLab, after a wrong kernel ran.
 
     python docs/images/take.py        (needs gpulab[dev] and a chromium on PATH)
 
-The wrong kernel is the sample class's `halo_forgotten`; nothing in the picture is drawn by hand.
+It writes lab.png. The wrong kernel is `halo_forgotten` of the sample class.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ROOT = HERE.parent.parent
 LAB = ROOT / "labs" / "01_stencil"
 WRONG = ROOT / "grading" / "sample_class" / "01_stencil" / "halo_forgotten" / "opt_1.cu"
 SIZE = {"width": 1400, "height": 1330}
-PATIENCE_MS = 90_000
+TIMEOUT_MS = 90_000  # for a cell that compiles, on a slow machine
 
-# Runs one cell and says when it has ended; JupyterLab offers itself as window.jupyterapp.
+# JupyterLab is available as window.jupyterapp because of the option expose_app_in_browser below.
 RUN = """async index => {
     const notebook = window.jupyterapp.shell.currentWidget.content;
     notebook.activeCellIndex = index;
@@ -46,25 +46,25 @@ TO_TOP = """index => {
 
 
 def write_lab(folder: Path) -> tuple[list[int], int]:
-    """The lab with the wrong kernel where opt_1 goes; returns the cells to run, and the one to show."""
+    """Write the lab with the wrong kernel as opt_1; return the cells to run, and the cell to show."""
     notebook = nbformat.read(LAB / "stencil.ipynb", as_version=4)
     shutil.copytree(LAB / "figures", folder / "figures")
-    places: dict[str, int] = {
+    positions: dict[str, int] = {
         cell.metadata.get("nbgrader", {}).get("grade_id", ""): index
         for index, cell in enumerate(notebook.cells)
     }
     kernel = WRONG.read_text(encoding="utf-8").removeprefix("// ")
-    notebook.cells[places["opt_1"]].source = kernel.rstrip("\n")
+    notebook.cells[positions["opt_1"]].source = kernel.rstrip("\n")
     nbformat.write(notebook, folder / "stencil.ipynb")
-    return [places["setup"], places["opt_1"]], places["opt_1"]
+    return [positions["setup"], positions["opt_1"]], positions["opt_1"]
 
 
 def start_lab(folder: Path, home: Path, token: str) -> tuple[subprocess.Popen[bytes], str]:
-    """JupyterLab on localhost, with nobody's own settings; returns the process and its address."""
+    """Start JupyterLab on localhost with default settings; return the process and its address."""
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}', encoding="utf-8")
-    own = {
+    folders = {
         "JUPYTER_CONFIG_DIR": home / "config",
         "JUPYTER_DATA_DIR": home / "data",
         "JUPYTER_RUNTIME_DIR": home / "runtime",
@@ -83,13 +83,13 @@ def start_lab(folder: Path, home: Path, token: str) -> tuple[subprocess.Popen[by
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options]
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(
-            command, env=os.environ | {k: str(v) for k, v in own.items()}, stdout=log, stderr=log
+            command, env=os.environ | {k: str(v) for k, v in folders.items()}, stdout=log, stderr=log
         )
     for _ in range(300):
         for info in (home / "runtime").glob("jpserver-*.json"):
             try:
                 address: str = json.loads(info.read_text(encoding="utf-8"))["url"]
-            except ValueError:  # half written
+            except ValueError:  # the file is not complete yet
                 continue
             return process, address
         time.sleep(0.2)
@@ -98,10 +98,11 @@ def start_lab(folder: Path, home: Path, token: str) -> tuple[subprocess.Popen[by
 
 
 def run_cells(page: Page, cells: list[int]) -> None:
+    """Run cells one after the other, and wait for each."""
     for index in cells:
-        page.wait_for_function(READY, timeout=PATIENCE_MS)
+        page.wait_for_function(READY, timeout=TIMEOUT_MS)
         page.evaluate(RUN, index)
-        page.wait_for_function(READY, timeout=PATIENCE_MS)
+        page.wait_for_function(READY, timeout=TIMEOUT_MS)
 
 
 def main() -> None:
@@ -119,11 +120,11 @@ def main() -> None:
                 browser = playwright.chromium.launch(**options)
                 page = browser.new_page(viewport=SIZE)
                 page.goto(f"{address}lab/tree/stencil.ipynb?token={token}&reset")
-                page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=PATIENCE_MS)
+                page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=TIMEOUT_MS)
                 run_cells(page, cells)
                 page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
                 page.evaluate(TO_TOP, shown)
-                page.wait_for_timeout(1500)  # lets the page settle: figures and highlighting come late
+                page.wait_for_timeout(1500)  # figures and highlighting appear late
                 page.screenshot(path=HERE / "lab.png")
                 browser.close()
         finally:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from gpulab.views.tables.traffic_view import traffic_table
     from gpulab.views.tables.transfer_view import transfer_table
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _install_released_names()
 

@@ -1,7 +1,7 @@
 """A timer that divides a program's time into sections: IO, GPU, Copy, Driver, Copy_Async and Compute.
 
-The sections are those of the PASI lab manual (Algorithmic Techniques for Many-core Processors, January 10,
-2011), Lab 0, which names and describes them after the Parboil benchmarks.
+The sections are those of the Parboil benchmarks, as described in Lab 0 of the PASI lab manual (Algorithmic
+Techniques for Many-core Processors, January 10, 2011).
 
 Examples
 --------
