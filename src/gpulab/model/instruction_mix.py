@@ -10,7 +10,7 @@ from gpulab.model.code import CodeBlock, Step
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
-    from gpulab.compiler.sass.machine_counts import Executed
+    from gpulab.compiler.sass.machine_counts import ExecutedInstruction
     from gpulab.simt.analysis.control_flow import ControlFlow
     from gpulab.simt.ptx.syntax import Instruction
 
@@ -48,7 +48,7 @@ def unit_of(op: str) -> str:
 # -- the machine's code ------------------------------------------------------------------------------
 
 
-def machine_blocks(code: MachineCode, executed: Sequence[Executed]) -> list[CodeBlock]:
+def machine_blocks(code: MachineCode, executed: Sequence[ExecutedInstruction]) -> list[CodeBlock]:
     """Blocks of machine code with how often warps ran them."""
     runs, at = [], 0
     for block in code.blocks:

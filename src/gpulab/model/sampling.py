@@ -128,7 +128,7 @@ def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
 
     if spec.compute_capability < (7, 0):
         return None
-    return machine_code(kernel.program, kernel.name, numbers=False)
+    return machine_code(kernel.program, kernel.name, immediates=False)
 
 
 def _accesses(

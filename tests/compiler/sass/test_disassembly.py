@@ -1,4 +1,4 @@
-"""The machine's code of a kernel, from a disassembler's text and from a real program."""
+"""Machine code, parsed from nvdisasm's output and disassembled from a compiled program."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
 from gpulab.compiler.sass import disassembly
-from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction, machine_code
+from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction, machine_code, parse_disassembly
 
-# What nvdisasm prints of a loop with a call in it, shortened.
+# The output of nvdisasm for a loop that contains a call, shortened.
 TEXT = """\
 \t.target\tsm_90
 
@@ -61,12 +61,12 @@ extern "C" __global__ void twice(const float* in, float* out, int n)
 extern "C" __global__ void nothing(float*) {}
 """
 
-needs_nvdisasm = pytest.mark.skipif(disassembly.find_nvdisasm() is None, reason="there is no nvdisasm here")
+needs_nvdisasm = pytest.mark.skipif(disassembly.find_nvdisasm() is None, reason="nvdisasm is not installed")
 
 
 @pytest.fixture(scope="module")
 def walk() -> MachineCode:
-    [(name, instructions)] = disassembly._read(TEXT)
+    [(name, instructions)] = parse_disassembly(TEXT)
     return MachineCode(name, tuple(instructions))
 
 
@@ -83,111 +83,111 @@ def twice(program: Program) -> MachineCode:
 
 
 def at(code: MachineCode, offset: int) -> MachineInstruction:
-    return next(one for one in code.instructions if one.offset == offset)
+    return next(item for item in code.instructions if item.offset == offset)
 
 
-def test_a_section_is_named_after_its_kernel(walk: MachineCode) -> None:
+def test_section_is_named_after_its_kernel(walk: MachineCode) -> None:
     assert walk.name == "walk"
 
 
-def test_what_stands_behind_the_end_is_left_out(walk: MachineCode) -> None:
+def test_padding_after_the_end_is_left_out(walk: MachineCode) -> None:
     assert walk.instructions[-1].opcode == "RET.REL.NODEC"
 
 
-def test_an_opcode_keeps_its_modifiers(walk: MachineCode) -> None:
+def test_opcode_includes_its_modifiers(walk: MachineCode) -> None:
     assert at(walk, 0x10).opcode == "LDS.128"
 
 
-def test_a_load_has_a_width(walk: MachineCode) -> None:
+def test_width_of_a_load_is_in_bytes(walk: MachineCode) -> None:
     assert at(walk, 0x10).width == 16
 
 
-def test_a_predicate_is_kept(walk: MachineCode) -> None:
+def test_predicate_includes_its_negation(walk: MachineCode) -> None:
     assert at(walk, 0x10).predicate == "@!P1"
 
 
-def test_a_line_of_the_source_lasts_until_the_next(walk: MachineCode) -> None:
+def test_source_line_applies_until_the_next_one(walk: MachineCode) -> None:
     assert [at(walk, offset).line for offset in (0x00, 0x10, 0x50)] == [3, 5, 5]
 
 
-def test_a_line_of_the_ptx_lasts_until_the_next(walk: MachineCode) -> None:
+def test_ptx_line_applies_until_the_next_one(walk: MachineCode) -> None:
     assert [at(walk, offset).ptx_line for offset in (0x00, 0x50, 0x70)] == [25, 40, 44]
 
 
-def test_a_line_of_another_file_is_no_line(walk: MachineCode) -> None:
+def test_line_of_another_file_is_not_a_source_line(walk: MachineCode) -> None:
     assert at(walk, 0x60).line == 0
 
 
-def test_a_jump_has_its_target(walk: MachineCode) -> None:
+def test_jump_has_the_offset_of_its_target(walk: MachineCode) -> None:
     assert at(walk, 0x60).targets == (0x10,)
 
 
-def test_blocks_begin_where_jumps_lead_and_behind_them(walk: MachineCode) -> None:
+def test_blocks_start_at_jump_targets_and_after_jumps(walk: MachineCode) -> None:
     assert [block.instructions[0].offset for block in walk.blocks] == [0x00, 0x10, 0x40, 0x50, 0x70, 0x80]
 
 
-def test_a_conditional_jump_has_two_ways_on(walk: MachineCode) -> None:
+def test_conditional_jump_has_two_targets(walk: MachineCode) -> None:
     assert walk.blocks[1].targets == (2, 3)
 
 
-def test_the_end_has_no_way_on(walk: MachineCode) -> None:
+def test_exit_has_no_targets(walk: MachineCode) -> None:
     assert walk.blocks[4].targets == ()
 
 
-def test_a_call_goes_on_behind_itself(walk: MachineCode) -> None:
+def test_call_continues_after_itself(walk: MachineCode) -> None:
     assert (walk.blocks[2].targets, walk.blocks[2].calls) == ((3,), 5)
 
 
-def test_a_place_to_meet_is_no_jump(walk: MachineCode) -> None:
+def test_bssy_does_not_end_its_block(walk: MachineCode) -> None:
     assert at(walk, 0x20).targets == (0x50,)
     assert walk.blocks[0].targets == (1,)
 
 
 @needs_nvdisasm
-def test_every_instruction_of_a_program_has_a_line_of_ptx(twice: MachineCode) -> None:
-    assert all(one.ptx_line for one in twice.instructions)
+def test_every_instruction_has_a_ptx_line(twice: MachineCode) -> None:
+    assert all(item.ptx_line for item in twice.instructions)
 
 
 @needs_nvdisasm
-def test_a_load_comes_from_the_ptx_line_of_a_load(program: Program, twice: MachineCode) -> None:
+def test_ptx_line_of_a_load_is_a_load(program: Program, twice: MachineCode) -> None:
     lines = program.ptx.split("\n")
-    loads = [one for one in twice.instructions if one.op in ("LDG", "LDS")]
+    loads = [item for item in twice.instructions if item.op in ("LDG", "LDS")]
     assert loads
-    assert all("\tld." in lines[one.ptx_line - 1] for one in loads)
+    assert all("\tld." in lines[load.ptx_line - 1] for load in loads)
 
 
 @needs_nvdisasm
-def test_the_barrier_is_on_the_line_of_the_source(twice: MachineCode) -> None:
-    assert [one.line for one in twice.instructions if one.op == "BAR"] == [6]
+def test_barrier_has_its_source_line(twice: MachineCode) -> None:
+    assert [item.line for item in twice.instructions if item.op == "BAR"] == [6]
 
 
 @needs_nvdisasm
-def test_kernels_of_one_program_are_told_apart(program: Program) -> None:
+def test_machine_code_returns_the_named_kernel(program: Program) -> None:
     code = machine_code(program, "nothing")
     assert code is not None
-    assert {one.op for one in code.instructions} <= {"LDC", "EXIT"}
+    assert {item.op for item in code.instructions} <= {"LDC", "EXIT"}
 
 
 @needs_nvdisasm
-def test_a_mangled_kernel_is_found_by_its_plain_name() -> None:
+def test_mangled_kernel_is_found_by_its_plain_name() -> None:
     program = compile_program("__global__ void plain(float* a) { a[threadIdx.x] = 1.0f; }")
     code = machine_code(program, "plain")
     assert code is not None
-    assert "STG" in {one.op for one in code.instructions}
+    assert "STG" in {item.op for item in code.instructions}
 
 
-def test_ptx_has_no_machine_code() -> None:
+def test_program_loaded_as_ptx_has_no_machine_code() -> None:
     ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"
     assert machine_code(ptx_program(ptx), "k") is None
 
 
-def test_without_nvdisasm_there_is_no_machine_code(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_without_nvdisasm_is_none(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
     monkeypatch.setattr(disassembly, "kernel_cache", lambda: None)
     assert machine_code(program, "twice") is None
 
 
-def test_a_disassembler_that_fails_gives_no_machine_code(
+def test_machine_code_is_none_if_nvdisasm_fails(
     program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     broken = tmp_path / "nvdisasm"

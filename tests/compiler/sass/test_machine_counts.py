@@ -1,7 +1,7 @@
-"""Executed machine instructions from executed PTX, beside what Nsight Compute counted on a GPU.
+"""Executed machine instructions, derived from PTX counts and compared with Nsight Compute on a GPU.
 
-machine_launches.json: six launches of `benchmarks.nsight` on an H200 (ncu 2025.3.1, CUDA 13.0): the machine
-code, the executions of each PTX block, and the metrics.
+machine_launches.json contains six launches of `benchmarks.nsight` on an H200 (ncu 2025.3.1, CUDA 13.0): the
+machine code, the executions of each PTX block, and the metrics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
 from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
-from gpulab.compiler.sass.ptx_blocks import PtxBlock, PtxInstruction, Rounds
+from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
 
 LAUNCHES = {
     launch["launch"]: launch
@@ -41,10 +41,10 @@ def ptx_of(name: str) -> list[PtxBlock]:
             tuple(targets),
             warps,
             threads,
-            parted,
-            {int(k): Rounds(*counts) for k, counts in rounds.items()},
+            divergences,
+            {int(k): IterationGroups(*counts) for k, counts in groups.items()},
         )
-        for number, targets, warps, threads, parted, rounds, instructions in LAUNCHES[name]["ptx"]
+        for number, targets, warps, threads, divergences, groups, instructions in LAUNCHES[name]["ptx"]
     ]
 
 
@@ -61,71 +61,71 @@ def measured(launch: str, metric: str) -> int:
     return LAUNCHES[launch]["measured"][metric]
 
 
-def test_warp_instructions_are_the_gpus(launch: str) -> None:
+def test_warp_instructions_equal_the_gpus(launch: str) -> None:
     assert counts_of(launch).warps == measured(launch, "smsp__inst_executed.sum")
 
 
-def test_thread_instructions_are_the_gpus(launch: str) -> None:
+def test_thread_instructions_equal_the_gpus(launch: str) -> None:
     assert counts_of(launch).threads == measured(launch, "smsp__thread_inst_executed.sum")
 
 
-def test_thread_instructions_under_a_true_predicate_are_the_gpus(launch: str) -> None:
+def test_thread_instructions_with_a_true_predicate_equal_the_gpus(launch: str) -> None:
     assert counts_of(launch).threads_on == measured(launch, "smsp__thread_inst_executed_pred_on.sum")
 
 
 @pytest.mark.parametrize("op", ["FFMA", "FADD", "FMUL"])
-def test_floating_point_operations_are_the_gpus(launch: str, op: str) -> None:
+def test_floating_point_operations_equal_the_gpus(launch: str, op: str) -> None:
     metric = f"smsp__sass_thread_inst_executed_op_{op.lower()}_pred_on.sum"
-    assert counts_of(launch).on(op) == measured(launch, metric)
+    assert counts_of(launch).threads_on_of(op) == measured(launch, metric)
 
 
 @pytest.mark.parametrize("op", WARPS)
-def test_loads_and_stores_are_the_gpus(launch: str, op: str) -> None:
-    assert counts_of(launch).requests(op) == measured(launch, WARPS[op])
+def test_loads_and_stores_equal_the_gpus(launch: str, op: str) -> None:
+    assert counts_of(launch).warps_of(op) == measured(launch, WARPS[op])
 
 
-def test_nothing_is_doubted_where_all_was_counted(launch: str) -> None:
-    assert counts_of(launch).doubts == ()
+def test_complete_ptx_counts_give_no_caveats(launch: str) -> None:
+    assert counts_of(launch).caveats == ()
 
 
-def test_lines_add_up_to_the_kernel(launch: str) -> None:
+def test_counts_by_line_add_up_to_the_kernel(launch: str) -> None:
     counts = counts_of(launch)
-    assert sum(one.warps for some in counts.by_line().values() for one in some) == counts.warps
+    assert sum(entry.warps for line in counts.by_line().values() for entry in line) == counts.warps
 
 
-def test_a_division_is_counted_for_plain_numbers() -> None:
-    assert counts_of("stencil/opt_2_halo_from_global 65x47x9").plain_numbers
+def test_kernel_with_a_division_excludes_the_slow_path() -> None:
+    assert counts_of("stencil/opt_2_halo_from_global 65x47x9").excludes_slow_path
 
 
-def test_a_product_needs_no_plain_numbers() -> None:
-    assert not counts_of("matmul/K1_guard_as_if 64x96x128").plain_numbers
+def test_kernel_without_a_division_has_no_slow_path() -> None:
+    assert not counts_of("matmul/K1_guard_as_if 64x96x128").excludes_slow_path
 
 
-def test_rounds_that_nobody_counted_are_doubted() -> None:
+def test_uncounted_iterations_give_a_caveat() -> None:
     name = "matmul/K1_guard_as_if 64x96x128"
-    counts = machine_counts(code_of(name), [replace(block, rounds={}) for block in ptx_of(name)])
-    assert counts.doubts
+    counts = machine_counts(code_of(name), [replace(block, iteration_groups={}) for block in ptx_of(name)])
+    assert counts.caveats
 
 
-def test_a_loop_of_equal_trips_needs_no_rounds() -> None:
+def test_loop_with_equal_trip_counts_needs_no_iteration_counts() -> None:
     name = "matmul/K1_guard_as_if 64x96x128"
-    counts = machine_counts(code_of(name), [replace(block, rounds={}) for block in ptx_of(name)])
+    counts = machine_counts(code_of(name), [replace(block, iteration_groups={}) for block in ptx_of(name)])
     assert counts.warps == measured(name, "smsp__inst_executed.sum")
 
 
-def test_partings_that_nobody_counted_are_doubted() -> None:
+def test_uncounted_divergences_give_a_caveat() -> None:
     name = "stencil/opt_2_halo_from_global 65x47x9"
-    counts = machine_counts(code_of(name), [replace(block, parted=None) for block in ptx_of(name)])
-    assert counts.doubts
+    counts = machine_counts(code_of(name), [replace(block, divergences=None) for block in ptx_of(name)])
+    assert counts.caveats
 
 
-def test_threads_need_no_partings() -> None:
+def test_thread_counts_need_no_divergence_counts() -> None:
     name = "stencil/opt_2_halo_from_global 65x47x9"
-    counts = machine_counts(code_of(name), [replace(block, parted=None) for block in ptx_of(name)])
+    counts = machine_counts(code_of(name), [replace(block, divergences=None) for block in ptx_of(name)])
     assert counts.threads == measured(name, "smsp__thread_inst_executed.sum")
 
 
-def test_a_launch_that_ran_nothing_counts_nothing() -> None:
+def test_launch_without_executed_blocks_counts_nothing() -> None:
     name = "matmul/K3_two_rows 64x32x96"
-    nothing = [replace(block, warps=0, threads=0, rounds={}) for block in ptx_of(name)]
+    nothing = [replace(block, warps=0, threads=0, iteration_groups={}) for block in ptx_of(name)]
     assert machine_counts(code_of(name), nothing).warps == 0

@@ -1,4 +1,4 @@
-"""Machine code without its numbers: the same for kernels that differ in nothing else."""
+"""Machine code without immediates, which is equal for kernels that differ only in constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from gpulab.compiler import Program, compile_program
 from gpulab.compiler.sass import disassembly
 from gpulab.compiler.sass.disassembly import MachineCode, machine_code
-from gpulab.compiler.sass.normalization import without_numbers
+from gpulab.compiler.sass.normalization import without_immediates
 from gpulab.model.instruction_mix import machine_blocks
 
 SOURCE = """
@@ -26,7 +26,7 @@ extern "C" __global__ void k(float* a, const float* b, int n)
 """
 PLAIN = {"WIDE": "64", "FAR": "3", "LESS": "100", "OPERATION": "fmaxf", "FACTOR": "1.5f"}
 
-needs_nvdisasm = pytest.mark.skipif(disassembly.find_nvdisasm() is None, reason="there is no nvdisasm here")
+needs_nvdisasm = pytest.mark.skipif(disassembly.find_nvdisasm() is None, reason="nvdisasm is not installed")
 
 
 def compiled(**changed: str) -> Program:
@@ -35,16 +35,16 @@ def compiled(**changed: str) -> Program:
 
 def code(program: Program) -> bytes:
     assert program.cubin is not None
-    return without_numbers(program.cubin)
+    return without_immediates(program.cubin)
 
 
 @pytest.mark.parametrize(
     "changed", [{"WIDE": "256"}, {"FAR": "700"}, {"LESS": "77"}, {"FACTOR": "2.25f"}], ids=str
 )
-def test_other_numbers_leave_it_the_same(changed: Mapping[str, str]) -> None:
-    one, other = compiled(), compiled(**changed)
-    assert one.cubin != other.cubin
-    assert code(one) == code(other)
+def test_kernels_with_other_constants_compare_equal(changed: Mapping[str, str]) -> None:
+    plain, other = compiled(), compiled(**changed)
+    assert plain.cubin != other.cubin
+    assert code(plain) == code(other)
 
 
 @pytest.mark.parametrize(
@@ -52,38 +52,35 @@ def test_other_numbers_leave_it_the_same(changed: Mapping[str, str]) -> None:
     [{"OPERATION": "fminf"}, {"OPERATION": "__fdividef"}, {"FACTOR": "b[n]"}, {"LESS": "n / 2 + n"}],
     ids=str,
 )
-def test_other_instructions_do_not(changed: Mapping[str, str]) -> None:
+def test_kernels_with_other_instructions_differ(changed: Mapping[str, str]) -> None:
     assert code(compiled()) != code(compiled(**changed))
 
 
-def test_other_lines_do_not() -> None:
+def test_kernels_on_other_lines_differ() -> None:
     lower = compile_program("\n" + SOURCE, defines=PLAIN)
     assert code(compiled()) != code(lower)
 
 
 @needs_nvdisasm
-def test_what_is_known_of_one_serves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_code_of_a_similar_kernel_needs_no_nvdisasm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     first, second = compiled(), compiled(WIDE="256", FAR="700")
-    known = machine_code(first, "k")
+    assert machine_code(first, "k") is not None
     own = machine_code(second, "k")
-    assert known is not None
     assert own is not None
 
-    def forbidden(_: bytes) -> str:
-        raise AssertionError("the disassembler ran")
-
-    monkeypatch.setattr(disassembly, "_disassemble", forbidden)
+    monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
     assert machine_code(second, "k") == own
     third = compiled(WIDE="128", FAR="701")
-    served = machine_code(third, "k", numbers=False)
-    assert served is not None
-    assert essence(served) == essence(own)
-    with pytest.raises(AssertionError, match="ran"):
-        machine_code(third, "k")
+    similar = machine_code(third, "k", immediates=False)
+    assert similar is not None
+    assert model_input(similar) == model_input(own)
+    assert machine_code(third, "k") is None
 
 
-def essence(code: MachineCode) -> object:
-    """What a model is given of it."""
-    assert [one.opcode for one in code.instructions]
+def model_input(code: MachineCode) -> object:
+    """Return the parts of the machine code that the performance model uses."""
+    assert [item.opcode for item in code.instructions]
     steps = [block.steps for block in machine_blocks(code, [])]
     return steps, [(block.targets, block.calls) for block in code.blocks]

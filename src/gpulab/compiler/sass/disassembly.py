@@ -1,11 +1,11 @@
-"""The machine's code of a kernel (SASS), as NVIDIA's disassembler prints it from the cubin.
+"""The machine code (SASS) of a kernel, as nvdisasm prints it from the cubin.
 
-Every instruction comes with the source line it serves and, since the assembler writes that down too
-(`.nv_debug_line_sass`, made by -lineinfo), with the line of the PTX it was made from. That is what ties
-counts of executed PTX to counts of executed machine code: see `gpulab.compiler.sass.machine_counts`.
+Each instruction has its source line and, from the section `.nv_debug_line_sass` that -lineinfo adds, the line
+of the PTX from which the assembler made it. The latter relates counts of executed PTX to counts of executed
+machine code: see `gpulab.compiler.sass.machine_counts`.
 
-nvdisasm comes with the wheel `nvidia-cuda-nvdisasm` or the CUDA Toolkit. Its text is described in "CUDA
-Binary Utilities", section nvdisasm; the instruction names in its tables of instruction sets.
+nvdisasm is part of the wheel `nvidia-cuda-nvdisasm` and of the CUDA Toolkit. "CUDA Binary Utilities"
+describes its output (section nvdisasm) and the names of the instructions (instruction set reference).
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ from pathlib import Path
 from gpulab.cache import fingerprint, kernel_cache
 from gpulab.compiler.nvrtc import FILE_NAME
 from gpulab.compiler.program import Program
-from gpulab.compiler.sass.normalization import without_numbers
+from gpulab.compiler.sass.normalization import without_immediates
 
-__all__ = ["MachineBlock", "MachineCode", "MachineInstruction", "find_nvdisasm", "machine_code"]
+__all__ = [
+    "MachineBlock",
+    "MachineCode",
+    "MachineInstruction",
+    "find_nvdisasm",
+    "machine_code",
+    "parse_disassembly",
+]
 
-TIME_LIMIT_S = 60.0
-INSTRUCTION_BYTES = 16  # since compute capability 7.0
+TIME_LIMIT_S = 60.0  # of one run of nvdisasm, in seconds; it takes about 0.4 s
 
 _PTX = ".nv_debug_ptx_txt"
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^\s,]+)")
@@ -39,17 +45,28 @@ _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _LABEL = re.compile(r"(?:`?)([.$\w]+):\s*$")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 _TARGET = re.compile(r"`\(([^)]+)\)")
-_BY_TABLE = re.compile(r"\b(?:BRX|JMX)\b")
-_TABLE = re.compile(r'\(\*"BRANCH_TARGETS ([^"]*)"\*\)')
+_INDIRECT_JUMP = re.compile(r"\b(?:BRX|JMX)\b")
+_BRANCH_TABLE = re.compile(r'\(\*"BRANCH_TARGETS ([^"]*)"\*\)')
 
 
 @dataclass(frozen=True)
 class MachineInstruction:
-    """One machine instruction.
+    """A machine instruction.
 
-    opcode: with its modifiers, "LDS.128". predicate: "@P0", "@!P0" or "". line: of the source, 0 where
-    there is none. ptx_line: the line of the program's PTX it was made from, 0 likewise. targets: offsets
-    it may jump to (of a call: the callee).
+    Attributes
+    ----------
+    offset : int
+        Its address, in bytes from the start of the kernel.
+    opcode : str
+        The opcode with its modifiers: "LDS.128".
+    predicate : str
+        "@P0", "@!P0", …, or "" if there is none.
+    operands : str
+        The operands, as nvdisasm prints them.
+    line, ptx_line : int
+        The lines of the source and of the program's PTX, from 1; 0 if unknown.
+    targets : tuple of int
+        Offsets of the instructions to which it may jump; of a call, the callee.
     """
 
     offset: int
@@ -62,12 +79,12 @@ class MachineInstruction:
 
     @cached_property
     def op(self) -> str:
-        """The opcode without modifiers."""
+        """The opcode without modifiers: "LDS"."""
         return self.opcode.partition(".")[0]
 
     @property
     def width(self) -> int:
-        """Bytes a lane moves, for loads and stores."""
+        """Bytes per lane of a load or store."""
         parts = self.opcode.split(".")
         for part, size in (("128", 16), ("64", 8), ("U16", 2), ("S16", 2), ("U8", 1), ("S8", 1)):
             if part in parts:
@@ -76,22 +93,33 @@ class MachineInstruction:
 
     @property
     def ends(self) -> bool:
-        """Whether control never goes on to the next instruction."""
+        """Whether control never continues with the next instruction."""
         return not self.conditional and self.op in ("BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "BPT", "KILL")
 
     @property
     def conditional(self) -> bool:
-        """Whether its predicate can be false, or a branch has another way out of its own."""
+        """Whether its predicate can be false, or it is a branch with a condition of its own."""
+        # `BRA P1, …` has a second predicate; `BRA.DIV` branches only if the warp is not converged.
         if self.op == "BRA" and (re.match(r"!?U?P[0-9]", self.operands) or ".DIV" in self.opcode):
-            return True  # `BRA P1, …` needs both predicates; `BRA.DIV` goes on where the warp is whole
+            return True
         return self.predicate not in ("", "@PT", "@UPT")
 
 
 @dataclass(frozen=True)
 class MachineBlock:
-    """Straight-line machine code. targets: the numbers of the blocks that can follow, the next one first.
+    """A basic block of machine code.
 
-    A call goes on behind itself: what it calls is `calls`, and a called block's `RET` has no targets.
+    Attributes
+    ----------
+    number : int
+        Its index; block 0 is the kernel's entry.
+    instructions : tuple of MachineInstruction
+        Its instructions.
+    targets : tuple of int
+        Numbers of its successors, the next block first. The successor of a call is the block after it; a
+        `RET` has none.
+    calls : int or None
+        The number of the block that its last instruction calls.
     """
 
     number: int
@@ -102,55 +130,59 @@ class MachineBlock:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A kernel's machine code, in the order of its addresses, without the padding behind its end."""
+    """The machine code of a kernel, in the order of its addresses, without the padding after its end."""
 
     name: str
     instructions: tuple[MachineInstruction, ...]
 
     @cached_property
     def blocks(self) -> tuple[MachineBlock, ...]:
-        """The code cut at jumps and where they lead; block 0 is the entry."""
+        """The basic blocks; block 0 is the entry."""
         return tuple(_blocks(self.instructions))
 
 
-def machine_code(program: Program, name: str, *, numbers: bool = True) -> MachineCode | None:
-    """The machine code of kernel `name`; None when the program has none or no nvdisasm is found.
+def machine_code(program: Program, name: str, *, immediates: bool = True) -> MachineCode | None:
+    """Return the machine code of a kernel; None if the program has none or nvdisasm is not installed.
 
-    The first call for a program runs nvdisasm, about 0.4 s; what it said is kept on disk.
+    The first call for a program runs nvdisasm, which takes about 0.4 s. The result is cached on disk.
 
-    numbers: False where those in the operands do not matter. The code of a program that differs in nothing
-    else, as of the same kernel for another block, will do then, if it is known.
+    immediates: False allows other immediate operands: the cached code of a program that differs only in them,
+    such as the same kernel for another block size, is then returned without running nvdisasm.
     """
     if program.cubin is None:
         return None
-    data = _kept(program.cubin, numbers) or _disassembled(program.cubin)
-    found = json.loads(data).get(program.entry(name)) if data is not None else None
-    if found is None:
+    data = _cached(program.cubin, immediates) or _disassemble(program.cubin)
+    rows = json.loads(data).get(program.entry(name)) if data is not None else None
+    if rows is None:
         return None
-    return MachineCode(name, tuple(_from_row(*row) for row in found))
+    return MachineCode(name, tuple(_from_row(*row) for row in rows))
 
 
-def _kept(cubin: bytes, numbers: bool) -> bytes | None:
+def _cached(cubin: bytes, immediates: bool) -> bytes | None:
     store = kernel_cache()
     if store is None:
         return None
     data = store.get(_key(cubin))
-    if data is None and not numbers:
-        same = store.get(_key(without_numbers(cubin)))
-        data = store.get(same.decode()) if same is not None else None
+    if data is None and not immediates:
+        similar = store.get(_key(without_immediates(cubin)))
+        data = store.get(similar.decode()) if similar is not None else None
     return data
 
 
-def _disassembled(cubin: bytes) -> bytes | None:
-    text = _disassemble(cubin)
+def _disassemble(cubin: bytes) -> bytes | None:
+    text = _disassembly_of(cubin)
     if text is None:
         return None
-    rows = {section: [astuple(one) for one in found] for section, found in _read(text)}
+    rows = {
+        section: [astuple(instruction) for instruction in instructions]
+        for section, instructions in parse_disassembly(text)
+    }
     data = json.dumps(rows).encode()
+
     store = kernel_cache()
     if store:
         store.put(_key(cubin), data)
-        store.put(_key(without_numbers(cubin)), _key(cubin).encode())
+        store.put(_key(without_immediates(cubin)), _key(cubin).encode())
     return data
 
 
@@ -160,7 +192,7 @@ def _key(code: bytes) -> str:
 
 @cache
 def _sources() -> bytes:
-    """What an answer depends on besides the code."""
+    """Return the source files on which the cached data depends."""
     return b"".join(
         Path(__file__).with_name(name).read_bytes() for name in ("disassembly.py", "normalization.py")
     )
@@ -168,14 +200,17 @@ def _sources() -> bytes:
 
 @cache
 def find_nvdisasm() -> str | None:
-    """The path of nvdisasm: of NVIDIA's wheel, on PATH, or in the CUDA Toolkit that CUDA_HOME names."""
+    """Return the path of nvdisasm in NVIDIA's wheel, on PATH or in the CUDA Toolkit; None if not found."""
     binary = "nvdisasm.exe" if sys.platform == "win32" else "nvdisasm"
+
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob(f"*/bin/**/{binary}"), reverse=True):
             return str(path)
-    if found := shutil.which(binary):
-        return found
+
+    if on_path := shutil.which(binary):
+        return on_path
+
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         path = Path(os.environ.get(variable, "/usr/local/cuda")) / "bin" / binary
         if path.is_file():
@@ -183,7 +218,7 @@ def find_nvdisasm() -> str | None:
     return None
 
 
-def _disassemble(cubin: bytes) -> str | None:
+def _disassembly_of(cubin: bytes) -> str | None:
     nvdisasm = find_nvdisasm()
     if nvdisasm is None:
         return None
@@ -191,17 +226,18 @@ def _disassemble(cubin: bytes) -> str | None:
         path = Path(folder) / "program.cubin"
         path.write_bytes(cubin)
         command = [nvdisasm, "--print-code", "--print-line-info", "--print-line-info-ptx", str(path)]
-        # Where jumps by a table lead is all that it needs its analysis for, a third of its time.
-        text = _answer([*command, "--no-dataflow"])
-        return _answer(command) if text is None or _BY_TABLE.search(text) else text
+        # The data flow analysis takes a third of the time and is needed only for the targets of indirect
+        # jumps.
+        text = _output_of([*command, "--no-dataflow"])
+        return _output_of(command) if text is None or _INDIRECT_JUMP.search(text) else text
 
 
-def _answer(command: Sequence[str]) -> str | None:
+def _output_of(command: Sequence[str]) -> str | None:
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return answer.stdout if answer.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _from_row(
@@ -210,71 +246,80 @@ def _from_row(
     return MachineInstruction(offset, opcode, predicate, operands, line, ptx_line, tuple(targets))
 
 
-def _read(text: str) -> Iterator[tuple[str, list[MachineInstruction]]]:
-    """The instructions of every code section, by its kernel's name in the cubin."""
+def parse_disassembly(text: str) -> Iterator[tuple[str, list[MachineInstruction]]]:
+    """Yield the name of each kernel in the cubin, and its instructions, from nvdisasm's output."""
     sections = re.split(r"(?m)^(?=//-{5,} )", text)
     for section in sections:
         lines = section.splitlines()
         name = next((match[1] for line in lines if (match := _SECTION.match(line))), None)
         if name is not None:
-            yield name, _read_section(lines)
+            yield name, _parse_section(lines)
 
 
-def _read_section(lines: Sequence[str]) -> list[MachineInstruction]:
+def _parse_section(lines: Sequence[str]) -> list[MachineInstruction]:
     labels: dict[str, int] = {}
-    waiting: list[str] = []
-    drafts: list[tuple[int, re.Match[str], int, int]] = []
+    pending_labels: list[str] = []
+    matches: list[tuple[int, re.Match[str], int, int]] = []
     line = ptx_line = 0
     for text in lines:
         if match := _INSTRUCTION.match(text):
             offset = int(match[1], 16)
-            labels.update(dict.fromkeys(waiting, offset))
-            waiting.clear()
-            drafts.append((offset, match, line, ptx_line))
+            labels.update(dict.fromkeys(pending_labels, offset))
+            pending_labels.clear()
+            matches.append((offset, match, line, ptx_line))
         elif match := _PLACE.match(text):
             if match[1] == _PTX:
                 ptx_line = int(match[2])
             else:
                 line = int(match[2]) if match[1] == FILE_NAME else 0
         elif match := _LABEL.match(text):
-            waiting.append(match[1])
-    found = []
-    for offset, match, line, ptx_line in drafts:
+            pending_labels.append(match[1])
+
+    instructions = []
+    for offset, match, line, ptx_line in matches:
         operands = match[4]
-        names = [name.strip() for table in _TABLE.findall(operands) for name in table.split(",")]
+        names = [name.strip() for table in _BRANCH_TABLE.findall(operands) for name in table.split(",")]
         names += _TARGET.findall(operands)
         targets = tuple(labels[name] for name in names if name in labels)
-        found.append(MachineInstruction(offset, match[3], match[2] or "", operands, line, ptx_line, targets))
-    while len(found) > 1 and found[-1].op == "NOP":
-        found.pop()
-    last = found[-1] if found else None
+        instructions.append(
+            MachineInstruction(offset, match[3], match[2] or "", operands, line, ptx_line, targets)
+        )
+
+    # The padding after the end is a jump to itself, followed by NOPs.
+    while len(instructions) > 1 and instructions[-1].op == "NOP":
+        instructions.pop()
+    last = instructions[-1] if instructions else None
     if last is not None and last.op == "BRA" and last.targets == (last.offset,):
-        found.pop()  # behind the end stands a jump to itself
-    return found
+        instructions.pop()
+    return instructions
 
 
-JUMPS = ("BRA", "BRX", "JMP", "JMX")  # BSSY, WARPSYNC and the like name a place and do not go there
+JUMPS = ("BRA", "BRX", "JMP", "JMX")  # BSSY, WARPSYNC and the like have a target but do not jump to it
 
 
 def _blocks(instructions: Sequence[MachineInstruction]) -> Iterator[MachineBlock]:
     if not instructions:
         return
+
     starts = {instructions[0].offset}
-    for one, following in zip(instructions, [*instructions[1:], None], strict=True):
-        if one.op in JUMPS or one.op == "CALL":
-            starts.update(one.targets)
-        if (one.op in JUMPS or one.op in ("CALL", "EXIT", "RET")) and following is not None:
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        if instruction.op in JUMPS or instruction.op == "CALL":
+            starts.update(instruction.targets)
+        ends_block = instruction.op in JUMPS or instruction.op in ("CALL", "EXIT", "RET")
+        if ends_block and following is not None:
             starts.add(following.offset)
+
     numbers = {offset: number for number, offset in enumerate(sorted(starts))}
-    pieces: list[list[MachineInstruction]] = [[] for _ in numbers]
+    blocks: list[list[MachineInstruction]] = [[] for _ in numbers]
     current = 0
-    for one in instructions:
-        current = numbers.get(one.offset, current)
-        pieces[current].append(one)
-    for number, piece in enumerate(pieces):
-        last = piece[-1]
-        targets = [] if last.ends or number + 1 == len(pieces) else [number + 1]
+    for instruction in instructions:
+        current = numbers.get(instruction.offset, current)
+        blocks[current].append(instruction)
+
+    for number, block in enumerate(blocks):
+        last = block[-1]
+        targets = [] if last.ends or number + 1 == len(blocks) else [number + 1]
         if last.op in JUMPS:
             targets += [numbers[offset] for offset in last.targets if offset in numbers]
-        called = numbers.get(last.targets[0]) if last.op == "CALL" and last.targets else None
-        yield MachineBlock(number, tuple(piece), tuple(dict.fromkeys(targets)), called)
+        callee = numbers.get(last.targets[0]) if last.op == "CALL" and last.targets else None
+        yield MachineBlock(number, tuple(block), tuple(dict.fromkeys(targets)), callee)

@@ -1,16 +1,16 @@
-"""Executed machine instructions from executed PTX: what the simulator counted, told in the GPU's own code.
+"""Executed machine instructions, derived from the PTX execution counts of the simulator.
 
-The simulator executes PTX and counts, for every basic block, how often a warp ran it and how many threads
-took part. A GPU executes what the assembler made of it. Both are tied together by the table in the cubin
-that names, for every machine instruction, the line of PTX it was made from (`disassembly`); how
-often each block of machine code ran follows from there (`gpulab.compiler.sass.machine_flow`).
+The simulator executes PTX and counts, for every basic block, the executions by warps and by threads. A GPU
+executes the assembler's output. The cubin contains a table with the PTX line of each machine instruction
+(`gpulab.compiler.sass.disassembly`), from which the execution counts of the machine code follow
+(`gpulab.compiler.sass.machine_flow`).
 
-Checked against Nsight Compute 2025.3 on an H200, for 108 launches of the labs' kernels and 103 of small ones
-(`benchmarks.nsight`): the warp and thread executions of every one of their 39,322 machine instructions are
-the GPU's, and so are FFMA, FADD and FMUL; lanes with a true predicate are, but for nine instructions.
+The counts were compared with Nsight Compute 2025.3 on an H200, for 108 launches of the labs' kernels and 103
+of small ones (`benchmarks.nsight`). The warp and thread executions of all 39,322 machine instructions equal
+the GPU's, and so do FFMA, FADD and FMUL. Threads with a true predicate are equal except for nine
+instructions.
 
-Whoever counts fills in one `PtxBlock` per basic block of the kernel, `blocks[0]` being its entry.
-`PtxInstruction.row` is the line of `Program.ptx`, from 1.
+The input is one `PtxBlock` for each basic block of the kernel, the entry first.
 """
 
 from __future__ import annotations
@@ -22,85 +22,105 @@ from dataclasses import dataclass
 from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
 from gpulab.compiler.sass.machine_flow import MachineFlow
 from gpulab.compiler.sass.ptx_blocks import PtxBlock
-from gpulab.compiler.sass.ptx_matching import Match
+from gpulab.compiler.sass.ptx_matching import PtxMatch
 
-__all__ = ["Executed", "MachineCounts", "machine_counts"]
+__all__ = ["ExecutedInstruction", "MachineCounts", "machine_counts"]
 
 
 @dataclass(frozen=True)
-class Executed:
-    """One machine instruction and how often it ran.
+class ExecutedInstruction:
+    """A machine instruction and its execution counts.
 
-    warps: executions by a warp, with whichever lanes. threads: active lanes of those, predicate or not.
-    on: lanes whose predicate held.
+    Attributes
+    ----------
+    instruction : MachineInstruction
+        The instruction.
+    warps : int
+        Executions by a warp, with any number of active lanes.
+    threads : int
+        The sum of the active lanes, whatever their predicate.
+    threads_on : int
+        The sum of the active lanes whose predicate is true.
     """
 
     instruction: MachineInstruction
     warps: int
     threads: int
-    on: int
+    threads_on: int
 
 
 @dataclass(frozen=True)
 class MachineCounts:
-    """All instructions of a kernel with their counts.
+    """The execution counts of all machine instructions of a kernel.
 
-    doubts: in words, what is not exact, and why; empty when all counts follow from what was counted.
-    plain_numbers: the code has a slow case for a division or a square root (of denormal numbers and the
-    like), and all counts hold as long as no thread needed it.
+    Attributes
+    ----------
+    executed : tuple of ExecutedInstruction
+        The instructions, in the order of the code.
+    caveats : tuple of str
+        What is not exact, and why; empty if the PTX counts determine all machine counts.
+    excludes_slow_path : bool
+        The code has a slow path for divisions or square roots (of denormal numbers and the like), and the
+        counts hold if no thread took it.
     """
 
-    executed: tuple[Executed, ...]
-    doubts: tuple[str, ...] = ()
-    plain_numbers: bool = False
+    executed: tuple[ExecutedInstruction, ...]
+    caveats: tuple[str, ...] = ()
+    excludes_slow_path: bool = False
 
     @property
     def warps(self) -> int:
         """Warp instructions, as `smsp__inst_executed.sum`."""
-        return sum(one.warps for one in self.executed)
+        return sum(entry.warps for entry in self.executed)
 
     @property
     def threads(self) -> int:
         """Thread instructions, as `smsp__thread_inst_executed.sum`."""
-        return sum(one.threads for one in self.executed)
+        return sum(entry.threads for entry in self.executed)
 
     @property
     def threads_on(self) -> int:
-        """Thread instructions whose predicate held, as `smsp__thread_inst_executed_pred_on.sum`."""
-        return sum(one.on for one in self.executed)
+        """Thread instructions with a true predicate, as `smsp__thread_inst_executed_pred_on.sum`."""
+        return sum(entry.threads_on for entry in self.executed)
 
-    def on(self, op: str) -> int:
-        """Thread instructions of one opcode whose predicate held: `on("FFMA")`."""
-        return sum(one.on for one in self.executed if one.instruction.op == op)
+    def threads_on_of(self, op: str) -> int:
+        """Return the thread instructions of one opcode, such as "FFMA", with a true predicate."""
+        return sum(entry.threads_on for entry in self.executed if entry.instruction.op == op)
 
-    def requests(self, op: str) -> int:
-        """Warp instructions of one opcode: `requests("LDS")`."""
-        return sum(one.warps for one in self.executed if one.instruction.op == op)
+    def warps_of(self, op: str) -> int:
+        """Return the warp instructions of one opcode, such as "LDS"."""
+        return sum(entry.warps for entry in self.executed if entry.instruction.op == op)
 
-    def by_line(self) -> Mapping[int, tuple[Executed, ...]]:
-        """The instructions of every source line."""
-        found: dict[int, list[Executed]] = defaultdict(list)
-        for one in self.executed:
-            found[one.instruction.line].append(one)
-        return {line: tuple(some) for line, some in sorted(found.items())}
+    def by_line(self) -> Mapping[int, tuple[ExecutedInstruction, ...]]:
+        """Return the instructions by source line."""
+        lines: dict[int, list[ExecutedInstruction]] = defaultdict(list)
+        for entry in self.executed:
+            lines[entry.instruction.line].append(entry)
+        return {line: tuple(instructions) for line, instructions in sorted(lines.items())}
 
 
 def machine_counts(code: MachineCode, blocks: Sequence[PtxBlock]) -> MachineCounts:
-    """What the machine executed when the simulator counted `blocks`; about 10 ms.
+    """Return the execution counts of the machine code for a launch with these PTX counts; takes about 10 ms.
 
-    Counts of a sample of blocks must come here as they are, and be scaled afterwards.
+    Counts of a sample of thread blocks must be passed unscaled, and the result scaled afterwards: scaled
+    counts would not fulfil the flow equations.
     """
-    match = Match(code, blocks)
+    match = PtxMatch(code, blocks)
     flow = MachineFlow(match)
     executed = tuple(
-        Executed(one, *flow.executed(block, one)) for block in code.blocks for one in block.instructions
+        ExecutedInstruction(instruction, *flow.executed(block, instruction))
+        for block in code.blocks
+        for instruction in block.instructions
     )
-    doubts = []
-    if flow.doubtful:
-        lines = ", ".join(str(line) for line in sorted(flow.doubtful))
-        doubts.append(
-            f"how often the machine code of line {lines} ran is not determined: these are estimates"
+
+    caveats = []
+    if flow.estimated_lines:
+        lines = ", ".join(map(str, sorted(flow.estimated_lines)))
+        plural = "s" * (len(flow.estimated_lines) > 1)
+        caveats.append(
+            f"the instruction counts of line{plural} {lines} are estimates, because the counts of the PTX do "
+            "not determine them"
         )
     if match.uncounted_loops:
-        doubts.append("the assembler unrolled a loop, and its rounds were not counted one by one")
-    return MachineCounts(executed, tuple(doubts), flow.has_slow_cases)
+        caveats.append("the assembler unrolled a loop whose iterations were not counted in groups")
+    return MachineCounts(executed, tuple(caveats), flow.has_slow_paths)

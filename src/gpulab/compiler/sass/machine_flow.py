@@ -1,19 +1,18 @@
-"""How often each block of machine code ran, from how often each block of its PTX did.
+"""Execution counts of machine blocks, derived from the execution counts of PTX blocks.
 
-1. Threads flow through blocks as water does: as many leave a block as come in. Every jump is one unknown,
-   every block one equation.
-2. The way into the slow case of a division or a square root is taken by no thread.
-3. In a loop that the assembler unrolled, the copies share the rounds as it has it: as many as fit go to the
-   large copy, the rest to the smaller ones.
-4. A load, store, barrier or shuffle of a PTX block is executed by just the threads of that block, so these
-   are the threads of the machine block it stands in, too. Instructions under a predicate say nothing about
-   the block they stand in.
-5. What is open after that is filled from branches that both codes have, and then from the other
-   instructions of a block. The assembler may have moved those, so the PTX block that most of them come from
-   counts first, and what contradicts what is known already is dropped.
+1. The flow of threads is conserved: as many leave a block as enter it. Each edge of the control flow graph is
+   an unknown, each block gives an equation.
+2. No thread takes the slow path of a division or square root.
+3. The copies of an unrolled loop's body share the iterations: as many as fit run in the largest copy, the
+   rest in smaller ones.
+4. A load, store, barrier or shuffle is executed by exactly the threads of its PTX block. Their number is
+   therefore the thread count of the machine block that contains it, unless the instruction has a predicate.
+5. What is still undetermined follows from branches that both codes have, and then from the other instructions
+   of a block. The assembler may have moved these, so PTX blocks with more instructions in a machine block
+   count first, and equations that contradict earlier ones are dropped.
 
-Warps are the same but for two things: lanes that part at a branch make two warps' executions of one, and only
-a `BSYNC` makes one of them again.
+The equations for warps are the same with two exceptions: lanes that diverge at a branch turn one execution by
+a warp into two, and only a `BSYNC` joins them again.
 """
 
 from __future__ import annotations
@@ -24,33 +23,40 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpulab.compiler.sass.disassembly import MachineBlock, MachineInstruction
-from gpulab.compiler.sass.flow_equations import END, Graph, Row, with_value
-from gpulab.compiler.sass.ptx_matching import Match
+from gpulab.compiler.sass.flow_equations import END, FlowGraph, Row, with_right_side
+from gpulab.compiler.sass.ptx_matching import PtxMatch
 
 __all__ = ["MachineFlow"]
 
-# Instructions that a GPU executes for just the threads that the program sends there.
+# Machine instructions that are executed by exactly the threads that the PTX sends there (rule 4).
 ANCHORS = frozenset(
     ("LD", "LDG", "LDS", "LDL", "LDSM", "LDGSTS", "ST", "STG", "STS", "STL", "BAR", "ATOM", "ATOMG", "ATOMS")
 ) | frozenset(("RED", "REDG", "SHFL", "VOTE", "MATCH", "MEMBAR", "HMMA", "NANOSLEEP"))
-# PTX of which the assembler makes a sequence with predicates of its own.
+# PTX instructions that the assembler turns into a sequence with predicates of its own.
 SEQUENCES = ("div.", "rem.", "sqrt.", "rsqrt.", "rcp.", "ex2.", "lg2.", "sin.", "cos.", "tanh.", "cvt.")
 ENDS = ("EXIT", "RET", "BPT", "KILL")
-OPEN = -2
+SINK = -2  # target of the edge whose count is the number of warps that continue in a block
 
 
-def behind(number: int) -> int:
-    """The node that holds the warps that go on in a block, behind its BSYNC if it has one."""
+def after_sync(number: int) -> int:
+    """Return the node of the warps that continue in a block, after its BSYNC if it has one."""
     return -3 - number
 
 
 class MachineFlow:
-    """Threads and warps of every machine block.
+    """Thread and warp counts of every machine block.
 
-    doubtful: lines whose counts are estimates. has_slow_cases: whether rule 2 was needed.
+    Attributes
+    ----------
+    threads, warps : list of int
+        Executions of each block, by active threads and by warps.
+    estimated_lines : set of int
+        Source lines whose counts are estimates.
+    has_slow_paths : bool
+        Whether rule 2 was applied.
     """
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: PtxMatch) -> None:
         self.match, self.blocks = match, match.code.blocks
         self.edges = [(block.number, target) for block in self.blocks for target in block.targets]
         self.edges += [
@@ -58,227 +64,258 @@ class MachineFlow:
             for block in self.blocks
             if block.instructions[-1].op in ENDS or not block.targets
         ]
-        self.doubtful: set[int] = set()
-        slow = list(self._slow_cases())
-        self.has_slow_cases = bool(slow)
-        self._thread_graph = self._threads_of_jumps(slow)
-        self.threads = [self._known_threads(block) for block in self.blocks]
-        self._warp_graph = self._warps_of_jumps()
-        self.warps = [self._known_warps(block) for block in self.blocks]
+        self.estimated_lines: set[int] = set()
+        slow_paths = list(self._slow_paths())
+        self.has_slow_paths = bool(slow_paths)
+        self._thread_graph = self._thread_equations(slow_paths)
+        self.threads = [self._threads_of(block) for block in self.blocks]
+        self._warp_graph = self._warp_equations()
+        self.warps = [self._warps_of(block) for block in self.blocks]
 
     # -- threads --------------------------------------------------------------------------------
 
-    def _threads_of_jumps(self, slow: list[int]) -> Graph:
-        graph = Graph(self.edges)
+    def _thread_equations(self, slow_paths: list[int]) -> FlowGraph:
+        graph = FlowGraph(self.edges)
         for block in self.blocks:
             row = graph.out(block.number) - graph.into(block.number)
             for caller in self.blocks:
                 if caller.calls == block.number:
                     row -= graph.out(caller.number)
-            graph.add(with_value(row, self.match.ptx[0].threads if block.number == 0 else 0.0))
-        for number in slow:
+            graph.add(with_right_side(row, self.match.ptx[0].threads if block.number == 0 else 0.0))
+        for number in slow_paths:
             graph.add(graph.out(number))
-        graph.close(0)
-        for row in self._loops(graph):
+        graph.propagate_zeros(0)
+
+        for row in self._loop_equations(graph):
             graph.add(row)
-        graph.close(0)
-        for row, line in self._anchors(graph):
-            if not graph.add(row):  # the machine does not do what is assumed of it here
-                self.doubtful.add(line)
-        graph.close(0)
-        for rows in (self._branches(graph), self._others(graph)):
+        graph.propagate_zeros(0)
+
+        for row, line in self._anchor_equations(graph):
+            if not graph.add(row):  # rule 4 does not hold for this instruction
+                self.estimated_lines.add(line)
+        graph.propagate_zeros(0)
+
+        for rows in (self._branch_equations(graph), self._origin_equations(graph)):
             for row in rows:
                 graph.add(row)
-            graph.close(0)
+            graph.propagate_zeros(0)
         return graph
 
-    def _slow_cases(self) -> Iterator[int]:
-        """Blocks that call a subroutine which only some numbers need."""
+    def _slow_paths(self) -> Iterator[int]:
+        """Yield the blocks that call a subroutine conditionally: only some operands need it."""
         for block in self.blocks:
             if block.calls is not None:
-                before = [one for one in self.blocks if block.number in one.targets]
-                if any(len(one.targets) > 1 for one in before):  # it can be gone around: it was tested for
+                predecessors = [other for other in self.blocks if block.number in other.targets]
+                if any(len(other.targets) > 1 for other in predecessors):
                     yield block.number
 
-    def _loops(self, graph: Graph) -> Iterator[Row]:
-        for head, shares in self.match.unrolled.items():
-            for machine, share in shares.items():
-                yield graph.out(machine, share.threads)
+    def _loop_equations(self, graph: FlowGraph) -> Iterator[Row]:
+        for head, copies in self.match.unrolled.items():
+            for machine, copy in copies.items():
+                yield graph.out(machine, copy.threads)
                 if machine in self.blocks[machine].targets:
-                    yield graph.edge(machine, machine, share.threads - share.first_threads)
-            # The assembler's own guard, for a loop of no round at all: the PTX has gone around it.
+                    yield graph.edge(machine, machine, copy.threads - copy.first_threads)
+
+            # The assembler tests again whether the loop runs at all. The PTX has tested it before, so no
+            # thread skips the loop here.
             for block in self.blocks:
-                inside = [target for target in block.targets if self.match.is_made_of(target, head)]
-                if len(inside) == 2 and not self.match.is_made_of(block.number, head):
+                inside = [target for target in block.targets if self.match.is_part_of_loop(target, head)]
+                if len(inside) == 2 and not self.match.is_part_of_loop(block.number, head):
                     for target in inside:
-                        if target in shares or set(self.blocks[target].targets) <= set(shares):
+                        if target in copies or set(self.blocks[target].targets) <= set(copies):
                             yield graph.edge(block.number, target)
 
-    def _anchors(self, graph: Graph) -> Iterator[tuple[Row, int]]:
-        """With the line of the source."""
-        for line, found in self.match.places.items():
-            home = self.match.home[line]
-            if home.number in self.match.unrolled_members:
-                continue  # of these, one wide load can stand for several
-            if all(one.op in ANCHORS and not one.conditional for _, one in found):
-                blocks = {number for number, _ in found}  # in one block, several are parts of one access
+    def _anchor_equations(self, graph: FlowGraph) -> Iterator[tuple[Row, int]]:
+        """Yield the equations of rule 4, each with its source line."""
+        for row_number, placed in self.match.machine_of_row.items():
+            origin = self.match.block_of_row[row_number]
+            if origin.number in self.match.unrolled_blocks:
+                continue  # one wide load can replace the loads of several iterations
+            if all(item.op in ANCHORS and not item.conditional for _, item in placed):
+                # Several instructions in one block are parts of one access, so each block counts once.
+                blocks = {number for number, _ in placed}
                 row = np.sum([graph.out(number) for number in blocks], axis=0)
-                yield with_value(row, home.threads), found[0][1].line
+                yield with_right_side(row, origin.threads), placed[0][1].line
 
-    def _branches(self, graph: Graph) -> Iterator[Row]:
-        for block, home, ways in self.match.branches:
-            yield graph.out(block.number, home.threads)
-            for target, way in zip(block.targets, ways, strict=True):
-                if (home.number, way) in self.match.ptx_flow:
-                    yield graph.edge(block.number, target, self.match.ptx_flow[home.number, way])
+    def _branch_equations(self, graph: FlowGraph) -> Iterator[Row]:
+        for block, origin, ptx_targets in self.match.branches:
+            yield graph.out(block.number, origin.threads)
+            for target, ptx_target in zip(block.targets, ptx_targets, strict=True):
+                if (origin.number, ptx_target) in self.match.ptx_flow:
+                    threads = self.match.ptx_flow[origin.number, ptx_target]
+                    yield graph.edge(block.number, target, threads)
 
-    def _others(self, graph: Graph) -> Iterator[Row]:
-        proposals = [
-            (count, number, home) for number, votes in enumerate(self.match.homes) for home, count in votes
+    def _origin_equations(self, graph: FlowGraph) -> Iterator[Row]:
+        """Yield the equations of the PTX blocks that a machine block was made from, most reliable first."""
+        candidates = [
+            (count, number, origin)
+            for number, origins in enumerate(self.match.origins)
+            for origin, count in origins
         ]
-        for _, number, home in sorted(proposals, key=lambda one: -one[0]):
-            if home.number not in self.match.unrolled_members:
-                yield graph.out(number, home.threads)
+        for _, number, origin in sorted(candidates, key=lambda candidate: -candidate[0]):
+            if origin.number not in self.match.unrolled_blocks:
+                yield graph.out(number, origin.threads)
 
-    def _known_threads(self, block: MachineBlock) -> int:
+    def _threads_of(self, block: MachineBlock) -> int:
         value = self._thread_graph.value(self._thread_graph.out(block.number))
         if value is not None and value >= 0:
             return value
-        self._doubt(block)
+        self._mark_estimated(block)
         return 0
 
-    def _jumps(self, start: int, end: int) -> int | None:
-        """Threads that took one jump."""
+    def _edge_threads(self, start: int, end: int) -> int | None:
+        """Return the threads that took an edge, or None if undetermined."""
         return self._thread_graph.value(self._thread_graph.edge(start, end))
 
     # -- warps ----------------------------------------------------------------------------------
 
-    def _warps_of_jumps(self) -> Graph:
+    def _warp_equations(self) -> FlowGraph:
         match = self.match
-        graph = Graph([*self.edges, *((behind(block.number), OPEN) for block in self.blocks)])
+        graph = FlowGraph([*self.edges, *((after_sync(block.number), SINK) for block in self.blocks)])
+
+        # Conservation of warps: a block without BSYNC continues with as many warps as enter it, and leaves
+        # with as many as continue unless they diverge or exit.
         for start, end in self.edges:
-            if self._jumps(start, end) == 0:
+            if self._edge_threads(start, end) == 0:
                 graph.add(graph.edge(start, end))
         for block in self.blocks:
             if self.threads[block.number] == 0:
-                graph.add(graph.out(behind(block.number)))
-            elif not _waits(block):
-                row = graph.out(behind(block.number)) - graph.into(block.number)
+                graph.add(graph.out(after_sync(block.number)))
+            elif not _has_sync(block):
+                row = graph.out(after_sync(block.number)) - graph.into(block.number)
                 for caller in self.blocks:
                     if caller.calls == block.number:
-                        row -= graph.out(behind(caller.number))
-                graph.add(with_value(row, match.ptx[0].warps if block.number == 0 else 0.0))
-            some_end = (block.number, END) in self.edges and self._jumps(block.number, END) != 0
-            if not some_end and not self._splits(block):
-                graph.add(graph.out(block.number) - graph.out(behind(block.number)))
-        for meeting, parting in self._meetings():
-            if self.threads[meeting] == self.threads[parting]:
-                graph.add(graph.out(behind(meeting)) - graph.out(behind(parting)))
-        for shares in match.unrolled.values():
-            for machine, share in shares.items():
-                graph.add(graph.out(behind(machine), share.warps))
+                        row -= graph.out(after_sync(caller.number))
+                graph.add(with_right_side(row, match.ptx[0].warps if block.number == 0 else 0.0))
+            exits = (block.number, END) in self.edges and self._edge_threads(block.number, END) != 0
+            if not exits and not self._diverges(block):
+                graph.add(graph.out(block.number) - graph.out(after_sync(block.number)))
+
+        for sync, branch in self._reconvergences():
+            if self.threads[sync] == self.threads[branch]:
+                graph.add(graph.out(after_sync(sync)) - graph.out(after_sync(branch)))
+
+        for copies in match.unrolled.values():
+            for machine, copy in copies.items():
+                graph.add(graph.out(after_sync(machine), copy.warps))
                 if machine in self.blocks[machine].targets:
-                    graph.add(graph.edge(machine, machine, share.warps - share.first_warps))
-        ways_in = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))
-        for block, _, ways in match.branches:
-            for target, way in zip(block.targets, ways, strict=True):
-                if ways_in[way] == 1:
-                    graph.add(graph.edge(block.number, target, match.by_number[way].warps))
-        proposals = [
-            (_waits(block), count, block.number, home)
+                    graph.add(graph.edge(machine, machine, copy.warps - copy.first_warps))
+
+        in_degree = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))
+        for block, _, ptx_targets in match.branches:
+            for target, ptx_target in zip(block.targets, ptx_targets, strict=True):
+                if in_degree[ptx_target] == 1:
+                    warps = match.block_by_number[ptx_target].warps
+                    graph.add(graph.edge(block.number, target, warps))
+
+        candidates = [
+            (_has_sync(block), count, block.number, origin)
             for block in self.blocks
-            for home, count in match.homes[block.number]
-            if home.threads == self.threads[block.number]
+            for origin, count in match.origins[block.number]
+            if origin.threads == self.threads[block.number]
         ]
-        for _, _, number, home in sorted(proposals, key=lambda one: (-one[0], -one[1])):
-            graph.add(graph.out(behind(number), home.warps))
+        for _, _, number, origin in sorted(candidates, key=lambda candidate: (-candidate[0], -candidate[1])):
+            graph.add(graph.out(after_sync(number), origin.warps))
+
         for block in self.blocks:
-            last = match.home.get(block.instructions[-1].ptx_line)
+            last = match.block_of_row.get(block.instructions[-1].ptx_line)
             if last is not None and last.threads == self.threads[block.number]:
-                graph.add(graph.out(behind(block.number), last.warps))
-            if self._splits(block) and (parted := self._parted(block)) is not None:
-                row = graph.out(block.number) - graph.out(behind(block.number))
-                graph.add(with_value(row, parted))
+                graph.add(graph.out(after_sync(block.number), last.warps))
+            if self._diverges(block) and (divergences := self._divergences(block)) is not None:
+                row = graph.out(block.number) - graph.out(after_sync(block.number))
+                graph.add(with_right_side(row, divergences))
         return graph
 
-    def _meetings(self) -> Iterator[tuple[int, int]]:
-        """Blocks whose BSYNC ends what another block's BSSY began: the same threads go on together."""
-        at = {one.offset: block.number for block in self.blocks for one in block.instructions}
+    def _reconvergences(self) -> Iterator[tuple[int, int]]:
+        """Yield pairs of blocks (of a BSYNC and its BSSY): the same threads continue in both."""
+        block_at = {item.offset: block.number for block in self.blocks for item in block.instructions}
         for block in self.blocks:
-            for one in block.instructions:
-                if one.op == "BSSY" and one.targets and one.targets[0] in at:
-                    yield at[one.targets[0]], block.number
+            for item in block.instructions:
+                if item.op == "BSSY" and item.targets and item.targets[0] in block_at:
+                    yield block_at[item.targets[0]], block.number
 
-    def _splits(self, block: MachineBlock) -> bool:
-        """Whether threads go two ways behind this block."""
-        return sum(self._jumps(block.number, target) != 0 for target in block.targets) > 1
+    def _diverges(self, block: MachineBlock) -> bool:
+        """Return whether threads take different edges after this block."""
+        return sum(self._edge_threads(block.number, target) != 0 for target in block.targets) > 1
 
-    def _parted(self, block: MachineBlock) -> int | None:
-        """How often lanes parted behind a machine block: as behind the PTX branch that splits alike."""
-        home = self.match.home.get(block.instructions[-1].ptx_line)
-        if home is not None and len(home.targets) == 2 and home.parted == 0:
+    def _divergences(self, block: MachineBlock) -> int | None:
+        """Return how often lanes diverged after a block, from the PTX branch with the same thread counts."""
+        origin = self.match.block_of_row.get(block.instructions[-1].ptx_line)
+        if origin is not None and len(origin.targets) == 2 and origin.divergences == 0:
             return 0
-        ways = sorted(self._jumps(block.number, target) or 0 for target in block.targets)
-        found = set()
-        for one in self.match.ptx:
-            if len(one.targets) != 2 or one.threads != self.threads[block.number]:
-                continue
-            if sorted(self.match.ptx_flow.get((one.number, target), -1) for target in one.targets) == ways:
-                if one is home:
-                    return one.parted
-                found.add(one.parted)
-        return found.pop() if len(found) == 1 else None
 
-    def _known_warps(self, block: MachineBlock) -> int:
-        value = self._warp_graph.value(self._warp_graph.out(behind(block.number)))
+        edges = sorted(self._edge_threads(block.number, target) or 0 for target in block.targets)
+        candidates = set()
+        for other in self.match.ptx:
+            if len(other.targets) != 2 or other.threads != self.threads[block.number]:
+                continue
+            ptx_edges = sorted(
+                self.match.ptx_flow.get((other.number, target), -1) for target in other.targets
+            )
+            if ptx_edges == edges:
+                if other is origin:
+                    return other.divergences
+                candidates.add(other.divergences)
+        return candidates.pop() if len(candidates) == 1 else None
+
+    def _warps_of(self, block: MachineBlock) -> int:
+        value = self._warp_graph.value(self._warp_graph.out(after_sync(block.number)))
         if value is not None and value >= 0:
             return value
-        self._doubt(block)  # and take its warps to be as full as those of the PTX that it is made of
-        votes = self.match.homes[block.number]
-        home = votes[0][0] if votes else self.match.ptx[0]
-        return -(-self.threads[block.number] * home.warps // max(home.threads, 1))
 
-    def _arrivals(self, block: MachineBlock) -> int:
-        """Warps that come to a block: where lanes wait for each other, more than go on."""
+        # Estimate: its warps have as many active lanes as those of the PTX block that it was made from.
+        self._mark_estimated(block)
+        origins = self.match.origins[block.number]
+        origin = origins[0][0] if origins else self.match.ptx[0]
+        return -(-self.threads[block.number] * origin.warps // max(origin.threads, 1))
+
+    def _arriving_warps(self, block: MachineBlock) -> int:
+        """Return the warps that enter a block: more than continue in it if its BSYNC joins some."""
         if block.number == 0 or self.threads[block.number] == 0:
             return self.warps[block.number]
         value = self._warp_graph.value(self._warp_graph.into(block.number))
         if value is None or value < 0:
-            self._doubt(block)
+            self._mark_estimated(block)
             return self.warps[block.number]
         return value
 
-    def _doubt(self, block: MachineBlock) -> None:
-        self.doubtful.update(one.line for one in block.instructions if one.line)
+    def _mark_estimated(self, block: MachineBlock) -> None:
+        self.estimated_lines.update(item.line for item in block.instructions if item.line)
 
     # -- instructions ---------------------------------------------------------------------------
 
-    def executed(self, block: MachineBlock, one: MachineInstruction) -> tuple[int, int, int]:
-        """(warps, threads, threads whose predicate held) of one instruction."""
+    def executed(self, block: MachineBlock, instruction: MachineInstruction) -> tuple[int, int, int]:
+        """Return the warps, threads, and threads with a true predicate that executed an instruction."""
         warps, threads = self.warps[block.number], self.threads[block.number]
-        if any(other.op == "BSYNC" and one.offset <= other.offset for other in block.instructions):
-            warps = self._arrivals(block)
-        return warps, threads, min(max(self._threads_on(block, one, threads), 0), threads)
+        if any(item.op == "BSYNC" and instruction.offset <= item.offset for item in block.instructions):
+            warps = self._arriving_warps(block)
+        return warps, threads, min(max(self._threads_on(block, instruction, threads), 0), threads)
 
-    def _threads_on(self, block: MachineBlock, one: MachineInstruction, threads: int) -> int:
-        if one.predicate in ("", "@PT", "@UPT"):
+    def _threads_on(self, block: MachineBlock, instruction: MachineInstruction, threads: int) -> int:
+        if instruction.predicate in ("", "@PT", "@UPT"):
             return threads
-        if one.op in ("EXIT", "RET"):
-            return self._jumps(block.number, END) or 0
-        if one.op in ("BRA", "JMP") and len(block.targets) > 1:
-            return self._jumps(block.number, block.targets[-1]) or 0
-        home = self.match.home.get(one.ptx_line)
-        if home is None:
+        if instruction.op in ("EXIT", "RET"):
+            return self._edge_threads(block.number, END) or 0
+        if instruction.op in ("BRA", "JMP") and len(block.targets) > 1:
+            return self._edge_threads(block.number, block.targets[-1]) or 0
+
+        row = instruction.ptx_line
+        origin = self.match.block_of_row.get(row)
+        if origin is None:
             return threads
-        if home.threads >= threads and self.match.opcode[one.ptx_line].startswith(SEQUENCES):
-            return 0  # for numbers out of the ordinary
-        # A block of PTX was made part of this one: its threads are those that the predicate is on for.
-        copies = [number for number, other in self.match.places[one.ptx_line] if other.opcode == one.opcode]
-        if home.number not in self.match.unrolled_members:
+        if origin.threads >= threads and self.match.opcode_of_row[row].startswith(SEQUENCES):
+            return 0  # it handles special operands only
+
+        # The assembler replaced a branch around a PTX block by predicates: they are true for the block's
+        # threads.
+        copies = [
+            number for number, item in self.match.machine_of_row[row] if item.opcode == instruction.opcode
+        ]
+        if origin.number not in self.match.unrolled_blocks:
             copies = list(dict.fromkeys(copies))
-        everywhere = sum(self.threads[number] for number in copies)
-        return round(home.threads * threads / max(everywhere, 1))
+        total = sum(self.threads[number] for number in copies)
+        return round(origin.threads * threads / max(total, 1))
 
 
-def _waits(block: MachineBlock) -> bool:
-    return any(one.op == "BSYNC" for one in block.instructions)
+def _has_sync(block: MachineBlock) -> bool:
+    return any(item.op == "BSYNC" for item in block.instructions)

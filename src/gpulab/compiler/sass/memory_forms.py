@@ -1,8 +1,8 @@
-"""How the machine makes the memory accesses of a kernel's PTX: which ones it merges, and which it drops.
+"""Shared-memory accesses of PTX as the machine code performs them: merged, or unchanged.
 
-The assembler joins loads (and stores) of neighbouring words into one of 8 or 16 bytes; PTX names them one by
-one. The joined instruction carries the PTX line of one of them, and the lines of the others are nowhere in
-the machine code. Before a launch, whoever counts wavefronts asks here as what a PTX access must be counted.
+The assembler merges loads (and stores) of adjacent words into one access of 8 or 16 bytes. The merged
+instruction refers to the PTX line of one of them; the lines of the others do not occur in the machine code.
+The simulator executes PTX, so it needs the merged form to count wavefronts as the machine does.
 """
 
 from __future__ import annotations
@@ -14,21 +14,26 @@ from dataclasses import dataclass
 
 from gpulab.compiler.sass.disassembly import MachineCode
 
-__all__ = ["SharedForm", "shared_forms", "unmade_loads"]
+__all__ = ["SharedForm", "shared_forms"]
 
 _ACCESS = re.compile(
     r"\s*(?:@!?%\w+\s+)?(ld|st)\.(?:volatile\.|relaxed\.\w+\.|weak\.)?shared\.(?:v([24])\.)?[a-z]+(\d+)\s"
 )
-_GLOBAL_LOAD = re.compile(r"\s*(?:@!?%\w+\s+)?ld\.(?:volatile\.|relaxed\.\w+\.|weak\.)?global\.")
 _ADDRESS = re.compile(r"\[\s*([%$\w.]+)\s*(?:\+\s*(-?\d+))?\s*\]")
 
 
 @dataclass(frozen=True)
 class SharedForm:
-    """An access as the machine makes it.
+    """A shared-memory access as the machine code performs it.
 
-    row: the line of PTX it is counted at. width: bytes a lane moves. shift: bytes from the address that the
-    PTX line names to the first one of the access.
+    Attributes
+    ----------
+    row : int
+        The line of PTX at which it is counted.
+    width : int
+        Bytes per lane.
+    shift : int
+        Bytes from the address of the PTX line to the first byte of the access.
     """
 
     row: int
@@ -37,70 +42,62 @@ class SharedForm:
 
 
 @dataclass(frozen=True)
-class _Access:
+class _SharedAccess:
     row: int
-    address: tuple[str, str]  # ld or st, and the register or variable with the address
-    offset: int
-    width: int
+    address: tuple[str, str]  # "ld" or "st", and the register or variable that holds the address
+    offset: int  # in bytes
+    width: int  # in bytes per lane
 
 
 def shared_forms(code: MachineCode, ptx: str) -> Mapping[int, tuple[SharedForm, ...]]:
-    """By line of PTX: how the machine makes its loads from and stores to shared memory.
+    """Return, by line of PTX, the forms in which the machine code performs its shared-memory access.
 
-    A line that is part of another one's access has no form at all. A line that the assembler copied (in a
-    loop that it unrolled) can have several forms.
+    A line that was merged into the access of another line has no form. A line that the assembler copied, in
+    an unrolled loop, can have several.
     """
-    accesses = _accesses(ptx)
-    made = defaultdict(set)
-    for one in code.instructions:
-        if one.op in ("LDS", "STS") and one.ptx_line in accesses:
-            made[one.ptx_line].add(one.width)
-    found: dict[int, tuple[SharedForm, ...]] = {}
+    accesses = _shared_accesses(ptx)
+    widths = defaultdict(set)
+    for instruction in code.instructions:
+        if instruction.op in ("LDS", "STS") and instruction.ptx_line in accesses:
+            widths[instruction.ptx_line].add(instruction.width)
+
+    forms: dict[int, tuple[SharedForm, ...]] = {}
     for row, access in accesses.items():
-        near = [
-            one for one in accesses.values() if one.address == access.address and one.width == access.width
+        related = [
+            other
+            for other in accesses.values()
+            if other.address == access.address and other.width == access.width
         ]
-        alone = {one.offset for one in near if one.row not in made}
-        found[row] = tuple(
-            SharedForm(row, width, _start(access, width, {one.offset for one in near}, alone) - access.offset)
-            for width in sorted(made.get(row, ()))
+        offsets = {other.offset for other in related}
+        merged = {other.offset for other in related if other.row not in widths}
+        forms[row] = tuple(
+            SharedForm(row, width, _first_offset(access, width, offsets, merged) - access.offset)
+            for width in sorted(widths.get(row, ()))
         )
-    return found
+    return forms
 
 
-def _start(access: _Access, width: int, near: set[int], alone: set[int]) -> int:
-    """Where an access of `width` bytes begins that holds this one and as many of the `near` ones as can be.
+def _first_offset(access: _SharedAccess, width: int, offsets: set[int], merged: set[int]) -> int:
+    """Return the offset at which a merged access of `width` bytes starts that includes `access`.
 
-    alone: those that the machine has no instruction for.
+    Of the possible offsets, it is the one whose access covers most of the accesses at `offsets`, then most of
+    those that have no machine instruction of their own (`merged`).
     """
     size = access.width
 
-    def held(start: int) -> tuple[int, int, bool]:
-        places = set(range(start, start + width, size))
-        return len(places & near), len(places & alone), start == access.offset
+    def coverage(start: int) -> tuple[int, int, bool]:
+        covered = set(range(start, start + width, size))
+        return len(covered & offsets), len(covered & merged), start == access.offset
 
-    return (
-        max(range(access.offset - width + size, access.offset + 1, size), key=held)
-        if width > size
-        else access.offset
-    )
+    if width <= size:
+        return access.offset
+    return max(range(access.offset - width + size, access.offset + 1, size), key=coverage)
 
 
-def _accesses(ptx: str) -> dict[int, _Access]:
-    found = {}
+def _shared_accesses(ptx: str) -> dict[int, _SharedAccess]:
+    accesses = {}
     for row, line in enumerate(ptx.split("\n"), 1):
         if (match := _ACCESS.match(line)) and (address := _ADDRESS.search(line)):
             width = int(match[3]) // 8 * int(match[2] or 1)
-            found[row] = _Access(row, (match[1], address[1]), int(address[2] or 0), width)
-    return found
-
-
-def unmade_loads(code: MachineCode, ptx: str) -> frozenset[int]:
-    """Lines of PTX that load from global memory and have no machine instruction.
-
-    The assembler drops a load through the read-only path (`__ldg`) of a value that is in a register already.
-    """
-    made = {one.ptx_line for one in code.instructions}
-    return frozenset(
-        row for row, line in enumerate(ptx.split("\n"), 1) if row not in made and _GLOBAL_LOAD.match(line)
-    )
+            accesses[row] = _SharedAccess(row, (match[1], address[1]), int(address[2] or 0), width)
+    return accesses

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["PtxBlock", "PtxInstruction", "Rounds"]
+__all__ = ["IterationGroups", "PtxBlock", "PtxInstruction"]
 
 
 @dataclass(frozen=True)
 class PtxInstruction:
-    """opcode: "ld.shared.f32". row: its line in the PTX text. line: of the source."""
+    """An instruction of PTX."""
 
-    opcode: str
-    row: int
-    line: int = 0
+    opcode: str  # "ld.shared.f32"
+    row: int  # line of the PTX text, from 1
+    line: int = 0  # line of the source, from 1; 0 if unknown
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """How often a loop went k rounds in a row: every n rounds in a row count floor(n / k).
+class IterationGroups:
+    """Groups of k consecutive iterations of a loop: n iterations in a row count floor(n / k).
 
-    warps, threads: all of them. first_warps, first_threads: those that were the first since the loop was
-    entered, that is, how often it went at least k rounds.
+    Attributes
+    ----------
+    warps, threads : int
+        All groups, counted by warps and by active threads.
+    first_warps, first_threads : int
+        The groups that are the first since the loop was entered: the loop runs with at least k iterations.
     """
 
     warps: int
@@ -33,12 +37,24 @@ class Rounds:
 
 @dataclass(frozen=True)
 class PtxBlock:
-    """A basic block of PTX and how often it ran.
+    """A basic block of PTX and its execution counts.
 
-    targets: numbers of the blocks that can follow; of a branch, the one it is taken to first.
-    warps: executions by a warp, with whichever lanes. threads: the sum of their active lanes.
-    parted: executions by a warp after which its lanes went two ways; None when that was not counted.
-    rounds: of the first block of an innermost loop, by k = 2 and 4: its rounds by groups of k.
+    Attributes
+    ----------
+    number : int
+        Its index; block 0 is the kernel's entry.
+    instructions : tuple of PtxInstruction
+        Its instructions, the terminator included.
+    targets : tuple of int
+        Numbers of its successors; the target of a branch comes before the next block.
+    warps : int
+        Executions by a warp, with any number of active lanes.
+    threads : int
+        The sum of the active lanes over these executions.
+    divergences : int or None
+        Executions by a warp after which its lanes took different branches; None if not counted.
+    iteration_groups : mapping of int to IterationGroups
+        By k = 2 and 4, for the first block of an innermost loop; empty if not counted.
     """
 
     number: int
@@ -46,5 +62,5 @@ class PtxBlock:
     targets: tuple[int, ...]
     warps: int
     threads: int
-    parted: int | None = None
-    rounds: Mapping[int, Rounds] = field(default_factory=dict)
+    divergences: int | None = None
+    iteration_groups: Mapping[int, IterationGroups] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which blocks of machine code stand for which blocks of PTX, and which loops the assembler unrolled."""
+"""Relation between blocks of machine code and blocks of PTX, and the loops that the assembler unrolled."""
 
 from __future__ import annotations
 
@@ -8,20 +8,28 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpulab.compiler.sass.disassembly import MachineBlock, MachineCode, MachineInstruction
-from gpulab.compiler.sass.flow_equations import Graph
+from gpulab.compiler.sass.flow_equations import FlowGraph
 from gpulab.compiler.sass.ptx_blocks import PtxBlock
 
-__all__ = ["Match", "Share"]
+__all__ = ["PtxMatch", "UnrolledCopy"]
 
-# PTX that becomes one machine instruction: such lines tell how many copies of a loop's body there are.
+# PTX instructions that the assembler turns into one machine instruction each: the number of machine
+# instructions of such a line is the number of copies of a loop's body.
 ONE_TO_ONE = ("fma.", "add.f", "add.rn.f", "sub.f", "mul.f", "mul.rn.f", "ld.global", "st.", "shfl.", "ex2.")
 
 
 @dataclass(frozen=True)
-class Share:
-    """How often one machine block with `copies` of a loop's body ran.
+class UnrolledCopy:
+    """Execution counts of a machine block that contains several copies of a loop's body.
 
-    first_…: those that followed no other round of the same block.
+    Attributes
+    ----------
+    copies : int
+        Iterations that one execution of the block performs.
+    warps, threads : int
+        Executions of the block.
+    first_warps, first_threads : int
+        Executions that did not follow another execution of the same block.
     """
 
     copies: int
@@ -31,39 +39,55 @@ class Share:
     first_threads: int
 
 
-class Match:
-    """A kernel's machine code beside its PTX.
+class PtxMatch:
+    """The machine code of a kernel, related to the basic blocks of its PTX.
 
-    home: PTX line -> its block. places: PTX line -> machine instructions made from it, with their blocks.
-    homes: by machine block, the PTX blocks it is made of, each with its number of instructions, the one with
-    most first. Only instructions without a predicate count: the others can come from anywhere.
+    Attributes
+    ----------
+    code : MachineCode
+        The machine code.
+    ptx : sequence of PtxBlock
+        The blocks of the PTX, with their execution counts.
+    block_by_number : mapping of int to PtxBlock
+        The blocks by number.
+    block_of_row, opcode_of_row : mapping
+        Block and opcode of each PTX line.
+    machine_of_row : mapping of int to list
+        The machine instructions that were made from each PTX line, with the numbers of their machine blocks.
+    origins : list of list
+        For each machine block, the PTX blocks from which its unconditional instructions were made, with the
+        number of these instructions, largest first. Instructions with a predicate may come from any block.
+    uncounted_loops : set of int
+        First blocks of unrolled loops whose iterations were not counted in groups.
     """
 
     def __init__(self, code: MachineCode, blocks: Sequence[PtxBlock]) -> None:
         self.code, self.ptx = code, blocks
-        self.by_number = {block.number: block for block in blocks}
-        self.home = {one.row: block for block in blocks for one in block.instructions}
-        self.opcode = {one.row: one.opcode for block in blocks for one in block.instructions}
-        self.places: dict[int, list[tuple[int, MachineInstruction]]] = defaultdict(list)
+        self.block_by_number = {block.number: block for block in blocks}
+        self.block_of_row = {item.row: block for block in blocks for item in block.instructions}
+        self.opcode_of_row = {item.row: item.opcode for block in blocks for item in block.instructions}
+        self.machine_of_row: dict[int, list[tuple[int, MachineInstruction]]] = defaultdict(list)
         for block in code.blocks:
-            for one in block.instructions:
-                if one.ptx_line in self.home:
-                    self.places[one.ptx_line].append((block.number, one))
-        self.homes = [self._votes(block) for block in code.blocks]
-        self.uncounted_loops: set[int] = set()  # unrolled ones whose rounds nobody counted
+            for instruction in block.instructions:
+                if instruction.ptx_line in self.block_of_row:
+                    self.machine_of_row[instruction.ptx_line].append((block.number, instruction))
+        self.origins = [self._origins(block) for block in code.blocks]
+        self.uncounted_loops: set[int] = set()
 
-    def _votes(self, block: MachineBlock) -> list[tuple[PtxBlock, int]]:
-        votes = Counter(
-            self.home[one.ptx_line].number
-            for one in block.instructions
-            if not one.conditional and one.ptx_line in self.home
+    def _origins(self, block: MachineBlock) -> list[tuple[PtxBlock, int]]:
+        counts = Counter(
+            self.block_of_row[instruction.ptx_line].number
+            for instruction in block.instructions
+            if not instruction.conditional and instruction.ptx_line in self.block_of_row
         )
-        return [(self.by_number[number], count) for number, count in votes.most_common()]
+        return [(self.block_by_number[number], count) for number, count in counts.most_common()]
 
     @cached_property
     def ptx_flow(self) -> Mapping[tuple[int, int], int]:
-        """Threads that went from one PTX block to another, where the counts of the blocks determine it."""
-        graph = Graph([(one.number, target) for one in self.ptx for target in dict.fromkeys(one.targets)])
+        """The thread count of each PTX edge that the counts of the blocks determine."""
+        graph = FlowGraph(
+            [(block.number, target) for block in self.ptx for target in dict.fromkeys(block.targets)]
+        )
         for block in self.ptx:
             if block.targets:
                 graph.add(graph.out(block.number, block.threads))
@@ -76,12 +100,13 @@ class Match:
 
     @cached_property
     def loops(self) -> Mapping[int, frozenset[int]]:
-        """The first block of every PTX loop that holds no other, with all blocks of the loop."""
-        before = defaultdict(list)
+        """The blocks of each innermost PTX loop, by the loop's first block."""
+        predecessors = defaultdict(list)
         for block in self.ptx:
             for target in block.targets:
-                before[target].append(block.number)
-        found: dict[int, frozenset[int]] = {}
+                predecessors[target].append(block.number)
+
+        bodies: dict[int, frozenset[int]] = {}
         for block in self.ptx:
             for head in block.targets:
                 if head > block.number:
@@ -90,120 +115,133 @@ class Match:
                 while todo:
                     number = todo.pop()
                     if number != head:
-                        todo += [one for one in before[number] if one not in body]
-                        body.update(before[number])
-                found[head] = found.get(head, frozenset()) | body
+                        todo += [before for before in predecessors[number] if before not in body]
+                        body.update(predecessors[number])
+                bodies[head] = bodies.get(head, frozenset()) | body
+
         return {
             head: body
-            for head, body in found.items()
-            if not any(other != head and other in body for other in found)
+            for head, body in bodies.items()
+            if not any(other != head and other in body for other in bodies)
         }
 
     @cached_property
-    def unrolled(self) -> Mapping[int, Mapping[int, Share]]:
-        """By the first block of a PTX loop that the assembler unrolled: machine block -> its share."""
-        found = {}
+    def unrolled(self) -> Mapping[int, Mapping[int, UnrolledCopy]]:
+        """The unrolled loops by first block: their machine blocks, with the copies of the body in each."""
+        loops = {}
         for head, body in self.loops.items():
             layouts: Counter[tuple[tuple[int, int], ...]] = Counter()
             for member in body:
-                block = self.by_number[member]
-                if block.threads == self.by_number[head].threads:  # it runs in every round
+                block = self.block_by_number[member]
+                if block.threads == self.block_by_number[head].threads:  # it runs in every iteration
                     layouts.update(
-                        tuple(sorted(Counter(number for number, _ in self.places[one.row]).items()))
-                        for one in block.instructions
-                        if one.opcode.startswith(ONE_TO_ONE) and one.row in self.places
+                        tuple(sorted(Counter(number for number, _ in self.machine_of_row[item.row]).items()))
+                        for item in block.instructions
+                        if item.opcode.startswith(ONE_TO_ONE) and item.row in self.machine_of_row
                     )
             if layouts:
-                [(best, count)] = layouts.most_common(1)
-                if max(copies for _, copies in best) > 1 and 2 * count > layouts.total():
-                    found[head] = self._shares(self.by_number[head], dict(best))
-        return found
+                [(layout, count)] = layouts.most_common(1)
+                if max(copies for _, copies in layout) > 1 and 2 * count > layouts.total():
+                    loops[head] = self._distribute(self.block_by_number[head], dict(layout))
+        return loops
 
     @cached_property
-    def unrolled_members(self) -> frozenset[int]:
-        """The PTX blocks of all unrolled loops."""
+    def unrolled_blocks(self) -> frozenset[int]:
+        """The numbers of the PTX blocks of all unrolled loops."""
         return frozenset(member for head in self.unrolled for member in self.loops[head])
 
-    def _shares(self, home: PtxBlock, copies: Mapping[int, int]) -> Mapping[int, Share]:
-        """As many rounds as fit go to the block with most copies, what is left to the next one."""
-        found: dict[int, Share] = {}
-        left = home.warps, home.threads
-        for machine, size in sorted(copies.items(), key=lambda one: -one[1]):
-            if size == 1:
-                found[machine] = Share(1, *left, *left)
-                break
-            warps, threads, *first = self._rounds(home, size)
-            # Of n rounds, floor(n / size) would fit; those that larger copies took are not there.
-            for more in found.values():
-                warps -= more.warps * (more.copies // size)
-                threads -= more.threads * (more.copies // size)
-            found[machine] = Share(size, warps, threads, *(first if not found else (warps, threads)))
-            left = left[0] - size * warps, left[1] - size * threads
-        return found
+    def _distribute(self, head: PtxBlock, copies: Mapping[int, int]) -> Mapping[int, UnrolledCopy]:
+        """Return the executions of each machine block: the one with most copies runs as often as possible.
 
-    def _rounds(self, home: PtxBlock, size: int) -> tuple[int, int, int, int]:
-        """`Rounds` of a loop; where nobody counted them, as if all threads went round about equally often."""
-        if size in home.rounds:
-            some = home.rounds[size]
-            return some.warps, some.threads, some.first_warps, some.first_threads
-        if not home.threads:
+        copies: the number of copies of the loop's body in each machine block.
+        """
+        distributed: dict[int, UnrolledCopy] = {}
+        left = head.warps, head.threads
+        for machine, size in sorted(copies.items(), key=lambda item: -item[1]):
+            if size == 1:
+                distributed[machine] = UnrolledCopy(1, *left, *left)
+                break
+            warps, threads, *first = self._groups(head, size)
+            # Of n iterations in a row, floor(n / size) groups would fit; larger copies have taken some of
+            # them.
+            for larger in distributed.values():
+                warps -= larger.warps * (larger.copies // size)
+                threads -= larger.threads * (larger.copies // size)
+            distributed[machine] = UnrolledCopy(
+                size, warps, threads, *(first if not distributed else (warps, threads))
+            )
+            left = left[0] - size * warps, left[1] - size * threads
+        return distributed
+
+    def _groups(self, head: PtxBlock, size: int) -> tuple[int, int, int, int]:
+        """Return the fields of `IterationGroups` for groups of `size` iterations.
+
+        If they were not counted, they are estimated as if all threads ran about the same number of
+        iterations.
+        """
+        if size in head.iteration_groups:
+            groups = head.iteration_groups[size]
+            return groups.warps, groups.threads, groups.first_warps, groups.first_threads
+        if not head.threads:
             return 0, 0, 0, 0
-        self.uncounted_loops.add(home.number)
-        back = [self.ptx_flow.get((one, home.number), 0) for one in self.loops[home.number]]
-        runs = max(home.threads - sum(back), 1)
-        each, longer = divmod(home.threads, runs)
-        threads = (runs - longer) * (each // size) + longer * ((each + 1) // size)
-        first = (runs - longer) * (each >= size) + longer * (each + 1 >= size)
-        lanes = home.threads / max(home.warps, 1)
+
+        self.uncounted_loops.add(head.number)
+        back = [self.ptx_flow.get((number, head.number), 0) for number in self.loops[head.number]]
+        entries = max(head.threads - sum(back), 1)
+        iterations, longer = divmod(head.threads, entries)
+        threads = (entries - longer) * (iterations // size) + longer * ((iterations + 1) // size)
+        first = (entries - longer) * (iterations >= size) + longer * (iterations + 1 >= size)
+        lanes = head.threads / max(head.warps, 1)
         return round(threads / lanes), threads, round(first / lanes), first
 
-    def is_made_of(self, machine: int, head: int) -> bool:
-        """Whether most of a machine block comes from the PTX loop with this first block."""
-        votes = self.homes[machine]
-        return bool(votes) and votes[0][0].number in self.loops[head]
+    def is_part_of_loop(self, machine: int, head: int) -> bool:
+        """Return whether most of a machine block comes from the PTX loop with this first block."""
+        origins = self.origins[machine]
+        return bool(origins) and origins[0][0].number in self.loops[head]
 
     # -- branches -------------------------------------------------------------------------------
 
     @cached_property
     def branches(self) -> Sequence[tuple[MachineBlock, PtxBlock, tuple[int, ...]]]:
-        """Conditional branches that both codes have, once each.
+        """The conditional branches that machine code and PTX have in common.
 
-        A machine block, the PTX block it ends like, and the PTX blocks that its targets stand for.
+        Each is a machine block, the PTX block that ends with the same branch, and for each target of the
+        machine block the PTX block that it corresponds to.
         """
-        found = []
+        branches = []
         for block in self.code.blocks:
             last = block.instructions[-1]
-            home = self.home.get(last.ptx_line)
-            if home is None or last.op != "BRA" or len(block.targets) != 2 or len(home.targets) != 2:
+            origin = self.block_of_row.get(last.ptx_line)
+            if origin is None or last.op != "BRA" or len(block.targets) != 2 or len(origin.targets) != 2:
                 continue
-            if home.instructions[-1].row != last.ptx_line:
+            if origin.instructions[-1].row != last.ptx_line:
                 continue
-            if sum(one.op == "BRA" for _, one in self.places[last.ptx_line]) != 1:
+            if sum(item.op == "BRA" for _, item in self.machine_of_row[last.ptx_line]) != 1:
                 continue
-            if targets := self._ways(block, home):
-                found.append((block, home, targets))
-        return found
+            if targets := self._matching_targets(block, origin):
+                branches.append((block, origin, targets))
+        return branches
 
-    def _ways(self, block: MachineBlock, home: PtxBlock) -> tuple[int, ...]:
-        """Which ways of a PTX branch the two targets of a machine block are; () where that is not plain."""
-        first, second = (self._ahead(target, home.number) for target in home.targets)
+    def _matching_targets(self, block: MachineBlock, origin: PtxBlock) -> tuple[int, ...]:
+        """Return the PTX targets that correspond to the two targets of a machine block; () if ambiguous."""
+        first, second = (self._reachable(target, origin.number) for target in origin.targets)
         score = 0
         for sign, target in zip((1, -1), block.targets, strict=True):
-            for one in self.code.blocks[target].instructions:
-                if one.ptx_line in self.home:
-                    number = self.home[one.ptx_line].number
+            for instruction in self.code.blocks[target].instructions:
+                if instruction.ptx_line in self.block_of_row:
+                    number = self.block_of_row[instruction.ptx_line].number
                     score += sign * ((number in first - second) - (number in second - first))
         if score == 0:
             return ()
-        return home.targets if score > 0 else home.targets[::-1]
+        return origin.targets if score > 0 else origin.targets[::-1]
 
-    def _ahead(self, number: int, start: int) -> set[int]:
-        """PTX blocks that can be reached from one without going back to `start` or before it."""
-        seen: set[int] = set()
+    def _reachable(self, number: int, start: int) -> set[int]:
+        """Return the PTX blocks that are reachable from a block through blocks after `start`."""
+        reachable: set[int] = set()
         todo = [number]
         while todo:
-            here = todo.pop()
-            if here > start and here not in seen:
-                seen.add(here)
-                todo += self.by_number[here].targets
-        return seen
+            current = todo.pop()
+            if current > start and current not in reachable:
+                reachable.add(current)
+                todo += self.block_by_number[current].targets
+        return reachable

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
-from gpulab.compiler.sass.ptx_blocks import PtxBlock, PtxInstruction, Rounds
+from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
 from gpulab.profiling.counts.metrics import FLOPS, SECTOR_BYTES, AccessCounter, Counters, LineCounters
 from gpulab.provenance import Provenance
 
@@ -131,7 +131,7 @@ class Report:
         """
         made: dict[int, float] = {}
         for weight, counts in self.machine:
-            for one in counts.executed if not counts.doubts else ():
+            for one in counts.executed if not counts.caveats else ():
                 if one.instruction.op in ("LDG", "LD"):
                     row = one.instruction.ptx_line
                     made[row] = made.get(row, 0) + weight * one.warps
@@ -187,11 +187,11 @@ class Report:
             return lines, "PTX", (why,)
         doubts: dict[str, None] = {}
         for weight, found in self.machine:
-            doubts |= dict.fromkeys(found.doubts)
+            doubts |= dict.fromkeys(found.caveats)
             for one in found.executed:
                 op = one.instruction.op
                 into = lines.setdefault(one.instruction.line, _Executed())
-                into.add(op, op, weight * one.warps, weight * one.threads, weight * one.on)
+                into.add(op, op, weight * one.warps, weight * one.threads, weight * one.threads_on)
         return lines, "SASS", tuple(doubts)
 
     def ptx_blocks(self, recording: CounterRecorder) -> list[PtxBlock]:
@@ -204,7 +204,7 @@ class Report:
                 warps,
                 threads,
                 parted,
-                {group: Rounds(*four) for group, four in rounds.get(block.number, {}).items()},
+                {group: IterationGroups(*four) for group, four in rounds.get(block.number, {}).items()},
             )
             for block, (warps, threads, parted) in zip(
                 self.flow.blocks, recording.blocks().tolist(), strict=True
