@@ -12,15 +12,28 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gpulab.config import KernelConfig
 from gpulab.errors import HeaderError, UsageError
-from gpulab.problems import problem, problem_names
+from gpulab.problems import Problem, problem_names
+from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
 
-__all__ = ["Cell", "Header", "is_kernel_cell", "parse_cell", "parse_header", "read_cells"]
+__all__ = [
+    "Cell",
+    "Header",
+    "KernelCell",
+    "PlainCell",
+    "PlainHeader",
+    "is_kernel_cell",
+    "parse_cell",
+    "parse_header",
+    "read_cells",
+    "require_kernel_cell",
+]
 
 FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]], or %%cuda NAME"
 LARGEST = 2**31 - 1
@@ -30,20 +43,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Header:
-    """What the first line of a kernel cell says.
+class PlainHeader:
+    """The header of a cell that belongs to no problem: a name, and the geometry if the line gives one."""
 
-    problem, variant: both None for a cell that belongs to no problem.
-    name: what `gpulab.kernel` finds it under: `PROBLEM.VARIANT`, or the plain name.
-    block, tile: (x, y, z), with the problem's defaults for what the line leaves out; None for a plain
-    name without them.
-    """
-
-    problem: str | None
-    variant: str | None
     name: str
-    block: Block | None
-    tile: Block | None
+    block: Block | None = None
+    tile: Block | None = None
 
     def __str__(self) -> str:
         text = f"%%cuda {self.name}"
@@ -53,16 +58,53 @@ class Header:
         return text
 
 
+Header = KernelConfig | PlainHeader
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A kernel cell. `source` has the cell's lines, the header's blanked, so that line numbers agree.
+    """A kernel cell, of a problem (`KernelCell`) or of none (`PlainCell`).
 
-    origin: where it was read, for messages: a file's name, and the number of the cell in a notebook.
+    Attributes
+    ----------
+    header : KernelConfig or PlainHeader
+        The first line, read.
+    source : str
+        The cell's lines with the header's blanked, so that line numbers agree with the cell.
+    origin : str
+        Where the cell was read: a file name, and in a notebook the number of the cell.
     """
 
     header: Header
     source: str
     origin: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name under which a session keeps the kernel: `PROBLEM.VARIANT`, or the plain name."""
+        return self.header.name
+
+
+@dataclass(frozen=True)
+class KernelCell(Cell):
+    """A cell with a kernel of a problem."""
+
+    header: KernelConfig
+
+    @property
+    def config(self) -> KernelConfig:
+        return self.header
+
+    def with_geometry(self, block: tuple[int, ...] = (), tile: tuple[int, ...] = ()) -> KernelCell:
+        """Return the cell with another block and tile; missing numbers stay as they are."""
+        return replace(self, header=self.header.with_geometry(block, tile))
+
+
+@dataclass(frozen=True)
+class PlainCell(Cell):
+    """A cell that belongs to no problem: its kernel is compiled and kept, and there is nothing to verify."""
+
+    header: PlainHeader
 
 
 def is_kernel_cell(text: str) -> bool:
@@ -89,20 +131,19 @@ def parse_header(line: str) -> Header:
     name, *rest = words
     if name.startswith("-"):
         raise HeaderError(f"the name comes first, before `{name}`: {FORM}.")
-    problem_name, variant = _names(name)
-    given = _options(rest)
-    block, tile = given.get("--block"), given.get("--tile")
-    if problem_name is None or variant is None:
-        return Header(None, None, name, _filled(block, (1, 1, 1)), _filled(tile, (1, 1, 1)))
-    known = problem(problem_name)
-    default_block = known.block_of(variant)
-    return Header(
-        problem_name,
+    kernel = _problem_and_variant(name)
+    options = _options(rest)
+    block, tile = options.get("--block"), options.get("--tile")
+    if kernel is None:
+        return PlainHeader(name, _filled(block, (1, 1, 1)), _filled(tile, (1, 1, 1)))
+
+    problem, variant = kernel
+    return KernelConfig(
+        problem,
         variant,
-        name,
-        # A block's missing numbers are 1, a tile's are the problem's: there 0 means a loop.
-        _filled(block, (1, 1, 1)) or default_block,
-        _filled(tile, known.default_tile) or known.default_tile,
+        # Missing numbers of a block are 1; those of a tile are the problem's, where 0 means a loop.
+        _filled(block, (1, 1, 1)) or problem.block_of(variant),
+        _filled(tile, problem.default_tile) or problem.default_tile,
     )
 
 
@@ -121,7 +162,21 @@ def parse_cell(text: str, origin: str = "") -> Cell:
         raise HeaderError(f"{origin}: {error}" if origin else str(error)) from None
     if not lines[first].lstrip().startswith("//"):  # a comment may stay: the compiler skips it
         lines[first] = ""
-    return Cell(header, "\n".join(lines), origin)
+    source = "\n".join(lines)
+    if isinstance(header, PlainHeader):
+        return PlainCell(header, source, origin)
+    return KernelCell(header, source, origin)
+
+
+def require_kernel_cell(cell: Cell) -> KernelCell:
+    """Return the cell if it belongs to a problem; raise `UsageError` otherwise."""
+    if isinstance(cell, KernelCell):
+        return cell
+    where = f"{cell.origin}: " if cell.origin else ""
+    raise UsageError(
+        f"{where}`{cell.name}` belongs to no problem, so its arguments and its reference are unknown. "
+        "The header must name PROBLEM.VARIANT."
+    )
 
 
 def read_cells(path: str | Path) -> list[Cell]:
@@ -186,30 +241,34 @@ def _source(cell: Any) -> str:
     return source.replace("\r\n", "\n") if isinstance(source, str) else ""
 
 
-def _names(name: str) -> tuple[str | None, str | None]:
-    """Problem and variant of a dotted name, both known; (None, None) for a plain name."""
+def _problem_and_variant(name: str) -> tuple[Problem, str] | None:
+    """Return the problem and the variant that a dotted name stands for; None for a plain name."""
     problem_name, dot, variant = name.partition(".")
     if not dot:
         if name in problem_names():
-            first = next(iter(problem(name).variants))
+            first = next(iter(problem_named(name).variants))
             raise HeaderError(
-                f"`{name}` is a problem; say which variant, as in {name}.{first} ({_variants(name)})."
+                f"`{name}` is a problem; add the variant, as in {name}.{first} ({_variants(name)})."
             )
         if not _IDENTIFIER.fullmatch(name):
-            raise HeaderError(f"`{name}` is no name: letters, digits and _ only. The header is {FORM}.")
-        return None, None
+            raise HeaderError(
+                f"`{name}` is not a valid name: use letters, digits and _ only. The header is {FORM}."
+            )
+        return None
+
     if problem_name not in problem_names():
         raise HeaderError(
-            f"there is no problem `{problem_name}`; there is: {', '.join(problem_names())}. "
-            "A kernel of no problem has a name without a dot."
+            f"there is no problem `{problem_name}`; the problems are: {', '.join(problem_names())}. "
+            "The name of a kernel that belongs to no problem has no dot."
         )
-    if variant not in problem(problem_name).variants:
+    problem = problem_named(problem_name)
+    if variant not in problem.variants:
         raise HeaderError(f"{problem_name} has no variant `{variant}`; it has: {_variants(problem_name)}.")
-    return problem_name, variant
+    return problem, variant
 
 
 def _variants(problem_name: str) -> str:
-    return ", ".join(problem(problem_name).variants)
+    return ", ".join(problem_named(problem_name).variants)
 
 
 def _options(words: list[str]) -> dict[str, tuple[int, ...]]:

@@ -1,9 +1,9 @@
-"""The geometry of a launch: from a shape, a block and a tile to a grid, within the GPU's limits."""
+"""Configurations: the variant, block and tile of a kernel, and the grid of a launch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from gpulab.errors import UsageError
@@ -11,22 +11,142 @@ from gpulab.gpus.catalogue import DEFAULT_GPU, gpu
 from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Block, Problem, Shape
 
-__all__ = ["Launch", "check_block", "defines", "launch_geometry"]
+__all__ = ["KernelConfig", "LaunchConfig", "check_block", "defines"]
 
 _AXES = "xyz"
 
 
 @dataclass(frozen=True)
-class Launch:
-    """grid: blocks, block: threads of a block, tile: points of a thread (0: the whole axis, in a loop)."""
+class KernelConfig:
+    """What a kernel cell computes and with which geometry: the header of the cell, read once.
 
-    grid: Block
+    Attributes
+    ----------
+    problem : Problem
+        The problem that the kernel solves.
+    variant : str
+        The name of one of the problem's variants.
+    block : tuple of int
+        Threads of a block on the axes (x, y, z).
+    tile : tuple of int
+        Output points that a thread computes on each axis; 0 stands for the whole axis, in a loop.
+    """
+
+    problem: Problem
+    variant: str
     block: Block
     tile: Block
 
+    @property
+    def name(self) -> str:
+        """`PROBLEM.VARIANT`, the name of the cell's kernel in a session."""
+        return f"{self.problem.name}.{self.variant}"
+
+    @property
+    def kernel_name(self) -> str:
+        """The name of the `__global__` function that the cell must define."""
+        return self.problem.kernel_name(self.variant)
+
+    @property
+    def defines(self) -> Mapping[str, object]:
+        """The macros with which the cell is compiled: `BLOCK_X` to `BLOCK_Z`, `TILE_X` to `TILE_Z`."""
+        return defines(self.block, self.tile)
+
+    @property
+    def check_shapes(self) -> tuple[Shape, ...]:
+        """The sizes on which the kernel's values are verified."""
+        return self.problem.check_shapes(self.variant, self.block, self.tile)
+
+    @property
+    def counted_shape(self) -> Shape:
+        """The size on which the kernel's memory traffic is counted."""
+        return self.problem.counted_shape(self.variant, self.block, self.tile)
+
+    @property
+    def timing_shape(self) -> Shape:
+        """The size at which the kernel is timed."""
+        return self.problem.timing_shape(self.variant, self.block, self.tile)
+
+    def with_geometry(self, block: tuple[int, ...] = (), tile: tuple[int, ...] = ()) -> KernelConfig:
+        """Return the configuration with another block and tile; missing numbers stay as they are."""
+        return replace(self, block=_filled(block, self.block), tile=_filled(tile, self.tile))
+
+    def require_size(self, shape: Shape) -> None:
+        """Raise `UsageError` for a size that a variant without guards cannot take with this geometry."""
+        units = self.problem.shape_multiples(self.variant, self.block, self.tile)
+        if all(number % unit == 0 for number, unit in zip(shape, units, strict=True)):
+            return
+
+        nearest = tuple(-(-number // unit) * unit for number, unit in zip(shape, units, strict=True))
+        raise UsageError(
+            f"with this block and tile, {self.variant} needs sizes whose {', '.join(self.problem.axes)} are "
+            f"multiples of {', '.join(map(str, units))}; {self.problem.format_shape(shape)} is not. "
+            f"Take {self.problem.format_shape(nearest)}."
+        )
+
+    def at(self, shape: Shape, limits: Limits | None = None) -> LaunchConfig:
+        """Return the launch for one size, within the limits of a GPU.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The problem's size.
+        limits : Limits, optional
+            Of the GPU that runs or is modelled (`device.spec`). Default: the catalogue's default GPU.
+
+        Raises
+        ------
+        UsageError
+            If the problem has no such size, or the block or the grid exceeds the limits.
+
+        Notes
+        -----
+        The grid is ``ceil(extent / (block * tile))`` on each axis, and 1 where the tile is 0.
+        """
+        limits = limits or gpu(DEFAULT_GPU)
+        check_block(self.block, limits)
+        if min(self.tile) < 0:
+            tile = " x ".join(map(str, self.tile))
+            raise UsageError(f"the tile {tile} is not possible: no number may be negative.")
+
+        extents = self.problem.extents(self.problem.checked_shape(shape))
+        grid = [
+            -(-extent // (threads * points)) if points else 1
+            for extent, threads, points in zip(extents, self.block, self.tile, strict=True)
+        ]
+        for axis, blocks, most in zip(_AXES, grid, limits.max_grid_dims, strict=True):
+            if blocks > most:
+                raise UsageError(
+                    f"{self.problem.format_shape(shape)} needs {blocks} blocks on the {axis} axis; a grid "
+                    f"has at most {most}. Take a larger block or tile."
+                )
+        return LaunchConfig(self, shape, (grid[0], grid[1], grid[2]))
+
+    def __str__(self) -> str:
+        block, tile = (" ".join(map(str, numbers)) for numbers in (self.block, self.tile))
+        return f"%%cuda {self.name} --block {block} --tile {tile}"
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """One launch of a kernel: its configuration, the problem's size and the grid in blocks."""
+
+    config: KernelConfig
+    shape: Shape
+    grid: Block
+
+    @property
+    def block(self) -> Block:
+        return self.config.block
+
+    @property
+    def threads(self) -> int:
+        """Threads of the whole grid."""
+        return prod(self.grid) * prod(self.block)
+
 
 def check_block(block: Block, limits: Limits | None = None) -> None:
-    """`UsageError` in words when the GPU (None: the catalogue's default one) cannot run such a block."""
+    """Raise `UsageError` if the GPU (default: the catalogue's default GPU) cannot run such a block."""
     limits = limits or gpu(DEFAULT_GPU)
     name = " x ".join(str(number) for number in block)
     for axis, number, most in zip(_AXES, block, limits.max_block_dims, strict=True):
@@ -39,37 +159,13 @@ def check_block(block: Block, limits: Limits | None = None) -> None:
         raise UsageError(f"a block of {name} has {threads} threads: at most {most} are allowed.")
 
 
-def launch_geometry(
-    problem: Problem, shape: Shape, block: Block, tile: Block, limits: Limits | None = None
-) -> Launch:
-    """`grid = ceil(extent / (block * tile))` on each axis, 1 where the tile is 0.
-
-    limits: of the GPU that is here or modelled (`device.spec`); None for the catalogue's default one.
-
-    Raises `UsageError` when the shape is not one of the problem's, or the block or the grid is more
-    than the GPU takes.
-    """
-    limits = limits or gpu(DEFAULT_GPU)
-    check_block(block, limits)
-    if min(tile) < 0:
-        raise UsageError(
-            f"a tile of {' x '.join(map(str, tile))}: a thread cannot compute fewer than 0 points."
-        )
-    extents = problem.extents(problem.checked_shape(shape))
-    grid = [
-        -(-extent // (threads * points)) if points else 1
-        for extent, threads, points in zip(extents, block, tile, strict=True)
-    ]
-    for axis, blocks, most in zip(_AXES, grid, limits.max_grid_dims, strict=True):
-        if blocks > most:
-            raise UsageError(
-                f"{problem.format_shape(shape)} needs {blocks} blocks on the {axis} axis, and a grid has "
-                f"at most {most}: take a larger block or tile."
-            )
-    return Launch((grid[0], grid[1], grid[2]), block, tile)
-
-
 def defines(block: Block, tile: Block) -> Mapping[str, object]:
-    """The macros that every kernel of a problem may use: `BLOCK_X` to `BLOCK_Z`, `TILE_X` to `TILE_Z`."""
+    """Return the macros of a block and a tile: `BLOCK_X` to `BLOCK_Z`, `TILE_X` to `TILE_Z`."""
     names = [f"BLOCK_{axis.upper()}" for axis in _AXES] + [f"TILE_{axis.upper()}" for axis in _AXES]
     return dict(zip(names, (*block, *tile), strict=True))
+
+
+def _filled(given: tuple[int, ...], default: Block) -> Block:
+    """Return the given numbers, with those of the default in the places that are missing."""
+    x, y, z = (*given, *default[len(given) :])
+    return x, y, z

@@ -26,8 +26,8 @@ def keep_cell(run: Cell) -> None:
 
     The kernel of an older text under its name is forgotten.
     """
-    _CELLS[run.header.name] = run
-    _KERNELS.pop(run.header.name, None)
+    _CELLS[run.name] = run
+    _KERNELS.pop(run.name, None)
 
 
 def kernel(name: str) -> Kernel:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpulab.config import defines, launch_geometry
+from gpulab.config import KernelConfig
 from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
@@ -28,12 +28,9 @@ from gpulab.model.explanation import bound_words
 from gpulab.model.resource_usage import resource_usage
 from gpulab.model.sampling import Launch, observe, prepare
 from gpulab.model.unrolling import without_unrolling
-from gpulab.problems.base import Block, Problem, Shape
+from gpulab.problems.base import Shape
 from gpulab.profiling.counts.counters import Counters, count_blocks
 from gpulab.provenance import Provenance
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
@@ -71,10 +68,7 @@ class Profile:
 
 def profile_variant(
     kernel: Kernel,
-    problem: Problem,
-    variant: str,
-    block: Block,
-    tile: Block,
+    config: KernelConfig,
     *,
     device: Device,
     shape: Shape | None = None,
@@ -87,21 +81,20 @@ def profile_variant(
     Raises `UsageError` for a geometry that cannot be launched, and what the launch raises.
     """
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
-    shape = shape or problem.timing_shape(variant, block, tile, device.kind)
-    launch = launch_geometry(problem, shape, block, tile, spec)
-    twin = _of_its_time(kernel.on_simulator, spec, block, tile)
+    launch = config.at(shape or config.timing_shape, spec)
+    twin = _of_its_time(kernel.on_simulator, spec, config)
     args = [
         twin.device.zeros(argument.value.shape, argument.value.dtype)
         if argument.kind == "pointer"
         else argument.value
-        for argument in problem.arguments(shape, None)
+        for argument in config.problem.arguments(launch.shape, None)
     ]
     return _profile(Launch(twin, launch.grid, launch.block, args), spec)
 
 
-def prepare_variant(kernel: Kernel, block: Block, tile: Block, *, device: Device) -> None:
+def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:
     """Make all code that `profile_variant` needs for this block and tile; it is kept on disk."""
-    prepare(_of_its_time(kernel.on_simulator, device.spec, block, tile), device.spec, block)
+    prepare(_of_its_time(kernel.on_simulator, device.spec, config), device.spec, config.block)
 
 
 def profile_launch(
@@ -113,12 +106,12 @@ def profile_launch(
     return _profile(Launch(twin, dim3(grid, "grid"), dim3(block, "block"), given, shared_mem), device.spec)
 
 
-def _of_its_time(twin: RecordableKernel, spec: GpuSpec, block: Block, tile: Block) -> RecordableKernel:
+def _of_its_time(twin: RecordableKernel, spec: GpuSpec, config: KernelConfig) -> RecordableKernel:
     """The kernel as the compilers of the GPU's time made it, as far as that is known."""
     if spec.compute_capability >= (2, 0) or not twin.program.source:
         return twin
     try:
-        return twin.device.compile(without_unrolling(twin.program.source), twin.name, defines(block, tile))
+        return twin.device.compile(without_unrolling(twin.program.source), twin.name, config.defines)
     except CompileError:
         return twin
 

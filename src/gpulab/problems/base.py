@@ -143,6 +143,12 @@ def gamma(operations: int) -> float:
     return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
 
 
+def _named(name: str) -> Problem:
+    from gpulab.problems import problem
+
+    return problem(name)
+
+
 class Problem(ABC):
     """A problem of the labs.
 
@@ -160,8 +166,8 @@ class Problem(ABC):
         Used where a header names none.
     smallest : int
         The smallest legal extent of a shape.
-    timing_sizes : mapping of str to Shape
-        The shape that is timed, by kind of device ("sim", "cuda").
+    timing_size : Shape
+        The shape that is timed.
     """
 
     name: str
@@ -171,7 +177,11 @@ class Problem(ABC):
     default_block: Block
     default_tile: Block
     smallest: int
-    timing_sizes: ClassVar[Mapping[str, Shape]]
+    timing_size: ClassVar[Shape]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the problem to another process by its name: its tables hold functions."""
+        return _named, (self.name,)
 
     def block_of(self, variant: str) -> Block:
         """Return the block of a header without `--block`."""
@@ -216,10 +226,10 @@ class Problem(ABC):
     def compulsory_bytes(self, shape: Shape) -> int:
         """Return the bytes of global memory that every kernel must move: each input and output once."""
 
-    def timing_shape(self, variant: str, block: Block, tile: Block, kind: str = "sim") -> Shape:
-        """Return the shape at which this variant is timed on this kind of device."""
+    def timing_shape(self, variant: str, block: Block, tile: Block) -> Shape:
+        """Return the shape at which this variant is timed."""
         del variant, block, tile
-        return self.timing_sizes.get(kind, self.timing_sizes["sim"])
+        return self.timing_size
 
     def shape_multiples(self, variant: str, block: Block, tile: Block) -> Shape:
         """Return the number that each extent must be a multiple of for this variant; 1 if any will do."""

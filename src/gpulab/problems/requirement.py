@@ -60,8 +60,3 @@ class Requirement:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle: without `limit`, which may be a function that cannot be pickled."""
         return self.__dict__ | {"limit": unknown_limit}
-
-    def is_satisfied(self, value: float, block: Block, tile: Block) -> bool:
-        """Return whether this value of the metric is within the limit for this block and tile."""
-        limit = self.limit(block, tile)
-        return value >= limit if self.at_least else value <= limit

@@ -115,7 +115,7 @@ class Stencil(Problem):
     default_block = (32, 8, 1)
     default_tile = (1, 1, 0)
     smallest = 3  # one inner point between two boundary points
-    timing_sizes = MappingProxyType({"sim": (512, 512, 512), "cuda": (512, 512, 512)})
+    timing_size = (512, 512, 512)
 
     def kernel_name(self, variant: str) -> str:
         return f"block2D_{variant}"

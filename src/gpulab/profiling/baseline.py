@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.config import launch_geometry
+from gpulab.config import KernelConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import GpulabError, UsageError
-from gpulab.problems.base import Block, Problem, Shape
-from gpulab.profiling.benchmark import Timing
-from gpulab.verification.inputs import on_device
+from gpulab.problems.base import Shape
+from gpulab.profiling.benchmark import Benchmark, sample
+from gpulab.verification.inputs import place_arguments
 
 __all__ = ["BASELINES", "Beside", "time_against_baseline"]
 
@@ -34,8 +34,8 @@ class Beside:
 
     of: str
     shape: Shape
-    kernel: Timing
-    yardstick: Timing
+    kernel: Benchmark
+    yardstick: Benchmark
     kernel_rate: float
     yardstick_rate: float
     unit: str
@@ -48,10 +48,7 @@ class Beside:
 
 def time_against_baseline(
     kernel: Kernel,
-    problem: Problem,
-    variant: str,
-    block: Block,
-    tile: Block,
+    config: KernelConfig,
     *,
     device: Device,
     of: str,
@@ -70,28 +67,22 @@ def time_against_baseline(
     """
     if not device.measures_time:
         raise UsageError(f"a time beside {BASELINES[of]} needs a GPU; this is the {device.name}.")
-    shape = shape or problem.timing_shape(variant, block, tile, device.kind)
-    launch = launch_geometry(problem, shape, block, tile, device.spec)
-    arrays = on_device(device, problem.arguments(shape, np.random.default_rng(0)))
+    problem, launch = config.problem, config.at(shape or config.timing_shape, device.spec)
+    shape = launch.shape
+    arrays = place_arguments(device, problem.arguments(shape, np.random.default_rng(0)))
     args = list(arrays.values())
     nbytes = problem.compulsory_bytes(shape)
-    measure = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
+    reference = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
 
     def run() -> None:
         kernel(launch.grid, launch.block, args)
 
-    for _ in range(warmup):
-        run()
-        measure()
-    device.synchronize()
-    mine: list[float] = []
-    theirs: list[float] = []
-    for turn in range(rounds):  # who goes first changes, so that neither always follows the other's heat
-        for samples, each in ((mine, run), (theirs, measure))[:: 1 if turn % 2 else -1]:
-            samples.append(device.time(each))
+    mine, theirs = sample(
+        [lambda: device.time(run), lambda: device.time(reference)], n_repeat=rounds, n_warmup=warmup
+    )
     detail = f"median at {problem.format_shape(shape)}, in turns"
     provenance = device.timing_provenance(detail)
-    here, there = Timing.from_samples(mine, provenance), Timing.from_samples(theirs, provenance)
+    here, there = Benchmark.from_samples(mine, provenance), Benchmark.from_samples(theirs, provenance)
     work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (problem.flops(shape) / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
     return Beside(of, shape, here, there, work / here.median_ms, moved / there.median_ms, unit)

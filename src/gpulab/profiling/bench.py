@@ -8,16 +8,14 @@ from math import inf, prod
 from types import TracebackType
 from typing import Self
 
-from gpulab.cell import Cell
-from gpulab.config import launch_geometry
+from gpulab.cell import Cell, require_kernel_cell
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import CompileError, LaunchError, MemoryFault, UnsupportedInstruction, UsageError
 from gpulab.gpus.occupancy import occupancy
 from gpulab.model.profile import prepare_variant, profile_variant
 from gpulab.problems import Shape
-from gpulab.problems import problem as problem_named
-from gpulab.profiling.benchmark import Timing
-from gpulab.profiling.point import Point, require_size, with_geometry
+from gpulab.profiling.benchmark import modelled
+from gpulab.profiling.point import Point
 from gpulab.profiling.speedup import time_variant
 from gpulab.profiling.transfers import time_copies
 from gpulab.verification.check import compile_cell, preflight
@@ -64,16 +62,11 @@ class Bench:
         What cannot be launched, is wrong or faults is a point without a time, and raises nothing. Raises
         `UsageError` for a cell of no problem.
         """
-        header = with_geometry(cell).header
-        assert header.problem
-        assert header.variant
-        assert header.block
-        assert header.tile
-        known = problem_named(header.problem)
-        point = Point(header.problem, header.variant, shape, header.block, header.tile)
+        config = require_kernel_cell(cell).config
+        point = Point(config, shape)
         try:
-            launch = launch_geometry(known, shape, header.block, header.tile, self._device.spec)
-            require_size(known, header.variant, shape, header.block, header.tile)
+            launch = config.at(shape, self._device.spec)
+            config.require_size(shape)
         except UsageError as error:
             return replace(point, why_not=str(error))
         point = replace(point, grid=launch.grid)
@@ -92,12 +85,9 @@ class Bench:
         """
         if self._device.measures_time:
             return
-        header = with_geometry(cell).header
-        assert header.block
-        assert header.tile
+        config = require_kernel_cell(cell).config
         with suppress(CompileError, UsageError, UnsupportedInstruction):
-            kernel = compile_cell(cell, self._device, keep=False)
-            prepare_variant(kernel, header.block, header.tile, device=self._device)
+            prepare_variant(compile_cell(cell, self._device), config, device=self._device)
 
 
 @dataclass(frozen=True)
@@ -132,33 +122,29 @@ class _Stand:
         except (UsageError, UnsupportedInstruction) as error:
             return replace(point, why_not=str(error))
         with suppress(UsageError):  # nobody knows this GPU's bus
-            copies = time_copies(self._device, problem_named(point.problem), point.shape)
+            copies = time_copies(self._device, point.config.problem, point.shape)
             return replace(timed, copies=copies)
         return timed
 
     def _measured(self, kernel: Kernel, point: Point) -> Point:
         """The point with the kernel's time: on a GPU as many launches as asked for, else the model's."""
-        device, known = self._device, problem_named(point.problem)
-        geometry = point.variant, point.block, point.tile
+        device = self._device
         if not device.measures_time and kernel.program.ptx:
-            profile = profile_variant(kernel, known, *geometry, device=device, shape=point.shape)
-            # The model has no noise: every launch takes as long as the first.
-            timing = Timing.from_samples([profile.time_ms] * self._iterations, profile.provenance)
+            profile = profile_variant(kernel, point.config, device=device, shape=point.shape)
             return replace(
                 point,
-                timing=timing,
+                timing=modelled(profile, self._iterations),
                 occupancy=profile.occupancy.fraction,
                 bottleneck=profile.bottleneck,
                 words=profile.words,
             )
         timed = time_variant(
             kernel,
-            known,
-            *geometry,
+            point.config,
             device=device,
             shape=point.shape,
-            repeats=self._iterations,
-            limit_s=inf,  # who asks for ten launches gets ten
+            n_repeat=self._iterations,
+            limit_s=inf,  # all launches that were requested are timed
         )
         resources = kernel.resources
         resident = occupancy(device.spec, prod(point.block), resources.registers, resources.shared_bytes)
@@ -166,20 +152,14 @@ class _Stand:
 
     def _prepare(self, cell: Cell, point: Point, check: bool) -> _Prepared:
         """Compile the text for the point's block and tile, and check it when that was asked for."""
-        device, known = self._device, problem_named(point.problem)
+        device = self._device
         try:
-            kernel = compile_cell(cell, device, keep=False)
-            reason = signature_reason(kernel, known, point.variant)
+            kernel = compile_cell(cell, device)
+            reason = signature_reason(kernel, point.config)
             if not reason and check:
                 # Values only: code is made for each block and tile, and watched code is slow to make.
-                verdict = preflight(kernel, known, cell.header, device) or verify(
-                    kernel,
-                    known,
-                    point.block,
-                    point.tile,
-                    device=device,
-                    variant=point.variant,
-                    watch=False,
+                verdict = preflight(kernel, point.config, device) or verify(
+                    kernel, point.config, device=device, watch=False
                 )
                 if not verdict.correct:
                     first = " ".join(verdict.reasons[:1]).partition(" Hint:")[0]

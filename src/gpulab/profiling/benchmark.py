@@ -1,86 +1,169 @@
-"""How long a launch takes: warm-up, every sample kept, median and spread."""
+"""Times of a launch: warm-up, every sample kept, median and percentiles."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.errors import UsageError
+from gpulab.model.profile import Profile, profile_launch
 from gpulab.provenance import Provenance
 
-__all__ = ["Timing", "time_kernel"]
+__all__ = ["Benchmark", "benchmark", "modelled", "sample"]
 
 
 @dataclass(frozen=True)
-class Timing:
-    """Times of one launch repeated.
+class Benchmark:
+    """Times of one launch, repeated.
 
-    median_ms: the middle of samples_ms. spread_ms: their interquartile range, 0 for one sample.
-    samples_ms: milliseconds of each launch in the order they were made, warm-up left out.
+    Attributes
+    ----------
+    median_ms : float
+        The median of `samples_ms`, in milliseconds.
+    p20_ms, p80_ms : float
+        The 20th and the 80th percentile of `samples_ms`; equal to the median for one sample.
+    samples_ms : tuple of float
+        Milliseconds of each launch in the order in which they were made, without the warm-up.
+    provenance : Provenance
+        Measured on a GPU, or modelled (one sample).
     """
 
     median_ms: float
-    spread_ms: float
+    p20_ms: float
+    p80_ms: float
     samples_ms: tuple[float, ...]
     provenance: Provenance
 
     @classmethod
-    def from_samples(cls, samples_ms: Sequence[float], provenance: Provenance) -> Timing:
-        """Median and spread of at least one sample."""
-        spread = 0.0
+    def from_samples(cls, samples_ms: Sequence[float], provenance: Provenance) -> Benchmark:
+        """Return the statistics of at least one sample."""
+        low = high = statistics.median(samples_ms)
         if len(samples_ms) > 1:
-            low, _, high = statistics.quantiles(samples_ms, n=4, method="inclusive")
-            spread = high - low
-        return cls(statistics.median(samples_ms), spread, tuple(samples_ms), provenance)
+            low, *_, high = statistics.quantiles(samples_ms, n=5, method="inclusive")
+        return cls(statistics.median(samples_ms), low, high, tuple(samples_ms), provenance)
+
+    @property
+    def spread_ms(self) -> float:
+        """The distance between the 20th and the 80th percentile, in milliseconds."""
+        return self.p80_ms - self.p20_ms
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON; `from_dict` reads it."""
+        return {
+            "median_ms": self.median_ms,
+            "p20_ms": self.p20_ms,
+            "p80_ms": self.p80_ms,
+            "samples_ms": list(self.samples_ms),
+            "provenance": self.provenance.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Benchmark:
+        """Return the benchmark that `as_dict` described."""
+        return cls.from_samples(data["samples_ms"], Provenance(**data["provenance"]))
 
     def __str__(self) -> str:
         return f"{self.median_ms:.3g} ms ± {self.spread_ms / 2:.1g} ({self.provenance})"
 
 
-def time_kernel(
+def benchmark(
     kernel: Kernel,
     grid: Dim3,
     block: Dim3,
     args: Sequence[Any],
     shared_mem: int = 0,
     *,
-    device: Device,
-    repeats: int = 5,
-    warmup: int = 1,
+    n_repeat: int = 20,
+    n_warmup: int = 1,
     limit_s: float = 5.0,
-    clock: Callable[[], float] | None = None,
     detail: str = "",
-) -> Timing:
-    """Launch `kernel` `warmup` + `repeats` times and keep the time of each repeat.
+) -> Benchmark:
+    """Time the launches of a kernel.
 
-    Repeats end early, after at least one, once the samples add up to `limit_s` seconds.
-    clock: seconds, read before and after each launch; None lets the device time it (events on a GPU,
-    the host's clock on the simulator).
-    detail: goes into the provenance beside the device's name.
+    On a GPU, events before and after each launch measure it. On the simulator the time is modelled for the
+    simulated GPU, as one sample, and the arrays keep their values.
 
-    Raises `UsageError` for fewer than one repeat, and what the launch raises.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    grid, block : int or sequence of int
+        Blocks of the grid and threads of a block, on one to three axes.
+    args : sequence
+        Device arrays and scalars, in the order of the kernel's parameters.
+    shared_mem : int
+        Bytes of dynamic shared memory per block.
+    n_repeat : int
+        Launches to time.
+    n_warmup : int
+        Launches before the first one that is timed.
+    limit_s : float
+        Stop early, after at least one sample, once the samples add up to this many seconds.
+    detail : str
+        Text for the provenance, beside the device's name.
+
+    Returns
+    -------
+    Benchmark
+        Median, percentiles and all samples, in milliseconds.
+
+    Raises
+    ------
+    UsageError
+        If `n_repeat` is less than 1.
+    LaunchError, MemoryFault
+        If the launch fails.
+
+    Examples
+    --------
+    >>> import gpulab, numpy as np
+    >>> dev = gpulab.device("sim:h200")
+    >>> k = dev.compile("__global__ void twice(float* x) { x[blockIdx.x * 128 + threadIdx.x] *= 2; }")
+    >>> x = dev.asarray(np.ones(1 << 20, np.float32))
+    >>> result = gpulab.benchmark(k, x.size // 128, 128, [x])
+    >>> result.provenance.kind, len(result.samples_ms)
+    ('modelled', 1)
     """
-    if repeats < 1:
-        raise UsageError(f"a kernel is timed at least once; repeats = {repeats}.")
+    device = kernel.device
+    if not device.measures_time and kernel.program.ptx:
+        return modelled(profile_launch(kernel, grid, block, args, shared_mem, device=device))
 
-    def launch() -> None:
-        kernel(grid, block, args, shared_mem)
+    def launch() -> float:
+        return device.time(lambda: kernel(grid, block, args, shared_mem))
 
-    def sample() -> float:
-        if clock is None:
-            return device.time(launch)
-        device.synchronize()
-        start = clock()
-        launch()
-        device.synchronize()
-        return (clock() - start) * 1e3
+    (samples,) = sample([launch], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=limit_s)
+    return Benchmark.from_samples(samples, device.timing_provenance(detail))
 
-    for _ in range(warmup):
-        launch()
-    samples: list[float] = []
-    while len(samples) < repeats and (not samples or sum(samples) < limit_s * 1e3):
-        samples.append(sample())
-    return Timing.from_samples(samples, device.timing_provenance(detail))
+
+def modelled(profile: Profile, n_repeat: int = 1) -> Benchmark:
+    """Return a modelled time as a benchmark. The model has no noise: all samples are equal."""
+    return Benchmark.from_samples([profile.time_ms] * n_repeat, profile.provenance)
+
+
+def sample(
+    measures: Sequence[Callable[[], float]], *, n_repeat: int, n_warmup: int = 1, limit_s: float = inf
+) -> list[list[float]]:
+    """Call functions that measure a time in turns, and return the samples of each.
+
+    The order alternates, so that no function always follows the other one on a warm GPU. A function's first
+    `n_warmup` samples are dropped. Sampling ends early, after at least one sample, once those of the first
+    function add up to `limit_s` seconds.
+
+    Raises `UsageError` for fewer than one repeat.
+    """
+    if n_repeat < 1:
+        raise UsageError(f"at least one launch must be timed; {n_repeat} were requested.")
+    for _ in range(n_warmup):
+        for measure in measures:
+            measure()
+
+    samples: list[list[float]] = [[] for _ in measures]
+    while len(samples[0]) < n_repeat and (not samples[0] or sum(samples[0]) < limit_s * 1e3):
+        turn = list(zip(samples, measures, strict=True))
+        for kept, measure in turn if len(samples[0]) % 2 else reversed(turn):
+            kept.append(measure())
+    return samples

@@ -14,6 +14,7 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
+from gpulab.profiling.benchmark import sample
 from gpulab.profiling.roofline import Ceiling, Level
 from gpulab.provenance import Provenance
 
@@ -209,7 +210,7 @@ def measured_ceilings(device: Device, *, repeats: int = REPEATS) -> tuple[Ceilin
 
         samples = _samples(device, launch, clocks, repeats)
         ms, mhz = min(samples)
-        slower = 100 * (median(sample for sample, _ in samples) / ms - 1)
+        slower = 100 * (median(each for each, _ in samples) / ms - 1)
         detail = f"best of {repeats} (median {slower:.1f} % slower), SMs at {mhz:.0f} MHz"
         provenance = Provenance("measured", device.name, f"{benchmark.description}, {detail}")
         work = benchmark.work + benchmark.work_per_thread * blocks * THREADS
@@ -221,12 +222,15 @@ def _samples(
     device: Device, launch: Callable[[], None], clocks: Any, repeats: int
 ) -> list[tuple[float, float]]:
     """Return (milliseconds of one launch, SM clock in MHz) of each row after the warm-up."""
-    launch()
-    samples = []
-    for _ in range(repeats):
+    mhz = []
+
+    def measure() -> float:
         ms = device.time(launch) / LAUNCHES
-        samples.append((ms, _busy_cycles(device.asnumpy(clocks)) / ms / 1e3))
-    return samples
+        mhz.append(_busy_cycles(device.asnumpy(clocks)) / ms / 1e3)
+        return ms
+
+    (samples,) = sample([measure], n_repeat=repeats)
+    return list(zip(samples, mhz[-repeats:], strict=True))
 
 
 def _busy_cycles(clocks: npt.NDArray[np.int64]) -> float:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from gpulab.cell import Cell
-from gpulab.errors import UsageError
-from gpulab.problems import problem as problem_named
-from gpulab.problems.base import Block, Problem, Shape
-from gpulab.profiling.benchmark import Timing
+from gpulab.config import KernelConfig
+from gpulab.problems.base import Block, Shape
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.provenance import Provenance
 
-__all__ = ["Iteration", "Point", "require_size", "with_geometry"]
+__all__ = ["Iteration", "Point"]
 
 
 @dataclass(frozen=True)
@@ -43,14 +41,11 @@ class Point:
     or whose values are wrong, and not what was asked for.
     """
 
-    problem: str
-    variant: str
+    config: KernelConfig
     shape: Shape
-    block: Block
-    tile: Block
     grid: Block | None = None
-    timing: Timing | None = None
-    copies: Timing | None = None
+    timing: Benchmark | None = None
+    copies: Benchmark | None = None
     occupancy: float | None = None
     bottleneck: str = ""
     words: str = ""
@@ -58,9 +53,26 @@ class Point:
     wrong: bool = False
 
     @property
+    def problem(self) -> str:
+        """The name of the problem."""
+        return self.config.problem.name
+
+    @property
+    def variant(self) -> str:
+        return self.config.variant
+
+    @property
+    def block(self) -> Block:
+        return self.config.block
+
+    @property
+    def tile(self) -> Block:
+        return self.config.tile
+
+    @property
     def flops(self) -> int:
         """Floating-point operations of one launch, as the lab counts them."""
-        return problem_named(self.problem).flops(self.shape)
+        return self.config.problem.flops(self.shape)
 
     @property
     def provenance(self) -> Provenance | None:
@@ -116,7 +128,7 @@ class Point:
     def _iteration(self, kernel_ms: float) -> Iteration:
         copies_ms = self._copies_ms()
         overall_ms = None if copies_ms is None else kernel_ms + copies_ms
-        known = problem_named(self.problem)
+        known = self.config.problem
         unavoidable = known.compulsory_bytes(self.shape)
         return Iteration(
             kernel_ms,
@@ -138,36 +150,3 @@ class Point:
 def _per_ns(amount: float, ms: float) -> float:
     """1e9 of something in a second."""
     return amount / ms / 1e6 if ms > 0 else 0.0
-
-
-def with_geometry(cell: Cell, block: tuple[int, ...] = (), tile: tuple[int, ...] = ()) -> Cell:
-    """The cell with another block and tile in its header; numbers that are left out stay as they are.
-
-    Raises `UsageError` for a cell of no problem, which nobody knows how to launch.
-    """
-    header = cell.header
-    if header.problem is None or header.block is None or header.tile is None:
-        raise UsageError(
-            f"{cell.origin}: `{header.name}` belongs to no problem, so nobody knows how to launch it; "
-            "its header must name PROBLEM.VARIANT."
-        )
-    filled = replace(header, block=_over(header.block, block), tile=_over(header.tile, tile))
-    return replace(cell, header=filled)
-
-
-def _over(here: Block, given: tuple[int, ...]) -> Block:
-    x, y, z = (*given, *here[len(given) :])
-    return x, y, z
-
-
-def require_size(problem: Problem, variant: str, shape: Shape, block: Block, tile: Block) -> None:
-    """`UsageError` for a size that a variant without guards cannot take with this block and tile."""
-    units = problem.shape_multiples(variant, block, tile)
-    if all(number % unit == 0 for number, unit in zip(shape, units, strict=True)):
-        return
-    nearest = tuple(-(-number // unit) * unit for number, unit in zip(shape, units, strict=True))
-    raise UsageError(
-        f"{variant} takes sizes whose {', '.join(problem.axes)} are multiples of "
-        f"{', '.join(map(str, units))} with this block and tile; {problem.format_shape(shape)} is none: "
-        f"take {problem.format_shape(nearest)}."
-    )

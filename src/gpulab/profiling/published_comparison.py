@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from gpulab.cell import Cell
+from gpulab.cell import Cell, require_kernel_cell
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.problems.base import Block
 from gpulab.problems.published import PublishedRow
 from gpulab.profiling.bench import Bench
-from gpulab.profiling.point import Point, with_geometry
+from gpulab.profiling.point import Point
 
 __all__ = ["Beside", "beside", "error_percent", "tile_of"]
 
@@ -68,7 +68,7 @@ def beside(rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = N
             if row.block is None or tile is None:
                 yield Beside(row, why_not=_not_comparable(row, cell))
                 continue
-            meant, name = with_geometry(cell, row.block, tile), f"sim:{row.gpu}"
+            meant, name = require_kernel_cell(cell).with_geometry(row.block, tile), f"sim:{row.gpu}"
             modelled = point(open_device(name), name, meant, row)
             measured = None
             if here.measures_time and not modelled.why_not:

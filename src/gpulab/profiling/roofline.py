@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from gpulab.errors import UsageError
 from gpulab.problems.base import Block, Shape
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.provenance import Provenance
 
 __all__ = ["Ceiling", "Intensity", "Level", "Roofline", "RooflinePoint", "check_intensity", "ridge_point"]
@@ -116,7 +116,7 @@ class RooflinePoint:
     tile: Block
     flops: int
     nbytes: float
-    timing: Timing
+    timing: Benchmark
     bytes_provenance: Provenance
     occupancy: float | None = None
     bottleneck: str = ""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from gpulab.config import KernelConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import GpulabError, UsageError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.model.profile import Profile, profile_variant
-from gpulab.problems.base import Block, Problem, Shape
-from gpulab.profiling.benchmark import Timing
+from gpulab.problems.base import Problem, Shape
+from gpulab.profiling.benchmark import modelled
 from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
-from gpulab.profiling.point import require_size
 from gpulab.profiling.roofline import Intensity, Roofline, RooflinePoint, check_intensity
 from gpulab.profiling.speedup import time_variant
 from gpulab.provenance import Provenance
@@ -29,10 +29,8 @@ ReportProgress = Callable[[int, int, str], None]
 class KernelVersion:
     """A correct kernel of a problem and its launch configuration."""
 
-    variant: str
+    config: KernelConfig
     kernel: Kernel
-    block: Block
-    tile: Block
 
 
 def roofline_of(
@@ -95,11 +93,11 @@ def roofline_of(
     points, all_notes = [], list(notes)
     for number, version in enumerate(versions):
         assert problem is not None
-        report(number + measures, total, version.variant)
+        report(number + measures, total, version.config.variant)
         try:
             points.append(_point(version, problem, device, None if measures else gpu, spec, shape, intensity))
         except GpulabError as error:
-            all_notes.append(f"{version.variant} is left out: {str(error).splitlines()[0]}")
+            all_notes.append(f"{version.config.variant} is left out: {str(error).splitlines()[0]}")
 
     return Roofline(
         problem.name if problem else "",
@@ -121,14 +119,14 @@ def _point(
     shape: Shape | None,
     intensity: str,
 ) -> RooflinePoint:
-    geometry = version.variant, version.block, version.tile
-    shape = shape or problem.timing_shape(*geometry, device.kind)
-    require_size(problem, version.variant, shape, version.block, version.tile)
+    config = version.config
+    shape = shape or config.timing_shape
+    config.require_size(shape)
 
-    profile = profile_variant(version.kernel, problem, *geometry, device=device, shape=shape, gpu=gpu)
-    timing = Timing.from_samples([profile.time_ms], profile.provenance)
+    profile = profile_variant(version.kernel, config, device=device, shape=shape, gpu=gpu)
+    timing = modelled(profile)
     if device.measures_time and gpu is None:
-        timing = time_variant(version.kernel, problem, *geometry, device=device, shape=shape).timing
+        timing = time_variant(version.kernel, config, device=device, shape=shape).timing
 
     if intensity == "counted":
         nbytes, origin = _counted_bytes(profile, spec)
@@ -136,10 +134,10 @@ def _point(
         detail = "each input read once, each output written once"
         nbytes, origin = problem.compulsory_bytes(shape), Provenance("counted", problem.name, detail)
     return RooflinePoint(
-        version.variant,
+        config.variant,
         shape,
-        version.block,
-        version.tile,
+        config.block,
+        config.tile,
         problem.flops(shape),
         nbytes,
         timing,

@@ -8,27 +8,37 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.config import launch_geometry
+from gpulab.config import KernelConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.model.profile import profile_variant
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem, Shape
-from gpulab.profiling.benchmark import Timing, time_kernel
+from gpulab.profiling.benchmark import Benchmark, benchmark, modelled
 from gpulab.provenance import Provenance
-from gpulab.verification.inputs import on_device
+from gpulab.verification.inputs import place_arguments
 
 __all__ = ["SpeedupRow", "SpeedupTable", "VariantTiming", "time_variant"]
 
 
 @dataclass(frozen=True)
 class VariantTiming:
-    """One variant's time at one shape, block and tile."""
+    """The time of one variant at one size, block and tile."""
 
-    variant: str
+    config: KernelConfig
     shape: Shape
-    block: Block
-    tile: Block
-    timing: Timing
+    timing: Benchmark
+
+    @property
+    def variant(self) -> str:
+        return self.config.variant
+
+    @property
+    def block(self) -> Block:
+        return self.config.block
+
+    @property
+    def tile(self) -> Block:
+        return self.config.tile
 
 
 @dataclass(frozen=True)
@@ -126,39 +136,35 @@ class SpeedupTable:
 
 def time_variant(
     kernel: Kernel,
-    problem: Problem,
-    variant: str,
-    block: Block,
-    tile: Block,
+    config: KernelConfig,
     *,
     device: Device,
     shape: Shape | None = None,
-    repeats: int = 5,
+    n_repeat: int = 5,
     limit_s: float = 5.0,
 ) -> VariantTiming:
-    """Time a kernel of a problem at `shape`, or at the problem's timing size for this device.
+    """Time a kernel of a problem at `shape`, by default at the problem's timing size.
 
-    On a GPU it is measured. On the simulator it is what the performance model says of the simulator's GPU,
-    as one sample: how long the simulator takes tells nothing about a GPU.
+    On a GPU it is measured. On the simulator it is modelled for the simulated GPU, as one sample: the wall time of
+    the simulator says nothing about a GPU.
 
     Raises `UsageError` for a geometry that cannot be launched, and what the launch raises.
     """
-    shape = shape or problem.timing_shape(variant, block, tile, device.kind)
-    launch = launch_geometry(problem, shape, block, tile, device.spec)
+    launch = config.at(shape or config.timing_shape, device.spec)
     if not device.measures_time and kernel.program.ptx:
-        profile = profile_variant(kernel, problem, variant, block, tile, device=device, shape=shape)
-        timing = Timing.from_samples([profile.time_ms], profile.provenance)
-        return VariantTiming(variant, shape, block, tile, timing)
-    # The values do not matter to the clock, as long as they are numbers.
-    args = list(on_device(device, problem.arguments(shape, np.random.default_rng(0))).values())
-    timing = time_kernel(
+        profile = profile_variant(kernel, config, device=device, shape=launch.shape)
+        return VariantTiming(config, launch.shape, modelled(profile))
+
+    # The values do not influence the time, as long as they are numbers.
+    problem = config.problem
+    args = place_arguments(device, problem.arguments(launch.shape, np.random.default_rng(0)))
+    timing = benchmark(
         kernel,
         launch.grid,
         launch.block,
-        args,
-        device=device,
-        repeats=repeats,
+        list(args.values()),
+        n_repeat=n_repeat,
         limit_s=limit_s,
-        detail=f"median at {problem.format_shape(shape)}",
+        detail=f"median at {problem.format_shape(launch.shape)}",
     )
-    return VariantTiming(variant, shape, block, tile, timing)
+    return VariantTiming(config, launch.shape, timing)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from gpulab.cell import Cell
+from gpulab.cell import Cell, KernelCell, require_kernel_cell
 from gpulab.config import check_block
 from gpulab.devices.base import Device
 from gpulab.errors import UsageError
 from gpulab.gpus.limits import Limits
-from gpulab.problems import Block, Problem, Shape, problem
+from gpulab.problems import Block, Problem, Shape
 from gpulab.profiling.bench import Bench
-from gpulab.profiling.point import Point, with_geometry
+from gpulab.profiling.point import Point
 
 __all__ = ["Sweep", "blocks_like", "default_blocks", "fastest"]
 
@@ -53,13 +53,13 @@ class Sweep:
         if not self.cells:
             raise UsageError("there is no kernel to sweep.")
         for cell in self.cells:
-            with_geometry(cell)
+            config = require_kernel_cell(cell).config
             for size in self.sizes:
-                problem(str(cell.header.problem)).parse_shape(size)
+                config.problem.parse_shape(size)
 
-    def plan(self) -> list[tuple[Cell, Shape]]:
-        """What is run: a cell with its block and tile, and the size."""
-        return [planned for cell in self.cells for planned in self._plan(cell)]
+    def plan(self) -> list[tuple[KernelCell, Shape]]:
+        """Return the cells with their blocks and tiles, each with a size, in the order of the sweep."""
+        return [planned for cell in self.cells for planned in self._plan(require_kernel_cell(cell))]
 
     def __len__(self) -> int:
         return len(self.plan())
@@ -69,17 +69,13 @@ class Sweep:
             for cell, shape in self.plan():
                 yield bench.point(cell, shape)
 
-    def _plan(self, cell: Cell) -> Iterator[tuple[Cell, Shape]]:
-        known, variant = problem(str(cell.header.problem)), str(cell.header.variant)
-        blocks = self.blocks or default_blocks(known, variant, self.device.spec)
+    def _plan(self, cell: KernelCell) -> Iterator[tuple[KernelCell, Shape]]:
+        problem, variant = cell.config.problem, cell.config.variant
+        blocks = self.blocks or default_blocks(problem, variant, self.device.spec)
         for size, tile, block in product(self.sizes or (None,), self.tiles or ((),), blocks):
-            here = with_geometry(cell, block, tile)
-            if size is not None:
-                yield here, known.parse_shape(size)
-                continue
-            assert here.header.block
-            assert here.header.tile
-            yield here, known.timing_shape(variant, here.header.block, here.header.tile, self.device.kind)
+            planned = cell.with_geometry(block, tile)
+            shape = planned.config.timing_shape if size is None else problem.parse_shape(size)
+            yield planned, shape
 
 
 def default_blocks(known: Problem, variant: str, limits: Limits) -> tuple[Block, ...]:

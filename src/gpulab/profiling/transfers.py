@@ -18,7 +18,7 @@ from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Problem, Shape
 from gpulab.problems.published import PublishedRow, rows
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark, sample
 from gpulab.provenance import Provenance
 
 __all__ = ["ImpliedRate", "Transfer", "implied_rate", "time_copies", "time_copy"]
@@ -37,7 +37,7 @@ class Transfer:
     nbytes: int
     to_device: bool
     pinned: bool
-    timing: Timing
+    timing: Benchmark
 
     @property
     def gb_s(self) -> float:
@@ -79,12 +79,10 @@ def time_copy(
         raise UsageError(f"a copy has at least one byte and is timed at least once: {nbytes=}, {repeats=}.")
     if not device.measures_time:
         return Transfer(nbytes, to_device, pinned, _modelled(device.name, device.spec, nbytes, pinned))
-    sample = _copying(device, nbytes, to_device, pinned)
-    sample()
     way = "to the device" if to_device else "from the device"
     detail = f"median of {repeats} copies {way}, {_kind(pinned)} memory"
-    samples = [sample() for _ in range(repeats)]
-    timing = Timing.from_samples(samples, Provenance("measured", device.name, detail))
+    (samples,) = sample([_copying(device, nbytes, to_device, pinned)], n_repeat=repeats)
+    timing = Benchmark.from_samples(samples, device.timing_provenance(detail))
     return Transfer(nbytes, to_device, pinned, timing)
 
 
@@ -96,7 +94,7 @@ def time_copies(
     pinned: bool = False,
     repeats: int = 5,
     gpu: str | None = None,
-) -> Timing:
+) -> Benchmark:
     """What "overall" adds to the kernel: every input copied to the device, every output back.
 
     gpu: key of a GPU in the catalogue to model instead of timing `device`.
@@ -114,7 +112,7 @@ def time_copies(
     ]
     samples = [sum(each) for each in zip(*(timing.samples_ms for timing in copies), strict=True)]
     detail = f"{len(sizes)} copies, {_kind(pinned)} memory, median of {repeats}"
-    return Timing.from_samples(samples, Provenance("measured", device.name, detail))
+    return Benchmark.from_samples(samples, device.timing_provenance(detail))
 
 
 def implied_rate(gpu_key: str) -> ImpliedRate | None:
@@ -143,10 +141,10 @@ def _printed(value: float) -> tuple[float, float]:
     return (value, value + 1) if isinstance(value, int) else (value - 0.05, value + 0.05)
 
 
-def _modelled(name: str, spec: GpuSpec, nbytes: int, pinned: bool) -> Timing:
+def _modelled(name: str, spec: GpuSpec, nbytes: int, pinned: bool) -> Benchmark:
     gb_s, words = _rate(spec, pinned)
     provenance = Provenance("modelled", name, f"{_kind(pinned)} memory, {gb_s:.3g} GB/s: {words}")
-    return Timing.from_samples([nbytes / gb_s / 1e6], provenance)
+    return Benchmark.from_samples([nbytes / gb_s / 1e6], provenance)
 
 
 def _rate(spec: GpuSpec, pinned: bool) -> tuple[float, str]:

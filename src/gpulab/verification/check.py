@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab import session
-from gpulab.cell import Cell, Header
+from gpulab.cell import Cell, KernelCell
 from gpulab.compiler.program import Resources
-from gpulab.config import check_block, defines, launch_geometry
+from gpulab.config import KernelConfig, check_block, defines
 from gpulab.devices.base import Device, Kernel
-from gpulab.errors import CompileError, UnsupportedInstruction, UsageError
+from gpulab.errors import CompileError, GpulabError, UnsupportedInstruction, UsageError
 from gpulab.finding import Finding
-from gpulab.problems import Problem, Shape, problem
-from gpulab.verification.requirements import Technique, requirements_of
+from gpulab.problems import Shape
+from gpulab.profiling.counts.cell_counts import CellCount, count_cell
+from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
 
 __all__ = ["CheckResult", "check_cell", "compile_cell"]
@@ -27,14 +26,31 @@ TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What is known of a cell after it was compiled and run.
+    """The result of compiling, running and checking a cell.
 
-    correct: whether the values are right, nothing was found, and the step's technique is there; True for a
-    cell of no problem, where there is nothing to compare (`verdict` is None then).
-    technique: whether the kernel makes the change its step asks for; None where the step asks for none, or
-    where the values are wrong already.
-    reasons: sentences for the person who wrote the kernel; empty when it is correct.
-    kernel: to run it again; None where it was checked in another process.
+    Attributes
+    ----------
+    correct : bool
+        The values are right, the sanitizer found nothing, and the step's requirements are met. True for a
+        cell of no problem.
+    verdict : Verdict or None
+        The comparison with the reference; None for a cell of no problem.
+    resources : Resources
+        The assembler's report.
+    technique : Technique or None
+        The requirements of the step; None if it has none or the values are wrong.
+    reasons : tuple of str
+        Sentences for the student; empty if the kernel is correct.
+    findings : tuple of Finding
+        What the sanitizer found.
+    warnings : tuple of str
+        The compiler's warnings.
+    kernel : Kernel or None
+        The compiled kernel; None in the result of another process.
+    count : CellCount or None
+        The counted launch that `technique` was read from; None if nothing was counted.
+    count_error : str
+        Why there is no count although one was requested.
     """
 
     correct: bool
@@ -45,6 +61,13 @@ class CheckResult:
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...] = ()
     kernel: Kernel | None = None
+    count: CellCount | None = None
+    count_error: str = ""
+
+    @property
+    def without_device(self) -> CheckResult:
+        """The result as plain data for another process, without kernel and counts."""
+        return replace(self, kernel=None, count=None)
 
     @property
     def printed(self) -> str:
@@ -66,40 +89,34 @@ class CheckResult:
         }
 
 
-def compile_cell(cell: Cell, device: Device, *, keep: bool = True) -> Kernel:
-    """Compile a cell's kernel for a device, with its block and tile as macros, and keep it by its name.
+def compile_cell(cell: Cell, device: Device) -> Kernel:
+    """Compile a cell's kernel for a device, with its block and tile as macros.
 
-    keep: False for a text that is tried with another block or tile: the session's kernel stays what it is.
-
-    Raises `CompileError`, or `UsageError` for a block or an amount of shared memory that no launch can
-    have, and for a text without the kernel that the header names.
+    Raises `CompileError`, and `UsageError` for a block or an amount of shared memory that no launch can have
+    and for a text without the kernel that the header names.
     """
-    header = cell.header
-    if keep:  # first: what fails below must not leave an older text under this name
-        session.keep_cell(cell)
-    macros = None
+    header, name, macros = cell.header, None, None
     if header.block is not None:
         check_block(header.block, device.spec)
         macros = defines(header.block, header.tile or (1, 1, 1))
-    name = None
-    if header.problem is not None and header.variant is not None:
-        name = problem(header.problem).kernel_name(header.variant)
+    if isinstance(cell, KernelCell):
+        name = cell.config.kernel_name
+
     try:
         kernel = device.compile(cell.source, name, macros)
     except CompileError as error:
-        # Not a fault in the text but in what it asks of the GPU, as a block of too many threads is.
-        asked = next((d for d in error.diagnostics if TOO_MUCH_SHARED.search(d.message)), None)
-        if asked is not None:
-            raise UsageError(f"line {asked.line}: {asked.message}" if asked.line else asked.message) from None
-        raise
+        # The text is valid C but asks for more than the GPU has, as a block of too many threads does.
+        excess = next((d for d in error.diagnostics if TOO_MUCH_SHARED.search(d.message)), None)
+        if excess is None:
+            raise
+        raise UsageError(f"line {excess.line}: {excess.message}" if excess.line else excess.message) from None
+
     shared, most = kernel.resources.shared_bytes, device.spec.shared_bytes_per_block
     if shared > most:
         raise UsageError(
             f"the kernel declares {shared:,} bytes of shared memory; the most that can be declared is "
             f"{most:,} ({most // 1024} KB) per block of the {device.spec.name}."
         )
-    if keep:
-        session.keep(header.name, kernel)
     return kernel
 
 
@@ -109,48 +126,53 @@ def check_cell(
     shapes: Sequence[Shape] | None = None,
     progress: Progress | None = None,
     seed: int | None = None,
+    *,
+    machine_counts: bool = False,
 ) -> CheckResult:
-    """Compile a cell and, when it belongs to a problem, verify its values on the device.
+    """Compile a cell and, if it belongs to a problem, verify its values on the device.
 
-    On a GPU the simulator goes first, on the problem's own sizes: see `preflight`.
+    On a GPU the simulator runs first, on the problem's own sizes; see `preflight`.
 
-    shapes: sizes in place of the problem's own. progress: called with (steps done, steps, what is next).
+    Parameters
+    ----------
+    cell : Cell
+        The cell.
+    device : Device
+        Where it runs.
+    shapes : sequence of tuples of int, optional
+        Sizes in place of the problem's own.
+    progress : callable, optional
+        Called with (steps done, steps, name of the next step).
+    seed : int, optional
+        Seed of the inputs; by default a random one.
+    machine_counts : bool
+        Count the kernel's launch even if no requirement needs it, in machine instructions.
 
-    Raises what `compile_cell` raises, `UsageError` for a shape that cannot be, and
-    `UnsupportedInstruction` for a kernel the simulator cannot run. A kernel that faults raises nothing:
-    the result says so.
+    Returns
+    -------
+    CheckResult
+        A kernel that faults raises nothing: the result says so.
+
+    Raises
+    ------
+    CompileError, UsageError
+        As `compile_cell`; `UsageError` also for an impossible size.
+    UnsupportedInstruction
+        If the simulator cannot run the kernel.
     """
-    header = cell.header
-    known: Problem | None = problem(header.problem) if header.problem else None
-    if known and shapes is not None and header.block and header.tile:
-        for shape in shapes:  # before the compiler runs: a size that cannot be is known at once
-            launch_geometry(known, shape, header.block, header.tile, device.spec)
+    if isinstance(cell, KernelCell) and shapes is not None:
+        for shape in shapes:  # before the compiler runs, which takes longer
+            cell.config.at(shape, device.spec)
     kernel = compile_cell(cell, device)
     warnings = kernel.program.warnings
-    if known is None or header.variant is None or header.block is None or header.tile is None:
+    if not isinstance(cell, KernelCell):
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
-    reason = signature_reason(kernel, known, header.variant)
-    if reason:
-        verdict = Verdict(False, known.name, header.variant, reasons=(reason,))
-    else:
-        verdict = preflight(kernel, known, header, device) or verify(
-            kernel,
-            known,
-            header.block,
-            header.tile,
-            device=device,
-            variant=header.variant,
-            shapes=shapes,
-            seed=seed,
-            progress=progress,
-        )
-    technique = None
-    if verdict.correct and kernel.program.ptx:
-        with suppress(UnsupportedInstruction):  # a kernel that runs on a GPU only
-            technique = requirements_of(kernel, known, header.variant, header.block, header.tile)
-    met = technique is None or technique.met
+
+    verdict = _verdict(cell.config, kernel, device, shapes, seed, progress)
+    count, count_error = _count(cell, kernel, verdict, machine_counts)
+    technique = check_requirements(count) if count and verdict.correct else None
     return CheckResult(
-        verdict.correct and met,
+        verdict.correct and (technique is None or technique.met),
         verdict,
         kernel.resources,
         technique,
@@ -158,23 +180,60 @@ def check_cell(
         verdict.findings,
         warnings,
         kernel,
+        count,
+        count_error,
     )
 
 
-def preflight(kernel: Kernel, known: Problem, header: Header, device: Device) -> Verdict | None:
-    """What the simulator finds wrong with a kernel before a GPU runs it; None when it finds nothing.
+def preflight(kernel: Kernel, config: KernelConfig, device: Device) -> Verdict | None:
+    """Return what the simulator finds wrong with a kernel before a GPU runs it; None if it finds nothing.
 
-    A GPU does not see a read just outside an array or a race that its schedule happens to win, cannot
-    stop a kernel that never ends, and loses its context, and all arrays with it, to a fault.
+    A GPU does not detect a read just outside an array, nor a race that its schedule happens to win. It cannot
+    stop a kernel that never ends, and a fault costs it the context with all arrays.
     """
-    if not device.needs_own_process or header.block is None or header.tile is None or header.variant is None:
+    if not device.needs_own_process:
         return None
     try:
-        same = kernel.on_simulator
-        verdict = verify(same, known, header.block, header.tile, device=same.device, variant=header.variant)
+        simulated = kernel.on_simulator
+        verdict = verify(simulated, config, device=simulated.device)
     except UnsupportedInstruction:
         return None
     if verdict.correct:
         return None
+
     where = f"(found by the simulator, before the {device.name} ran it)"
     return replace(verdict, reasons=tuple(f"{reason} {where}" for reason in verdict.reasons))
+
+
+def _verdict(
+    config: KernelConfig,
+    kernel: Kernel,
+    device: Device,
+    shapes: Sequence[Shape] | None,
+    seed: int | None,
+    progress: Progress | None,
+) -> Verdict:
+    reason = signature_reason(kernel, config)
+    if reason:
+        return Verdict(False, config.problem.name, config.variant, reasons=(reason,))
+    return preflight(kernel, config, device) or verify(
+        kernel, config, device=device, shapes=shapes, seed=seed, progress=progress
+    )
+
+
+def _count(
+    cell: KernelCell, kernel: Kernel, verdict: Verdict, machine_counts: bool
+) -> tuple[CellCount | None, str]:
+    """Count the kernel's launch if a requirement or the caller needs it, or say why that is impossible."""
+    required = verdict.correct and bool(cell.config.problem.variants[cell.config.variant].requirements)
+    ended = bool(verdict.results) and not any(result.fault for result in verdict.results)
+    if not kernel.program.ptx or not (required or (machine_counts and ended)):
+        return None, ""
+    try:
+        return count_cell(cell, kernel, machine=machine_counts), ""
+    except UnsupportedInstruction as error:  # the kernel runs on a GPU only
+        return None, str(error)
+    except GpulabError as error:
+        if required:
+            raise
+        return None, str(error)  # right or wrong on the sizes of the check; this size does not suit it

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.config import Launch
+from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
 from gpulab.verification.hints import hint_for
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
@@ -22,13 +22,13 @@ QUIETED_POISON = 0x7FEDBEEF
 
 @np.errstate(invalid="ignore", over="ignore")  # nan and infinity are looked for here, not stumbled over
 def compare(
-    problem: Problem,
     case: Case,
-    launch: Launch,
+    launch: LaunchConfig,
     got: npt.NDArray[np.float32],
     input_changed: tuple[str, ...] = (),
 ) -> ShapeResult:
     """The result of one launch that ended: `got` is what the poisoned output array holds now."""
+    problem = launch.config.problem
     bits = got.view(np.uint32)
     poison = bits == POISON
     error = np.abs(got - case.expected)
@@ -124,7 +124,7 @@ def _points(number: int) -> str:
     return f"{number} point{'' if number == 1 else 's'}"
 
 
-def _plane(problem: Problem, case: Case, launch: Launch, state: npt.NDArray[np.uint8]) -> Plane:
+def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArray[np.uint8]) -> Plane:
     """The plane of the two fastest axes that has the most points which are not as they should be."""
     pitch = _pitch(problem, case, launch)
     name = problem.format_shape(case.shape)
@@ -138,12 +138,12 @@ def _plane(problem: Problem, case: Case, launch: Launch, state: npt.NDArray[np.u
     return Plane(title, (columns, rows), planes[chosen].copy(), pitch)
 
 
-def _pitch(problem: Problem, case: Case, launch: Launch) -> tuple[int, int]:
+def _pitch(problem: Problem, case: Case, launch: LaunchConfig) -> tuple[int, int]:
     """Points between two block edges along x and y; the whole axis where one block loops over it."""
     x, y, _ = (
         threads * points or extent
         for threads, points, extent in zip(
-            launch.block, launch.tile, problem.extents(case.shape), strict=True
+            launch.block, launch.config.tile, problem.extents(case.shape), strict=True
         )
     )
     return x, y

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.config import Launch
+from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
 
 __all__ = ["hint_for"]
@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 def hint_for(
     problem: Problem,
     case: Case,
-    launch: Launch,
+    launch: LaunchConfig,
     got: npt.NDArray[np.float32],
     wrong: Mask,
     never: Mask,
@@ -70,12 +70,12 @@ def _last_frame(wrong: Mask, written: Mask) -> str:
     return "only the last inner frame is wrong; does the loop over z stop one frame early?"
 
 
-def _block_edges(problem: Problem, case: Case, launch: Launch, wrong: Mask) -> str:
+def _block_edges(problem: Problem, case: Case, launch: LaunchConfig, wrong: Mask) -> str:
     """Every wrong point lies on the rim of a block: a halo that is not loaded."""
     extents = problem.extents(case.shape)
     rims: dict[str, Mask] = {}
     for axis, name in enumerate("xy"):
-        pitch = launch.block[axis] * launch.tile[axis]
+        pitch = launch.block[axis] * launch.config.tile[axis]
         if 3 <= pitch < extents[axis]:
             place = np.arange(extents[axis]) % pitch
             rim = (place == 0) | (place == pitch - 1)

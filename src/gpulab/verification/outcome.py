@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gpulab.cell import Cell
+from gpulab.cell import Cell, KernelCell
+from gpulab.config import KernelConfig
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError, Diagnostic, LaunchError, UnsupportedInstruction, UsageError
-from gpulab.problems import Shape, problem
+from gpulab.problems import Shape
 from gpulab.profiling.speedup import VariantTiming, time_variant
 from gpulab.verification.check import CheckResult, check_cell
 from gpulab.verification.verify import Progress
@@ -57,6 +58,7 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """As plain data for JSON; `error` is there when the cell could not be used as asked."""
         header = self.cell.header
+        config = header if isinstance(header, KernelConfig) else None
         data: dict[str, Any] = {
             "correct": self.correct,
             "findings": [],
@@ -71,8 +73,8 @@ class Outcome:
             data["error"] = self.refused
         return data | {
             "name": header.name,
-            "problem": header.problem,
-            "variant": header.variant,
+            "problem": config.problem.name if config else None,
+            "variant": config.variant if config else None,
             "block": header.block,
             "tile": header.tile,
             "device": self.device,
@@ -108,19 +110,13 @@ def outcome_of(
         size = " while it was timed" if timed else ""
         return replace(outcome, stopped=f"{error}{size}")
     # A compiled kernel belongs to its process and its device.
-    return replace(outcome, result=replace(result, kernel=None), timing=timing)
+    return replace(outcome, result=result.without_device, timing=timing)
 
 
 def _timing(cell: Cell, result: CheckResult, device: Device, shape: Shape | None) -> VariantTiming | None:
-    header = cell.header
-    if header.problem is None or header.variant is None or header.block is None or header.tile is None:
+    if result.kernel is None or not isinstance(cell, KernelCell):
         return None
-    if result.kernel is None:
-        return None
-    known = problem(header.problem)
-    return time_variant(
-        result.kernel, known, header.variant, header.block, header.tile, device=device, shape=shape
-    )
+    return time_variant(result.kernel, cell.config, device=device, shape=shape)
 
 
 def outcome_in_process(

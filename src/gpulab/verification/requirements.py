@@ -1,149 +1,174 @@
-"""Is the optimisation there at all? A step's promises, counted on one launch of the student's kernel.
+"""Memory-traffic requirements of a lab step, checked against the counters of one launch.
 
-A kernel that gives the right values may still be the step before it under another name, or carry a
-shared array as a decoy. What tells is what it asks of memory.
+Correct values do not prove that a step was taken: the kernel may be the previous step under a new name, or
+declare a shared array that it never uses. Its memory traffic shows the difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gpulab.config import launch_geometry
-from gpulab.devices.base import Kernel
-from gpulab.problems import Problem
-from gpulab.problems.base import Block
 from gpulab.problems.requirement import Requirement
+from gpulab.profiling.counts.cell_counts import CellCount
 
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import SiteCount
 
-__all__ = ["MEASURES", "RequirementResult", "Technique", "requirements_of"]
+__all__ = ["MEASURES", "RequirementResult", "Technique", "check_requirements"]
 
 
 @dataclass(frozen=True)
 class RequirementResult:
-    """One promise and what the kernel does: `figure` against `limit`, and the lines that make it up."""
+    """The outcome of one requirement.
+
+    Attributes
+    ----------
+    requirement : Requirement
+        The metric and the direction in which it is limited.
+    value : float
+        The metric, counted by the simulator, in the requirement's unit.
+    limit : float
+        The largest (or smallest) value that satisfies the requirement.
+    lines : tuple of int
+        Source lines that contribute most to `value`, in ascending order.
+    """
 
     requirement: Requirement
-    figure: float
+    value: float
     limit: float
-    kept: bool
     lines: tuple[int, ...]
 
-    def sentence(self, variant: str) -> str:
-        """Why the promise is not kept."""
+    @property
+    def satisfied(self) -> bool:
+        return self.value >= self.limit if self.requirement.at_least else self.value <= self.limit
+
+    def explain(self, variant: str) -> str:
+        """Return one sentence for the student: the value, the lines, and the limit that was missed."""
         requirement = self.requirement
-        word = "at least" if requirement.at_least else "at most"
+        bound = "at least" if requirement.at_least else "at most"
         lines = ", ".join(map(str, self.lines))
         where = f" (line{'s' * (len(self.lines) > 1)} {lines})" if self.lines else ""
         return (
-            f"{requirement.metric}: {self.figure:.2f}{where}; {variant} needs {word} {self.limit:.2f}, and "
-            f"{requirement.baseline} makes {requirement.baseline_value:g}. Counted by the simulator."
+            f"{requirement.metric}: {self.value:.2f}{where}. {variant} needs {bound} {self.limit:.2f}; "
+            f"{requirement.baseline} has {requirement.baseline_value:g}. (counted by the simulator)"
         )
 
 
 @dataclass(frozen=True)
 class Technique:
-    """Whether a kernel does what its step is about. `kept` says so for each promise of the step."""
+    """The requirements of one step, checked on one launch."""
 
     variant: str
     shape: tuple[int, ...]
-    kept: tuple[RequirementResult, ...]
+    results: tuple[RequirementResult, ...]
 
     @property
     def met(self) -> bool:
-        return all(one.kept for one in self.kept)
+        return all(result.satisfied for result in self.results)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        return tuple(one.sentence(self.variant) for one in self.kept if not one.kept)
+        """One sentence for each requirement that is not satisfied."""
+        return tuple(result.explain(self.variant) for result in self.results if not result.satisfied)
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON."""
+        """Return plain data for JSON."""
         promises = [
             {
-                "what": one.requirement.metric,
-                "counted": one.figure,
-                "limit": one.limit,
-                "at_least": one.requirement.at_least,
-                "met": one.kept,
-                "lines": list(one.lines),
+                "what": result.requirement.metric,
+                "counted": result.value,
+                "limit": result.limit,
+                "at_least": result.requirement.at_least,
+                "met": result.satisfied,
+                "lines": list(result.lines),
             }
-            for one in self.kept
+            for result in self.results
         ]
         return {"met": self.met, "shape": list(self.shape), "promises": promises}
 
 
 @dataclass(frozen=True)
-class _Launch:
-    """What was counted on one launch: accesses with the argument they go to, threads, units of work."""
+class _Traffic:
+    """The memory accesses of one launch with the array that each one goes to, its threads and its work.
+
+    work: the problem's inner points or multiply-adds. threads: threads times the outputs that each computes
+    in a loop.
+    """
 
     sites: tuple[tuple[SiteCount, str], ...]
     threads: int
     work: int
 
+    @classmethod
+    def of(cls, count: CellCount) -> _Traffic:
+        launch, problem = count.launch, count.launch.config.problem
+        sites = tuple((site, count.argument_of(site)) for site in count.recorded.sites)
+        return cls(sites, launch.threads * problem.serial_work(launch.shape), problem.work(launch.shape))
+
     def elements(self, space: str, kinds: tuple[str, ...], array: str) -> Mapping[int, float]:
-        """4-byte elements by source line that active threads move, for each unit of work."""
-        found: dict[int, float] = {}
+        """Return the 4-byte elements that active threads move per unit of work, by source line."""
+        elements: dict[int, float] = {}
         for site, name in self.sites:
             kind = site.access.opcode.split(".")[0]
             count = site.counts.get(space)
             if count is None or kind not in kinds or (array and name != array):
                 continue
             line = site.access.line
-            found[line] = found.get(line, 0.0) + count.threads * site.access.size / 4 / self.work
-        return found
+            elements[line] = elements.get(line, 0.0) + count.threads * site.access.size / 4 / self.work
+        return elements
 
 
-def _global_loads(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
-    found = launch.elements("global", ("ld", "ldu", "cp"), array)
-    return sum(found.values()), found
+# A measure returns the metric of one launch and the share of each source line in it.
+Measure = Callable[[_Traffic, str], tuple[float, Mapping[int, float]]]
 
 
-def _shared_loads(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
-    found = launch.elements("shared", ("ld", "ldmatrix"), array)
-    return sum(found.values()), found
+def _global_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    elements = traffic.elements("global", ("ld", "ldu", "cp"), array)
+    return sum(elements.values()), elements
 
 
-def _memory_accesses(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
-    """Loads and stores of any width that threads make, of global and shared memory, for each unit of work."""
+def _shared_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    elements = traffic.elements("shared", ("ld", "ldmatrix"), array)
+    return sum(elements.values()), elements
+
+
+def _memory_accesses(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Loads and stores of any width that threads make, of global and shared memory, per unit of work."""
     del array
-    found: dict[int, float] = {}
-    for site, _ in launch.sites:
+    accesses: dict[int, float] = {}
+    for site, _ in traffic.sites:
         for space in ("global", "shared"):
-            # An asynchronous copy is one instruction: its reading half, which comes in words, is left out.
+            # An asynchronous copy is one instruction: its read from global memory is left out.
             twice = space == "global" and site.access.opcode.startswith("cp.")
             count = None if twice else site.counts.get(space)
             if count is not None:
                 line = site.access.line
-                found[line] = found.get(line, 0.0) + count.threads / launch.work
-    return sum(found.values()), found
+                accesses[line] = accesses.get(line, 0.0) + count.threads / traffic.work
+    return sum(accesses.values()), accesses
 
 
-def _outputs_per_thread(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
+def _outputs_per_thread(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
     """Outputs that one thread computes, in one frame where there are several."""
     del array
-    return launch.work / launch.threads, {}
+    return traffic.work / traffic.threads, {}
 
 
-def _sectors_per_request(launch: _Launch, array: str) -> tuple[float, Mapping[int, float]]:
-    found: dict[int, float] = {}
+def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Sectors that a warp's load of global memory touches."""
+    by_line: dict[int, float] = {}
     requests = sectors = 0
-    for site, name in launch.sites:
+    for site, name in traffic.sites:
         count = site.counts.get("global")
         if count is not None and site.access.opcode.startswith("ld") and array in ("", name):
             requests, sectors = requests + count.executions, sectors + count.units
-            line, each = site.access.line, count.units / max(count.executions, 1)
-            found[line] = max(found.get(line, 0.0), each)
-    return sectors / max(requests, 1), found
+            line, ratio = site.access.line, count.units / max(count.executions, 1)
+            by_line[line] = max(by_line.get(line, 0.0), ratio)
+    return sectors / max(requests, 1), by_line
 
 
-MEASURES: Mapping[str, Callable[[_Launch, str], tuple[float, Mapping[int, float]]]] = {
+MEASURES: Mapping[str, Measure] = {
     "global_loads": _global_loads,
     "shared_loads": _shared_loads,
     "memory_accesses": _memory_accesses,
@@ -152,44 +177,19 @@ MEASURES: Mapping[str, Callable[[_Launch, str], tuple[float, Mapping[int, float]
 }
 
 
-def requirements_of(
-    kernel: Kernel, problem: Problem, variant: str, block: Block, tile: Block
-) -> Technique | None:
-    """Count one launch on the simulator of a kernel of `device`; None where the step promises nothing.
-
-    Raises `LaunchError` for a launch that fails, and `UnsupportedInstruction`.
-    """
-    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
-
-    requirements = problem.variants[variant].requirements
+def check_requirements(count: CellCount) -> Technique | None:
+    """Check the requirements of a step on a counted launch; None if the step has no requirements."""
+    config = count.launch.config
+    requirements = config.problem.variants[config.variant].requirements
     if not requirements:
         return None
-    shape = problem.counted_shape(variant, block, tile)
-    same = kernel.on_simulator
-    simulator = same.device
-    launch = launch_geometry(problem, shape, block, tile, simulator.spec)
-    case = problem.arguments(shape, np.random.default_rng(0))
-    arrays = {a.name: simulator.asarray(a.value) for a in case if a.role != "scalar"}
-    counting = CounterRecorder()  # of PTX: the disassembler takes a second, and a class has many kernels
-    same.record(counting, launch.grid, launch.block, [arrays.get(a.name, a.value) for a in case])
-    owners = {name: array.allocation for name, array in arrays.items()}
 
-    def owner(site: SiteCount) -> str:
-        if site.first is None:
-            return ""
-        lane = (site.first.mask & -site.first.mask).bit_length() - 1
-        address = site.first.addresses[lane]
-        return next((n for n, a in owners.items() if 0 <= address - a.address < a.size), "")
-
-    sites = tuple((site, owner(site)) for site in counting.sites())
-    frames = problem.serial_work(shape)
-    threads = prod(launch.grid) * prod(launch.block) * frames
-    counted = _Launch(sites, threads, problem.work(shape))
-    found = []
+    traffic = _Traffic.of(count)
+    results = []
     for requirement in requirements:
-        figure, lines = MEASURES[requirement.measure](counted, requirement.array)
-        busiest = sorted(lines, key=lambda line: -lines[line])
-        shown = tuple(sorted(line for line in busiest if lines[line] >= 0.5 * lines[busiest[0]]))
-        kept = requirement.is_satisfied(figure, block, tile)
-        found.append(RequirementResult(requirement, figure, requirement.limit(block, tile), kept, shown))
-    return Technique(variant, shape, tuple(found))
+        value, lines = MEASURES[requirement.measure](traffic, requirement.array)
+        busiest = max(lines.values(), default=0.0)
+        shown = tuple(sorted(line for line, share in lines.items() if share >= 0.5 * busiest))
+        limit = requirement.limit(config.block, config.tile)
+        results.append(RequirementResult(requirement, value, limit, shown))
+    return Technique(config.variant, count.launch.shape, tuple(results))

@@ -6,17 +6,18 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from gpulab.config import Launch, launch_geometry
+from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
-from gpulab.problems.base import Argument, Block, Case, Problem, Shape
+from gpulab.problems.base import Argument, Case, Problem, Shape
 from gpulab.verification.compare import POISON, compare
+from gpulab.verification.inputs import place_arguments
 from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Verdict
 
@@ -37,12 +38,9 @@ Progress = Callable[[int, int, str], None]  # steps done, steps in all, what com
 
 def verify(
     kernel: Kernel,
-    problem: Problem,
-    block: Block,
-    tile: Block,
+    config: KernelConfig,
     *,
     device: Device,
-    variant: str | None = None,
     shapes: Sequence[Shape] | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -54,30 +52,29 @@ def verify(
     wrote is told from a wrong one, and a written shell is seen. Inputs must come back bit for bit.
     A shape that ends in a fault ends the check: on a GPU nothing after it would mean anything.
 
-    variant: may be left out where the kernel's name tells it.
     seed: makes the inputs of an earlier verdict again; None draws new ones.
     watch: on the simulator, look for races and uninitialised reads too. Without it values and bounds are
     checked, by code that is made in a fraction of the time.
 
     Raises `UsageError` when the block, the tile or a shape cannot be launched at all.
     """
-    variant = variant or variant_of(kernel, problem)
+    problem = config.problem
     seed = secrets.randbits(63) if seed is None else seed
     rng = np.random.default_rng(seed)
-    if shapes is None:
-        shapes = problem.check_shapes(variant, block, tile)
-    launches = [launch_geometry(problem, shape, block, tile, device.spec) for shape in shapes]
+    shapes = config.check_shapes if shapes is None else shapes
+    launches = [config.at(shape, device.spec) for shape in shapes]
     for shape in shapes:
         _require_memory(problem, shape)
+
     results: list[ShapeResult] = []
     findings: list[Finding] = []
     printed = ""
-    for number, (shape, launch) in enumerate(zip(shapes, launches, strict=True)):
+    for number, launch in enumerate(launches):
         if progress:
-            progress(number, len(shapes), problem.format_shape(shape))
-        case = problem.make_case(shape, rng)
+            progress(number, len(shapes), problem.format_shape(launch.shape))
+        case = problem.make_case(launch.shape, rng)
         try:
-            result, found = _run(kernel, problem, case, launch, device, watch)
+            result, found = _run(kernel, case, launch, device, watch)
             results.append(result)
             findings += found
         except LaunchError as fault:
@@ -93,7 +90,7 @@ def verify(
     return Verdict(
         correct=all(result.correct for result in results) and not causes,
         problem=problem.name,
-        variant=variant,
+        variant=config.variant,
         results=tuple(results),
         findings=causes,
         reasons=(*said, *(reason for result in results for reason in result.reasons)),
@@ -102,22 +99,15 @@ def verify(
     )
 
 
-def variant_of(kernel: Kernel, problem: Problem) -> str:
-    """The variant whose kernel has this name; `UsageError` where that does not tell which."""
-    named = [v for v in problem.variants if problem.kernel_name(v) == kernel.name]
-    if len(named) != 1:
-        raise UsageError(f"say which variant of {problem.name} this is: {', '.join(problem.variants)}.")
-    return named[0]
-
-
-def signature_reason(kernel: Kernel, problem: Problem, variant: str) -> str:
-    """Why the kernel's parameters are not the problem's, as a sentence; "" when they are."""
+def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
+    """Return a sentence that says how the kernel's parameters differ from the problem's; "" if they agree."""
     declared = kernel.program.signatures.get(kernel.name)
     if declared is None:
         return ""
+    problem = config.problem
     smallest = (problem.smallest,) * len(problem.axes)
     arguments = problem.arguments(smallest, np.random.default_rng(0))
-    should = f"it must be {problem.declaration.replace('<variant>', variant)}"
+    should = f"it must be {problem.declaration.replace('<variant>', config.variant)}"
     if len(declared) != len(arguments):
         return f"`{kernel.name}` takes {len(declared)} parameters: {should}."
     for number, (parameter, argument) in enumerate(zip(declared, arguments, strict=True), 1):
@@ -148,14 +138,15 @@ def _takes(kind: str, size: int, argument: Argument) -> bool:
 
 
 def _run(
-    kernel: Kernel, problem: Problem, case: Case, launch: Launch, device: Device, watch: bool
+    kernel: Kernel, case: Case, launch: LaunchConfig, device: Device, watch: bool
 ) -> tuple[ShapeResult, list[Finding]]:
     """One launch on a poisoned output, its comparison, and what was seen on the way.
 
     On the simulator a launch that is not too big is watched. Raises `LaunchError` for a fault.
     """
-    on_device = [_to_device(device, argument) for argument in case.arguments]
-    watched = watch and device.can_record and prod(launch.grid) * prod(launch.block) <= WATCHED_THREADS
+    problem = launch.config.problem
+    on_device = list(place_arguments(device, case.arguments, _poison).values())
+    watched = watch and device.can_record and launch.threads <= WATCHED_THREADS
     findings: list[Finding] = []
     if watched:
         budget = FEWEST_INSTRUCTIONS + INSTRUCTIONS_FOR_WORK * problem.work(case.shape)
@@ -168,7 +159,7 @@ def _run(
     device.synchronize()
     output = next(x for x, a in zip(on_device, case.arguments, strict=True) if a.role == "output")
     changed = tuple(_changed_inputs(device, case.arguments, on_device))
-    return compare(problem, case, launch, np.asarray(device.asnumpy(output)), changed), findings
+    return compare(case, launch, np.asarray(device.asnumpy(output)), changed), findings
 
 
 def _each_once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -181,14 +172,9 @@ def _each_once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(causes.values())
 
 
-def _to_device(device: Device, argument: Argument) -> Any:
-    if argument.role == "scalar":
-        return argument.value
-    if argument.role == "output":
-        # Made on the host and copied: a fill on the way through Python's float would quiet the nan.
-        poison = np.full(argument.value.shape, POISON, np.uint32).view(np.float32)
-        return device.asarray(poison)
-    return device.asarray(argument.value)
+def _poison(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # Made from bits and copied: a fill on the way through Python's float would quiet the nan.
+    return np.full(output.shape, POISON, np.uint32).view(np.float32)
 
 
 def _changed_inputs(device: Device, arguments: Sequence[Argument], on_device: Sequence[Any]) -> Iterator[str]:

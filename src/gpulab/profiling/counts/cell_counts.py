@@ -1,30 +1,32 @@
-"""What a kernel asks of the machine, told line by line: a cell's on one small size, or any launch."""
+"""Counts of a launch by source line: of a cell's kernel on one small size, or of any launch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpulab.cell import Cell
-from gpulab.config import launch_geometry
+from gpulab.cell import KernelCell
+from gpulab.config import LaunchConfig
 from gpulab.devices.argument_copies import copy_arguments
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import UsageError
-from gpulab.problems import Shape, problem
-from gpulab.profiling.counts.counters import counters
+from gpulab.problems import Shape
+from gpulab.profiling.counts.counters import LaunchCount, count_whole, counters
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.profiling.counts.source_lines import SourceLine, Traffic, source_lines, traffic_of
 from gpulab.profiling.counts.warp_access import Places
-from gpulab.verification.inputs import on_device
+from gpulab.verification.inputs import place_arguments
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
+    from gpulab.simt.instrument.counters.counter_recorder import SiteCount
 
-__all__ = ["CellCounts", "count_cell", "count_launch"]
+__all__ = ["CellCount", "CellCounts", "count_cell", "count_launch"]
 
 
 @dataclass(frozen=True)
@@ -82,28 +84,81 @@ class CellCounts:
         }
 
 
-def count_cell(cell: Cell, kernel: Kernel, device: Device, shape: Shape | None = None) -> CellCounts | None:
-    """Launch a cell's kernel once on the simulator, on fresh inputs, and count.
+@dataclass(frozen=True)
+class CellCount:
+    """The counted launch of a cell's kernel, which its requirements and its heat view read.
 
-    shape: the size; the problem's `counted_shape` when left out. None comes back for a cell of no problem,
-    which nobody knows how to launch, and for a kernel that has no PTX.
-
-    Raises what the launch raises: `LaunchError`, `MemoryFault`; `UsageError` for a shape that cannot be; and
-    `UnsupportedInstruction` for what the simulator cannot execute.
+    Attributes
+    ----------
+    launch : LaunchConfig
+        The launch that was counted.
+    arguments : mapping of str to object
+        The kernel's arguments by name; arrays are on the simulator.
+    recorded : LaunchCount
+        What the simulator recorded.
+    source : str
+        The cell's text.
     """
-    header = cell.header
-    if header.problem is None or header.variant is None or header.block is None or header.tile is None:
-        return None
-    if not kernel.program.ptx:
-        return None
-    known = problem(header.problem)
-    if shape is None:
-        shape = known.counted_shape(header.variant, header.block, header.tile)
-    launch = launch_geometry(known, shape, header.block, header.tile, device.spec)
-    same = kernel.on_simulator
-    simulator = same.device
-    given = on_device(simulator, known.arguments(shape, np.random.default_rng(0)))
-    return _counted(same, known.format_shape(shape), launch.grid, launch.block, given, 0, cell.source)
+
+    launch: LaunchConfig
+    arguments: Mapping[str, Any]
+    recorded: LaunchCount
+    source: str
+
+    @cached_property
+    def report(self) -> CellCounts:
+        """The counts by source line."""
+        size = self.launch.config.problem.format_shape(self.launch.shape)
+        return _by_line(
+            self.recorded.counters, self.recorded.kernel, size, self.launch.grid, self.arguments, self.source
+        )
+
+    def argument_of(self, site: SiteCount) -> str:
+        """Return the name of the array that a memory access goes to, by its first request; "" if unknown."""
+        if site.first is None:
+            return ""
+        lane = (site.first.mask & -site.first.mask).bit_length() - 1
+        address = site.first.addresses[lane]
+        return next((name for name, a in self._allocations.items() if 0 <= address - a.address < a.size), "")
+
+    @cached_property
+    def _allocations(self) -> Mapping[str, Any]:
+        return {name: a.allocation for name, a in self.arguments.items() if hasattr(a, "allocation")}
+
+
+def count_cell(
+    cell: KernelCell, kernel: Kernel, *, shape: Shape | None = None, seed: int = 0, machine: bool = True
+) -> CellCount:
+    """Launch a cell's kernel once on the simulator, on random inputs, and count.
+
+    Parameters
+    ----------
+    cell : KernelCell
+        The cell that `kernel` was compiled from.
+    kernel : Kernel
+        The kernel; it must have PTX.
+    shape : tuple of int, optional
+        The problem's size; by default the problem's `counted_shape`.
+    seed : int
+        Seed of the inputs.
+    machine : bool
+        Count what the assembler made of the PTX; see `count_whole`.
+
+    Raises
+    ------
+    LaunchError, MemoryFault
+        If the launch fails.
+    UsageError
+        If the size cannot be launched.
+    UnsupportedInstruction
+        If the simulator cannot execute the kernel.
+    """
+    config, simulated = cell.config, kernel.on_simulator
+    launch = config.at(config.counted_shape if shape is None else shape, simulated.device.spec)
+    inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
+    arguments = place_arguments(simulated.device, inputs)
+    recorded = count_whole(simulated, launch.grid, launch.block, list(arguments.values()), machine=machine)
+    return CellCount(launch, arguments, recorded, cell.source)
 
 
 def count_launch(
@@ -127,27 +182,26 @@ def count_launch(
     names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
     if len(names) != len(args):
         raise UsageError(f"`{kernel.name}` takes {len(names)} arguments; {len(args)} were given.")
-    device = kernel.device
-    same = kernel.on_simulator
-    given = dict(zip(names, copy_arguments(args, device, same.device), strict=True))
+    simulated = kernel.on_simulator
+    given = dict(zip(names, copy_arguments(args, kernel.device, simulated.device), strict=True))
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     size = f"a grid of {_sizes(grid3, 'block')} of {_sizes(block3, 'thread')}"
     program = kernel.program
     text = "" if program.source == program.ptx else program.source  # PTX alone: its own text is no source
-    return _counted(same, size, grid3, block3, given, shared_mem, text)
+    counts = counters(simulated, grid3, block3, list(given.values()), shared_mem)
+    return _by_line(counts, simulated, size, grid3, given, text)
 
 
-def _counted(
+def _by_line(
+    counts: Counters,
     kernel: RecordableKernel,
     size: str,
     grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    given: Mapping[str, Any],
-    shared_mem: int,
+    arguments: Mapping[str, Any],
     source: str,
 ) -> CellCounts:
-    counts = counters(kernel, grid, block, list(given.values()), shared_mem)
-    return CellCounts(size, counts, source_lines(counts, source, Places.of(kernel, given, grid)))
+    places = Places.of(kernel, arguments, grid)
+    return CellCounts(size, counts, source_lines(counts, source, places))
 
 
 def _sizes(sizes: tuple[int, int, int], what: str) -> str:

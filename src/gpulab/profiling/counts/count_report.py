@@ -102,6 +102,8 @@ class Report:
         for site in sites:
             item = self.flow.blocks[site.access.block].code[site.access.index]
             kind = _kind(item, used)
+            if site.access.space == "shared" and not site.access.width:
+                continue  # the machine makes it as part of another access
             for space, numbers in site.counts.items():
                 kept = shares.get(item.row, 1.0) if (space, kind) == ("global", "load") else 1.0
                 requests, threads, units, ideal = (round(kept * n) for n in numbers)

@@ -10,6 +10,8 @@ corner, an edge, inside) by itself, each scaled to as many as there are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +29,62 @@ if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.instrument.base import Forms
-    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
+    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder, SiteCount
 
-__all__ = ["AccessCounter", "Counters", "LineCounters", "Metrics", "count_blocks", "counters"]
+__all__ = [
+    "AccessCounter",
+    "Counters",
+    "LaunchCount",
+    "LineCounters",
+    "Metrics",
+    "count_blocks",
+    "count_whole",
+    "counters",
+]
 
 COUNTED_THREADS = 1 << 20  # threads of the largest grid that is counted whole
 SAMPLED_THREADS = 1 << 18  # about as many threads are counted of a larger one
 FEWEST_BLOCKS = 32  # of each kind of block, if there are as many
+
+
+@dataclass(frozen=True)
+class LaunchCount:
+    """The counts that were recorded on one launch.
+
+    Attributes
+    ----------
+    kernel : RecordableKernel
+        The kernel that ran.
+    blocks : int
+        Blocks of the grid.
+    samples : tuple of (float, CounterRecorder)
+        Each recorder with the number of blocks that one of its blocks stands for.
+    code : MachineCode or None
+        The disassembled machine code; None counts PTX instructions.
+    sampled_blocks : int or None
+        Blocks that ran, if that was not the whole grid.
+    caveats : tuple of str
+        Reasons why the counts are not exact.
+    """
+
+    kernel: RecordableKernel
+    blocks: int
+    samples: tuple[tuple[float, CounterRecorder], ...]
+    code: MachineCode | None
+    sampled_blocks: int | None = None
+    caveats: tuple[str, ...] = ()
+
+    @cached_property
+    def counters(self) -> Counters:
+        """The counts under the metric names of Nsight Compute."""
+        report = Report(self.kernel, list(self.samples), self.code)
+        return report.counters(self.blocks, self.sampled_blocks, self.caveats)
+
+    @cached_property
+    def sites(self) -> tuple[SiteCount, ...]:
+        """The counts of each memory access of the PTX, in the order of the code; whole launches only."""
+        ((_, recorder),) = self.samples
+        return tuple(recorder.sites())
 
 
 def count_blocks(
@@ -44,15 +95,21 @@ def count_blocks(
     shared_mem: int,
     order: npt.NDArray[np.int64],
 ) -> Counters:
-    """Counts of a launch from some of its blocks, by their numbers: each stands for as many others."""
-    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
+    """Count a launch on the blocks with these linear indices, and scale the counts to the grid."""
+    blocks, order = prod(dim3(grid, "grid")), np.ascontiguousarray(order, np.int64)
+    samples = [(blocks / len(order), order)]
+    return _record(kernel, grid, block, args, shared_mem, samples, machine=True).counters
 
-    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-    code, forms, _ = _machine_forms(kernel)
-    recording = CounterRecorder(forms)
-    kernel.record(recording, grid3, block3, args, shared_mem, order=np.ascontiguousarray(order, np.int64))
-    blocks = prod(grid3)
-    return Report(kernel, [(blocks / len(order), recording)], code).counters(blocks, len(order), ())
+
+def count_whole(
+    kernel: RecordableKernel, grid: Dim3, block: Dim3, args: Sequence[Any], *, machine: bool
+) -> LaunchCount:
+    """Run all blocks of a launch on the simulator and record their counts.
+
+    machine: count the machine instructions and shared-memory accesses that the assembler made, which takes a
+    disassembly (about 0.4 s); otherwise those of the PTX.
+    """
+    return _record(kernel, grid, block, args, 0, [(1.0, None)], machine=machine)
 
 
 def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> Counters:
@@ -67,42 +124,40 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     whole = prod(grid3) * prod(block3) <= COUNTED_THREADS
-    device = kernel.device
-    twin = kernel.on_simulator
-    given = list(args) if twin is kernel and whole else copy_arguments(args, device, twin.device)
-    found = _Launch(twin, grid3, block3, shared_mem).counters(given, whole)
+    device, simulated = kernel.device, kernel.on_simulator
+    in_place = simulated is kernel and whole
+    given = list(args) if in_place else copy_arguments(args, device, simulated.device)
+
+    samples = [(1.0, None)] if whole else list(_samples(grid3, prod(block3)))
+    counts = _record(simulated, grid3, block3, given, shared_mem, samples, machine=True).counters
     if whole:
-        copy_back(given, args, twin.device, device)
-    return found
+        copy_back(given, args, simulated.device, device)
+    return counts
 
 
-class _Launch:
-    """One launch to be counted, whole or in samples."""
+def _record(
+    kernel: RecordableKernel,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Any],
+    shared_mem: int,
+    samples: Sequence[tuple[float, npt.NDArray[np.int64] | None]],
+    *,
+    machine: bool,
+) -> LaunchCount:
+    """Launch once for each sample of blocks (None: the whole grid) and keep what was recorded."""
+    from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
-    def __init__(
-        self,
-        kernel: RecordableKernel,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_mem: int,
-    ) -> None:
-        self.kernel, self.grid, self.block, self.shared_mem = kernel, grid, block, shared_mem
+    code, forms, several = _machine_forms(kernel) if machine else (None, (), False)
+    recorded, ran = [], 0
+    for weight, order in samples:
+        recorder = CounterRecorder(forms)
+        kernel.record(recorder, grid, block, args, shared_mem, order=order)
+        recorded.append((weight, recorder))
+        ran += 0 if order is None else len(order)
 
-    def counters(self, args: Sequence[Any], whole: bool) -> Counters:
-        from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
-
-        code, forms, several = _machine_forms(self.kernel)
-        samples: list[tuple[float, CounterRecorder]] = []
-        ran = 0
-        for weight, order in [(1.0, None)] if whole else _samples(self.grid, prod(self.block)):
-            recording = CounterRecorder(forms)
-            self.kernel.record(recording, self.grid, self.block, args, self.shared_mem, order=order)
-            samples.append((weight, recording))
-            ran += 0 if order is None else len(order)
-        blocks = prod(self.grid)
-        sampled = None if whole else ran
-        doubts = ("the assembler made several forms of one access to shared memory",) if several else ()
-        return Report(self.kernel, samples, code).counters(blocks, sampled, doubts)
+    caveats = ("the assembler made several forms of one access to shared memory",) if several else ()
+    return LaunchCount(kernel, prod(dim3(grid, "grid")), tuple(recorded), code, ran or None, caveats)
 
 
 def _machine_forms(kernel: Kernel) -> tuple[MachineCode | None, Forms, bool]:

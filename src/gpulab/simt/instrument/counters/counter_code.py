@@ -106,8 +106,6 @@ class CounterInstrumentation(Instrumentation):
             lanes = (1 << 8 * count) - 1
         if access.space == "shared" and item.row in self.forms and access.action != "updates":
             size, shift = self.forms[item.row]
-            if not size:
-                return
             access = replace(access, address=add_offset(cg, access.address, shift), size=size)
         apart = item.predicate is not None or access.space == "generic"
         cg.sites[access.site] = replace(
@@ -120,7 +118,8 @@ class CounterInstrumentation(Instrumentation):
             width=access.size,
         )
         record = self.place(cg, self.record.sites_at + RECORD_BYTES * access.site)
-        kind = SITES.get(access.space, Site)
+        # The machine makes an access of 0 bytes as part of another one: only its executions are counted.
+        kind = SITES.get(access.space, Site) if access.size else Site
         kind(cg, access, self.observed, record, apart, lanes).count()
 
     def place(self, cg: CodegenContext, offset: int) -> str:

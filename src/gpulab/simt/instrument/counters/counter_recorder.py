@@ -189,7 +189,8 @@ class CounterRecorder(Recorder):
             counts = {space: c for space, c in counts.items() if c.executions}
         else:
             executions, threads = own(0) if access.apart else (int(block[0]), int(block[1]))
-            counts = {access.space: count(0, executions, threads, access.space in ("global", "shared"))}
+            served = access.width > 0 and access.space in ("global", "shared")
+            counts = {access.space: count(0, executions, threads, served)}
         pictures = [
             (_picture(r[FIRST_PICTURE // 8 :]), _picture(r[WORST_PICTURE // 8 :]))
             for r in records
