@@ -32,25 +32,21 @@ _COMPILE = """
 import sys
 from time import perf_counter
 import numpy as np
-from gpulab.cell import read_cells
+from gpulab.cell import KernelCell, read_cells
 from gpulab.devices import open_device
-from gpulab.config import defines, launch_geometry
-from gpulab.problems import problem
 
 path, index = sys.argv[1], int(sys.argv[2])
-cell = [c for c in read_cells(path) if c.header.problem][index]
-task = problem(cell.header.problem)
-how = cell.header.block, cell.header.tile
-shape = min(task.check_shapes(cell.header.variant, *how), key=np.prod)
-case = task.make_case(shape, np.random.default_rng(0))
-launch = launch_geometry(task, shape, *how)
-macros = defines(launch.block, launch.tile)
+cell = [c for c in read_cells(path) if isinstance(c, KernelCell)][index]
+config = cell.config
+shape = min(config.check_shapes, key=np.prod)
+case = config.problem.make_case(shape, np.random.default_rng(0))
+launch = config.at(shape)
 device = open_device("sim")
 arguments = [a.value if a.role == "scalar" else device.asarray(a.value) for a in case.arguments]
 import llvmlite.binding
 
 start = perf_counter()
-kernel = device.compile(cell.source, task.kernel_name(cell.header.variant), defines=macros)
+kernel = device.compile(cell.source, config.kernel_name, defines=config.defines)
 kernel(launch.grid, launch.block, arguments)
 first = perf_counter() - start
 start = perf_counter()
@@ -93,12 +89,12 @@ def import_cost(repeats: int) -> Samples:
 
 def lab_kernels() -> list[tuple[str, Path, int]]:
     """The problem kernels of the labs' source notebooks: name, notebook, place among its kernels."""
-    from gpulab.cell import read_cells
+    from gpulab.cell import KernelCell, read_cells
 
     return [
-        (cell.header.name, path, index)
+        (cell.name, path, index)
         for path in sorted(ROOT.glob("labs/*/*.ipynb"))
-        for index, cell in enumerate(c for c in read_cells(path) if c.header.problem)
+        for index, cell in enumerate(c for c in read_cells(path) if isinstance(c, KernelCell))
     ]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from gpulab.config import defines
+from gpulab.config import KernelConfig, defines
 from gpulab.devices import open_device
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu as gpu_named
@@ -157,7 +157,7 @@ def measured_rows(repository: Path, limit: int | None = None) -> Iterator[Compar
     for one in launches[::step]:
         block: Block = tuple(one["block"])
         tile: Block = tuple(one["tile"])
-        shape = problem_named(one["problem"]).timing_shape(one["variant"], block, tile, "cuda")
+        shape = problem_named(one["problem"]).timing_shape(one["variant"], block, tile)
         profile = _profile(one["problem"], one["variant"], one["source"], block, tile, shape, "h200")
         label = f"{one['name']} {'x'.join(map(str, block))} {'x'.join(map(str, tile))}"
         yield Compared(
@@ -197,4 +197,5 @@ def _profile(
     known, device = problem_named(problem), open_device("sim:h200")
     kernel = device.compile(text, known.kernel_name(variant), defines(block, tile))
     gpu_named(gpu)
-    return profile_variant(kernel, known, variant, block, tile, device=device, shape=shape, gpu=gpu)
+    config = KernelConfig(known, variant, block, tile)
+    return profile_variant(kernel, config, device=device, shape=shape, gpu=gpu)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpulab.cell import Cell, read_cells
+from gpulab.cell import KernelCell, read_cells, require_kernel_cell
+from gpulab.config import KernelConfig
 from gpulab.problems import problem
 from gpulab.problems.base import Block
 
@@ -46,16 +47,16 @@ def timed_launches() -> tuple[Timed, ...]:
     return tuple({one.label: one for one in ordered}.values())
 
 
-def _cells() -> Iterator[tuple[str, Cell]]:
+def _cells() -> Iterator[tuple[str, KernelCell]]:
     for folder in ("stencil", "matmul"):
         for path in sorted((ROOT / "tests/kernels" / folder / "right").glob("*.cu")):
-            yield path.stem, read_cells(path)[0]
+            yield path.stem, require_kernel_cell(read_cells(path)[0])
     for notebook in sorted((ROOT / "labs").glob("*/*.ipynb")):
         seen = set()
         for cell in read_cells(notebook):
-            if cell.header.problem is not None and cell.header.name not in seen:
-                seen.add(cell.header.name)  # a later cell of the same name is an experiment with the first
-                yield f"lab.{cell.header.variant}", cell
+            if isinstance(cell, KernelCell) and cell.name not in seen:
+                seen.add(cell.name)  # a later cell of the same name is an experiment with the first
+                yield f"lab.{cell.config.variant}", cell
 
 
 def _published() -> Iterator[list[Timed]]:
@@ -86,31 +87,29 @@ def _published() -> Iterator[list[Timed]]:
         ]
 
 
-def _of(name: str, cell: Cell) -> Iterator[Timed]:
-    header = cell.header
-    assert header.problem is not None
-    assert header.variant is not None
-    assert header.block is not None
-    assert header.tile is not None
+def _of(name: str, cell: KernelCell) -> Iterator[Timed]:
+    header, name_of_problem = cell.config, cell.config.problem.name
     blocks, tiles = [header.block], [header.tile]
     if re.search(r"\bBLOCK_X\b|\bblockDim\b", cell.source):
-        plane = header.problem == "stencil" or header.block[1] > 1
+        plane = name_of_problem == "stencil" or header.block[1] > 1
         several: tuple[Block, ...] = ROWS
-        if header.problem == "stencil":
+        if name_of_problem == "stencil":
             several = NAIVE_BLOCKS if name.startswith("naive_") else STENCIL_BLOCKS
-        if header.problem == "stencil" or not plane:
+        if name_of_problem == "stencil" or not plane:
             blocks += several if "blockDim.y" in cell.source or "BLOCK_Y" in cell.source or not plane else ()
     if re.search(r"\bTILE_[XY]\b", cell.source):
         tiles += TILES.get(header.variant, ())
     for tile in dict.fromkeys(tiles):
         for block in dict.fromkeys(blocks):
-            yield Timed(header.problem, header.variant, name, cell.source, block, tile)
+            yield Timed(name_of_problem, header.variant, name, cell.source, block, tile)
 
 
 def geometry_of(one: Timed) -> tuple[Block, tuple[int, ...]]:
     """Grid and size of a launch: 512^3 points, or matrices of 4096 x 4096 and a little more."""
-    from gpulab.config import launch_geometry
+    config = config_of(one)
+    return config.at(config.timing_shape).grid, config.timing_shape
 
-    known = problem(one.problem)
-    shape = known.timing_shape(one.variant, one.block, one.tile, "cuda")
-    return launch_geometry(known, shape, one.block, one.tile).grid, shape
+
+def config_of(one: Timed) -> KernelConfig:
+    """Return the configuration of a launch."""
+    return KernelConfig(problem(one.problem), one.variant, one.block, one.tile)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.model_launches import Timed, geometry_of, timed_launches
+from benchmarks.model_launches import Timed, config_of, geometry_of, timed_launches
 from benchmarks.nsight import find_ncu, read_rows
 
 STALLS = (
@@ -101,12 +101,10 @@ class Bench:
         return kernel, grid, args
 
     def timed(self, one: Timed) -> dict[str, Any]:
-        from gpulab.problems import problem
         from gpulab.verification.verify import verify
 
         kernel, grid, args = self.launch(one)
-        known = problem(one.problem)
-        verdict = verify(kernel, known, one.block, one.tile, device=self.device, variant=one.variant, seed=1)
+        verdict = verify(kernel, config_of(one), device=self.device, seed=1)
         if not verdict.correct:
             return {"error": "wrong values"}
         samples: list[float] = []

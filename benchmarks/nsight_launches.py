@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.cell import Cell, read_cells
-from gpulab.config import defines, launch_geometry
-from gpulab.problems import problem
+from gpulab.cell import KernelCell, read_cells, require_kernel_cell
 from gpulab.problems.base import Shape
 
 __all__ = ["Launch", "Source", "launches"]
@@ -70,39 +68,33 @@ def _labs() -> Iterator[Launch]:
     files = [*sorted((ROOT / "tests/kernels/stencil/right").glob("*.cu"))]
     files += sorted((ROOT / "tests/kernels/matmul/right").glob("*.cu"))
     for path in files:
-        yield from _cell_launches(path.stem, read_cells(path)[0])
+        yield from _cell_launches(path.stem, require_kernel_cell(read_cells(path)[0]))
     for notebook in sorted((ROOT / "labs").glob("*/*.ipynb")):
         seen = set()
         for cell in read_cells(notebook):
-            if cell.header.problem is not None and cell.header.name not in seen:
-                seen.add(cell.header.name)  # a later cell of the same name is an experiment with the first
-                yield from _cell_launches(f"{notebook.stem}.{cell.header.variant}", cell)
+            if isinstance(cell, KernelCell) and cell.name not in seen:
+                seen.add(cell.name)  # a later cell of the same name is an experiment with the first
+                yield from _cell_launches(f"{notebook.stem}.{cell.config.variant}", cell)
 
 
-def _cell_launches(name: str, cell: Cell) -> Iterator[Launch]:
-    header = cell.header
-    assert header.problem is not None
-    assert header.variant is not None
-    assert header.block is not None
-    assert header.tile is not None
-    block, tile = header.block, header.tile
-    which = problem(header.problem)
-    source = Source(f"{header.problem}/{name}", cell.source, dict(defines(block, tile)))
-    if header.problem == "stencil":
+def _cell_launches(name: str, cell: KernelCell) -> Iterator[Launch]:
+    config, which = cell.config, cell.config.problem
+    source = Source(f"{which.name}/{name}", cell.source, dict(config.defines))
+    if which.name == "stencil":
         shapes: list[Shape] = [(65, 47, 9), (64, 64, 64), (130, 70, 33)]
     else:
-        shapes = list(which.check_shapes(header.variant, block, tile))
+        shapes = list(config.check_shapes)
         n, m, p = shapes[0]
         if len(shapes) < 3:
             shapes.append((4 * n, 4 * m, p) if n == m else (4 * n, 2 * m, 3 * p))
     for shape in shapes:
         yield Launch(
-            header.problem,
+            which.name,
             f"{source.name} {which.format_shape(shape)}",
             source,
-            which.kernel_name(header.variant),
-            launch_geometry(which, shape, block, tile).grid,
-            block,
+            config.kernel_name,
+            config.at(shape).grid,
+            config.block,
             lambda which=which, shape=shape: [  # type: ignore[misc]
                 argument.value if argument.role != "output" else np.zeros_like(argument.value)
                 for argument in which.arguments(shape, np.random.default_rng(SEED))

@@ -68,11 +68,16 @@ class PythonDevice(Device):
         name = name or next(iter(self.functions))
         signatures = {name: self.signature} if self.signature is not None else {}
         program = Program(source, "", 90, resources={name: self.resources}, signatures=signatures)
-        return PythonKernel(name, self.functions[name], program)
+        return self._made(PythonKernel(name, self.functions[name], program))
 
     def load_ptx(self, text: str, name: str | None = None) -> Kernel:
         raise NotImplementedError
 
     def kernel(self, function: Function, name: str = "block2D_naive") -> PythonKernel:
         """A kernel of this function, without a cell."""
-        return PythonKernel(name, function, Program("", "", 90, resources={name: self.resources}))
+        program = Program("", "", 90, resources={name: self.resources})
+        return self._made(PythonKernel(name, function, program))
+
+    def _made(self, kernel: PythonKernel) -> PythonKernel:
+        kernel.device = self
+        return kernel

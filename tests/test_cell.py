@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.cell import is_kernel_cell, parse_cell, parse_header, read_cells
+from gpulab.cell import PlainHeader, is_kernel_cell, parse_cell, parse_header, read_cells
+from gpulab.config import KernelConfig
 from gpulab.errors import HeaderError, UsageError
 
 BODY = "__global__ void block2D_naive() {\n}\n"
@@ -43,13 +44,13 @@ def test_a_header_gives_block_and_tile_with_the_problems_defaults(
 
 def test_a_problem_cell_is_named_by_problem_and_variant() -> None:
     header = parse_header("%%cuda matmul.K34")
-    assert (header.problem, header.variant, header.name) == ("matmul", "K34", "matmul.K34")
+    assert isinstance(header, KernelConfig)
+    assert (header.problem.name, header.variant, header.name) == ("matmul", "K34", "matmul.K34")
 
 
 def test_a_plain_name_belongs_to_no_problem() -> None:
     header = parse_header("%%cuda vector_add")
-    assert (header.problem, header.variant, header.name) == (None, None, "vector_add")
-    assert header.block is None
+    assert header == PlainHeader("vector_add")
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpulab.config import check_block, defines, launch_geometry
+from gpulab.cell import parse_cell, parse_header, require_kernel_cell
+from gpulab.config import check_block, defines
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems import problem
+from tests.kernel_configs import config
 
 STENCIL = problem("stencil")
 
@@ -32,7 +36,7 @@ def test_the_grid_covers_every_axis(
     tile: tuple[int, int, int],
     grid: tuple[int, ...],
 ) -> None:
-    assert launch_geometry(problem(name), shape, block, tile).grid == grid
+    assert config(f"{name}.{next(iter(problem(name).variants))}", block, tile).at(shape).grid == grid
 
 
 SMALL = st.tuples(st.integers(1, 32), st.integers(1, 8), st.integers(1, 4))
@@ -43,7 +47,7 @@ SMALL = st.tuples(st.integers(1, 32), st.integers(1, 8), st.integers(1, 4))
 def test_one_block_fewer_would_not_cover(
     shape: tuple[int, int, int], block: tuple[int, int, int], tile: tuple[int, int, int]
 ) -> None:
-    launch = launch_geometry(STENCIL, shape, block, tile)
+    launch = config("stencil.naive", block, tile).at(shape)
     for blocks, threads, points, extent in zip(launch.grid, block, tile, shape, strict=True):
         assert blocks * threads * points >= extent > (blocks - 1) * threads * points
 
@@ -69,12 +73,12 @@ def test_an_older_gpu_allows_fewer_threads() -> None:
 
 def test_a_grid_that_is_too_long_is_refused() -> None:
     with pytest.raises(UsageError, match="65535"):
-        launch_geometry(STENCIL, (3, 70_000, 3), (32, 1, 1), (1, 1, 0))
+        config("stencil.naive", (32, 1, 1)).at((3, 70_000, 3))
 
 
 def test_a_negative_tile_is_refused() -> None:
     with pytest.raises(UsageError):
-        launch_geometry(STENCIL, (9, 9, 9), (8, 8, 1), (1, -1, 0))
+        config("stencil.naive", (8, 8, 1), (1, -1, 0)).at((9, 9, 9))
 
 
 def test_the_macros_are_block_and_tile() -> None:
@@ -86,3 +90,42 @@ def test_the_macros_are_block_and_tile() -> None:
         "TILE_Y": 2,
         "TILE_Z": 0,
     }
+
+
+def test_missing_numbers_of_a_geometry_stay_as_they_are() -> None:
+    changed = config("stencil.naive", (16, 4, 1)).with_geometry((64,), (1, 2))
+    assert (changed.block, changed.tile) == ((64, 4, 1), (1, 2, 0))
+
+
+def test_a_configuration_reads_as_its_header() -> None:
+    text = "%%cuda stencil.opt_1 --block 32 8 1 --tile 1 1 0"
+    assert str(config("stencil.opt_1")) == text
+    assert parse_header(text) == config("stencil.opt_1")
+
+
+def test_a_configuration_is_equal_to_itself_in_another_process() -> None:
+    assert pickle.loads(pickle.dumps(config("matmul.K4"))) == config("matmul.K4")
+
+
+def test_a_plain_cell_is_no_kernel_cell() -> None:
+    with pytest.raises(UsageError, match=r"PROBLEM\.VARIANT"):
+        require_kernel_cell(parse_cell("%%cuda mine\n"))
+
+
+@pytest.mark.parametrize(
+    ("variant", "shape", "nearest"),
+    [("K4", (100, 64, 64), "128x64x64"), ("K4", (64, 64, 65), "64x64x128"), ("K4", (1, 1, 1), "64x32x64")],
+)
+def test_a_kernel_without_guards_says_which_size_it_takes(
+    variant: str, shape: tuple[int, ...], nearest: str
+) -> None:
+    with pytest.raises(UsageError, match=nearest):
+        config(f"matmul.{variant}", (64, 1, 1), (1, 2, 1)).require_size(shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "shape"),
+    [("matmul", "K4", (64, 32, 128)), ("matmul", "K4g", (7, 13, 5)), ("stencil", "opt_1", (65, 47, 9))],
+)
+def test_sizes_that_fit_pass(name: str, variant: str, shape: tuple[int, ...]) -> None:
+    config(f"{name}.{variant}", (64, 1, 1), (1, 2, 1)).require_size(shape)

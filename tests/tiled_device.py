@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gpulab.cell import Cell, parse_cell
+from gpulab.config import KernelConfig
 from gpulab.errors import CompileError, Diagnostic
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
 from tests.python_device import PythonDevice, PythonKernel
@@ -55,14 +56,12 @@ def cell(header: str = "matmul.K4 --block 32 --tile 1 2", text: str = "") -> Cel
 def set_clock(monkeypatch: pytest.MonkeyPatch, *, kernel_ms: Any = 2.0, copies_ms: float = 1.0) -> None:
     """Let every kernel take `kernel_ms` (a number, or a function of block and tile), and copies theirs."""
 
-    def timed(
-        kernel: Any, problem: Any, variant: str, block: Any, tile: Any, **options: Any
-    ) -> VariantTiming:
-        ms = kernel_ms(block, tile) if callable(kernel_ms) else kernel_ms
-        samples = [ms] * options["repeats"]
-        return VariantTiming(variant, options["shape"], block, tile, Timing.from_samples(samples, MODELLED))
+    def timed(kernel: Any, config: KernelConfig, **options: Any) -> VariantTiming:
+        ms = kernel_ms(config.block, config.tile) if callable(kernel_ms) else kernel_ms
+        samples = [ms] * options["n_repeat"]
+        return VariantTiming(config, options["shape"], Benchmark.from_samples(samples, MODELLED))
 
     monkeypatch.setattr("gpulab.profiling.bench.time_variant", timed)
     monkeypatch.setattr(
-        "gpulab.profiling.bench.time_copies", lambda *args: Timing.from_samples([copies_ms], MODELLED)
+        "gpulab.profiling.bench.time_copies", lambda *args: Benchmark.from_samples([copies_ms], MODELLED)
     )

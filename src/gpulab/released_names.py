@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 __all__ = ["install"]
 
@@ -22,9 +23,9 @@ RELEASED: dict[str, tuple[str, tuple[str, ...]]] = {
     "gpulab.devices.catalogue": ("gpulab.gpus.catalogue", ("gpu",)),
     "gpulab.evidence.geometry": ("gpulab.config", ("defines",)),
     "gpulab.evidence.occupancy": ("gpulab.gpus.occupancy", ("occupancy",)),
-    "gpulab.evidence.speedup": ("gpulab.profiling.speedup", ("time_variant",)),
-    "gpulab.evidence.timing": ("gpulab.profiling.benchmark", ("time_kernel",)),
-    "gpulab.evidence.verify": ("gpulab.verification.verify", ("verify",)),
+    "gpulab.evidence.speedup": ("gpulab.released_names", ("time_variant",)),
+    "gpulab.evidence.timing": ("gpulab.released_names", ("time_kernel",)),
+    "gpulab.evidence.verify": ("gpulab.released_names", ("verify",)),
     "gpulab.notebook.html": ("gpulab.views.html", ("note", "stack", "table")),
 }
 
@@ -45,6 +46,32 @@ class ReleasedNames(MetaPathFinder, Loader):
         home, names = RELEASED[module.__name__]
         for name in names:
             setattr(module, name, getattr(import_module(home), name))
+
+
+def time_kernel(
+    kernel: Any, grid: Any, block: Any, args: Any, shared_mem: int = 0, *, device: Any, repeats: int = 5
+) -> Any:
+    """Call `gpulab.benchmark` as notebooks of version 0.1 do."""
+    from gpulab.profiling.benchmark import benchmark
+
+    del device
+    return benchmark(kernel, grid, block, args, shared_mem, n_repeat=repeats)
+
+
+def time_variant(kernel: Any, problem: Any, variant: str, block: Any, tile: Any, **options: Any) -> Any:
+    """Call `time_variant` as notebooks of version 0.1 do."""
+    from gpulab.config import KernelConfig
+    from gpulab.profiling.speedup import time_variant as time_config
+
+    return time_config(kernel, KernelConfig(problem, variant, block, tile), **options)
+
+
+def verify(kernel: Any, problem: Any, block: Any, tile: Any, *, variant: str, **options: Any) -> Any:
+    """Call `verify` as notebooks of version 0.1 do."""
+    from gpulab.config import KernelConfig
+    from gpulab.verification.verify import verify as verify_config
+
+    return verify_config(kernel, KernelConfig(problem, variant, block, tile), **options)
 
 
 def install() -> None:

@@ -10,24 +10,22 @@ if TYPE_CHECKING:
     from gpulab.cell import Cell
     from gpulab.devices.base import Kernel
 
-__all__ = ["cell", "keep", "keep_cell", "kernel", "kernel_names"]
+__all__ = ["cell", "keep_cell", "kernel", "kernel_names"]
 
 _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
 
 
-def keep(name: str, compiled: Kernel) -> None:
-    """Remember a kernel under the name of its cell: `NAME`, or `PROBLEM.VARIANT`."""
-    _KERNELS[name] = compiled
+def keep_cell(run: Cell, compiled: Kernel | None = None) -> None:
+    """Remember the text of a cell that ran, and its kernel if it compiled.
 
-
-def keep_cell(run: Cell) -> None:
-    """Remember the text of a cell that is run, whether or not it will compile.
-
-    The kernel of an older text under its name is forgotten.
+    Without a kernel, the one that an older text left under this name is forgotten.
     """
     _CELLS[run.name] = run
-    _KERNELS.pop(run.name, None)
+    if compiled is None:
+        _KERNELS.pop(run.name, None)
+    else:
+        _KERNELS[run.name] = compiled
 
 
 def kernel(name: str) -> Kernel:

@@ -26,7 +26,7 @@ def legal(here: Setting, limits: GpuSpec) -> tuple[Block, ...]:
 
 def setting(header: str, size: str = "4096", device: str = "sim:h200") -> Setting:
     found = cell(header)
-    return Setting(found, problem(str(found.header.problem)).parse_shape(size), device)
+    return Setting(found, found.config.problem.parse_shape(size), device)
 
 
 def test_blocks_are_the_variants_own_shapes_and_the_cells_own_block() -> None:
@@ -70,8 +70,8 @@ def test_a_tile_over_a_whole_axis_stays_so() -> None:
 @pytest.mark.parametrize("name", ["stencil", "matmul"])
 def test_sizes_end_with_the_one_that_is_timed(name: str) -> None:
     known = problem(name)
-    found = sizes(name, "sim")
-    assert found[-1] == known.timing_sizes["sim"]
+    found = sizes(name)
+    assert found[-1] == known.timing_size
     assert all(known.checked_shape(shape) == shape for shape in found)
     assert found == tuple(sorted(found))
 

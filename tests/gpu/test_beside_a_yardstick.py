@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpulab.devices.base import Device
-from gpulab.problems import problem
 from gpulab.profiling.baseline import time_against_baseline
+from tests.kernel_configs import config
 
 PRODUCT = """extern "C" __global__
 void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
@@ -22,10 +22,7 @@ def test_both_are_measured_in_as_many_rounds(gpu: Device, of: str, unit: str) ->
     kernel = gpu.compile(PRODUCT)
     beside = time_against_baseline(
         kernel,
-        problem("matmul"),
-        "K1",
-        (32, 1, 1),
-        (1, 1, 1),
+        config("matmul.K1"),
         device=gpu,
         of=of,
         shape=(512, 256, 384),

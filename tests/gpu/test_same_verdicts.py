@@ -7,7 +7,6 @@ import pytest
 import gpulab
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError
-from gpulab.problems import problem
 from gpulab.verification.check import check_cell
 from gpulab.verification.verify import verify
 from tests.kernels.corpus import CorpusKernel, load
@@ -30,8 +29,6 @@ def test_a_check_gives_the_same_verdict(kernel: CorpusKernel, gpu: Device) -> No
 @pytest.mark.parametrize("kernel", RIGHT, ids=lambda k: k.id)
 def test_a_right_kernel_is_right_on_the_hardware_itself(kernel: CorpusKernel, gpu: Device) -> None:
     result = check_cell(kernel.cell, gpu)
-    header = kernel.cell.header
     assert result.kernel is not None
-    known = problem(str(header.problem))
-    found = verify(result.kernel, known, header.block, header.tile, device=gpu, variant=header.variant)
+    found = verify(result.kernel, kernel.cell.config, device=gpu)
     assert found.correct, found.reasons

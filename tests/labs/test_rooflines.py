@@ -14,7 +14,7 @@ from itertools import combinations
 import pytest
 
 import gpulab
-from gpulab.cell import parse_cell
+from gpulab.cell import parse_cell, require_kernel_cell
 from gpulab.notebook.roofline_figure import roofline_figure
 from gpulab.problems import problem as problem_named
 from gpulab.profiling.roofline import Roofline
@@ -47,11 +47,8 @@ def kernel_versions(lab: str) -> Iterator[KernelVersion]:
         text = cells[f"{lab}.{variant}"].source
         if block:
             text = re.sub(r"--block [\d ]+\d", f"--block {block}", text, count=1)
-        cell = parse_cell(text)
-        kernel = compile_cell(cell, gpulab.device("sim"), keep=False)
-        assert cell.header.block is not None
-        assert cell.header.tile is not None
-        yield KernelVersion(variant, kernel, cell.header.block, cell.header.tile)
+        cell = require_kernel_cell(parse_cell(text))
+        yield KernelVersion(cell.config, compile_cell(cell, gpulab.device("sim")))
 
 
 @cache

@@ -13,6 +13,7 @@ from gpulab.model.profile import profile_variant
 from gpulab.model.unrolling import without_unrolling
 from gpulab.problems import problem
 from gpulab.profiling.speedup import time_variant
+from tests.kernel_configs import config
 
 K1 = """
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
@@ -46,7 +47,7 @@ def k1(device):
 
 @pytest.fixture(scope="module")
 def profile(device, k1):
-    return profile_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device)
+    return profile_variant(k1, config("matmul.K1", (32, 1, 1), TILE), device=device)
 
 
 def test_the_time_is_modelled_and_names_its_gpu(profile):
@@ -69,19 +70,19 @@ def test_the_counters_are_of_the_whole_launch(profile):
 @pytest.mark.parametrize("gpu", ["a100", "gtx280", "k40"])
 def test_a_gpu_that_nobody_measured_here_is_marked(device, k1, gpu):
     small = (256, 256, 256)
-    found = profile_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device, shape=small, gpu=gpu)
+    found = profile_variant(k1, config("matmul.K1", (32, 1, 1), TILE), device=device, shape=small, gpu=gpu)
     assert "uncalibrated" in str(found.provenance)
 
 
 def test_time_variant_on_the_simulator_is_the_models_time(device, k1, profile):
-    timed = time_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device)
+    timed = time_variant(k1, config("matmul.K1", (32, 1, 1), TILE), device=device)
     assert timed.timing.samples_ms == (profile.time_ms,)
     assert timed.timing.provenance == profile.provenance
 
 
 def test_a_large_problem_costs_little_time_and_memory(device, k1, profile):
     begun, used = process_time(), device.memory.used
-    time_variant(k1, MATMUL, "K1", (32, 1, 1), TILE, device=device)
+    time_variant(k1, config("matmul.K1", (32, 1, 1), TILE), device=device)
     assert process_time() - begun < 5
     assert device.memory.used - used < 1 << 29
 
@@ -107,7 +108,7 @@ def test_a_block_size_with_less_occupancy_is_not_faster(device):
     for threads in (32, 128):
         kernel = device.compile(K1, "mmkernel", defines((threads, 1, 1), TILE))
         times[threads] = profile_variant(
-            kernel, MATMUL, "K1", (threads, 1, 1), TILE, device=device, shape=(1024, 1024, 1024)
+            kernel, config("matmul.K1", (threads, 1, 1), TILE), device=device, shape=(1024, 1024, 1024)
         ).time_ms
     assert times[32] >= times[128]
 

@@ -97,7 +97,9 @@ class ScriptedDevice(Device):
         ]
         if diagnostics:
             raise CompileError(diagnostics)
-        return ScriptedKernel(name or "kernel", source)
+        kernel = ScriptedKernel(name or "kernel", source)
+        kernel.device = self
+        return kernel
 
     def load_ptx(self, text: str, name: str | None = None) -> Kernel:
         raise NotImplementedError
@@ -137,14 +139,14 @@ class Notebook:
 
 def time_small_sizes() -> None:
     """Let stencils be timed at a size that NumPy computes quickly."""
-    type(problem("stencil")).timing_sizes = {"sim": (130, 66, 18)}
+    type(problem("stencil")).timing_size = (130, 66, 18)
 
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
     session_timings._TABLES.clear()
     stencil = type(problem("stencil"))
-    monkeypatch.setattr(stencil, "timing_sizes", stencil.timing_sizes)  # restored afterwards
+    monkeypatch.setattr(stencil, "timing_size", stencil.timing_size)  # restored afterwards
     time_small_sizes()
     yield Notebook()
     InteractiveShell.clear_instance()

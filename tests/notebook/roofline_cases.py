@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from gpulab.gpus.catalogue import gpu
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.ceilings import published_ceilings
 from gpulab.profiling.roofline import Ceiling, Roofline, RooflinePoint
 from gpulab.provenance import Provenance
@@ -48,7 +48,7 @@ def roofline_case(
         intensity = centre * 10 ** rng.uniform(-decades, decades)
         reached = 3.0 if number == above else 0.3 + 0.5 * number / count
         gflops = reached * min(intensity * spec.dram_gb_s, spec.peak_fp32_gflops)
-        timing = Timing.from_samples([FLOPS / gflops / 1e6], Provenance("modelled", spec.name))
+        timing = Benchmark.from_samples([FLOPS / gflops / 1e6], Provenance("modelled", spec.name))
         nbytes = FLOPS / intensity
         counted = Provenance("counted", spec.name, "sectors; 9 of 90 blocks")
         geometry = (512, 512, 512), (32, 8, 1), (1, 1, 0)

@@ -10,10 +10,11 @@ from gpulab import session
 from gpulab.errors import UsageError
 from gpulab.notebook.beside_view import beside_published, beside_view
 from gpulab.problems.published import rows, source
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point
 from gpulab.profiling.published_comparison import Beside
 from gpulab.provenance import Provenance
+from tests.kernel_configs import config
 from tests.tiled_device import MODELLED, TiledDevice, cell, set_clock
 
 ROWS = rows("t10", variant="K4")
@@ -30,8 +31,8 @@ def point(ms: float, provenance: Provenance = MODELLED) -> Point:
     assert row.shape
     assert row.block
     assert row.tile
-    timing = Timing.from_samples([ms], provenance)
-    return Point("matmul", "K4", row.shape, row.block, row.tile, timing=timing, copies=timing)
+    timing = Benchmark.from_samples([ms], provenance)
+    return Point(config("matmul.K4", row.block, row.tile), row.shape, timing=timing, copies=timing)
 
 
 def test_before_its_cell_ran_it_says_which_one_to_run() -> None:

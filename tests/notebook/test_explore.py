@@ -18,10 +18,11 @@ from gpulab.gpus.catalogue import gpu
 from gpulab.notebook import session_timings
 from gpulab.notebook.explore_curve import curve_of
 from gpulab.notebook.explore_still import still_view
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
+from tests.kernel_configs import config
 
 LONG_S = 120  # a busy machine
 K1 = """%%cuda matmul.K1 --block 64
@@ -38,9 +39,10 @@ SHAPE = (4096, 4096, 4096)
 
 
 def point(setting: Setting, ms: float, **more: Any) -> Point:
-    timing = Timing.from_samples([ms], Provenance("modelled", "a GPU"))
-    geometry = setting.problem, setting.variant, setting.shape, setting.block, setting.tile
-    return Point(*geometry, timing=timing, occupancy=0.5, bottleneck="latency", **more)
+    timing = Benchmark.from_samples([ms], Provenance("modelled", "a GPU"))
+    return Point(
+        setting.cell.config, setting.shape, timing=timing, occupancy=0.5, bottleneck="latency", **more
+    )
 
 
 @pytest.fixture
@@ -48,8 +50,8 @@ def right_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A session in which K1 was right and timed."""
     monkeypatch.setattr(session, "_CELLS", {"matmul.K1": CELL})
     monkeypatch.setattr(session_timings, "_TABLES", {})
-    timing = Timing.from_samples([1.0], Provenance("modelled", "a GPU"))
-    session_timings.keep_timing("matmul", VariantTiming("K1", SHAPE, (64, 1, 1), (1, 1, 1), timing))
+    timing = Benchmark.from_samples([1.0], Provenance("modelled", "a GPU"))
+    session_timings.keep_timing("matmul", VariantTiming(config("matmul.K1", (64, 1, 1)), SHAPE, timing))
     return
 
 

@@ -14,13 +14,12 @@ import pytest
 
 import gpulab
 from gpulab import session
-from gpulab.cell import parse_cell
 from gpulab.errors import UsageError
 from gpulab.notebook import session_timings
 from gpulab.notebook.roofline_figure import RooflineFigure, roofline_figure
 from gpulab.profiling.roofline import Roofline
-from gpulab.verification.check import compile_cell
 from gpulab.views.roofline.roofline_layout import scene_of
+from tests.kernel_configs import run_in_session
 from tests.notebook.roofline_cases import roofline_case
 
 MATMUL = """%%cuda matmul.K1 --block 64
@@ -171,7 +170,7 @@ def test_no_problem_gives_the_ceilings_alone(kernels: None) -> None:
 
 
 def test_correct_kernel_is_drawn_with_its_modelled_time(kernels: None) -> None:
-    compile_cell(parse_cell(MATMUL), gpulab.device("sim"))
+    run_in_session(MATMUL)
     found: Roofline = gpulab.roofline("matmul", "gtx280", 256).roofline
     assert [point.variant for point in found.points] == ["K1"]
     assert found.points[0].provenance.kind == "modelled"
@@ -179,21 +178,21 @@ def test_correct_kernel_is_drawn_with_its_modelled_time(kernels: None) -> None:
 
 
 def test_kernel_whose_arrays_stay_in_l2_is_left_out(kernels: None) -> None:
-    compile_cell(parse_cell(MATMUL), gpulab.device("sim"))
+    run_in_session(MATMUL)
     found = gpulab.roofline("matmul", size=64).roofline
     assert not found.points
     assert any("L2" in note for note in found.notes)
 
 
 def test_compulsory_bytes_are_those_of_the_problem(kernels: None) -> None:
-    compile_cell(parse_cell(MATMUL), gpulab.device("sim"))
+    run_in_session(MATMUL)
     found = gpulab.roofline("matmul", "gtx280", 256, "compulsory").roofline
     assert found.gpu == "GeForce GTX 280"
     assert found.points[0].nbytes == 3 * 4 * 256 * 256
 
 
 def test_wrong_kernel_is_left_out_with_a_note(kernels: None) -> None:
-    compile_cell(parse_cell(MATMUL.replace("sum +=", "sum -=")), gpulab.device("sim"))
+    run_in_session(MATMUL.replace("sum +=", "sum -="))
     found = gpulab.roofline("matmul", size=256).roofline
     assert not found.points
     assert any("K1" in note for note in found.notes)
@@ -202,13 +201,13 @@ def test_wrong_kernel_is_left_out_with_a_note(kernels: None) -> None:
 def test_kernels_left_out_for_the_same_reason_share_a_note(kernels: None) -> None:
     for variant in ("K1", "K2", "K3"):
         text = MATMUL.replace("matmul.K1", f"matmul.{variant}").replace("sum +=", "sum -=")
-        compile_cell(parse_cell(text), gpulab.device("sim"))
+        run_in_session(text)
     (note,) = gpulab.roofline("matmul", size=256).roofline.notes
     assert note.startswith("K1, K2, K3")
 
 
 def test_kernel_that_cannot_take_the_size_is_left_out(kernels: None) -> None:
-    compile_cell(parse_cell(MATMUL), gpulab.device("sim"))
+    run_in_session(MATMUL)
     found = gpulab.roofline("matmul", size=250).roofline
     assert any("K1" in note for note in found.notes)
 

@@ -6,11 +6,11 @@ from math import prod
 
 import pytest
 
-from gpulab.config import launch_geometry
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu, names
 from gpulab.problems import problem
 from gpulab.problems.published import rows, source, sources
+from tests.kernel_configs import config
 
 ROWS = rows()
 LAUNCHABLE = [row for row in ROWS if row.variant and row.block and row.tile and row.shape and row.gpu]
@@ -52,7 +52,7 @@ def test_variant_of_a_row_is_a_variant_of_the_problem(row):
 
 @pytest.mark.parametrize("row", LAUNCHABLE, ids=row_id)
 def test_geometry_of_a_row_can_be_launched_on_its_gpu(row):
-    launch_geometry(problem(row.problem), row.shape, row.block, row.tile, gpu(row.gpu))
+    config(f"{row.problem}.{row.variant}", row.block, row.tile).at(row.shape, gpu(row.gpu))
 
 
 @pytest.mark.parametrize("row", LAUNCHABLE, ids=row_id)

@@ -14,6 +14,7 @@ from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems import problem
 from gpulab.profiling.baseline import time_against_baseline
+from tests.kernel_configs import config
 
 SHAPE = (34, 18, 10)
 
@@ -93,10 +94,7 @@ def timed() -> tuple[ClockedGpu, Any]:
     device = ClockedGpu()
     beside = time_against_baseline(
         LoggedKernel(device.calls),
-        problem("stencil"),
-        "opt_4",
-        (32, 8, 1),
-        (1, 1, 0),
+        config("stencil.opt_4"),
         device=device,
         of="copy",
         shape=SHAPE,
@@ -136,10 +134,7 @@ def test_without_a_gpu_there_is_no_time() -> None:
     with pytest.raises(UsageError, match="needs a GPU"):
         time_against_baseline(
             LoggedKernel([]),
-            problem("stencil"),
-            "opt_4",
-            (32, 8, 1),
-            (1, 1, 0),
+            config("stencil.opt_4"),
             device=device,
             of="copy",
         )

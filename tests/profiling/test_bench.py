@@ -59,7 +59,7 @@ def test_a_text_that_does_not_compile_says_where() -> None:
     ("header", "said"),
     [
         ("matmul.K4 --block 2048 --tile 1 2", "at most 1024"),
-        ("matmul.K4 --block 128 --tile 1 2", "take 128x64x128"),
+        ("matmul.K4 --block 128 --tile 1 2", "128x64x128"),
     ],
 )
 def test_what_cannot_be_launched_says_why(header: str, said: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from gpulab.errors import UsageError
 from gpulab.problems import problem
-from gpulab.profiling.benchmark import Timing, time_kernel
+from gpulab.profiling.benchmark import Benchmark, benchmark, sample
 from gpulab.profiling.speedup import SpeedupTable, VariantTiming, time_variant
 from gpulab.provenance import Provenance
+from tests.kernel_configs import config
 from tests.python_device import PythonDevice
 
 SIM = Provenance("simulator wall time", "stand-in")
@@ -31,43 +33,74 @@ class Clock:
         self.now += next(self._seconds)
 
 
-def timed(*seconds: float, **options: Any) -> Timing:
-    clock = Clock(*seconds)
-    device = PythonDevice()
-    return time_kernel(device.kernel(clock.launch), 1, 1, [], device=device, clock=clock, **options)
+class ClockedDevice(PythonDevice):
+    """A device whose launches move a clock."""
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__()
+        self.clock = Clock(*seconds)
+
+    def time(self, launch: Callable[[], object]) -> float:
+        start = self.clock()
+        launch()
+        return (self.clock() - start) * 1e3
+
+
+def timed(*seconds: float, **options: Any) -> Benchmark:
+    device = ClockedDevice(*seconds)
+    return benchmark(device.kernel(device.clock.launch), 1, 1, [], **options)
 
 
 def test_every_sample_is_kept_and_the_warm_up_is_not() -> None:
-    assert timed(9.0, 0.001, 0.003, 0.002, repeats=3).samples_ms == pytest.approx((1, 3, 2))
+    assert timed(9.0, 0.001, 0.003, 0.002, n_repeat=3).samples_ms == pytest.approx((1, 3, 2))
 
 
 def test_the_median_is_not_moved_by_one_slow_launch() -> None:
-    assert timed(0.0, 0.001, 0.002, 0.003, 0.002, 0.9, repeats=5).median_ms == pytest.approx(2)
+    assert timed(0.0, 0.001, 0.002, 0.003, 0.002, 0.9, n_repeat=5).median_ms == pytest.approx(2)
 
 
-def test_the_spread_is_the_interquartile_range() -> None:
-    assert timed(0.0, 0.001, 0.002, 0.003, 0.004, 0.005, repeats=5).spread_ms == pytest.approx(2)
+def test_percentiles_are_interpolated_between_samples() -> None:
+    result = timed(0.0, 0.001, 0.002, 0.003, 0.004, 0.005, n_repeat=5)
+    assert (result.p20_ms, result.p80_ms) == pytest.approx((1.8, 4.2))
+    assert result.spread_ms == pytest.approx(2.4)
+
+
+def test_functions_are_sampled_in_turns_and_the_order_alternates() -> None:
+    calls: list[str] = []
+
+    def measure(name: str) -> float:
+        calls.append(name)
+        return float(len(calls))
+
+    first, second = sample([lambda: measure("a"), lambda: measure("b")], n_repeat=2, n_warmup=1)
+    assert "".join(calls) == "ab" + "ba" + "ab"
+    assert (first, second) == ([4.0, 5.0], [3.0, 6.0])
+
+
+def test_a_benchmark_survives_the_way_through_json() -> None:
+    result = timed(0.0, 0.001, 0.002, n_repeat=2)
+    assert Benchmark.from_dict(json.loads(json.dumps(result.as_dict()))) == result
 
 
 def test_one_sample_has_no_spread() -> None:
-    assert timed(0.0, 0.004, repeats=1).spread_ms == 0
+    assert timed(0.0, 0.004, n_repeat=1).spread_ms == 0
 
 
 def test_repeats_end_once_the_samples_reach_the_limit() -> None:
-    assert len(timed(0.0, 2.0, 2.0, 2.0, repeats=9, limit_s=3.0).samples_ms) == 2
+    assert len(timed(0.0, 2.0, 2.0, 2.0, n_repeat=9, limit_s=3.0).samples_ms) == 2
 
 
 def test_a_launch_longer_than_the_limit_is_still_timed_once() -> None:
-    assert len(timed(0.0, 7.0, 7.0, repeats=9, limit_s=3.0).samples_ms) == 1
+    assert len(timed(0.0, 7.0, 7.0, n_repeat=9, limit_s=3.0).samples_ms) == 1
 
 
 def test_no_repeat_at_all_is_refused() -> None:
     with pytest.raises(UsageError):
-        timed(repeats=0)
+        timed(n_repeat=0)
 
 
 def test_a_time_on_the_simulator_is_its_own_wall_time() -> None:
-    provenance = timed(0.0, 0.001, repeats=1).provenance
+    provenance = timed(0.0, 0.001, n_repeat=1).provenance
     assert provenance.kind == "simulator wall time"
     assert "simulator's own wall time" in str(provenance)
 
@@ -76,14 +109,15 @@ def test_a_time_on_a_gpu_is_measured() -> None:
     device = PythonDevice()
     device.kind = "cuda"
     device.measures_time = True
-    timing = time_kernel(device.kernel(lambda: None), 1, 1, [], device=device, repeats=1)
+    timing = benchmark(device.kernel(lambda: None), 1, 1, [], n_repeat=1)
     assert timing.provenance.kind == "measured"
 
 
 def row(
     variant: str, ms: float, provenance: Provenance = SIM, shape: tuple[int, ...] = (9, 9, 9)
 ) -> VariantTiming:
-    return VariantTiming(variant, shape, (32, 8, 1), (1, 1, 0), Timing(ms, 0.0, (ms,), provenance))
+    problem_name = "matmul" if variant == "K1" else "stencil"
+    return VariantTiming(config(f"{problem_name}.{variant}"), shape, Benchmark.from_samples([ms], provenance))
 
 
 def table(*rows: VariantTiming, name: str = "stencil") -> SpeedupTable:
@@ -126,9 +160,7 @@ def test_gflops_are_the_problems_operations_by_the_time() -> None:
 
 
 def test_a_variant_is_timed_at_the_problems_size_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    device, sizes = PythonDevice(), {"sim": (66, 34, 18), "cuda": (34, 18, 66)}
-    monkeypatch.setattr(type(problem("stencil")), "timing_sizes", sizes)
-    timing = time_variant(
-        device.kernel(lambda *args: None), problem("stencil"), "naive", (32, 8, 1), (1, 1, 0), device=device
-    )
-    assert timing.shape == sizes[device.kind]
+    device = PythonDevice()
+    monkeypatch.setattr(type(problem("stencil")), "timing_size", (66, 34, 18))
+    timing = time_variant(device.kernel(lambda *args: None), config("stencil.naive"), device=device)
+    assert timing.shape == (66, 34, 18)

@@ -107,9 +107,8 @@ def test_on_a_gpu_what_is_modelled_is_measured_too(
         measures_time = True
 
     def point(bench: Any, cell_: Any, shape: Any) -> Point:
-        header = cell_.header
-        wrong = "" if header.tile[1] in (1, 2) else "no."
-        return Point("matmul", "K4", shape, header.block, header.tile, bottleneck="here", why_not=wrong)
+        wrong = "" if cell_.config.tile[1] in (1, 2) else "no."
+        return Point(cell_.config, shape, bottleneck="here", why_not=wrong)
 
     opened = {None: Gpu(), "sim:t10": device}
     monkeypatch.setattr("gpulab.profiling.published_comparison.open_device", opened.__getitem__)

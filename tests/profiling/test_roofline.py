@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.errors import UsageError
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.roofline import Ceiling, Roofline, RooflinePoint, ridge_point
 from gpulab.provenance import Provenance
 
@@ -27,7 +27,7 @@ rates = st.floats(1e-3, 1e9)
 
 def point(intensity: float, gflops: float, nbytes: float = 1e9, variant: str = "naive") -> RooflinePoint:
     flops = round(intensity * nbytes)
-    ms = Timing.from_samples([flops / gflops / 1e6], MODELLED)
+    ms = Benchmark.from_samples([flops / gflops / 1e6], MODELLED)
     return RooflinePoint(variant, (512,) * 3, (32, 8, 1), (1, 1, 0), flops, nbytes, ms, COUNTED)
 
 
@@ -119,6 +119,6 @@ def test_point_without_bytes_or_operations_raises(change: dict[str, Any]) -> Non
 
 
 def test_rates_are_computed_from_the_median_time() -> None:
-    here = dataclasses.replace(point(2.0, 1.0), timing=Timing.from_samples([4.0, 2.0, 3.0], MODELLED))
+    here = dataclasses.replace(point(2.0, 1.0), timing=Benchmark.from_samples([4.0, 2.0, 3.0], MODELLED))
     assert here.gflops == pytest.approx(here.flops / 3e-3 / 1e9)
     assert here.gb_s == pytest.approx(here.nbytes / 3e-3 / 1e9)

@@ -50,7 +50,7 @@ def test_its_length_is_known_before_it_runs() -> None:
 def test_what_is_left_out_is_the_headers_tile_and_the_labs_size() -> None:
     (planned, shape), *_ = sweep(sizes=()).plan()
     assert planned.header.tile == (1, 2, 1)
-    assert shape == MATMUL.timing_shape("K4", (32, 1, 1), (1, 2, 1), "sim")
+    assert shape == MATMUL.timing_shape("K4", (32, 1, 1), (1, 2, 1))
 
 
 def test_a_point_is_there_before_the_next_one_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,28 +54,14 @@ def test_the_compiler_gets_the_cells_lines_its_kernels_name_and_the_macros() -> 
     assert (defines["BLOCK_X"], defines["BLOCK_Y"], defines["TILE_Z"]) == (16, 4, 0)
 
 
-def test_the_kernel_and_its_cell_are_kept_by_name() -> None:
-    result = check_cell(CELL, device_with())
-    assert session.kernel("stencil.naive") is result.kernel
-    assert session.cell("stencil.naive") is CELL
-
-
-def test_a_cell_that_does_not_compile_is_kept_too() -> None:
-    cell = parse_cell("%%cuda stencil.opt_4\nint x")
-    with pytest.raises(CompileError):
-        check_cell(cell, Refusing(CompileError([])))
-    assert session.cell("stencil.opt_4") is cell
-
-
 def test_a_kernel_that_was_never_compiled_is_refused_with_what_there_is() -> None:
     with pytest.raises(UsageError, match="no kernel `nobody`"):
         session.kernel("nobody")
 
 
-def test_a_plain_cell_is_compiled_and_kept_and_has_no_verdict() -> None:
+def test_a_plain_cell_is_compiled_and_has_no_verdict() -> None:
     result = check_cell(parse_cell("%%cuda mine\n__global__ void f() {}"), device_with())
     assert (result.correct, result.verdict) == (True, None)
-    assert session.kernel("mine") is result.kernel
 
 
 def test_shapes_in_place_of_the_problems_own() -> None:

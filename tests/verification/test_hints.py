@@ -10,6 +10,7 @@ import pytest
 
 from gpulab.problems import problem
 from gpulab.verification.verify import verify
+from tests.kernel_configs import config
 from tests.python_device import PythonDevice
 
 STENCIL = problem("stencil")
@@ -30,14 +31,19 @@ def right(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
 
 def stencil_hint(function: Function, block: tuple[int, int, int] = (32, 8, 1)) -> str:
     device = PythonDevice()
-    verdict = verify(device.kernel(function), STENCIL, block, (1, 1, 0), device=device, shapes=[(65, 47, 9)])
+    verdict = verify(
+        device.kernel(function),
+        config("stencil.naive", block, (1, 1, 0)),
+        device=device,
+        shapes=[(65, 47, 9)],
+    )
     return verdict.results[0].hint
 
 
 def matmul_hint(function: Function, shape: tuple[int, int, int] = (48, 40, 96)) -> str:
     device = PythonDevice()
     kernel = device.kernel(function, "mmkernel")
-    verdict = verify(kernel, MATMUL, (16, 1, 1), (1, 1, 1), device=device, variant="K1", shapes=[shape])
+    verdict = verify(kernel, config("matmul.K1", (16, 1, 1)), device=device, shapes=[shape])
     return verdict.results[0].hint
 
 

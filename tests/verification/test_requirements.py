@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from math import prod
 
 import pytest
 
 import gpulab
-from gpulab.cell import parse_cell
-from gpulab.config import launch_geometry
+from gpulab.cell import parse_cell, require_kernel_cell
 from gpulab.devices.simulated import SimulatedDevice
 from gpulab.problems import problem
+from gpulab.profiling.counts.cell_counts import count_cell
 from gpulab.verification.check import CheckResult, check_cell, compile_cell
-from gpulab.verification.requirements import requirements_of
+from gpulab.verification.requirements import RequirementResult, check_requirements
 
 STRIP = """// %%cuda matmul.{variant} --block {block} --tile {tile}
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
@@ -50,7 +49,7 @@ def test_a_strip_that_nobody_uses_is_a_decoy() -> None:
     assert result.verdict.correct
     assert not result.correct
     (reason,) = result.reasons
-    assert reason.startswith("loads of c from global memory for each multiply-add: 1.03 (line 10);")
+    assert "1.03 (line 10)" in reason
 
 
 def test_a_strip_in_registers_of_the_warp_is_as_good_as_one_in_shared_memory() -> None:
@@ -108,14 +107,13 @@ extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anex
     __pipeline_wait_prior(0);
     Anext[t] = mine[t].x;
 }"""
-    stencil, cell = problem("stencil"), parse_cell(text, "kernel.cu")
-    block, tile = (32, 4, 1), (4, 1, 8)
-    counted = requirements_of(compile_cell(cell, simulator()), stencil, "opt_4", block, tile)
-    assert counted is not None
-    threads = prod(block) * prod(launch_geometry(stencil, counted.shape, block, tile).grid)
-    copied_read_and_stored = 3 * threads / stencil.work(counted.shape)
-    assert counted.kept[0].requirement.measure == "memory_accesses"
-    assert counted.kept[0].figure == pytest.approx(copied_read_and_stored)
+    cell = require_kernel_cell(parse_cell(text, "kernel.cu"))
+    count = count_cell(cell, compile_cell(cell, simulator()), machine=False)
+    technique = check_requirements(count)
+    assert technique is not None
+    copied_read_and_stored = 3 * count.launch.threads / problem("stencil").work(technique.shape)
+    assert technique.results[0].requirement.measure == "memory_accesses"
+    assert technique.results[0].value == pytest.approx(copied_read_and_stored)
 
 
 def test_every_other_step_has_a_limit_between_it_and_the_one_before() -> None:
@@ -125,4 +123,5 @@ def test_every_other_step_has_a_limit_between_it_and_the_one_before() -> None:
             block, tile = known.block_of(variant), known.default_tile
             for requirement in rung.requirements:
                 baseline = requirement.baseline_value
-                assert not requirement.is_satisfied(baseline, block, tile), (variant, requirement.metric)
+                result = RequirementResult(requirement, baseline, requirement.limit(block, tile), ())
+                assert not result.satisfied, (variant, requirement.metric)

@@ -14,6 +14,7 @@ from gpulab.finding import Finding
 from gpulab.problems import problem
 from gpulab.verification.compare import POISON
 from gpulab.verification.verify import State, Verdict, signature_reason, verify
+from tests.kernel_configs import config
 from tests.python_device import PythonDevice, PythonKernel
 
 STENCIL = problem("stencil")
@@ -50,7 +51,7 @@ def then(change: Callable[[Any, Any], None]) -> Function:
 def judged(function: Function, **options: Any) -> Verdict:
     device = PythonDevice()
     options = {"shapes": [SHAPE], "seed": 5} | options
-    return verify(device.kernel(function), STENCIL, BLOCK, TILE, device=device, **options)
+    return verify(device.kernel(function), config("stencil.naive", BLOCK, TILE), device=device, **options)
 
 
 def set_(index: Any, value: float) -> Function:
@@ -71,7 +72,7 @@ def test_a_right_kernel_is_correct_on_all_check_shapes() -> None:
 def test_the_grid_is_rounded_up_and_loops_over_z() -> None:
     device = PythonDevice()
     kernel = device.kernel(right)
-    verify(kernel, STENCIL, BLOCK, TILE, device=device, shapes=[SHAPE])
+    verify(kernel, config("stencil.naive", BLOCK, TILE), device=device, shapes=[SHAPE])
     assert kernel.launches == [((3, 6, 1), (32, 8, 1))]
 
 
@@ -194,7 +195,10 @@ def test_what_a_kernel_printed_is_kept() -> None:
     device = PythonDevice()
     kernel = device.kernel(right)
     kernel.printed = "hello\n"
-    assert verify(kernel, STENCIL, BLOCK, TILE, device=device, shapes=[SHAPE]).printed == "hello\n"
+    assert (
+        verify(kernel, config("stencil.naive", BLOCK, TILE), device=device, shapes=[SHAPE]).printed
+        == "hello\n"
+    )
 
 
 def test_progress_tells_each_shape_and_the_end() -> None:
@@ -210,19 +214,13 @@ def test_progress_tells_each_shape_and_the_end() -> None:
 def test_a_block_that_no_gpu_can_run_is_refused(block: tuple[int, int, int], said: str) -> None:
     device = PythonDevice()
     with pytest.raises(UsageError, match=said):
-        verify(device.kernel(right), STENCIL, block, TILE, device=device)
+        verify(device.kernel(right), config("stencil.naive", block, TILE), device=device)
 
 
 def test_a_size_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sysconf", lambda name: 1000)
     with pytest.raises(UsageError, match="GB"):
         judged(right, shapes=[(128, 128, 128)])
-
-
-def test_a_matmul_kernel_needs_its_variant_named() -> None:
-    device = PythonDevice()
-    with pytest.raises(UsageError, match="K4g"):
-        verify(device.kernel(right, "mmkernel"), MATMUL, (32, 1, 1), (1, 1, 1), device=device)
 
 
 def test_a_verdict_is_plain_data_for_json() -> None:
@@ -249,4 +247,4 @@ P, F, I = Parameter("p", "pointer", 8), Parameter("f", "float", 4), Parameter("i
 def test_parameters_are_compared_with_the_problems(parameters: tuple[Parameter, ...], fits: bool) -> None:
     program = Program("", "", 90, signatures={"block2D_naive": parameters})
     kernel = PythonKernel("block2D_naive", right, program)
-    assert (signature_reason(kernel, STENCIL, "naive") == "") is fits
+    assert (signature_reason(kernel, config("stencil.naive")) == "") is fits

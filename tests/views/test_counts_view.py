@@ -39,9 +39,7 @@ extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, in
 def counts():
     device = gpulab.device("sim:h200")
     cell = parse_cell(TEXT)
-    found = count_cell(cell, compile_cell(cell, device), device)
-    assert found is not None
-    return found
+    return count_cell(cell, compile_cell(cell, device)).report
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +100,7 @@ def test_a_long_kernel_has_a_bounded_number_of_drawings():
     )
     text = TEXT.replace("    tile[32 * threadIdx.y] = j;", many)
     device, cell = gpulab.device("sim:h200"), parse_cell(text)
-    found = count_cell(cell, compile_cell(cell, device), device)
+    found = count_cell(cell, compile_cell(cell, device)).report
     shown = counts_view(found).html
     assert sum(len(line.accesses) for line in found.lines) > 60
     assert shown.count('<svg class="gp-warp"') == _DRAWN_IN_ALL

@@ -32,20 +32,13 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def run_check(args: argparse.Namespace) -> int:
-    from gpulab.cell import read_cells
+    from gpulab.cell import read_cells, require_kernel_cell
     from gpulab.devices import open_device
-    from gpulab.problems import problem
 
     if args.file.suffix != ".cu":
         raise UsageError(f"{args.file}: `gpulab check` takes a .cu file; use `gpulab run` for a notebook.")
-    cell = read_cells(args.file)[0]
-    if cell.header.problem is None:
-        raise UsageError(
-            f"{args.file}: `{cell.header.name}` belongs to no problem, so it cannot be checked; "
-            "name a problem and a variant in the header, as in stencil.naive."
-        )
-
-    shapes = [problem(cell.header.problem).parse_shape(args.size)] if args.size is not None else None
+    cell = require_kernel_cell(read_cells(args.file)[0])
+    shapes = [cell.config.problem.parse_shape(args.size)] if args.size is not None else None
     device = open_device(args.device)
     outcome = check_with_progress(cell, device, args.device, shapes)
 

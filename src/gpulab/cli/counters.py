@@ -36,26 +36,26 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def run_counters(args: argparse.Namespace) -> int:
     """Count the kernels of a file on the simulator and print the counts of each line."""
-    from gpulab.cell import read_cells
+    from gpulab.cell import KernelCell, read_cells
     from gpulab.devices import open_device
-    from gpulab.problems import problem
     from gpulab.profiling.counts.cell_counts import count_cell
     from gpulab.verification.check import compile_cell
 
-    cells = [cell for cell in read_cells(args.file) if cell.header.problem is not None]
+    cells = [cell for cell in read_cells(args.file) if isinstance(cell, KernelCell)]
     if not cells:
         raise UsageError(f"{args.file}: no kernel of it belongs to a problem, so no launch is defined.")
 
     device = open_device(args.device)
     counted = []
     for cell in cells:
-        shape = problem(str(cell.header.problem)).parse_shape(args.size) if args.size is not None else None
-        with Bar(f"counting {cell.header.name}"):
-            counts = count_cell(cell, compile_cell(cell, device), device, shape)
+        shape = cell.config.problem.parse_shape(args.size) if args.size is not None else None
+        with Bar(f"counting {cell.name}"):
+            kernel = compile_cell(cell, device)
+            counts = count_cell(cell, kernel, shape=shape).report if kernel.program.ptx else None
         if counts is None:
             raise UsageError(f"{cell.origin}: {device.name} has no PTX of this kernel to count.")
 
-        counted.append({"name": cell.header.name, "origin": cell.origin, **counts.as_dict()})
+        counted.append({"name": cell.name, "origin": cell.origin, **counts.as_dict()})
         if not args.json:
             print_counts(cell, counts, args.line)
 
@@ -77,9 +77,7 @@ def print_counts(cell: Cell, counts: CellCounts, line: int | None) -> None:
     with_accesses = {counted.number: counted for counted in counts.lines if counted.accesses}
     if line not in with_accesses:
         numbers = ", ".join(map(str, with_accesses)) or "none"
-        raise UsageError(
-            f"line {line} of {cell.header.name} accesses no memory; lines with accesses: {numbers}."
-        )
+        raise UsageError(f"line {line} of {cell.name} accesses no memory; lines with accesses: {numbers}.")
     say(f"{line:>4} | {with_accesses[line].text}")
     say(drawings_view(with_accesses[line]).text)
     say(f"All figures {counts.origin}.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpulab.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpulab.cell import Cell
+    from gpulab.cell import Cell, KernelCell
 
 __all__ = [
     "add_command",
@@ -134,15 +134,17 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
-def select_cells(cells: Sequence[Cell], names: Sequence[str], file: Path) -> list[Cell]:
+def select_cells(cells: Sequence[Cell], names: Sequence[str], file: Path) -> list[KernelCell]:
     """Return the cells of the named kernels: variants (`K4`), full names (`matmul.K4`) or `all`.
 
     If several cells have one name the last is returned, as if the notebook was run from top to bottom.
     """
-    by_name = {cell.header.name: cell for cell in cells if cell.header.problem is not None}
+    from gpulab.cell import KernelCell
+
+    by_name = {cell.name: cell for cell in cells if isinstance(cell, KernelCell)}
     if not by_name:
         raise UsageError(f"{file}: no kernel of it belongs to a problem, so no launch is defined.")
-    selected: dict[str, Cell] = {}
+    selected: dict[str, KernelCell] = {}
     for name in names:
         matches = list(by_name) if name == "all" else _matching_names(name, list(by_name))
         if not matches:

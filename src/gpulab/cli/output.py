@@ -40,12 +40,17 @@ def check_with_progress(
 
 def print_outcome(outcome: Outcome, device: Device) -> None:
     """Print the outcome of one cell with the text that the notebook shows."""
+    from gpulab.cell import KernelCell
     from gpulab.errors import CompileError
     from gpulab.views.cell_view import checked_view
     from gpulab.views.compile_view import compile_error_view
 
     cell = outcome.cell
-    verdicts = {0: "right" if cell.header.problem else "compiled", 1: "wrong", 2: "cannot be checked"}
+    verdicts = {
+        0: "right" if isinstance(cell, KernelCell) else "compiled",
+        1: "wrong",
+        2: "cannot be checked",
+    }
     style = "bold green" if outcome.correct else "bold red"
     say(f"{cell.header} ({cell.origin}) on {outcome.device}: {verdicts[outcome.exit_code]}", style)
 

@@ -44,29 +44,31 @@ def run_command(args: argparse.Namespace) -> int:
 
 def run_file(args: argparse.Namespace, file: Path) -> int:
     """Check and time all kernels of a file; return the highest exit code of a cell."""
-    from gpulab.cell import read_cells
+    from gpulab.cell import Cell, KernelCell, read_cells
     from gpulab.devices import open_device
     from gpulab.problems import problem
     from gpulab.profiling.speedup import SpeedupTable
     from gpulab.views.tables.speedup_view import speedup_view
 
+    def problem_of(cell: Cell) -> str | None:
+        return cell.config.problem.name if isinstance(cell, KernelCell) else None
+
     cells = read_cells(file)
     sizes: dict[str | None, Shape | None] = {None: None}
-    for name in {cell.header.problem for cell in cells} - {None}:
+    for name in {problem_of(cell) for cell in cells} - {None}:
         sizes[name] = problem(str(name)).parse_shape(args.size) if args.size is not None else None
 
     device = open_device(args.device)
     tables: dict[str, SpeedupTable] = {}
     outcomes = []
     for cell in cells:
-        outcome = check_with_progress(
-            cell, device, args.device, time_at=sizes[cell.header.problem], timed=True
-        )
+        outcome = check_with_progress(cell, device, args.device, time_at=sizes[problem_of(cell)], timed=True)
         outcomes.append(outcome)
         if not args.json:
             print_outcome(outcome, device)
-        if outcome.timing and cell.header.problem:
-            tables.setdefault(cell.header.problem, SpeedupTable(cell.header.problem)).add(outcome.timing)
+        if outcome.timing is not None:
+            name = outcome.timing.config.problem.name
+            tables.setdefault(name, SpeedupTable(name)).add(outcome.timing)
 
     if args.json:
         rows = {name: table.as_list() for name, table in tables.items()}

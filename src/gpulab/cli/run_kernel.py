@@ -16,7 +16,7 @@ from gpulab.errors import UsageError
 from gpulab.views.terminal import Bar, say
 
 if TYPE_CHECKING:
-    from gpulab.cell import Cell
+    from gpulab.cell import Cell, KernelCell
     from gpulab.devices.base import Device
     from gpulab.problems import Shape
     from gpulab.profiling.point import Point
@@ -81,8 +81,8 @@ def run_kernels(args: argparse.Namespace, file: Path) -> int:
     def report_error(cell: Cell, error: UsageError) -> int:
         if len(cells) == 1:
             raise error
-        results.append({"name": cell.header.name, "correct": None, "error": str(error)})
-        return print_usage_error(f"{cell.header.name}: {error}", as_json=False)
+        results.append({"name": cell.name, "correct": None, "error": str(error)})
+        return print_usage_error(f"{cell.name}: {error}", as_json=False)
 
     launches = []
     for cell in cells:
@@ -91,7 +91,7 @@ def run_kernels(args: argparse.Namespace, file: Path) -> int:
         except UsageError as error:
             code = report_error(cell, error)
 
-    problems = list(dict.fromkeys(str(cell.header.problem) for cell in cells))
+    problems = list(dict.fromkeys(cell.config.problem.name for cell in cells))
     csv_table = CsvTable(args.csv, problems, iterations=True) if args.csv is not None else nullcontext()
     with csv_table as table:
         for cell, launched, shape in launches:
@@ -107,7 +107,7 @@ def run_kernels(args: argparse.Namespace, file: Path) -> int:
             if point is None:
                 continue
             if point.why_not:
-                say(f"{cell.header.name} was not timed: {point.why_not}", "red", error=True)
+                say(f"{cell.name} was not timed: {point.why_not}", "red", error=True)
                 continue
             if table is not None:
                 table.add(point)
@@ -119,31 +119,19 @@ def run_kernels(args: argparse.Namespace, file: Path) -> int:
     return code
 
 
-def _plan_launch(cell: Cell, args: argparse.Namespace, device: Device) -> tuple[Cell, Shape]:
+def _plan_launch(cell: KernelCell, args: argparse.Namespace, device: Device) -> tuple[KernelCell, Shape]:
     """Return the cell with the block and tile of the options, and the size to time.
 
     Raises `UsageError` if the kernel cannot be launched with them.
     """
-    from gpulab.config import launch_geometry
-    from gpulab.problems import problem as problem_named
-    from gpulab.profiling.point import require_size, with_geometry
-
     block = parse_numbers(args.block, "--block", 1) if args.block else ()
     tile = parse_numbers(args.tile, "--tile", 0) if args.tile else ()
-    launched = with_geometry(cell, block, tile)
-    header = launched.header
-    assert header.problem
-    assert header.variant
-    assert header.block
-    assert header.tile
+    launched = cell.with_geometry(block, tile)
+    config = launched.config
+    shape = config.timing_shape if args.size is None else config.problem.parse_shape(args.size)
 
-    problem = problem_named(header.problem)
-    if args.size is not None:
-        shape = problem.parse_shape(args.size)
-    else:
-        shape = problem.timing_shape(header.variant, header.block, header.tile, device.kind)
-    launch_geometry(problem, shape, header.block, header.tile, device.spec)
-    require_size(problem, header.variant, shape, header.block, header.tile)
+    config.at(shape, device.spec)
+    config.require_size(shape)
     return launched, shape
 
 
@@ -159,20 +147,20 @@ def _check(launched: Cell, cell: Cell, args: argparse.Namespace, device: Device,
     if _values_correct(outcome):
         if not outcome.correct and not quiet:  # correct values, but a requirement of its step is not met
             for reason in outcome.reasons:
-                say(f"{launched.header.name} computes correct values, but: {reason}", "yellow")
+                say(f"{launched.name} computes correct values, but: {reason}", "yellow")
         return True
 
     if launched.header != cell.header and _values_correct(check_with_progress(cell, device, args.device)):
         options = " and ".join(f"--{name}" for name in ("block", "tile") if getattr(args, name))
         raise UsageError(
-            f"{cell.header.name} is correct as `{cell.header}` and wrong as `{launched.header}`: its source "
+            f"{cell.name} is correct as `{cell.header}` and wrong as `{launched.header}`: its source "
             f"does not support this {options}. Leave {options} out, or write the kernel with the macros "
             "BLOCK_X, TILE_Y and so on."
         )
     if not quiet:
         print_outcome(outcome, device)
     else:
-        say(f"{launched.header.name} is wrong: {' '.join(outcome.reasons[:1])}", "red", error=True)
+        say(f"{launched.name} is wrong: {' '.join(outcome.reasons[:1])}", "red", error=True)
     return False
 
 
@@ -187,7 +175,7 @@ def _time(cell: Cell, shape: Shape, args: argparse.Namespace, device: Device) ->
 
     iterations = args.iterations or ITERATIONS
     with (
-        Bar(f"timing {cell.header.name}"),
+        Bar(f"timing {cell.name}"),
         Bench(device, args.device, check=False, iterations=iterations) as bench,
     ):
         point = bench.point(cell, shape)
@@ -216,7 +204,7 @@ def _print_point(cell: Cell, point: Point, device: Device, *, checked: bool) -> 
     from gpulab.views.tables.point_view import launches_view, source_of
 
     problem = problem_named(point.problem)
-    say(f"{cell.header.name} ({cell.origin})", "bold")
+    say(f"{cell.name} ({cell.origin})", "bold")
     facts: Sequence[tuple[str, str]] = (
         ("size", f"{problem.format_shape(point.shape)} ({', '.join(problem.axes)})"),
         ("grid", _joined(point.grid)),

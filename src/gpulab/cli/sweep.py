@@ -23,7 +23,7 @@ from gpulab.errors import UsageError
 from gpulab.views.terminal import Bar, say
 
 if TYPE_CHECKING:
-    from gpulab.cell import Cell
+    from gpulab.cell import KernelCell
     from gpulab.problems import Shape
     from gpulab.profiling.point import Point
     from gpulab.profiling.sweep import Sweep
@@ -117,7 +117,7 @@ def run_sweep(args: argparse.Namespace) -> int:
 
 def _run_points(sweep: Sweep, points: list[Point], csv: str | None) -> bool:
     """Append the points of the sweep to `points` and to the CSV table; return whether it was interrupted."""
-    problems = list(dict.fromkeys(str(cell.header.problem) for cell in sweep.cells))
+    problems = list(dict.fromkeys(cell.config.problem.name for cell, _ in sweep.plan()))
     with CsvTable(csv, problems) if csv is not None else nullcontext() as table, Bar("sweeping") as step:
         try:
             names = [_describe(cell, shape) for cell, shape in sweep.plan()]
@@ -134,11 +134,11 @@ def _run_points(sweep: Sweep, points: list[Point], csv: str | None) -> bool:
     return False
 
 
-def _describe(cell: Cell, shape: Shape) -> str:
+def _describe(cell: KernelCell, shape: Shape) -> str:
     """Return a phrase that names a point for the progress bar."""
-    header = cell.header
-    size, block, tile = ("x".join(map(str, numbers or ())) for numbers in (shape, header.block, header.tile))
-    return f"{header.variant} at {size}, block {block}, tile {tile}"
+    config = cell.config
+    size, block, tile = ("x".join(map(str, numbers)) for numbers in (shape, config.block, config.tile))
+    return f"{config.variant} at {size}, block {block}, tile {tile}"
 
 
 def _print_points(args: argparse.Namespace, sweep: Sweep, points: list[Point], *, interrupted: bool) -> None:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from gpulab.cell import Cell
-from gpulab.config import launch_geometry
+from gpulab.cell import KernelCell
 from gpulab.errors import UsageError
 from gpulab.gpus.limits import Limits
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Shape
-from gpulab.profiling.point import require_size, with_geometry
 from gpulab.profiling.sweep import blocks_like
 
 __all__ = ["Setting", "blocks", "nearest", "neighbours", "sizes", "tiles"]
@@ -30,33 +28,29 @@ class Setting:
     `open_device` takes it ("sim:t10", "cuda:0").
     """
 
-    cell: Cell
+    cell: KernelCell
     shape: Shape
     device: str
 
     @property
     def block(self) -> Block:
-        assert self.cell.header.block is not None
-        return self.cell.header.block
+        return self.cell.config.block
 
     @property
     def tile(self) -> Block:
-        assert self.cell.header.tile is not None
-        return self.cell.header.tile
+        return self.cell.config.tile
 
     @property
     def variant(self) -> str:
-        assert self.cell.header.variant is not None
-        return self.cell.header.variant
+        return self.cell.config.variant
 
     @property
     def problem(self) -> str:
-        assert self.cell.header.problem is not None
-        return self.cell.header.problem
+        return self.cell.config.problem.name
 
     def at(self, block: Block | None = None, tile: Block | None = None) -> Setting:
         """The same with another block or tile."""
-        return Setting(with_geometry(self.cell, block or (), tile or ()), self.shape, self.device)
+        return Setting(self.cell.with_geometry(block or (), tile or ()), self.shape, self.device)
 
 
 def blocks(setting: Setting, limits: Limits, own: Block) -> tuple[Block, ...]:
@@ -73,13 +67,12 @@ def blocks(setting: Setting, limits: Limits, own: Block) -> tuple[Block, ...]:
     return tuple(block for block in ordered if _fits(setting.at(block=block), limits))
 
 
-def tiles(cell: Cell) -> tuple[Block, ...]:
+def tiles(cell: KernelCell) -> tuple[Block, ...]:
     """Tiles to try: other numbers of outputs along the axes on which a thread of this cell computes several.
 
     A text that does not use `TILE_X`, `TILE_Y` or `TILE_Z` computes its own number, whatever the header says.
     """
-    tile = cell.header.tile
-    assert tile is not None
+    tile = cell.config.tile
     axes = [
         OUTPUTS if outputs > 1 and f"TILE_{axis}" in cell.source else (outputs,)
         for axis, outputs in zip("XYZ", tile, strict=True)
@@ -88,9 +81,9 @@ def tiles(cell: Cell) -> tuple[Block, ...]:
     return tuple(sorted({*found, tile}, key=lambda one: (prod(one) or one[0] * one[1], one)))
 
 
-def sizes(name: str, kind: str) -> tuple[Shape, ...]:
+def sizes(name: str) -> tuple[Shape, ...]:
     """The problem's timing size on a device of this kind, and smaller ones, each half of the next."""
-    largest = problem_named(name).timing_sizes[kind]
+    largest = problem_named(name).timing_size
     return tuple(tuple(number >> halved for number in largest) for halved in range(SMALLER, -1, -1))
 
 
@@ -108,10 +101,10 @@ def neighbours(setting: Setting, limits: Limits, own: Block) -> list[Setting]:
 
 
 def _fits(setting: Setting, limits: Limits) -> bool:
-    known = problem_named(setting.problem)
+    config = setting.cell.config
     try:
-        launch_geometry(known, setting.shape, setting.block, setting.tile, limits)
-        require_size(known, setting.variant, setting.shape, setting.block, setting.tile)
+        config.at(setting.shape, limits)
+        config.require_size(setting.shape)
     except UsageError:
         return False
     return True

@@ -12,7 +12,7 @@ from gpulab.problems import problem as problem_named
 from gpulab.views.html import View, paragraph, stack
 
 if TYPE_CHECKING:
-    from gpulab.cell import Cell
+    from gpulab.cell import KernelCell
     from gpulab.devices.base import Device
     from gpulab.exploration.search_space import Setting
     from gpulab.notebook.explorer import Explorer
@@ -65,14 +65,15 @@ def explore(problem: str = "stencil") -> Explorer | View:
     return explorer
 
 
-def _right_cells(known: Problem) -> dict[str, Cell]:
+def _right_cells(known: Problem) -> dict[str, KernelCell]:
     """The cells of this session whose kernel was right, in the order of the ladder."""
     from gpulab import session
+    from gpulab.cell import KernelCell
     from gpulab.notebook import session_timings
 
     right = session_timings.timings(known.name).timings
     cells = {variant: session.cell(f"{known.name}.{variant}") for variant in known.variants}
-    return {variant: cell for variant, cell in cells.items() if cell is not None and variant in right}
+    return {v: cell for v, cell in cells.items() if isinstance(cell, KernelCell) and v in right}
 
 
 def _somebody_is_there() -> bool:
@@ -94,7 +95,7 @@ def _in_main_thread() -> Callable[[Callable[[], None]], None]:
     return call
 
 
-def _still(cells: dict[str, Cell], device: Device) -> View:
+def _still(cells: dict[str, KernelCell], device: Device) -> View:
     """The last kernel of the ladder, at its own block and at those nearest to it.
 
     Its cell checked its values with its own block; the others' are not checked, which takes longer than all
@@ -114,13 +115,11 @@ def _still(cells: dict[str, Cell], device: Device) -> View:
     return stack(still_view(curve), ask)
 
 
-def start(cell: Cell, device: Device) -> Setting:
+def start(cell: KernelCell, device: Device) -> Setting:
     """Where the handles stand at first: the cell's own block and tile, the problem's timing size."""
     from gpulab.exploration.search_space import Setting
 
-    known = problem_named(str(cell.header.problem))
-    shape = known.timing_sizes["cuda" if device.measures_time else "sim"]
-    return Setting(cell, shape, device_name(device))
+    return Setting(cell, cell.config.problem.timing_size, device_name(device))
 
 
 def device_name(device: Device) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
-from gpulab.cell import Cell
+from gpulab.cell import KernelCell
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.exploration.scheduler import Exploration, Task
@@ -24,7 +24,6 @@ from gpulab.notebook.explore_text import block_name, point_view, tile_name, wait
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem
-from gpulab.profiling.point import with_geometry
 from gpulab.views.html import View
 from gpulab.views.theme import STYLE as PAGE_STYLE
 
@@ -45,7 +44,12 @@ class Explorer:
     """
 
     def __init__(
-        self, cells: dict[str, Cell], device: Device, *, cells_now: Callable[[], dict[str, Cell]], call: _Call
+        self,
+        cells: dict[str, KernelCell],
+        device: Device,
+        *,
+        cells_now: Callable[[], dict[str, KernelCell]],
+        call: _Call,
     ) -> None:
         self._cells, self._cells_now, self._device = cells, cells_now, device
         self._quiet = False
@@ -153,23 +157,22 @@ class Explorer:
         """Put the choices of the present kernel, size and GPU on the handles."""
         here = self.setting
         known = problem_named(here.problem)
-        kind = "cuda" if here.device.startswith("cuda") else "sim"
         with self._silence():
             _choices(self._kernel, [(name, name) for name in self._cells], here.variant)
             _choices(self._gpu, gpus(self._device), here.device)
             found = [(block_name(block), block) for block in blocks(here, self.spec, self._own_block)]
             _choices(self._block, found, here.block)
             _choices(self._tile, [(tile_name(tile), tile) for tile in tiles(self._own())], here.tile)
-            shapes = [(_size_name(known, shape), shape) for shape in sizes(here.problem, kind)]
+            shapes = [(_size_name(known, shape), shape) for shape in sizes(here.problem)]
             _choices(self._size, shapes, here.shape)
         self._tile.layout.display = "none" if len(self._tile.options) < 2 else None
 
-    def _own(self) -> Cell:
+    def _own(self) -> KernelCell:
         return self._cells[self.setting.variant]
 
     @property
     def _own_block(self) -> Block:
-        return self._own().header.block or self.setting.block
+        return self._own().config.block
 
     def _moved(self, change: dict[str, Any]) -> None:
         if self._quiet:
@@ -180,13 +183,13 @@ class Explorer:
         if change["owner"] is self._kernel or cell.source != self.setting.cell.source:
             moved = Setting(cell, self._size.value, self._gpu.value)
         else:
-            there = with_geometry(cell, self._block.value, self._tile.value)
+            there = cell.with_geometry(self._block.value, self._tile.value)
             moved = Setting(there, self._size.value, self._gpu.value)
         self._go(moved)
 
     def _go(self, setting: Setting) -> None:
         """Stand at another setting, with the nearest block that is legal there."""
-        own = self._cells[setting.variant].header.block or setting.block
+        own = self._cells[setting.variant].config.block
         legal = blocks(setting.at(block=own), open_device(setting.device).spec, own)
         if legal and setting.block not in legal:
             setting = setting.at(block=nearest(setting.block, legal))

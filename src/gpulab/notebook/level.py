@@ -103,7 +103,7 @@ def current_level() -> int:
 
 def given_replacement(cell: Cell) -> Cell | None:
     """Return the given kernel to run in place of a released stub, or None if the cell itself runs."""
-    replacement = STATE.given.get(cell.header.name)
+    replacement = STATE.given.get(cell.name)
     return replacement if replacement is not None and is_untouched(cell.source) else None
 
 
@@ -136,6 +136,6 @@ def read_given(name: str, path: str | os.PathLike[str], folder: Path | None = No
         )
 
     (cell,) = read_cells(file)
-    if cell.header.name != name:
-        raise UsageError(f"{origin} holds {cell.header.name}, not {name}.")
+    if cell.name != name:
+        raise UsageError(f"{origin} holds {cell.name}, not {name}.")
     return Cell(cell.header, cell.source, origin)

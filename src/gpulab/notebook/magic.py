@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 
-from gpulab.cell import Cell, parse_cell
+from gpulab import session
+from gpulab.cell import Cell, KernelCell, parse_cell
 from gpulab.errors import CompileError, GpulabError, LaunchError, MemoryFault, UsageError, WrongResult
 from gpulab.notebook import level, session_timings
 from gpulab.notebook.failure import mark_shown
 from gpulab.notebook.progress import Progress
 from gpulab.notebook.screen import Screen, screen_of
-from gpulab.problems import problem as problem_named
 from gpulab.views.cell_view import judged_view, kernel_view, launch_error_view
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.compile_view import summary as compile_summary
@@ -67,7 +67,7 @@ class CudaMagics(Magics):
         device, screen = self._device(), screen_of(self.shell)
         given = level.given_replacement(parsed)
         if given is not None:
-            name = given.header.variant or given.header.name
+            name = given.config.variant if isinstance(given, KernelCell) else given.name
             screen.add(paragraph(f"Level {level.current_level()}: {name} is given; runs {given.origin}."))
             level.record_given(given)
             parsed = given
@@ -83,14 +83,16 @@ class CudaMagics(Magics):
 
 def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
-    from gpulab.verification.check import check_cell
+    from gpulab.verification.check import check_kernel, compile_cell
 
-    header = cell.header
-    if header.problem is not None and header.variant is not None:  # a wrong kernel must leave the table
-        session_timings.forget(header.problem, header.variant)
+    session.keep_cell(cell)  # first: a text that does not compile must not leave an older kernel behind
+    if isinstance(cell, KernelCell):  # a wrong kernel must leave the table
+        session_timings.forget(cell.config.problem.name, cell.config.variant)
     try:
+        kernel = compile_cell(cell, device)
+        session.keep_cell(cell, kernel)
         with Progress(screen, "checking") as progress:
-            result = check_cell(cell, device, progress=progress)
+            result = check_kernel(cell, kernel, device, progress=progress, machine_counts=_counts_wanted())
     except CompileError as error:
         screen.add(compile_error_view(error))
         mark_shown(error, compile_summary(error))
@@ -101,7 +103,7 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         raise
 
     screen.add(judged_view(cell, result))
-    show_counts(cell, result, device, screen)
+    show_counts(result, screen)
     screen.add(kernel_view(cell, result, device))
     if not result.correct:
         raise _failure(cell, result)
@@ -110,31 +112,24 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     return result
 
 
-def show_counts(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
-    """Show the memory traffic of each line, if the kernel runs without a fault.
+def _counts_wanted() -> bool:
+    """Return False if the environment variable GPULAB_COUNTERS is `off`."""
+    return os.environ.get("GPULAB_COUNTERS", "").lower() != "off"
 
-    The environment variable GPULAB_COUNTERS=off omits it.
-    """
-    from gpulab.profiling.counts.cell_counts import count_cell
 
-    verdict, kernel = result.verdict, result.kernel
-    if os.environ.get("GPULAB_COUNTERS", "").lower() == "off" or kernel is None or verdict is None:
+def show_counts(result: CheckResult, screen: Screen) -> None:
+    """Show the memory traffic of each line, if the kernel's launch was counted."""
+    if not _counts_wanted():
         return
-    if not verdict.results or any(shape.fault for shape in verdict.results):
-        return
-    try:
-        with Progress(screen, "counting"):
-            counts = count_cell(cell, kernel, device)
-    except GpulabError as error:  # the kernel may run at the sizes of the check but not at this one
-        screen.add(paragraph(f"Not counted: {error}", dim=True))
-        return
-    if counts is not None:
-        screen.add(counts_view(counts))
+    if result.count is not None:
+        screen.add(counts_view(result.count.report))
+    elif result.count_error:
+        screen.add(paragraph(f"Not counted: {result.count_error}", dim=True))
 
 
 def _failure(cell: Cell, result: CheckResult) -> GpulabError:
     """Return the error to raise for a result that is not correct."""
-    verdict, name = result.verdict, cell.header.name
+    verdict, name = result.verdict, cell.name
     assert verdict is not None
     values_correct = verdict.correct or not verdict.results
     summary = f"{verdict_summary(name, verdict)}."
@@ -155,25 +150,20 @@ def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -
     """Time a correct kernel and show the speed-up table of its problem."""
     from gpulab.profiling.speedup import time_variant
 
-    header, kernel = cell.header, result.kernel
-    if kernel is None or not (header.problem and header.variant and header.block and header.tile):
+    kernel = result.kernel
+    if kernel is None or not isinstance(cell, KernelCell):
         return
-    problem = problem_named(header.problem)
-    shape = problem.timing_shape(header.variant, header.block, header.tile, device.kind)
+    problem, shape = cell.config.problem, cell.config.timing_shape
     try:
         with Progress(screen, "timing") as step:
             step(0, 1, problem.format_shape(shape))
-            timed = time_variant(
-                kernel, problem, header.variant, header.block, header.tile, device=device, shape=shape
-            )
+            timed = time_variant(kernel, cell.config, device=device, shape=shape)
     except UsageError as error:  # the timing size cannot be launched with this block and tile
         screen.add(paragraph(f"Not timed: {error}", dim=True))
         return
     except LaunchError as error:
         screen.add(launch_error_view(error, cell.source))
-        mark_shown(
-            error, f"{header.name} is correct at small sizes; at {problem.format_shape(shape)}: {error}"
-        )
+        mark_shown(error, f"{cell.name} is correct at small sizes; at {problem.format_shape(shape)}: {error}")
         raise
     session_timings.keep_timing(problem.name, timed)
     screen.add(session_timings.speedup_table(problem.name))

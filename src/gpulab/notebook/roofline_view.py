@@ -10,7 +10,7 @@ from gpulab.errors import GpulabError, UsageError
 from gpulab.problems import problem as problem_named
 
 if TYPE_CHECKING:
-    from gpulab.cell import Cell
+    from gpulab.config import KernelConfig
     from gpulab.devices.base import Device
     from gpulab.notebook.roofline_figure import RooflineFigure
     from gpulab.problems.base import Problem
@@ -108,6 +108,7 @@ def roofline(
 def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersion], list[str]]:
     """Return the session's correct kernels, and sentences about those that are left out."""
     from gpulab import session
+    from gpulab.cell import require_kernel_cell
     from gpulab.profiling.roofline_points import KernelVersion
 
     versions: list[KernelVersion] = []
@@ -120,13 +121,10 @@ def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersi
             continue
         if name not in session.kernel_names():
             without_kernel.append(variant)
-        elif not _is_correct(cell, problem, variant, device):
+        elif not _is_correct(require_kernel_cell(cell).config, device):
             wrong.append(variant)
         else:
-            assert cell.header.block is not None
-            assert cell.header.tile is not None
-            kernel = session.kernel(name)
-            versions.append(KernelVersion(variant, kernel, cell.header.block, cell.header.tile))
+            versions.append(KernelVersion(require_kernel_cell(cell).config, session.kernel(name)))
     return versions, [
         *_left_out(wrong, "wrong values"),
         *_left_out(without_kernel, "did not compile"),
@@ -138,22 +136,20 @@ def _left_out(variants: list[str], reason: str) -> Iterator[str]:
         yield f"{', '.join(variants)} left out: {reason}."
 
 
-def _is_correct(cell: Cell, problem: Problem, variant: str, device: Device) -> bool:
+def _is_correct(config: KernelConfig, device: Device) -> bool:
     """Return True if the kernel was correct when its cell ran; a kernel that was not timed is verified."""
     from gpulab import session
     from gpulab.notebook import session_timings
     from gpulab.verification.check import preflight
     from gpulab.verification.verify import signature_reason, verify
 
-    if variant in session_timings.timings(problem.name).timings:
+    if config.variant in session_timings.timings(config.problem.name).timings:
         return True
-    kernel, header = session.kernel(cell.header.name), cell.header
-    if header.block is None or header.tile is None or signature_reason(kernel, problem, variant):
+    kernel = session.kernel(config.name)
+    if signature_reason(kernel, config):
         return False
     try:
-        verdict = preflight(kernel, problem, header, device) or verify(
-            kernel, problem, header.block, header.tile, device=device, variant=variant
-        )
+        verdict = preflight(kernel, config, device) or verify(kernel, config, device=device)
     except GpulabError:
         return False
     return verdict.correct

@@ -28,6 +28,25 @@ class VariantTiming:
     shape: Shape
     timing: Benchmark
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON; `from_dict` reads it."""
+        config = self.config
+        return {
+            "problem": config.problem.name,
+            "variant": config.variant,
+            "block": config.block,
+            "tile": config.tile,
+            "shape": self.shape,
+            "timing": self.timing.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> VariantTiming:
+        """Return the timing that `as_dict` described."""
+        block, tile = tuple(data["block"]), tuple(data["tile"])
+        config = KernelConfig(problem_named(data["problem"]), data["variant"], block, tile)
+        return cls(config, tuple(data["shape"]), Benchmark.from_dict(data["timing"]))
+
     @property
     def variant(self) -> str:
         return self.config.variant
@@ -145,8 +164,8 @@ def time_variant(
 ) -> VariantTiming:
     """Time a kernel of a problem at `shape`, by default at the problem's timing size.
 
-    On a GPU it is measured. On the simulator it is modelled for the simulated GPU, as one sample: the wall time of
-    the simulator says nothing about a GPU.
+    On a GPU it is measured. On the simulator it is modelled for the simulated GPU, as one sample: the wall
+    time of the simulator says nothing about a GPU.
 
     Raises `UsageError` for a geometry that cannot be launched, and what the launch raises.
     """

@@ -18,7 +18,7 @@ from gpulab.profiling.counts.cell_counts import CellCount, count_cell
 from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
 
-__all__ = ["CheckResult", "check_cell", "compile_cell"]
+__all__ = ["CheckResult", "check_cell", "check_kernel", "compile_cell", "preflight"]
 
 # The assembler's own words, and the compile room's for them.
 TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the most")
@@ -163,7 +163,28 @@ def check_cell(
     if isinstance(cell, KernelCell) and shapes is not None:
         for shape in shapes:  # before the compiler runs, which takes longer
             cell.config.at(shape, device.spec)
-    kernel = compile_cell(cell, device)
+    return check_kernel(
+        cell,
+        compile_cell(cell, device),
+        device,
+        shapes,
+        progress,
+        seed,
+        machine_counts=machine_counts,
+    )
+
+
+def check_kernel(
+    cell: Cell,
+    kernel: Kernel,
+    device: Device,
+    shapes: Sequence[Shape] | None = None,
+    progress: Progress | None = None,
+    seed: int | None = None,
+    *,
+    machine_counts: bool = False,
+) -> CheckResult:
+    """Verify the kernel that `compile_cell` made of a cell; see `check_cell`."""
     warnings = kernel.program.warnings
     if not isinstance(cell, KernelCell):
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)

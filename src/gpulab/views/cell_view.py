@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from gpulab.cell import Cell
+from gpulab.cell import Cell, PlainCell
 from gpulab.errors import GpulabError, LaunchError
 from gpulab.gpus.occupancy import occupancy
 from gpulab.views.compile_view import warnings_view
@@ -32,17 +32,17 @@ def judged_view(cell: Cell, result: CheckResult) -> View:
     of_sizes = {reason for each in result.verdict.results for reason in each.reasons}
     of_sizes |= {str(finding) for finding in result.findings}  # which have boxes of their own
     others = [reason for reason in result.reasons if reason not in of_sizes]
-    verdict = verdict_view(cell.header.name, result.verdict, cell.source, others)
+    verdict = verdict_view(cell.name, result.verdict, cell.source, others)
     return stack(verdict, printed_view(result.printed))
 
 
 def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:
     """A kernel by its resources; with a block, also what they allow on the device's GPU."""
-    name, block, resources = cell.header.name, cell.header.block, result.resources
+    name, block, resources = cell.name, cell.header.block, result.resources
     threads = prod(block) if block else 0
     room = occupancy(device.spec, threads, resources.registers, resources.shared_bytes) if threads else None
     kept = None
-    if cell.header.problem is None:
+    if isinstance(cell, PlainCell):
         kept = note("good", f'✓ compiled; Python finds it as gpulab.kernel("{name}").')
     return stack(
         resource_view(name, resources, device.spec.name, threads, room), warnings_view(result.warnings), kept

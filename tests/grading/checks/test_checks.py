@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 import gpulab.devices
 import gpulab.verification.check
 from gpulab import session
-from gpulab.cell import Cell, parse_cell
+from gpulab.cell import Cell, parse_cell, require_kernel_cell
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import require_correct
 from gpulab.grading.checks.recheck import random_shapes
-from gpulab.problems import problem
 
 BODY = "\n__global__ void block2D_opt_1() {}"
 OPT_1 = "%%cuda stencil.opt_1 --block 24 5" + BODY
@@ -83,10 +82,7 @@ def test_random_stencil_sizes_keep_the_properties_of_the_published_ones(
     seed: int, block: tuple[int, int], tile: str
 ) -> None:
     cell = parse_cell(f"%%cuda stencil.opt_3 --block {block[0]} {block[1]} --tile {tile}{BODY}")
-    header = cell.header
-    assert header.block
-    assert header.tile
-    published = problem("stencil").check_shapes("opt_3", header.block, header.tile)
+    published = require_kernel_cell(cell).config.check_shapes
     enlarged = random_shapes(cell, np.random.default_rng(seed))
     for new, old in zip(enlarged, published, strict=True):
         assert new != old
@@ -97,8 +93,5 @@ def test_random_stencil_sizes_keep_the_properties_of_the_published_ones(
 
 def test_matmul_sizes_stay_multiples_of_the_block() -> None:
     cell = parse_cell("%%cuda matmul.K1 --block 32\n__global__ void mmkernel() {}")
-    header = cell.header
-    assert header.block
-    assert header.tile
-    published = problem("matmul").check_shapes("K1", header.block, header.tile)
+    published = require_kernel_cell(cell).config.check_shapes
     assert random_shapes(cell, np.random.default_rng()) == published

@@ -17,7 +17,7 @@ from gpulab.grading.checks.speed import require_speed
 from gpulab.notebook import level, screen
 from gpulab.problems.requirement import Requirement
 from gpulab.profiling.baseline import Beside
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.provenance import Provenance
 from gpulab.verification.requirements import RequirementResult, Technique
 from gpulab.views.html import View
@@ -43,7 +43,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
 
 def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, technique: Any = None) -> None:
     """Open a device of this kind, on which the kernel is correct and reaches a fraction of the baseline."""
-    time = Timing.from_samples([1.0], Provenance("measured", "a GPU"))
+    time = Benchmark.from_samples([1.0], Provenance("measured", "a GPU"))
     beside = Beside("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
     monkeypatch.setattr(
         gpulab.devices,
@@ -70,7 +70,7 @@ def test_highest_step_reached_gives_the_points(
 def test_correct_kernel_gets_full_points_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch, shown: list[View]
 ) -> None:
-    kept = RequirementResult(LOADS, 1.25, 1.5, True, (4,))
+    kept = RequirementResult(LOADS, 1.25, 1.5, (4,))
     open_on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (kept,)))
     assert require_speed("stencil.opt_4", of="copy", steps=STEPS) is None
     assert "loads of A0" in shown[0].text

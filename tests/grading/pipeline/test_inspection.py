@@ -7,20 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.kernel_configs import config
+
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.errors import Diagnostic
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.inspection import Inspection, KernelNote, kept_at, load, save, speedups
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
 from gpulab.verification.verdict import Plane
 
 
 def timed(variant: str, milliseconds: float) -> VariantTiming:
-    timing = Timing.from_samples([milliseconds], Provenance("simulator wall time", "simulator", "median"))
-    return VariantTiming(variant, (128, 128, 64), (32, 8, 1), (1, 1, 0), timing)
+    timing = Benchmark.from_samples([milliseconds], Provenance("simulator wall time", "simulator", "median"))
+    return VariantTiming(config(f"stencil.{variant}"), (128, 128, 64), timing)
 
 
 @pytest.fixture

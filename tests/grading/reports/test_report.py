@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from tests.kernel_configs import config
+
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from bs4 import BeautifulSoup, Tag
 
@@ -15,7 +17,7 @@ from gpulab.grading.pipeline.gradebook import Grades
 from gpulab.grading.pipeline.inspection import Inspection, KernelNote
 from gpulab.grading.release.rubric import Criterion
 from gpulab.grading.reports.report import ClassReport, report_html
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
 from gpulab.verification.verdict import Plane, State
@@ -25,8 +27,8 @@ SPITE = "<script>alert(1)</script>"
 
 def timed(variant: str, milliseconds: float) -> VariantTiming:
     simulator = Provenance("simulator wall time", "simulator (H200)", "median at 128x128x64")
-    timing = Timing.from_samples([milliseconds], simulator)
-    return VariantTiming(variant, (128, 128, 64), (32, 8, 1), (1, 1, 0), timing)
+    timing = Benchmark.from_samples([milliseconds], simulator)
+    return VariantTiming(config(f"stencil.{variant}"), (128, 128, 64), timing)
 
 
 def right(variant: str, milliseconds: float) -> KernelNote:

@@ -6,9 +6,8 @@ import pytest
 
 import gpulab
 from gpulab import session
-from gpulab.cell import parse_cell
 from gpulab.errors import UsageError
-from gpulab.verification.check import compile_cell
+from tests.kernel_configs import run_in_session
 
 COPY = """%%cuda stencil.{variant} --block 32 8 {tile}
 __global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
@@ -26,7 +25,7 @@ def session_of_two_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_CELLS", {})
     monkeypatch.setattr(session, "_KERNELS", {})
     for variant, tile in (("naive", ""), ("opt_4", "--tile 1 1 8")):
-        compile_cell(parse_cell(COPY.format(variant=variant, tile=tile)), gpulab.device("sim"))
+        run_in_session(COPY.format(variant=variant, tile=tile))
 
 
 def rows(text: str) -> dict[str, list[str]]:

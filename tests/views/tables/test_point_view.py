@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point
 from gpulab.provenance import Provenance
 from gpulab.views.tables.point_view import launches_view, points_view, rate, shared_sources, source_of
+from tests.kernel_configs import config
 from tests.tiled_device import MODELLED
 
-TIMING = Timing.from_samples([1.0, 2.0], MODELLED)
-MATMUL = Point("matmul", "K4", (64, 64, 64), (32, 1, 1), (1, 2, 1), timing=TIMING, occupancy=0.5)
-STENCIL = Point("stencil", "naive", (64, 64, 64), (32, 8, 1), (1, 1, 0), timing=TIMING)
+TIMING = Benchmark.from_samples([1.0, 2.0], MODELLED)
+MATMUL = Point(config("matmul.K4", (32, 1, 1), (1, 2, 1)), (64, 64, 64), timing=TIMING, occupancy=0.5)
+STENCIL = Point(config("stencil.naive"), (64, 64, 64), timing=TIMING)
 
 
 def test_every_launch_has_a_line() -> None:
@@ -43,13 +44,13 @@ def test_no_points_are_a_sentence() -> None:
 
 
 def test_the_simulators_own_time_is_not_taken_for_a_gpus() -> None:
-    wall = Timing.from_samples([1.0], Provenance("simulator wall time", "simulator"))
+    wall = Benchmark.from_samples([1.0], Provenance("simulator wall time", "simulator"))
     assert "nothing about a GPU" in source_of(wall)
 
 
 def test_a_caption_says_what_holds_for_all_times_of_a_device() -> None:
     one, two, other = (
-        Timing.from_samples([1.0], Provenance("modelled", device, f"uncalibrated, at {size}"))
+        Benchmark.from_samples([1.0], Provenance("modelled", device, f"uncalibrated, at {size}"))
         for device, size in (("T10", 64), ("T10", 128), ("H200", 64))
     )
     assert shared_sources([one, two, other]) == [

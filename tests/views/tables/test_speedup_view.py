@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.profiling.benchmark import Timing
+from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import SpeedupTable, VariantTiming
 from gpulab.provenance import Provenance
 from gpulab.views.tables.speedup_view import milliseconds, speedup_view
+from tests.kernel_configs import config
 
 WALL = Provenance("simulator wall time", "simulator (H200)")
 GPU = Provenance("measured", "NVIDIA H200", "driver 580")
@@ -16,8 +17,8 @@ GPU = Provenance("measured", "NVIDIA H200", "driver 580")
 def timed(**times):
     table = SpeedupTable("stencil")
     for variant, (ms, provenance) in times.items():
-        timing = Timing.from_samples([ms], provenance)
-        table.add(VariantTiming(variant, (128, 128, 64), (32, 8, 1), (1, 1, 0), timing))
+        timing = Benchmark.from_samples([ms], provenance)
+        table.add(VariantTiming(config(f"stencil.{variant}"), (128, 128, 64), timing))
     return table
 
 

@@ -8,7 +8,7 @@ import gpulab
 from gpulab import session
 from gpulab.cell import parse_cell
 from gpulab.errors import UsageError
-from gpulab.verification.check import compile_cell
+from tests.kernel_configs import run_in_session
 
 ONE_OF_EACH = """%%cuda stencil.{variant} --block 32 4
 __global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
@@ -34,7 +34,7 @@ def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("empty_session")
 def test_requests_are_those_of_32_points() -> None:
-    compile_cell(parse_cell(ONE_OF_EACH.format(variant="opt_1")), gpulab.device("sim"))
+    run_in_session(ONE_OF_EACH.format(variant="opt_1"))
     shown = gpulab.traffic_table("stencil").text
     (row,) = (line.split() for line in shown.splitlines() if line.startswith("opt_1"))
     loads, sectors, stores, shared_loads, shared_stores, together = map(float, row[1:])
@@ -49,7 +49,7 @@ def test_requests_are_those_of_32_points() -> None:
 def test_a_kernel_that_did_not_compile_is_left_out_with_a_sentence() -> None:
     session.keep_cell(parse_cell("%%cuda stencil.opt_2\nint x"))
     assert "`stencil.opt_2` ran, but did not compile" in gpulab.traffic_table("stencil").text
-    compile_cell(parse_cell(ONE_OF_EACH.format(variant="opt_1")), gpulab.device("sim"))
+    run_in_session(ONE_OF_EACH.format(variant="opt_1"))
     assert "opt_2: the cell of kernel `stencil.opt_2` ran, but did not compile" in (
         gpulab.traffic_table("stencil").text
     )

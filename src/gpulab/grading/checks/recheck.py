@@ -51,7 +51,7 @@ def recheck_cell(cell: Cell, device: Device) -> CheckResult:
 
     result = check_cell(cell, device, shapes=random_shapes(cell, np.random.default_rng()))
     if not result.correct:
-        reasons = "\n".join([f"{cell.header.name} is not correct.", *result.reasons])
+        reasons = "\n".join([f"{cell.name} is not correct.", *result.reasons])
         raise WrongResult(reasons, result.verdict)
     return result
 
@@ -63,13 +63,10 @@ def random_shapes(cell: Cell, rng: np.random.Generator) -> tuple[Shape, ...]:
     several blocks with a remainder, a grid smaller than one block, and a thin slab with an axis of minimal
     length.
     """
-    from gpulab.problems import problem as problem_named
+    from gpulab.cell import require_kernel_cell
 
-    header = cell.header
-    if not (header.problem and header.variant and header.block and header.tile):
-        raise UsageError(f"`{header.name}` belongs to no problem, so there is no reference to check it with.")
-    problem = problem_named(header.problem)
-    shapes = problem.check_shapes(header.variant, header.block, header.tile)
+    config = require_kernel_cell(cell).config
+    problem, shapes = config.problem, config.check_shapes
     if problem.name not in ANY_SIZE:
         return shapes
     return tuple(_enlarged(problem, shape, rng) for shape in shapes)

@@ -56,10 +56,10 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     >>> from gpulab.grading.checks import require_speed
     >>> require_speed("stencil.opt_4", of="copy", steps={0.5: 5, 0.85: 15})  # doctest: +SKIP
     """
+    from gpulab.cell import require_kernel_cell
     from gpulab.devices import open_device
     from gpulab.notebook import failure, level
     from gpulab.notebook.screen import show
-    from gpulab.problems import problem
     from gpulab.profiling.baseline import BASELINES, time_against_baseline
 
     failure.install_if_missing()
@@ -74,22 +74,13 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
 
     device = open_device()
     result = recheck_cell(cell, device)
-    header = cell.header
     if not device.measures_time:
         show(_untimed_view(name, result))
         return None
-    if not (header.problem and header.variant and header.block and header.tile and result.kernel):
-        raise UsageError(f"`{name}` belongs to no problem, so it has no baseline to be timed with.")
 
-    beside = time_against_baseline(
-        result.kernel,
-        problem(header.problem),
-        header.variant,
-        header.block,
-        header.tile,
-        device=device,
-        of=of,
-    )
+    assert result.kernel is not None
+    config = require_kernel_cell(cell).config
+    beside = time_against_baseline(result.kernel, config, device=device, of=of)
     earned = max((points for step, points in thresholds.items() if beside.fraction >= step), default=0.0)
     show(_speed_view(name, beside, thresholds))
     return None if earned == max(thresholds.values()) else as_score(earned)
@@ -114,13 +105,14 @@ def _untimed_view(name: str, result: CheckResult) -> View:
 
     lines = []
     if result.technique is not None:
-        for kept in result.technique.kept:
-            limit = f"{'at least' if kept.requirement.at_least else 'at most'} {kept.limit:.2f}"
+        for checked in result.technique.results:
+            bound = "at least" if checked.requirement.at_least else "at most"
             lines.append(
-                f"{kept.requirement.metric}: {kept.figure:.2f}, required {limit} (counted by the simulator)"
+                f"{checked.requirement.metric}: {checked.value:.2f}, required {bound} {checked.limit:.2f} "
+                "(counted by the simulator)"
             )
-    checked = "values and memory traffic" if lines else "values"
-    lines.append(f"A time needs a GPU. Full points are given for correct {checked}.")
+    correct = "values and memory traffic" if lines else "values"
+    lines.append(f"A time needs a GPU. Full points are given for correct {correct}.")
     return note("good", f"✓ {name} is correct.", lines)
 
 

@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.cell import parse_cell
+from gpulab.cell import KernelCell, parse_cell
 from gpulab.devices.base import Device
 from gpulab.errors import Diagnostic, HeaderError
 from gpulab.grading.pipeline.course import Course, run_to_the_end
 from gpulab.grading.pipeline.declared import Choice, choice_in
 from gpulab.grading.release.stub import is_untouched
-from gpulab.profiling.benchmark import Timing
 from gpulab.profiling.speedup import SpeedupTable, VariantTiming
-from gpulab.provenance import Provenance
 from gpulab.verification.verdict import Plane
 
 __all__ = ["Inspection", "KernelNote", "inspect", "inspect_in_own_process", "load", "speedups"]
@@ -109,7 +107,7 @@ def inspect_cell(text: str, device: Device) -> KernelNote | None:
         words = text.split(maxsplit=2)
         return KernelNote(words[1] if len(words) > 1 else "?", "wrong", (str(error),))
     name = cell.header.name
-    if cell.header.problem is None:
+    if not isinstance(cell, KernelCell):
         return None
     if is_untouched(cell.source):
         return KernelNote(name, "not written")
@@ -174,8 +172,14 @@ def kept_at(course: Course, assignment: str, student: str) -> Path:
 
 
 def save(inspection: Inspection, path: Path) -> None:
-    plain = json.dumps(asdict(inspection), default=lambda array: array.tolist())
-    path.write_text(plain, encoding="utf-8")
+    kernels = [_as_dict(note) for note in inspection.kernels]
+    plain = asdict(replace(inspection, kernels=())) | {"kernels": kernels}
+    path.write_text(json.dumps(plain, default=lambda array: array.tolist()), encoding="utf-8")
+
+
+def _as_dict(note: KernelNote) -> dict[str, Any]:
+    timing = note.timing.as_dict() if note.timing else None
+    return asdict(replace(note, timing=None)) | {"timing": timing}
 
 
 def load(course: Course, assignment: str, student: str) -> Inspection:
@@ -207,19 +211,7 @@ def _note(plain: Mapping[str, Any]) -> KernelNote:
         and Plane(
             plane["title"], tuple(plane["axes"]), np.array(plane["state"], np.uint8), tuple(plane["pitch"])
         ),
-        timing
-        and VariantTiming(
-            timing["variant"],
-            tuple(timing["shape"]),
-            tuple(timing["block"]),
-            tuple(timing["tile"]),
-            Timing(
-                timing["timing"]["median_ms"],
-                timing["timing"]["spread_ms"],
-                tuple(timing["timing"]["samples_ms"]),
-                Provenance(**timing["timing"]["provenance"]),
-            ),
-        ),
+        timing and VariantTiming.from_dict(timing),
     )
 
 

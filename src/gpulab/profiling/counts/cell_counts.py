@@ -16,7 +16,7 @@ from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import UsageError
 from gpulab.problems import Shape
-from gpulab.profiling.counts.counters import LaunchCount, count_whole, counters
+from gpulab.profiling.counts.counters import LaunchCount, counters, record_launch
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.profiling.counts.source_lines import SourceLine, Traffic, source_lines, traffic_of
 from gpulab.profiling.counts.warp_access import Places
@@ -142,7 +142,7 @@ def count_cell(
     seed : int
         Seed of the inputs.
     machine : bool
-        Count what the assembler made of the PTX; see `count_whole`.
+        Count what the assembler made of the PTX; see `record_launch`.
 
     Raises
     ------
@@ -157,7 +157,8 @@ def count_cell(
     launch = config.at(config.counted_shape if shape is None else shape, simulated.device.spec)
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
     arguments = place_arguments(simulated.device, inputs)
-    recorded = count_whole(simulated, launch.grid, launch.block, list(arguments.values()), machine=machine)
+    args = list(arguments.values())
+    recorded = record_launch(simulated, launch.grid, launch.block, args, machine=machine)
     return CellCount(launch, arguments, recorded, cell.source)
 
 

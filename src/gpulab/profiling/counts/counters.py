@@ -38,8 +38,8 @@ __all__ = [
     "LineCounters",
     "Metrics",
     "count_blocks",
-    "count_whole",
     "counters",
+    "record_launch",
 ]
 
 COUNTED_THREADS = 1 << 20  # threads of the largest grid that is counted whole
@@ -101,15 +101,16 @@ def count_blocks(
     return _record(kernel, grid, block, args, shared_mem, samples, machine=True).counters
 
 
-def count_whole(
+def record_launch(
     kernel: RecordableKernel, grid: Dim3, block: Dim3, args: Sequence[Any], *, machine: bool
 ) -> LaunchCount:
-    """Run all blocks of a launch on the simulator and record their counts.
+    """Run a launch on the simulator and record its counts: of all blocks, or of a sample of a large grid.
 
     machine: count the machine instructions and shared-memory accesses that the assembler made, which takes a
     disassembly (about 0.4 s); otherwise those of the PTX.
     """
-    return _record(kernel, grid, block, args, 0, [(1.0, None)], machine=machine)
+    samples = _blocks_to_run(dim3(grid, "grid"), dim3(block, "block"))
+    return _record(kernel, grid, block, args, 0, samples, machine=machine)
 
 
 def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> Counters:
@@ -123,16 +124,25 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
     simulator cannot execute.
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-    whole = prod(grid3) * prod(block3) <= COUNTED_THREADS
+    samples = _blocks_to_run(grid3, block3)
+    whole = samples[0][1] is None
     device, simulated = kernel.device, kernel.on_simulator
     in_place = simulated is kernel and whole
     given = list(args) if in_place else copy_arguments(args, device, simulated.device)
 
-    samples = [(1.0, None)] if whole else list(_samples(grid3, prod(block3)))
     counts = _record(simulated, grid3, block3, given, shared_mem, samples, machine=True).counters
     if whole:
         copy_back(given, args, simulated.device, device)
     return counts
+
+
+def _blocks_to_run(
+    grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> list[tuple[float, npt.NDArray[np.int64] | None]]:
+    """Return one sample that is the whole grid, or samples of each kind of block of a large one."""
+    if prod(grid) * prod(block) <= COUNTED_THREADS:
+        return [(1.0, None)]
+    return list(_samples(grid, prod(block)))
 
 
 def _record(

@@ -12,10 +12,9 @@ from gpulab.views.html import View, paragraph, stack, table
 from gpulab.views.tables.speedup_view import milliseconds
 
 if TYPE_CHECKING:
-    from gpulab.devices.base import Kernel
     from gpulab.model.profile import Profile
     from gpulab.problems import Shape
-    from gpulab.profiling.benchmark import Timing
+    from gpulab.profiling.benchmark import Benchmark
 
 __all__ = ["ladder_table"]
 
@@ -26,7 +25,7 @@ class _Rung:
     block: str
     shape: Shape
     modelled: dict[str, Profile | str]  # by GPU; words where there is none
-    measured: Timing | None
+    measured: Benchmark | None
 
 
 def ladder_table(
@@ -88,6 +87,7 @@ def ladder_table(
 
 def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | None:
     from gpulab import session
+    from gpulab.cell import require_kernel_cell
     from gpulab.model.profile import profile_variant
     from gpulab.profiling.speedup import time_variant
 
@@ -95,21 +95,16 @@ def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | 
     cell = session.cell(name)
     if name not in session.kernel_names() or cell is None:
         return None
-    kernel: Kernel = session.kernel(name)
-    block, tile = cell.header.block, cell.header.tile
-    assert block is not None
-    assert tile is not None
+    kernel, config = session.kernel(name), require_kernel_cell(cell).config
     device = kernel.device
-    shape = shape or known.timing_shape(variant, block, tile, device.kind)
+    shape = shape or config.timing_shape
     modelled: dict[str, Profile | str] = {}
     for key in gpus:
         try:
-            modelled[key] = profile_variant(
-                kernel, known, variant, block, tile, device=device, shape=shape, gpu=key
-            )
+            modelled[key] = profile_variant(kernel, config, device=device, shape=shape, gpu=key)
         except GpulabError as error:  # a launch that the GPU refuses, or what cannot be modelled
             modelled[key] = str(error)
     measured = None
     if device.measures_time:
-        measured = time_variant(kernel, known, variant, block, tile, device=device, shape=shape).timing
-    return _Rung(variant, "x".join(map(str, block)), shape, modelled, measured)
+        measured = time_variant(kernel, config, device=device, shape=shape).timing
+    return _Rung(variant, "x".join(map(str, config.block)), shape, modelled, measured)

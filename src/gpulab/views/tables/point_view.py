@@ -11,7 +11,7 @@ from gpulab.views.html import View, paragraph, stack, table
 from gpulab.views.tables.speedup_view import milliseconds
 
 if TYPE_CHECKING:
-    from gpulab.profiling.benchmark import Timing
+    from gpulab.profiling.benchmark import Benchmark
     from gpulab.profiling.point import Point
 
 __all__ = ["launches_view", "points_view", "rate", "shared_sources", "source_of"]
@@ -66,7 +66,7 @@ def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> 
     return stack(shown, *(paragraph(f"({number}) {why_not}") for why_not, number in reasons.items()))
 
 
-def source_of(timing: Timing | None) -> str:
+def source_of(timing: Benchmark | None) -> str:
     """Where a time comes from, in words."""
     if timing is None:
         return "not known"
@@ -74,10 +74,10 @@ def source_of(timing: Timing | None) -> str:
     return f"{words} ({WALL_TIME})" if timing.provenance.kind == "simulator wall time" else words
 
 
-def shared_sources(timings: Iterable[Timing]) -> list[str]:
+def shared_sources(timings: Iterable[Benchmark]) -> list[str]:
     """Where times come from, each device once, with what is said of all of its times and not of one alone."""
     details: dict[tuple[str, str], list[list[str]]] = {}
-    first: dict[tuple[str, str], Timing] = {}
+    first: dict[tuple[str, str], Benchmark] = {}
     for timing in timings:
         key = timing.provenance.kind, timing.provenance.device
         first.setdefault(key, timing)

@@ -10,7 +10,6 @@ from gpulab.views.html import View, paragraph, stack, table
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
-    from gpulab.problems.base import Problem
     from gpulab.profiling.counts.metrics import Counters
 
 __all__ = ["traffic_table"]
@@ -37,7 +36,7 @@ def traffic_table(problem: str = "stencil") -> View:
         if cell is None:
             continue
         try:
-            counts, shape = _counted(cell, known, variant)
+            counts, shape = _counted(cell)
         except GpulabError as error:
             notes[f"{variant}: {str(error).splitlines()[0].rstrip('.')}"] = None
             continue
@@ -58,24 +57,21 @@ def traffic_table(problem: str = "stencil") -> View:
     return table((*headers, "requests in all"), rows, numeric=range(1, 7), caption=caption)
 
 
-def _counted(cell: Cell, known: Problem, variant: str) -> tuple[Counters, tuple[int, ...]]:
+def _counted(cell: Cell) -> tuple[Counters, tuple[int, ...]]:
     """One launch of a cell's kernel, counted."""
     import numpy as np
 
     from gpulab import session
-    from gpulab.config import launch_geometry
+    from gpulab.cell import require_kernel_cell
     from gpulab.devices import open_device
     from gpulab.profiling.counts.counters import counters
+    from gpulab.verification.inputs import place_arguments
 
-    header, device = cell.header, open_device()
-    assert header.block
-    assert header.tile
-    kernel = session.kernel(header.name)
-    shape = known.counted_shape(variant, header.block, header.tile)
-    launch = launch_geometry(known, shape, header.block, header.tile, device.spec)
-    arguments = known.arguments(shape, np.random.default_rng(0))
-    args = [a.value if a.role == "scalar" else device.asarray(a.value) for a in arguments]
-    return counters(kernel, launch.grid, launch.block, args), shape
+    config, device = require_kernel_cell(cell).config, open_device()
+    launch = config.at(config.counted_shape, device.spec)
+    arguments = config.problem.arguments(launch.shape, np.random.default_rng(0))
+    args = list(place_arguments(device, arguments).values())
+    return counters(session.kernel(cell.name), launch.grid, launch.block, args), launch.shape
 
 
 def _figures(counts: Counters, work: float) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ import numpy as np
 from gpulab.devices import open_device
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import UsageError
-from gpulab.model.profile import profile_launch
-from gpulab.profiling.benchmark import Timing, time_kernel
+from gpulab.profiling.benchmark import Benchmark, benchmark
 from gpulab.profiling.transfers import Transfer, time_copy
 from gpulab.views.html import View, table
 from gpulab.views.tables.speedup_view import milliseconds
@@ -66,25 +65,22 @@ def transfer_table(sizes: Sequence[int] = SIZES, *, device: Device | None = None
     )
 
 
-def _kind(timing: Timing, device: Device) -> str:
+def _kind(timing: Benchmark, device: Device) -> str:
     """`measured (NVIDIA H200)`; what is modelled is of the GPU that the simulator stands for."""
     kind = timing.provenance.kind
     return f"{kind} ({device.spec.name if kind == 'modelled' else timing.provenance.device})"
 
 
-def _cells(copies: Sequence[Transfer], alone: Timing, size: int) -> list[str]:
+def _cells(copies: Sequence[Transfer], alone: Benchmark, size: int) -> list[str]:
     pairs = [*((copy.timing, copy.gb_s) for copy in copies), (alone, 2 * size / alone.median_ms / 1e6)]
     return [text for timing, gb_s in pairs for text in map(milliseconds, (timing.median_ms, gb_s))]
 
 
-def _kernel_time(device: Device, kernel: Kernel, size: int) -> Timing:
+def _kernel_time(device: Device, kernel: Kernel, size: int) -> Benchmark:
     n = size // 4
     grid, block = min(-(-n // _THREADS), device.spec.max_grid_dims[0]), _THREADS
     args = (device.empty(n), device.empty(n), np.int32(n))
-    if device.measures_time:
-        return time_kernel(kernel, grid, block, args, device=device, detail="median of 5 launches")
-    modelled = profile_launch(kernel, grid, block, args, device=device)
-    return Timing.from_samples([modelled.time_ms], modelled.provenance)
+    return benchmark(kernel, grid, block, args, n_repeat=5, detail="median of 5 launches")
 
 
 def _bytes(size: int) -> str:
