@@ -1,13 +1,17 @@
-"""The pages in docs/ and the README: every file and page that they name exists."""
+"""The pages in docs/ and the README: their paths, links, commands and examples are valid."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from gpulab.cli import build_parser
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -34,6 +38,19 @@ def named_paths(page: Path) -> Iterator[str]:
         for word in code.split():
             if PATH.fullmatch(word) and word not in EXAMPLES and not word.startswith(GENERATED):
                 yield word
+
+
+def indented_blocks(page: Path) -> list[str]:
+    """Return the blocks of a page that are indented by four spaces, without the indentation."""
+    found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [textwrap.dedent(block).strip("\n") for block in found]
+
+
+def commands(page: Path, program: str) -> list[str]:
+    """Return the command lines of a page that start with a program, in code type or in an indented block."""
+    lines = CODE.findall(page.read_text(encoding="utf-8"))
+    lines += [line.partition("  #")[0] for block in indented_blocks(page) for line in block.splitlines()]
+    return [line for line in lines if line.startswith(f"{program} ") and "COMMAND" not in line]
 
 
 def links(page: Path) -> Iterator[str]:
@@ -76,3 +93,23 @@ def test_every_page_is_reachable_from_the_readme() -> None:
         targets = ((page.parent / target.partition("#")[0]).resolve() for target in links(page))
         waiting += [target for target in targets if target.suffix == ".md" and target.exists()]
     assert {path_id(page) for page in PAGES} <= {path_id(page) for page in reached}
+
+
+def test_gpulab_commands_of_the_readme_are_accepted() -> None:
+    lines = commands(ROOT / "README.md", "gpulab")
+    assert lines
+    for line in lines:
+        build_parser().parse_args(shlex.split(line)[1:])  # exits for a command that does not exist
+
+
+def test_make_targets_of_the_readme_exist() -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {line.split()[1] for line in commands(ROOT / "README.md", "make")} <= set(targets)
+
+
+def test_simulator_example_of_the_readme_prints_what_its_comments_say(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (example,) = (block for block in indented_blocks(ROOT / "README.md") if "histogram" in block)
+    exec(example, {})
+    assert capsys.readouterr().out.splitlines()[:2] == ["[]", "4.0"]
