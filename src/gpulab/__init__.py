@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gpulab.gpus.catalogue import gpu
     from gpulab.gpus.occupancy import occupancy
     from gpulab.model.profile import Profile
-    from gpulab.notebook.beside_view import beside_published
+    from gpulab.notebook.comparison_view import beside_published
     from gpulab.notebook.explore import explore
     from gpulab.notebook.level import choose_level
     from gpulab.notebook.roofline_view import roofline
@@ -119,7 +119,7 @@ _LAZY = {
     "Device": ("gpulab.devices.base", "Device"),
     "Kernel": ("gpulab.devices.base", "Kernel"),
     "Profile": ("gpulab.model.profile", "Profile"),
-    "beside_published": ("gpulab.notebook.beside_view", "beside_published"),
+    "beside_published": ("gpulab.notebook.comparison_view", "beside_published"),
     "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
     "counters": ("gpulab.profiling.counts.counters", "counters"),

@@ -12,7 +12,7 @@ from gpulab.cli import main
 from gpulab.devices.base import Device
 from gpulab.problems.published import rows
 from gpulab.profiling.bench import Bench
-from gpulab.profiling.published_comparison import beside
+from gpulab.profiling.published_comparison import compare_with_published
 from gpulab.profiling.sweep import Sweep
 from tests.kernels.corpus import FOLDER
 
@@ -63,7 +63,7 @@ def test_a_wrong_kernel_is_found_before_the_gpu_runs_it(gpu: Device) -> None:
 
 def test_published_figures_stand_beside_modelled_and_measured_ones(gpu: Device) -> None:
     published = rows("t10", variant="K4")[:1]
-    (one,) = beside(published, read_cells(K4)[0], "cuda:0")
+    (one,) = compare_with_published(published, read_cells(K4)[0], "cuda:0")
     assert one.modelled is not None
     assert one.measured is not None
     assert one.modelled.provenance is not None

@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.problems.published import PublishedRow, rows
 from gpulab.profiling.point import Point
-from gpulab.profiling.published_comparison import Beside, beside, error_percent
+from gpulab.profiling.published_comparison import PublishedComparison, compare_with_published, error_percent
 from tests.tiled_device import TiledDevice, cell, set_clock
 
 
@@ -27,8 +27,8 @@ def row(**values: Any) -> PublishedRow:
     return replace(first, **values)
 
 
-def beside_one(published: PublishedRow, text: str = "") -> Beside:
-    (one,) = beside([published], cell("matmul.K4 --block 256 --tile 1 1", text))
+def beside_one(published: PublishedRow, text: str = "") -> PublishedComparison:
+    (one,) = compare_with_published([published], cell("matmul.K4 --block 256 --tile 1 1", text))
     return one
 
 
@@ -95,7 +95,7 @@ def test_a_text_that_unrolls_by_its_header_gets_the_rows_factor(text: str, third
 
 def test_rows_of_one_geometry_share_what_was_compiled(device: TiledDevice) -> None:
     published = [row(), row(label="again"), row(shape=(2048, 2048, 2048))]
-    assert len(list(beside(published, cell()))) == 3
+    assert len(list(compare_with_published(published, cell()))) == 3
     assert len(device.compiled) == 1
 
 
@@ -113,6 +113,6 @@ def test_on_a_gpu_what_is_modelled_is_measured_too(
     opened = {None: Gpu(), "sim:t10": device}
     monkeypatch.setattr("gpulab.profiling.published_comparison.open_device", opened.__getitem__)
     monkeypatch.setattr("gpulab.profiling.bench.Bench.point", point)
-    right, wrong = beside([row(), row(tile=(1, 4, 1))], cell())
+    right, wrong = compare_with_published([row(), row(tile=(1, 4, 1))], cell())
     assert right.measured is not None
     assert wrong.measured is None

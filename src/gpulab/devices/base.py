@@ -124,6 +124,11 @@ class Device(ABC):
     name: str  # "NVIDIA H200", or "simulator (H200)"
     spec: Any  # gpulab.gpus.catalogue.GpuSpec of the GPU that is here, or that is modelled
 
+    @property
+    def selector(self) -> str:
+        """The name that opens this device: `cuda:0`, `sim:h200`."""
+        return f"{self.kind}:{self.spec.key}"
+
     @abstractmethod
     def asarray(self, host: npt.ArrayLike) -> Array: ...
 

@@ -168,6 +168,10 @@ class CudaDevice(Device):
     def __repr__(self) -> str:
         return f"<CudaDevice {self._context.index}: {self.name}>"
 
+    @property
+    def selector(self) -> str:
+        return f"{self.kind}:{self._context.index}"
+
     def properties(self) -> DeviceProperties:
         """What CUDA reports of this GPU."""
         with self._context.working("device query"):

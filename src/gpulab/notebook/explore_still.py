@@ -11,7 +11,7 @@ from gpulab.notebook.explore_text import block_name, curve_table, point_view
 from gpulab.problems.base import Block
 from gpulab.views.html import View, disclosure, paragraph, stack
 from gpulab.views.svg import SvgPen
-from gpulab.views.tables.point_view import rate
+from gpulab.views.tables.number_format import rate
 
 __all__ = ["still_view"]
 

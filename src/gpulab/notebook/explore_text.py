@@ -9,8 +9,7 @@ from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 from gpulab.views.html import View, escape, stack, table
-from gpulab.views.tables.point_view import rate
-from gpulab.views.tables.speedup_view import milliseconds
+from gpulab.views.tables.number_format import milliseconds, rate
 
 __all__ = ["block_name", "curve_table", "hover", "point_view", "tile_name", "waiting_view"]
 

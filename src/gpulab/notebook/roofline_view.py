@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError, UsageError
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from gpulab.devices.base import Device
     from gpulab.notebook.roofline_figure import RooflineFigure
     from gpulab.problems.base import Problem
-    from gpulab.profiling.roofline_points import KernelVersion, ReportProgress
+    from gpulab.profiling.roofline_points import KernelVersion
 
 __all__ = ["roofline"]
 
@@ -75,20 +74,21 @@ def roofline(
     except ImportError:
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
+    from gpulab.notebook.session_progress import progress_bar
     from gpulab.profiling.roofline_points import roofline_of
     from gpulab.views.roofline.roofline_layout import scene_of
 
     check_theme(theme)
     device = open_device()
     if problem is None:
-        with _progress() as progress:
+        with progress_bar("roofline") as progress:
             values = roofline_of(None, (), device=device, gpu=gpu, progress=progress)
         return roofline_figure(scene_of(values), theme)
 
     chosen = problem_named(problem)
     shape = chosen.parse_shape(str(size)) if size is not None else None
     versions, notes = _correct_kernels(chosen, device)
-    with _progress() as progress:
+    with progress_bar("roofline") as progress:
         values = roofline_of(
             chosen,
             versions,
@@ -153,19 +153,3 @@ def _is_correct(config: KernelConfig, device: Device) -> bool:
     except GpulabError:
         return False
     return verdict.correct
-
-
-@contextmanager
-def _progress() -> Iterator[ReportProgress]:
-    """Show a progress bar if this runs in IPython."""
-    from IPython import get_ipython
-
-    shell = get_ipython()
-    if shell is None:
-        yield lambda *_: None
-        return
-    from gpulab.notebook.progress import Progress
-    from gpulab.notebook.screen import screen_of
-
-    with Progress(screen_of(shell), "roofline") as progress:
-        yield progress

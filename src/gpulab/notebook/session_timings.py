@@ -1,4 +1,4 @@
-"""The speed-up tables of this notebook's session: one for each problem, filled by its kernel cells."""
+"""Times of this session's kernels by problem, and `gpulab.speedup_table`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLES: dict[str, SpeedupTable] = {}
 
 
 def timings(problem: str) -> SpeedupTable:
-    """The variants of a problem that were timed so far; `UsageError` for a problem that is not there."""
+    """Return the variants of a problem that were timed; raise `UsageError` if there is no such problem."""
     from gpulab.profiling.speedup import SpeedupTable
 
     name = problem_named(problem).name
@@ -25,18 +25,38 @@ def timings(problem: str) -> SpeedupTable:
 
 
 def keep_timing(problem: str, timing: VariantTiming) -> None:
-    """Put a variant's time in its table, in the place of its last one."""
+    """Store a variant's time in place of its previous one."""
     timings(problem).add(timing)
 
 
 def forget(problem: str, variant: str) -> None:
-    """Take a variant out: its cell runs again, and may no longer be right."""
+    """Remove a variant's time, because its cell runs again and may no longer be correct."""
     timings(problem).timings.pop(variant, None)
 
 
 def speedup_table(problem: str = "stencil") -> View:
-    """The table of before, after and speed-up of a problem's variants so far, to show in a cell.
+    """Show the times of a problem's kernels in this session, and the speed-up of each over the one before.
 
-    Raises `UsageError` for a problem that is not there.
+    Parameters
+    ----------
+    problem : {"stencil", "matmul"}
+        The problem.
+
+    Returns
+    -------
+    View
+        A table with one row for each kernel that was correct and timed, in milliseconds; a line of text if
+        there is none.
+
+    Raises
+    ------
+    UsageError
+        If there is no such problem.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gpulab.speedup_table("matmul")
+    No kernel of matmul was timed in this session yet. Run its kernel cells.
     """
     return speedup_view(timings(problem))

@@ -1,4 +1,4 @@
-"""A kernel cell's text at other blocks, tiles and sizes: a table to choose a configuration from."""
+"""`gpulab.sweep_table`: one kernel cell at several blocks, tiles and sizes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gpulab.errors import UsageError
 from gpulab.views.html import View, paragraph
 
 if TYPE_CHECKING:
+    from gpulab.devices.base import Device
     from gpulab.profiling.point import Point
 
 __all__ = ["sweep_table"]
@@ -19,36 +20,66 @@ def sweep_table(
     blocks: Sequence[tuple[int, ...]] = (),
     tiles: Sequence[tuple[int, ...]] = (),
     sizes: Sequence[str] = (),
+    *,
+    device: Device | None = None,
+    gpu: str | None = None,
 ) -> View:
-    """The text of the kernel cell `name` ("stencil.opt_1"), compiled and timed in each configuration.
+    """Compile, check and time the text of a kernel cell in several launch configurations.
 
-    blocks, tiles: as in the header; numbers that are left out are the header's. None: the legal powers of
-    two, and the header's tile. sizes: as the problem writes them ("256", "130x70x33"); none: its timing size.
+    Parameters
+    ----------
+    name : str
+        The cell's kernel, such as "stencil.opt_1".
+    blocks : sequence of tuple of int
+        Blocks such as (32, 8); extents that are left out are those of the cell. If empty, the powers of two
+        that are legal on the GPU.
+    tiles : sequence of tuple of int
+        Tiles such as (1, 2); if empty, the cell's tile.
+    sizes : sequence of str
+        Sizes such as "256" or "130x70x33"; if empty, the size at which the problem is timed.
+    device : Device, optional
+        An open device; the session's device if omitted.
+    gpu : str, optional
+        Key of a catalogue GPU, such as "gtx280", in place of `device`; times are modelled.
 
-    Each configuration is checked too: one whose values are wrong has no time, and the table says why.
-    Raises `UsageError` when no such cell ran, and for a size that is none.
+    Returns
+    -------
+    View
+        A table with one row for each configuration; the fastest at each size is marked. A configuration
+        whose values are wrong has no time; the reason is below the table.
+
+    Raises
+    ------
+    UsageError
+        If no such cell has run, there is no such size or GPU, or both `device` and `gpu` are given.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gpulab.sweep_table("matmul.K6", blocks=[(64,), (128,)])  # before its cell has run
+    Traceback (most recent call last):
+        ...
+    gpulab.errors.UsageError: Run the cell that starts with `%%cuda matmul.K6` first.
     """
-    from IPython import get_ipython
-
     from gpulab import session
-    from gpulab.devices import open_device
-    from gpulab.notebook.progress import Progress
-    from gpulab.notebook.screen import screen_of
+    from gpulab.notebook.session_progress import progress_bar
     from gpulab.profiling.sweep import Sweep, fastest
+    from gpulab.views.tables.device_choice import chosen_device
+    from gpulab.views.tables.number_format import extents
     from gpulab.views.tables.point_view import points_view
 
     cell = session.cell(name)
     if cell is None:
-        raise UsageError(
-            f"there is no kernel `{name}` to try out: run the cell that begins with `%%cuda {name}` first."
-        )
-    sweep = Sweep([cell], open_device(), blocks=blocks, tiles=tiles, sizes=sizes)
+        raise UsageError(f"Run the cell that starts with `%%cuda {name}` first.")
+    opened = chosen_device(device, gpu)
+    sweep = Sweep([cell], opened, blocks=blocks, tiles=tiles, sizes=sizes, device_name=opened.selector)
     points: list[Point] = []
-    with Progress(screen_of(get_ipython()), "trying") as step:
+    with progress_bar("timing") as progress:
         for point in sweep:
             points.append(point)
-            step(len(points), len(sweep), "x".join(map(str, point.block)))
-    reasons = {point.why_not for point in points}
-    if len(reasons) == 1 and all(reasons):  # one sentence, not a table of dashes
-        return paragraph(f"`{name}` cannot be timed yet: {reasons.pop()}")
+            progress(len(points), len(sweep), extents(point.block))
+
+    errors = {point.why_not for point in points}
+    if len(errors) == 1 and all(errors):  # the same sentence in every row needs no table
+        return paragraph(f"`{name}` cannot be timed: {errors.pop()}")
     return points_view(points, fastest(points))

@@ -16,7 +16,7 @@ from gpulab.problems.base import Shape
 from gpulab.profiling.benchmark import Benchmark, sample
 from gpulab.verification.inputs import place_arguments
 
-__all__ = ["BASELINES", "Beside", "time_against_baseline"]
+__all__ = ["BASELINES", "BaselineComparison", "time_against_baseline"]
 
 BASELINES: Mapping[str, str] = {
     "copy": "a copy from the GPU's memory to the GPU's memory",
@@ -25,7 +25,7 @@ BASELINES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Beside:
+class BaselineComparison:
     """Two times of one run, in turns, and the rates they make.
 
     of: which yardstick, "copy" or "sgemm". kernel_rate and yardstick_rate in `unit`: GB/s (10^9 bytes that no
@@ -55,7 +55,7 @@ def time_against_baseline(
     shape: Shape | None = None,
     rounds: int = 9,
     warmup: int = 3,
-) -> Beside:
+) -> BaselineComparison:
     """Time a kernel and a yardstick on a CUDA device, one launch of each in every round.
 
     of: "copy" moves as many bytes as the problem cannot avoid, half of them read and half written; "sgemm"
@@ -85,7 +85,7 @@ def time_against_baseline(
     here, there = Benchmark.from_samples(mine, provenance), Benchmark.from_samples(theirs, provenance)
     work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (problem.flops(shape) / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
-    return Beside(of, shape, here, there, work / here.median_ms, moved / there.median_ms, unit)
+    return BaselineComparison(of, shape, here, there, work / here.median_ms, moved / there.median_ms, unit)
 
 
 def _copy(device: Device, nbytes: int) -> Callable[[], None]:

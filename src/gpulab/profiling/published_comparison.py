@@ -15,7 +15,7 @@ from gpulab.problems.published import PublishedRow
 from gpulab.profiling.bench import Bench
 from gpulab.profiling.point import Point
 
-__all__ = ["Beside", "beside", "error_percent", "tile_of"]
+__all__ = ["PublishedComparison", "compare_with_published", "error_percent", "tile_of"]
 
 # How often a text writes out its loop over k: a figure, or the macro that the header's third tile number is.
 _UNROLLED = re.compile(r"#\s*pragma\s+unroll\s*\(?\s*(\d+|TILE_Z)\b")
@@ -23,7 +23,7 @@ _BY_HEADER = "TILE_Z"
 
 
 @dataclass(frozen=True)
-class Beside:
+class PublishedComparison:
     """A published row and our kernel's two points for it.
 
     modelled: on the GPU that the row was measured on. measured: on the GPU that is here, where there is one.
@@ -46,7 +46,9 @@ class Beside:
         return error_percent(point.overall_gflops, self.row.overall_gflops)
 
 
-def beside(rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = None) -> Iterator[Beside]:
+def compare_with_published(
+    rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = None
+) -> Iterator[PublishedComparison]:
     """The rows one by one, the cell's text compiled with the block and tile of each.
 
     device_name: of the session's device, as `open_device` takes it; a CUDA GPU measures what is modelled. A
@@ -66,14 +68,14 @@ def beside(rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = N
         for row in rows:
             tile = tile_of(row, cell)
             if row.block is None or tile is None:
-                yield Beside(row, why_not=_not_comparable(row, cell))
+                yield PublishedComparison(row, why_not=_not_comparable(row, cell))
                 continue
             meant, name = require_kernel_cell(cell).with_geometry(row.block, tile), f"sim:{row.gpu}"
             modelled = point(open_device(name), name, meant, row)
             measured = None
             if here.measures_time and not modelled.why_not:
                 measured = point(here, device_name, meant, row)
-            yield Beside(row, modelled, measured, modelled.why_not)
+            yield PublishedComparison(row, modelled, measured, modelled.why_not)
 
 
 def error_percent(value: float | None, published: float | None) -> float | None:

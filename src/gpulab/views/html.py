@@ -1,6 +1,6 @@
-"""What is shown, as HTML and as plain text at once: notes, tables, and views made of them.
+"""Views: notes, tables and stacks of them, each as HTML and as plain text.
 
-Nothing here imports IPython: the grading report is built from the same pieces.
+Nothing here imports IPython, because the grading report is built from the same views.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from gpulab.views.theme import style_of
 
 __all__ = ["View", "disclosure", "escape", "note", "paragraph", "stack", "table"]
 
-_LONG = 28  # characters: a column with more in a cell is text, which wants some width
+_LONG = 28  # characters; a column with a longer cell holds prose and gets a minimum width
 
 
 @dataclass(frozen=True, repr=False)
 class View:
-    """Something to show, as HTML and as plain text; IPython picks the one its front end can show.
+    """A piece of output as HTML and as plain text; IPython picks the form that its front end supports.
 
-    html: a fragment without the style sheet (`theme.STYLE`) and its frame; a report puts many of
-    them into one `<div class="gpulab">`.
+    html: a fragment without the style sheet (`theme.STYLE`) and its frame; a report puts many fragments
+    into one `<div class="gpulab">`.
     """
 
     html: str = ""
@@ -40,23 +40,23 @@ class View:
 
 
 def stack(*views: View | None) -> View:
-    """Several views, one below the other; empty ones are left out."""
+    """Return views one below the other, without the empty ones."""
     shown = [view for view in views if view]
     return View("".join(view.html for view in shown), "\n".join(view.text for view in shown))
 
 
 def escape(text: object) -> str:
-    """Text made safe for HTML, also inside an attribute."""
+    """Return text that is safe in HTML, also inside an attribute."""
     return _escape(str(text), quote=True)
 
 
 def paragraph(text: str, *, dim: bool = False) -> View:
-    """A line of text."""
+    """Return a line of text."""
     return View(f'<div class="gp-line{" gp-dim" if dim else ""}">{escape(text)}</div>', text)
 
 
 def note(hue: str, title: str, items: Iterable[str] = (), *, code: str = "") -> View:
-    """A box with a coloured edge: a title, one line for each item, then text in code type.
+    """Return a box with a coloured edge: a title, a line for each item, then preformatted text.
 
     hue: "good", "bad", "hint" or "plain".
     """
@@ -72,7 +72,7 @@ def note(hue: str, title: str, items: Iterable[str] = (), *, code: str = "") -> 
 
 
 def disclosure(summary: str, view: View) -> View:
-    """Something that is folded away until it is asked for; plain text shows it at once."""
+    """Return a view that is folded until its summary is clicked; plain text shows it unfolded."""
     html = f"<details><summary>{escape(summary)}</summary>{view.html}</details>"
     return View(html, f"{summary}\n{view.text}")
 
@@ -84,29 +84,37 @@ def table(
     numeric: Iterable[int] = (),
     caption: str = "",
     hover: Mapping[tuple[int, int], str] | None = None,
+    bars: Mapping[tuple[int, int], float] | None = None,
 ) -> View:
-    """A table. The `numeric` columns (counted from 0) are set to the right; the caption stands below.
+    """Build a table from its texts.
 
-    hover: what a cell says when the pointer rests on it, by (row, column) counted from 0, headers left out.
+    numeric: indices of the columns that are aligned to the right. caption: text below the table.
+    hover: tooltip of a cell by (row, column); the header is no row. bars: length of a cell's bar in percent.
     """
-    right = set(numeric)
-    titles = hover or {}
+    right, titles, lengths = set(numeric), hover or {}, bars or {}
     long = {i for i in range(len(headers)) if max((len(str(row[i])) for row in rows), default=0) > _LONG}
-    kinds = {i: "gp-n" if i in right else "gp-long" for i in right | long}
 
-    def cells(tag: str, row: Sequence[object], number: int = -1) -> str:
-        opening = [f'<{tag} class="{kinds[i]}"' if i in kinds else f"<{tag}" for i in range(len(row))]
-        found = [titles.get((number, i), "") for i in range(len(row))]
-        ends = [f' title="{escape(title)}">' if title else ">" for title in found]
-        return "".join(
-            f"{start}{end}{escape(cell)}</{tag}>" for start, end, cell in zip(opening, ends, row, strict=True)
-        )
+    def cell(tag: str, text: object, column: int, row: int = -1) -> str:
+        names = ["gp-n"] if column in right else ["gp-long"] if column in long else []
+        style = ""
+        if (row, column) in lengths:
+            names.append("gp-share")
+            style = f' style="--gp-part:{lengths[row, column]:.1f}%"'
+        kind = f' class="{" ".join(names)}"' if names else ""
+        title = f' title="{escape(titles[row, column])}"' if titles.get((row, column)) else ""
+        return f"<{tag}{kind}{style}{title}>{escape(text)}</{tag}>"
 
+    head = "".join(cell("th", text, column) for column, text in enumerate(headers))
+    body = "".join(
+        f"<tr>{''.join(cell('td', text, column, number) for column, text in enumerate(row))}</tr>"
+        for number, row in enumerate(rows)
+    )
     foot = f"<caption>{escape(caption)}</caption>" if caption else ""
-    head = f"<thead><tr>{cells('th', headers)}</tr></thead>"
-    body = "".join(f"<tr>{cells('td', row, number)}</tr>" for number, row in enumerate(rows))
-    # A table wider than its page scrolls by itself, and its paper goes with it.
-    html = f'<div class="gp-scroll"><table class="gp-table">{foot}{head}<tbody>{body}</tbody></table></div>'
+    # A table wider than the page scrolls by itself, together with its background.
+    html = (
+        f'<div class="gp-scroll"><table class="gp-table">{foot}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
     return View(html, _table_text(headers, rows, right, caption))
 
 

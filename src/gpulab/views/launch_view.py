@@ -1,4 +1,4 @@
-"""`gpulab.show_counts`: the source with its heat and the drawings of a warp, for any launch from Python."""
+"""`gpulab.show_counts`: the memory accesses of any launch, line by line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,42 @@ def show_counts(
     shared_mem: int = 0,
     line: int | None = None,
 ) -> View:
-    """What a launch asks of memory, as a problem's kernel cell shows it: counted by the simulator.
+    """Show the memory accesses of a launch: the source with counts for each line, and drawings of a warp.
 
-    The launch is made on copies of the arrays, which stay as they are, on a GPU too.
-    line: a line of the kernel's text, the `%%cuda` line being line 1; only its accesses are drawn then.
+    The simulator makes the launch, on copies of the arrays, also if the kernel was compiled for a GPU.
 
-    Raises `UsageError` for what is no kernel, for another number of arguments than it has and for a line
-    that accesses no global or shared memory; and what the launch raises.
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel from `gpulab.kernel` or `Device.compile`.
+    grid, block : int or tuple of int
+        Blocks of the grid and threads of a block.
+    args : sequence
+        Device arrays and scalars, one for each parameter of the kernel.
+    shared_mem : int
+        Bytes of dynamic shared memory per block.
+    line : int, optional
+        Show only the accesses of this line of the kernel's text; the `%%cuda` line is line 1.
+
+    Returns
+    -------
+    View
+        Requests, sectors, bank conflicts, instructions and active lanes of each line.
+
+    Raises
+    ------
+    UsageError
+        If `kernel` is no kernel, the number of arguments is wrong, or `line` accesses no memory.
+    LaunchError
+        If the launch fails; `MemoryFault` if a thread accesses memory outside its arrays.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> double = dev.compile("__global__ void twice(float* x) { x[threadIdx.x] *= 2; }")
+    >>> print(gpulab.show_counts(double, 1, 32, (dev.zeros(32),), line=1).text.splitlines()[0])
+    line 1:  __global__ void twice(float* x) { x[threadIdx.x] *= 2; }
     """
     from gpulab.profiling.counts.cell_counts import count_launch
 
@@ -40,22 +69,22 @@ def show_counts(
     if not counts.lines:
         return stack(
             totals_view(counts),
-            paragraph("This kernel came as PTX, so there is no text of it to show line by line.", dim=True),
+            paragraph("This kernel was loaded as PTX, so there is no source to show line by line.", dim=True),
         )
     return counts_view(counts)
 
 
 def line_view(counts: CellCounts, line: int) -> View:
-    """One line of the text and the drawings of its accesses; `UsageError` when it has none."""
-    found = next((one for one in counts.lines if one.number == line), None)
-    if found is None or not found.accesses:
-        drawn = ", ".join(str(one.number) for one in counts.lines if one.accesses) or "none does"
+    """Return one source line and drawings of its accesses; raise `UsageError` if it has none."""
+    selected = next((each for each in counts.lines if each.number == line), None)
+    if selected is None or not selected.accesses:
+        others = ", ".join(str(each.number) for each in counts.lines if each.accesses) or "none"
         raise UsageError(
-            f"line {line} accesses neither global nor shared memory in this launch; lines that do: {drawn}. "
+            f"line {line} accesses neither global nor shared memory in this launch. Lines that do: {others}. "
             "The %%cuda line is line 1."
         )
     return stack(
-        paragraph(f"line {line}:  {found.text.strip()}"),
-        drawings_view(found),
+        paragraph(f"line {line}:  {selected.text.strip()}"),
+        drawings_view(selected),
         paragraph(f"{counts.origin[0].upper()}{counts.origin[1:]}.", dim=True),
     )

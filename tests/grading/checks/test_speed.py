@@ -16,7 +16,7 @@ from gpulab.grading.checks import speed
 from gpulab.grading.checks.speed import require_speed
 from gpulab.notebook import level, screen
 from gpulab.problems.requirement import Requirement
-from gpulab.profiling.baseline import Beside
+from gpulab.profiling.baseline import BaselineComparison
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.provenance import Provenance
 from gpulab.verification.requirements import RequirementResult, Technique
@@ -44,7 +44,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
 def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, technique: Any = None) -> None:
     """Open a device of this kind, on which the kernel is correct and reaches a fraction of the baseline."""
     time = Benchmark.from_samples([1.0], Provenance("measured", "a GPU"))
-    beside = Beside("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
+    beside = BaselineComparison("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
     monkeypatch.setattr(
         gpulab.devices,
         "open_device",

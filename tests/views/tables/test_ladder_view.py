@@ -1,4 +1,4 @@
-"""`gpulab.ladder_table`: the session's kernels on GPUs that are not here."""
+"""`gpulab.ladder_table`: the session's kernels modelled on several GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int 
 
 @pytest.fixture(autouse=True)
 def session_of_two_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`naive` for any GPU; `opt_4` with blocks on the z axis, which a GPU of 2008 does not have."""
+    """Compile `naive`, and an `opt_4` whose grid has a z axis, which the GTX 280 does not allow."""
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
     monkeypatch.setattr(session, "_CELLS", {})
     monkeypatch.setattr(session, "_KERNELS", {})
@@ -33,7 +33,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {words[0]: words for words in table if words[1:2] == ["32x8x1"]}
 
 
-def test_each_gpu_has_a_modelled_time_and_what_bounds_it() -> None:
+def test_each_gpu_has_a_modelled_time() -> None:
     text = gpulab.ladder_table("stencil", gpus=("t10", "h200"), size=64).text
     naive = rows(text)["naive"]
     assert float(naive[2]) > float(naive[5]) > 0
@@ -42,18 +42,23 @@ def test_each_gpu_has_a_modelled_time_and_what_bounds_it() -> None:
     assert "modelled, H200" in text
 
 
-def test_a_launch_that_a_gpu_refuses_has_its_reason_below_the_table() -> None:
+def test_refused_launch_has_its_reason_below_the_table() -> None:
     text = gpulab.ladder_table("stencil", gpus=("gtx280", "h200"), size=64).text
     assert rows(text)["opt_4"][2:5] == ["-", "-", "-"]
     assert float(rows(text)["opt_4"][5]) > 0
     assert text.splitlines()[-1].startswith("opt_4 on the GeForce GTX 280: ")
 
 
-def test_a_session_without_kernels_is_told_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_session_gives_a_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_KERNELS", {})
-    assert "run its kernel cells" in gpulab.ladder_table("stencil").text
+    assert "table" not in gpulab.ladder_table("stencil").html
 
 
-def test_an_unknown_gpu_is_refused() -> None:
+def test_unknown_gpu_raises() -> None:
     with pytest.raises(UsageError, match="gtx281"):
-        gpulab.ladder_table("stencil", gpus=("gtx281",))
+        gpulab.ladder_table("stencil", gpu="gtx281")
+
+
+def test_gpus_is_an_alias_of_gpu() -> None:
+    names = ("t10", "h200")
+    assert gpulab.ladder_table(size=64, gpus=names).text == gpulab.ladder_table(size=64, gpu=names).text

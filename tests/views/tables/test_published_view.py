@@ -1,4 +1,4 @@
-"""The table of published figures: every number says where it was printed."""
+"""`gpulab.published_table`: figures as printed, with their citations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpulab.views.tables.published_view import published_table
 
 
 @pytest.mark.parametrize("key", sources())
-def test_the_source_stands_below_the_table(key):
+def test_citation_is_below_the_table(key):
     assert source(key).citation in published_table(key).text
 
 
 @pytest.mark.parametrize("key", sources())
-def test_every_figure_says_where_it_was_printed(key):
+def test_every_figure_has_its_citation_in_a_tooltip(key):
     titles = re.findall(r'title="([^"]*)"', published_table(key).html)
     figures = [
         figure
@@ -30,16 +30,16 @@ def test_every_figure_says_where_it_was_printed(key):
     assert all(source(key).citation in unescape(title) for title in titles)
 
 
-def test_a_figure_has_the_decimals_it_was_printed_with():
+def test_figures_keep_their_printed_decimals():
     assert "44.0" in published_table("t10", variant="K2").text
     assert "28.0" not in published_table("gtx280").text
 
 
-def test_a_table_can_be_cut_down_to_one_kernel():
+def test_variant_selects_its_rows():
     lines = published_table("t10", variant="K34").text.splitlines()
     assert [line.split()[:2] for line in lines[2:4]] == [["K3+K4", "x4x2"], ["K3+K4", "x4x4"]]
 
 
-def test_a_kernel_that_was_not_published_there_is_told_where_it_was():
-    with pytest.raises(UsageError, match=r"`blog` has no published figure of `K4`.*t10, gtx280"):
+def test_missing_variant_raises_and_names_the_tables_that_have_it():
+    with pytest.raises(UsageError, match=r"K4.*t10, gtx280"):
         published_table("blog", variant="K4")

@@ -1,4 +1,4 @@
-"""The section timer's table: Parboil's rows in its order, and when the GPU ran."""
+"""`gpulab.sections_table`: rows and intervals."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ def rows_of(view):
     return [line.split("  ")[0] for line in view.text.splitlines()[2:-1]]
 
 
-def test_the_table_has_parboils_rows_in_its_order():
+def test_rows_are_those_of_parboil():
     assert rows_of(gpulab.sections_table(Sections())) == [*MEANINGS, OVERLAP]
 
 
-def test_a_table_without_times_says_so():
-    assert "No section has run yet" in gpulab.sections_table(Sections()).text
+def test_unused_timer_has_no_intervals():
+    assert "pieces" not in gpulab.sections_table(Sections()).text
 
 
-def test_asynchronous_sections_say_when_they_ran(monkeypatch):
+def test_asynchronous_section_has_its_interval(monkeypatch):
     timers = Sections()
     host = timers.report()[0].provenance
     row = SectionTime("GPU", (Span(0.001, 0.002), Span(0.004, 0.005)), True, host)

@@ -10,7 +10,7 @@ from gpulab.grading.checks.points import as_score, is_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
 
 if TYPE_CHECKING:
-    from gpulab.profiling.baseline import Beside
+    from gpulab.profiling.baseline import BaselineComparison
     from gpulab.verification.check import CheckResult
     from gpulab.views.html import View
 
@@ -116,7 +116,7 @@ def _untimed_view(name: str, result: CheckResult) -> View:
     return note("good", f"✓ {name} is correct.", lines)
 
 
-def _speed_view(name: str, beside: Beside, thresholds: Mapping[float, float]) -> View:
+def _speed_view(name: str, beside: BaselineComparison, thresholds: Mapping[float, float]) -> View:
     """Return the view of both times and of the steps that were reached."""
     from gpulab.profiling.baseline import BASELINES
     from gpulab.views.html import note, stack, table

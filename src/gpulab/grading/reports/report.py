@@ -19,7 +19,8 @@ from gpulab.grading.release.rubric import Criterion
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.html import View, escape, note, paragraph, stack, table
 from gpulab.views.plane import plane_view
-from gpulab.views.tables.speedup_view import milliseconds, sources
+from gpulab.views.tables.number_format import milliseconds
+from gpulab.views.tables.speedup_view import sources
 from gpulab.views.theme import STYLE
 
 __all__ = ["ClassReport", "points_text", "report_html", "speedup_rows", "write_report"]

@@ -1,97 +1,94 @@
-"""The GPUs of the catalogue beside each other: generation, size, peak and bandwidth, with bars."""
+"""`gpulab.catalogue_table`: the GPUs of the catalogue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from gpulab.views.html import View, escape, table
-
-if TYPE_CHECKING:
-    from gpulab.gpus.catalogue import GpuSpec
+from gpulab.gpus.catalogue import GpuSpec, names
+from gpulab.gpus.catalogue import gpu as gpu_named
+from gpulab.views.html import View
+from gpulab.views.tables.builder import Column, table_view
 
 __all__ = ["catalogue_table"]
 
-_HEADS = (
-    "GPU", "generation", "c.c.", "SMs", "cores", "MHz", "bus, bits", "GB", "GB/s", "GFLOPS", "flop a float",
-)  # fmt: skip
-_LEFT = 3  # columns that are words
 _CAPTION = (
-    "Published: data sheets (hover over a number for its source). c.c.: compute capability. "
-    "GFLOPS = cores * 2 * clock; GB/s = 2 * memory clock * bus / 8. Flop a float: operations that a kernel "
-    "must make with each float it moves before arithmetic bounds it. Bars: share of the column's largest."
+    "Published: data sheets (rest the pointer on a number for its source). c.c.: compute capability. "
+    "GFLOPS = cores * 2 * clock. GB/s = 2 * memory clock * bus / 8. Flop/float: operations per float of DRAM "
+    "traffic at the ridge point; a kernel with more is bound by arithmetic. Bars: relative to the largest."
 )
 
 
-def catalogue_table() -> View:
-    """Every GPU of the catalogue, oldest first, with theoretical fp32 peak and memory bandwidth.
+def _figure(
+    header: str,
+    text: Callable[[GpuSpec], str],
+    *figures: str,
+    bar: Callable[[GpuSpec], float] | None = None,
+) -> Column[GpuSpec]:
+    """Declare a numeric column. figures: the catalogue's figures that it is computed from."""
 
-    Formulas and units as in `gpulab.gpus.catalogue`; each figure's source in the hover.
+    def source(spec: GpuSpec) -> str:
+        return "; ".join(dict.fromkeys(spec.sources[figure] for figure in figures))
+
+    return Column(header, text, numeric=True, source=source, bar=bar)
+
+
+_COLUMNS = (
+    Column[GpuSpec]("GPU", lambda spec: spec.name),
+    Column[GpuSpec]("architecture", lambda spec: spec.architecture),
+    Column[GpuSpec]("c.c.", lambda spec: ".".join(map(str, spec.compute_capability))),
+    _figure("SMs", lambda spec: f"{spec.sms}", "sms"),
+    _figure("cores", lambda spec: f"{spec.cores:,}", "sms"),
+    _figure("MHz", lambda spec: f"{spec.boost_clock_mhz:g}", "boost_clock_mhz"),
+    _figure("bus (bits)", lambda spec: f"{spec.memory_bus_bits:,}", "memory_bus_bits"),
+    _figure("GB", lambda spec: f"{spec.memory_bytes / 1e9:.0f}", "memory_bytes"),
+    _figure(
+        "GB/s",
+        lambda spec: f"{spec.dram_gb_s:,.0f}",
+        "memory_clock_mhz",
+        "memory_bus_bits",
+        bar=lambda spec: spec.dram_gb_s,
+    ),
+    _figure(
+        "GFLOPS",
+        lambda spec: f"{spec.peak_fp32_gflops:,.0f}",
+        "sms",
+        "boost_clock_mhz",
+        bar=lambda spec: spec.peak_fp32_gflops,
+    ),
+    _figure(
+        "flop/float",
+        lambda spec: f"{spec.peak_fp32_gflops / (spec.dram_gb_s / 4):.0f}",
+        "sms",
+        "boost_clock_mhz",
+        "memory_clock_mhz",
+        "memory_bus_bits",
+    ),
+)
+
+
+def catalogue_table(gpu: str | Sequence[str] | None = None) -> View:
+    """Show the GPUs of the catalogue with their theoretical fp32 peak and memory bandwidth.
+
+    Parameters
+    ----------
+    gpu : str or sequence of str, optional
+        Keys of the GPUs to show, such as "gtx280" or ("t10", "h200"). If omitted, all GPUs, oldest first.
+
+    Returns
+    -------
+    View
+        A table. The source of each figure is in its tooltip.
+
+    Raises
+    ------
+    UsageError
+        If the catalogue has no such GPU.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> print(gpulab.catalogue_table(("gtx280", "h200")).text.splitlines()[2])
+    GeForce GTX 280  Tesla         1.3    30     240  1296         512    1    142     622          18
     """
-    from gpulab.gpus.catalogue import gpu, names
-
-    specs = [gpu(name) for name in names()]
-    text = table(
-        _HEADS, [_words(spec) for spec in specs], numeric=range(_LEFT, len(_HEADS)), caption=_CAPTION
-    )
-    return View(_html(specs), text.text)
-
-
-def _words(spec: GpuSpec) -> tuple[str, ...]:
-    major, minor = spec.compute_capability
-    return (
-        spec.name,
-        spec.architecture,
-        f"{major}.{minor}",
-        f"{spec.sms}",
-        f"{spec.cores:,}",
-        f"{spec.boost_clock_mhz:g}",
-        f"{spec.memory_bus_bits:,}",
-        f"{spec.memory_bytes / 1e9:.0f}",
-        f"{spec.dram_gb_s:,.0f}",
-        f"{spec.peak_fp32_gflops:,.0f}",
-        f"{_flop_per_float(spec):.0f}",
-    )
-
-
-def _flop_per_float(spec: GpuSpec) -> float:
-    return spec.peak_fp32_gflops / (spec.dram_gb_s / 4)
-
-
-# The columns behind the words: which figures of the catalogue each number is made of.
-_MADE_OF = (
-    ("sms",), ("sms",), ("boost_clock_mhz",), ("memory_bus_bits",), ("memory_bytes",),
-    ("memory_clock_mhz", "memory_bus_bits"), ("sms", "boost_clock_mhz"),
-    ("sms", "boost_clock_mhz", "memory_clock_mhz", "memory_bus_bits"),
-)  # fmt: skip
-
-
-def _html(specs: list[GpuSpec]) -> str:
-    drawn = {8: "dram_gb_s", 9: "peak_fp32_gflops"}  # columns with a bar
-    most = {column: max(getattr(spec, name) for spec in specs) for column, name in drawn.items()}
-    rows = []
-    for spec in specs:
-        cells = []
-        for column, words in enumerate(_words(spec)):
-            if column < _LEFT:
-                cells.append(f"<td>{escape(words)}</td>")
-                continue
-            says = escape("; ".join(_sources(spec, _MADE_OF[column - _LEFT])))
-            bar = ""
-            if column in drawn:
-                part = 100 * getattr(spec, drawn[column]) / most[column]
-                bar = f' gp-share" style="--gp-part:{part:.1f}%'
-            cells.append(f'<td class="gp-n{bar}" title="{says}">{escape(words)}</td>')
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    number = ' class="gp-n"'
-    heads = "".join(
-        f"<th{number if column >= _LEFT else ''}>{escape(head)}</th>" for column, head in enumerate(_HEADS)
-    )
-    return (
-        f'<div class="gp-scroll"><table class="gp-table"><caption>{escape(_CAPTION)}</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _sources(spec: GpuSpec, figures: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(spec.sources[figure] for figure in figures))
+    keys = names() if gpu is None else (gpu,) if isinstance(gpu, str) else tuple(gpu)
+    return table_view(_COLUMNS, [gpu_named(key) for key in keys], _CAPTION)

@@ -1,110 +1,173 @@
-"""The ladder on GPUs that are not here: this session's kernels, modelled on each of them."""
+"""`gpulab.ladder_table`: all versions of a problem's kernel, modelled on several GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem as problem_named
-from gpulab.views.html import View, paragraph, stack, table
-from gpulab.views.tables.speedup_view import milliseconds
+from gpulab.views.html import View, paragraph
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.number_format import MISSING, extents, milliseconds, ratio
 
 if TYPE_CHECKING:
+    from gpulab.gpus.catalogue import GpuSpec
     from gpulab.model.profile import Profile
-    from gpulab.problems import Shape
+    from gpulab.problems.base import Block, Problem, Shape
     from gpulab.profiling.benchmark import Benchmark
 
 __all__ = ["ladder_table"]
 
 
 @dataclass(frozen=True)
-class _Rung:
+class _VersionRow:
+    """One version: its profile on each GPU, by key, or the reason why there is none."""
+
     variant: str
-    block: str
+    block: Block
     shape: Shape
-    modelled: dict[str, Profile | str]  # by GPU; words where there is none
+    profiles: Mapping[str, Profile]
+    errors: Mapping[str, str]
     measured: Benchmark | None
+
+    def modelled_ms(self, key: str) -> float | None:
+        profile = self.profiles.get(key)
+        return profile.time_ms if profile else None
+
+    @property
+    def measured_ms(self) -> float | None:
+        return self.measured.median_ms if self.measured else None
 
 
 def ladder_table(
-    problem: str = "stencil", gpus: Sequence[str] = ("gtx280", "h200"), size: int | str | None = None
+    problem: str = "stencil",
+    gpu: str | Sequence[str] = ("gtx280", "h200"),
+    size: int | str | None = None,
+    *,
+    gpus: str | Sequence[str] | None = None,
 ) -> View:
-    """The session's kernels of a problem on each of `gpus`: time, what bounds it, speed-up over the first.
+    """Show the session's kernels of a problem on several GPUs: time, speed-up, and what bounds them.
 
-    On a CUDA device the measured time stands beside it. size: as the problem writes it ("128", "65x47x9");
-    None for its timing size.
+    The speed-up is relative to the first version in the table. On a CUDA device, measured times are added.
 
-    Raises `UsageError` for a problem, a GPU or a size that is not there.
+    Parameters
+    ----------
+    problem : {"stencil", "matmul"}
+        The problem.
+    gpu : str or sequence of str
+        Keys of catalogue GPUs (`gpulab.catalogue_table` lists them), for which times are modelled.
+    size : int or str, optional
+        Size of the problem, such as 128 or "65x47x9". If omitted, the size at which the problem is timed.
+    gpus : str or sequence of str, optional
+        Earlier name of `gpu`.
+
+    Returns
+    -------
+    View
+        A table with one row for each version, times in milliseconds, or a line of text if no kernel has
+        been compiled.
+
+    Raises
+    ------
+    UsageError
+        If there is no such problem, GPU or size.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gpulab.ladder_table("matmul", gpu="h200")
+    No kernel of matmul was compiled in this session yet. Run its kernel cells.
     """
     from gpulab.gpus.catalogue import gpu as gpu_named
 
-    known = problem_named(problem)
-    shape = known.parse_shape(str(size)) if size is not None else None
-    specs = {name: gpu_named(name) for name in gpus}
-    rungs = [rung for variant in known.variants if (rung := _rung(known, variant, gpus, shape)) is not None]
-    if not rungs:
+    chosen = problem_named(problem)
+    shape = chosen.parse_shape(str(size)) if size is not None else None
+    keys = gpu if gpus is None else gpus
+    specs = {key: gpu_named(key) for key in ((keys,) if isinstance(keys, str) else keys)}
+    rows = [row for variant in chosen.variants if (row := _version_row(chosen, variant, specs, shape))]
+    if not rows:
         return paragraph(
-            f"no variant of {known.name} is right yet in this session: run its kernel cells.", dim=True
+            f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells.", dim=True
         )
-    headers = ["variant", "block"]
-    for spec in specs.values():
-        headers += [f"{spec.name} (ms)", "speed-up", "bound by"]
-    measured = next((rung.measured for rung in rungs if rung.measured), None)
-    if measured is not None:
-        headers += ["measured (ms)", "speed-up"]
-    first = rungs[0]
-    rows, reasons = [], []
-    for rung in rungs:
-        cells: list[str] = [rung.variant, rung.block]
-        for name in gpus:
-            here, start = rung.modelled[name], first.modelled[name]
-            if isinstance(here, str):
-                cells += ["-", "-", "-"]
-                reasons.append(f"{rung.variant} on the {specs[name].name}: {here}")
-                continue
-            gain = "-" if isinstance(start, str) else f"{start.time_ms / here.time_ms:.2f}"
-            cells += [milliseconds(here.time_ms), gain, here.bottleneck]
-        if measured is not None:
-            there = rung.measured
-            gain = f"{first.measured.median_ms / there.median_ms:.2f}" if there and first.measured else "-"
-            cells += [milliseconds(there.median_ms if there else None), gain]
-        rows.append(cells)
-    found: dict[str, None] = {}
-    for rung in rungs:
-        for each in rung.modelled.values():
-            if not isinstance(each, str):
-                found[str(each.provenance)] = None
-        if rung.measured:
-            found[str(rung.measured.provenance)] = None
-    sizes = dict.fromkeys(known.format_shape(rung.shape) for rung in rungs)
-    numeric = tuple(n for n, name in enumerate(headers) if name.endswith("(ms)") or name == "speed-up")
-    caption = f"{known.name} at {', '.join(sizes)}. Times: {'; '.join(found)}."
-    shown = table(headers, rows, numeric=numeric, caption=caption)
-    return stack(shown, *(paragraph(reason, dim=True) for reason in reasons))
+
+    sizes = dict.fromkeys(chosen.format_shape(row.shape) for row in rows)
+    origins = dict.fromkeys(
+        str(timed.provenance)
+        for row in rows
+        for timed in (*row.profiles.values(), row.measured)
+        if timed is not None
+    )
+    notes = [
+        f"{row.variant} on the {specs[key].name}: {error}"
+        for row in rows
+        for key, error in row.errors.items()
+    ]
+    caption = f"{chosen.name} at {', '.join(sizes)}. Times: {'; '.join(origins)}."
+    return table_view(tuple(_columns(rows, specs)), rows, caption, notes=notes)
 
 
-def _rung(known: Any, variant: str, gpus: Sequence[str], shape: Any) -> _Rung | None:
+def _columns(rows: Sequence[_VersionRow], specs: Mapping[str, GpuSpec]) -> Iterator[Column[_VersionRow]]:
+    first = rows[0]
+    yield Column("variant", lambda row: row.variant)
+    yield Column("block", lambda row: extents(row.block))
+    for key, spec in specs.items():
+        yield from _modelled_columns(key, spec, first)
+    if any(row.measured for row in rows):
+        yield Column(
+            "measured (ms)",
+            lambda row: milliseconds(row.measured_ms),
+            numeric=True,
+            source=lambda row: row.measured.provenance if row.measured else "",
+        )
+        yield Column(
+            "speed-up", lambda row: ratio(_quotient(first.measured_ms, row.measured_ms)), numeric=True
+        )
+
+
+def _modelled_columns(key: str, spec: GpuSpec, first: _VersionRow) -> Iterator[Column[_VersionRow]]:
+    yield Column(
+        f"{spec.name} (ms)",
+        lambda row: milliseconds(row.modelled_ms(key)),
+        numeric=True,
+        source=lambda row: row.profiles[key].provenance,
+    )
+    yield Column(
+        "speed-up",
+        lambda row: ratio(_quotient(first.modelled_ms(key), row.modelled_ms(key))),
+        numeric=True,
+    )
+    yield Column("bound by", lambda row: row.profiles[key].bottleneck if key in row.profiles else MISSING)
+
+
+def _quotient(before: float | None, after: float | None) -> float | None:
+    return before / after if before is not None and after else None
+
+
+def _version_row(
+    problem: Problem, variant: str, specs: Mapping[str, GpuSpec], shape: Shape | None
+) -> _VersionRow | None:
+    """Model, and on a GPU measure, the session's kernel of a variant; None if there is none."""
     from gpulab import session
     from gpulab.cell import require_kernel_cell
     from gpulab.model.profile import profile_variant
     from gpulab.profiling.speedup import time_variant
 
-    name = f"{known.name}.{variant}"
+    name = f"{problem.name}.{variant}"
     cell = session.cell(name)
     if name not in session.kernel_names() or cell is None:
         return None
     kernel, config = session.kernel(name), require_kernel_cell(cell).config
-    device = kernel.device
-    shape = shape or config.timing_shape
-    modelled: dict[str, Profile | str] = {}
-    for key in gpus:
+    device, shape = kernel.device, shape or config.timing_shape
+
+    profiles, errors = {}, {}
+    for key in specs:
         try:
-            modelled[key] = profile_variant(kernel, config, device=device, shape=shape, gpu=key)
-        except GpulabError as error:  # a launch that the GPU refuses, or what cannot be modelled
-            modelled[key] = str(error)
+            profiles[key] = profile_variant(kernel, config, device=device, shape=shape, gpu=key)
+        except GpulabError as error:  # the GPU refuses the launch, or the model does not cover the kernel
+            errors[key] = str(error)
     measured = None
     if device.measures_time:
         measured = time_variant(kernel, config, device=device, shape=shape).timing
-    return _Rung(variant, "x".join(map(str, config.block)), shape, modelled, measured)
+    return _VersionRow(variant, config.block, shape, profiles, errors, measured)

@@ -1,135 +1,147 @@
-"""The memory spaces of a GPU in a table: scope, place, size on this device, speed, and who may use them."""
+"""`gpulab.memory_table`: the memory spaces of a GPU, from the fastest to the slowest."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.devices.query import DeviceProperties
 from gpulab.gpus.catalogue import GpuSpec, pcie_formula, pcie_gb_s
 from gpulab.profiling.ceilings import bank_bytes, shared_gb_s
-from gpulab.views.html import View, table
-from gpulab.views.tables.query_view import figures_provenance, size
+from gpulab.views.html import View
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.device_choice import chosen_device
+from gpulab.views.tables.number_format import byte_size
+from gpulab.views.tables.query_view import figures_provenance
 
 __all__ = ["memory_table", "shared_gb_s"]
 
 _GUIDE = "NVIDIA, CUDA C Programming Guide, Compute Capabilities"
-_HEADERS = ("memory", "in the code", "seen by", "where it is", "size here", "speed", "the device", "the host")
 
 
 @dataclass(frozen=True)
-class _Space:
-    """One row; `figures` of its size and its speed say where those come from, by their names in `GpuSpec`."""
+class _MemorySpace:
+    """One row. size_source, speed_source: provenance of the size and the speed; "" if they have none."""
 
-    cells: tuple[str, str, str, str]
+    name: str
+    syntax: str
+    scope: str
+    location: str
     size: str
     speed: str
-    device: str
-    host: str
-    figures: tuple[str, ...] = ()
+    device_access: str
+    host_access: str
+    size_source: str = ""
     speed_source: str = ""
-    speed_figures: tuple[str, ...] = ()
 
 
-def memory_table(device: Device | None = None) -> View:
-    """Register, local, shared, constant, read-only, global and host memory, from the fastest to the slowest.
+_COLUMNS = (
+    Column[_MemorySpace]("memory", lambda space: space.name),
+    Column[_MemorySpace]("in the code", lambda space: space.syntax),
+    Column[_MemorySpace]("scope", lambda space: space.scope),
+    Column[_MemorySpace]("location", lambda space: space.location),
+    Column[_MemorySpace]("size", lambda space: space.size, source=lambda space: space.size_source),
+    Column[_MemorySpace]("speed", lambda space: space.speed, source=lambda space: space.speed_source),
+    Column[_MemorySpace]("device", lambda space: space.device_access),
+    Column[_MemorySpace]("host", lambda space: space.host_access),
+)
 
-    device: None for the one that kernels run on. A speed stands only where a formula or a source gives it.
+
+def memory_table(device: Device | None = None, *, gpu: str | None = None) -> View:
+    """Show register, shared, constant, read-only, local, global and host memory of a GPU.
+
+    Parameters
+    ----------
+    device : Device, optional
+        An open device; the session's device if omitted.
+    gpu : str, optional
+        Key of a catalogue GPU, such as "gtx480", in place of `device`.
+
+    Returns
+    -------
+    View
+        A table: scope, location, size, and the speed where a formula or a source gives it. Sizes are those
+        of this GPU; bandwidths are theoretical peaks of the whole GPU in GB/s.
+
+    Raises
+    ------
+    UsageError
+        If the catalogue has no such GPU, or both `device` and `gpu` are given.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> lines = gpulab.memory_table(gpu="gtx480").text.splitlines()
+    >>> [line.split("  ")[0] for line in lines[2:5]]
+    ['register', 'shared', 'constant']
     """
-    device = device or open_device()
-    properties: DeviceProperties = device.properties()
-    spaces = _spaces(properties, device.spec)
-    hover: dict[tuple[int, int], str] = {}
-    for i, space in enumerate(spaces):
-        if space.figures:
-            hover[i, 4] = str(figures_provenance(properties, space.figures))
-        if space.speed_figures:
-            hover[i, 5] = f"{figures_provenance(properties, space.speed_figures)}; {space.speed_source}"
-        elif space.speed_source:
-            hover[i, 5] = space.speed_source
-    return table(
-        _HEADERS,
-        [(*s.cells, s.size, s.speed, s.device, s.host) for s in spaces],
-        caption=f"Sizes: {properties.name}; {properties.source}. SM: multiprocessor. Speeds in GB/s are "
-        "theoretical peaks of the whole GPU; hover over one for its formula and its source. The host's "
-        "page-locked memory can also be read and written by the device itself, over the bus.",
-        hover=hover,
+    opened = chosen_device(device, gpu)
+    properties: DeviceProperties = opened.properties()
+    caption = (
+        f"Sizes: {properties.name}; {properties.source}. SM: multiprocessor. Speeds in GB/s are theoretical "
+        "peaks of the whole GPU; rest the pointer on one for its formula and source. The device can also "
+        "access page-locked host memory directly, over the bus."
     )
+    return table_view(_COLUMNS, _memory_spaces(properties, opened.spec), caption)
 
 
-def _spaces(gpu: DeviceProperties, spec: GpuSpec) -> tuple[_Space, ...]:
-    shared = f"{size(gpu.shared_bytes_per_block)} a block"
+def _memory_spaces(gpu: DeviceProperties, spec: GpuSpec) -> tuple[_MemorySpace, ...]:
+    def source(*figures: str, formula: str = "") -> str:
+        origin = str(figures_provenance(gpu, figures)) if figures else ""
+        return "; ".join(part for part in (origin, formula) if part)
+
+    shared = f"{byte_size(gpu.shared_bytes_per_block)} per block"
     if gpu.shared_bytes_per_block_optin > gpu.shared_bytes_per_block:
-        shared += f" ({size(gpu.shared_bytes_per_block_optin)} on request)"
-    registers = f"{gpu.registers_per_sm:,} of 4 bytes an SM, {spec.max_registers_per_thread} a thread"
-    cached = f"; L2 cache {size(gpu.l2_bytes)}" if gpu.l2_bytes else ", not cached"
+        shared += f" ({byte_size(gpu.shared_bytes_per_block_optin)} on request)"
+    cache = f"; L2 cache {byte_size(gpu.l2_bytes)}" if gpu.l2_bytes else ", not cached"
+    cached_in_sm = "GPU memory, cached in the SM"
+
     return (
-        _Space(
-            ("register", "float x;", "a thread", "SM"),
-            registers,
-            "the fastest",
-            "reads, writes",
-            "-",
-            ("registers_per_sm", "max_registers_per_thread"),
+        _MemorySpace(
+            "register", "float x;", "thread", "SM",
+            f"{gpu.registers_per_sm:,} of 4 bytes per SM, {spec.max_registers_per_thread} per thread",
+            "fastest", "reads, writes", "-",
+            source("registers_per_sm", "max_registers_per_thread"),
         ),
-        _Space(
-            ("shared", "__shared__", "a block", "SM"),
-            f"{shared}, {size(gpu.shared_bytes_per_sm)} an SM",
-            f"{shared_gb_s(spec):,.0f} GB/s",
-            "reads, writes",
-            "-",
-            ("shared_bytes_per_block", "shared_bytes_per_block_optin", "shared_bytes_per_sm"),
-            f"without bank conflicts: {spec.sms} SMs * {spec.shared_banks} banks * {bank_bytes(spec)} bytes "
-            f"of a bank in a clock * {spec.boost_clock_mhz:g} MHz / 1000; {_GUIDE}, Shared Memory",
-            ("sms", "shared_banks", "boost_clock_mhz"),
+        _MemorySpace(
+            "shared", "__shared__", "block", "SM",
+            f"{shared}, {byte_size(gpu.shared_bytes_per_sm)} per SM", f"{shared_gb_s(spec):,.0f} GB/s",
+            "reads, writes", "-",
+            source("shared_bytes_per_block", "shared_bytes_per_block_optin", "shared_bytes_per_sm"),
+            source(
+                "sms", "shared_banks", "boost_clock_mhz",
+                formula=f"without bank conflicts: {spec.sms} SMs * {spec.shared_banks} banks * "
+                f"{bank_bytes(spec)} bytes per bank and clock * {spec.boost_clock_mhz:g} MHz / 1000; "
+                f"{_GUIDE}, Shared Memory",
+            ),
         ),
-        _Space(
-            ("constant", "__constant__", "all threads", "GPU's memory, cached in the SM"),
-            size(gpu.constant_bytes),
-            "a register's, if a warp reads one address",
-            "reads",
-            "copies",
-            ("constant_bytes",),
-            "NVIDIA, CUDA C++ Best Practices Guide, Constant Memory",
+        _MemorySpace(
+            "constant", "__constant__", "all threads", cached_in_sm, byte_size(gpu.constant_bytes),
+            "as a register, if a warp reads one address", "reads", "copies",
+            source("constant_bytes"), "NVIDIA, CUDA C++ Best Practices Guide, Constant Memory",
         ),
-        _Space(
-            ("texture, read-only", "__ldg(p)", "all threads", "GPU's memory, cached in the SM"),
-            "as global",
-            "as global, unless the cache has it",
-            "reads",
-            "copies",
+        _MemorySpace(
+            "texture, read-only", "__ldg(p)", "all threads", cached_in_sm, "as global",
+            "as global, unless cached", "reads", "copies",
         ),
-        _Space(
-            ("local", "spilled registers", "a thread", "GPU's memory"),
-            f"{'512' if gpu.compute_capability >= (2, 0) else '16'} KiB a thread{cached}",
-            "as global, unless a cache has it",
-            "reads, writes",
-            "-",
-            ("l2_bytes",),
+        _MemorySpace(
+            "local", "spilled registers", "thread", "GPU memory",
+            f"{'512' if gpu.compute_capability >= (2, 0) else '16'} KiB per thread{cache}",
+            "as global, unless cached", "reads, writes", "-", source("l2_bytes"),
         ),
-        _Space(
-            ("global", "float* p", "all threads, all launches", "GPU's memory"),
-            f"{size(gpu.memory_bytes)}{cached}",
-            f"{gpu.dram_gb_s:,.1f} GB/s",
-            "reads, writes",
-            "copies",
-            ("memory_bytes", "l2_bytes"),
-            f"2 * {gpu.memory_clock_mhz:g} MHz * {gpu.memory_bus_bits} bits / 8 / 1000",
-            ("memory_clock_mhz", "memory_bus_bits"),
+        _MemorySpace(
+            "global", "float* p", "all threads, all launches", "GPU memory",
+            f"{byte_size(gpu.memory_bytes)}{cache}", f"{gpu.dram_gb_s:,.1f} GB/s",
+            "reads, writes", "copies", source("memory_bytes", "l2_bytes"),
+            source(
+                "memory_clock_mhz", "memory_bus_bits",
+                formula=f"2 * {gpu.memory_clock_mhz:g} MHz * {gpu.memory_bus_bits} bits / 8 / 1000",
+            ),
         ),
-        _Space(
-            ("host", "malloc", "the host's program", "host's memory"),
-            "as the host has",
-            _bus(gpu),
-            "copies",
-            "reads, writes",
-            (),
-            f"{pcie_formula(gpu.bus)}, in each direction" if gpu.bus else "",
-            ("bus",) if gpu.bus else (),
+        _MemorySpace(
+            "host", "malloc", "host program", "host memory", "depends on the host",
+            f"{pcie_gb_s(gpu.bus):.1f} GB/s ({gpu.bus})" if gpu.bus else "bus not known",
+            "copies", "reads, writes", "",
+            source("bus", formula=f"{pcie_formula(gpu.bus)}, in each direction") if gpu.bus else "",
         ),
-    )
-
-
-def _bus(gpu: DeviceProperties) -> str:
-    return f"{pcie_gb_s(gpu.bus):.1f} GB/s ({gpu.bus})" if gpu.bus else "the bus is not known"
+    )  # fmt: skip

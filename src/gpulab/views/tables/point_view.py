@@ -1,4 +1,4 @@
-"""Timed points as tables: the launches of one, or many of a sweep beside each other."""
+"""Tables of timed points: the launches of one point, or the points of a sweep."""
 
 from __future__ import annotations
 
@@ -7,95 +7,97 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpulab.views.html import View, paragraph, stack, table
-from gpulab.views.tables.speedup_view import milliseconds
+from gpulab.views.html import View, paragraph
+from gpulab.views.tables.builder import Column, Footnotes, table_view
+from gpulab.views.tables.number_format import (
+    MISSING,
+    extents,
+    milliseconds,
+    percentage,
+    provenance_text,
+    rate,
+)
 
 if TYPE_CHECKING:
     from gpulab.profiling.benchmark import Benchmark
-    from gpulab.profiling.point import Point
+    from gpulab.profiling.point import Iteration, Point
 
-__all__ = ["launches_view", "points_view", "rate", "shared_sources", "source_of"]
+__all__ = ["launches_view", "points_view", "shared_sources", "source_of"]
 
 BEST = "*"
-WALL_TIME = "tells nothing about a GPU"
 
 
 def launches_view(point: Point) -> View:
-    """One line for each launch: its milliseconds and its rates, overall and of the kernel alone."""
-    pointwise = point.problem == "stencil"
-    headers = ["launch", "overall (ms)", "kernel (ms)", "overall (GFLOPS)", "kernel (GFLOPS)"]
-    headers += ["GB/s", "points/s"] if pointwise else []
-    rows = []
-    for number, one in enumerate(point.iterations, 1):
-        row = [str(number), milliseconds(one.overall_ms), milliseconds(one.kernel_ms)]
-        row += [rate(one.overall_gflops), rate(one.kernel_gflops)]
-        row += [rate(one.gb_s), f"{one.points_s or 0:.3g}"] if pointwise else []
-        rows.append(row)
+    """Return one row for each launch: times and rates, with the copies and of the kernel alone."""
+    columns: list[Column[tuple[int, Iteration]]] = [
+        Column("launch", lambda row: str(row[0]), numeric=True),
+        Column("overall (ms)", lambda row: milliseconds(row[1].overall_ms), numeric=True),
+        Column("kernel (ms)", lambda row: milliseconds(row[1].kernel_ms), numeric=True),
+        Column("overall (GFLOPS)", lambda row: rate(row[1].overall_gflops), numeric=True),
+        Column("kernel (GFLOPS)", lambda row: rate(row[1].kernel_gflops), numeric=True),
+    ]
     caption = "Overall: with the copies to the device and back."
-    if pointwise:
-        caption += " GB/s: bytes that no kernel can avoid, by the kernel's time."
+    if point.problem == "stencil":
+        columns += [
+            Column("GB/s", lambda row: rate(row[1].gb_s), numeric=True),
+            Column("points/s", lambda row: f"{row[1].points_s or 0:.3g}", numeric=True),
+        ]
+        caption += " GB/s: compulsory bytes divided by the time of the kernel."
     if point.provenance is not None and point.provenance.kind == "modelled":
         caption += " A modelled time is the same for every launch."
-    return table(headers, rows, numeric=range(len(headers)), caption=caption)
+    return table_view(columns, list(enumerate(point.iterations, 1)), caption)
 
 
 def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> View:
-    """Points in the order given, the places in `best` marked; below, why some of them have no time."""
+    """Return one row for each point. best: indices of the points that are marked as fastest."""
     if not points:
         return paragraph("Nothing was timed.", dim=True)
-    pointwise = any(point.problem == "stencil" for point in points)
-    headers = ["", "kernel", "size", "block", "tile", "overall (ms)", "kernel (ms)", "overall (GFLOPS)"]
-    headers += ["kernel (GFLOPS)", *(["GB/s"] if pointwise else []), "occupancy", "bound by"]
-    reasons: dict[str, int] = {}
-    rows = []
-    for place, point in enumerate(points):
-        row = [BEST if place in best else "", f"{point.problem}.{point.variant}"]
-        row += [_times(point.shape), _times(point.block), _times(point.tile)]
-        row += [milliseconds(point.overall_ms), milliseconds(point.kernel_ms)]
-        row += [rate(point.overall_gflops), rate(point.kernel_gflops)]
-        row += [rate(point.gb_s)] if pointwise else []
-        row += ["-" if point.occupancy is None else f"{point.occupancy:.0%}"]
-        last = point.bottleneck or "-"
-        if point.why_not:
-            last = f"not timed ({reasons.setdefault(point.why_not, len(reasons) + 1)})"
-        rows.append([*row, last])
-    sources = shared_sources(point.timing for point in points if point.timing)
-    caption = f"{BEST} the fastest at its size. " if best else ""
-    caption += f"Times: {'; '.join(sources)}." if sources else ""
-    shown = table(headers, rows, numeric=range(5, len(headers) - 1), caption=caption.strip())
-    return stack(shown, *(paragraph(f"({number}) {why_not}") for why_not, number in reasons.items()))
+
+    footnotes = Footnotes()
+    marked = {id(points[index]) for index in best}
+
+    def bottleneck(point: Point) -> str:
+        return f"not timed {footnotes.mark(point.why_not)}" if point.why_not else point.bottleneck or MISSING
+
+    columns: list[Column[Point]] = [
+        Column("", lambda point: BEST if id(point) in marked else ""),
+        Column("kernel", lambda point: f"{point.problem}.{point.variant}"),
+        Column("size", lambda point: extents(point.shape)),
+        Column("block", lambda point: extents(point.block)),
+        Column("tile", lambda point: extents(point.tile)),
+        Column("overall (ms)", lambda point: milliseconds(point.overall_ms), numeric=True),
+        Column("kernel (ms)", lambda point: milliseconds(point.kernel_ms), numeric=True),
+        Column("overall (GFLOPS)", lambda point: rate(point.overall_gflops), numeric=True),
+        Column("kernel (GFLOPS)", lambda point: rate(point.kernel_gflops), numeric=True),
+    ]
+    if any(point.problem == "stencil" for point in points):
+        columns.append(Column("GB/s", lambda point: rate(point.gb_s), numeric=True))
+    columns += [
+        Column("occupancy", lambda point: percentage(point.occupancy), numeric=True),
+        Column("bound by", bottleneck),
+    ]
+
+    origins = shared_sources(point.timing for point in points if point.timing)
+    sentences = [f"{BEST} the fastest at its size."] if best else []
+    sentences += [f"Times: {'; '.join(origins)}."] if origins else []
+    table = table_view(columns, points, " ".join(sentences))
+    return footnotes.below(table)
 
 
 def source_of(timing: Benchmark | None) -> str:
-    """Where a time comes from, in words."""
-    if timing is None:
-        return "not known"
-    words = str(timing.provenance)
-    return f"{words} ({WALL_TIME})" if timing.provenance.kind == "simulator wall time" else words
+    """Return the provenance of a time."""
+    return "not known" if timing is None else provenance_text(timing.provenance)
 
 
 def shared_sources(timings: Iterable[Benchmark]) -> list[str]:
-    """Where times come from, each device once, with what is said of all of its times and not of one alone."""
-    details: dict[tuple[str, str], list[list[str]]] = {}
-    first: dict[tuple[str, str], Benchmark] = {}
+    """Return the provenance of times once for each device, with the details that all its times share."""
+    by_device: dict[tuple[str, str], list[Benchmark]] = {}
     for timing in timings:
-        key = timing.provenance.kind, timing.provenance.device
-        first.setdefault(key, timing)
-        details.setdefault(key, []).append(re.split(r"[,;] ", timing.provenance.detail))
-    words = []
-    for device, timing in first.items():
-        parts, *others = details[device]
-        shared = ", ".join(part for part in parts if all(part in other for other in others))
-        words.append(source_of(replace(timing, provenance=replace(timing.provenance, detail=shared))))
-    return words
+        by_device.setdefault((timing.provenance.kind, timing.provenance.device), []).append(timing)
 
-
-def rate(value: float | None) -> str:
-    """Three significant figures, or four above a thousand: 0.123, 12.3, 169, 1,234."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
-
-
-def _times(numbers: Sequence[int]) -> str:
-    return "x".join(map(str, numbers))
+    sources = []
+    for group in by_device.values():
+        details, *others = [re.split(r"[,;] ", timing.provenance.detail) for timing in group]
+        shared = ", ".join(part for part in details if all(part in other for other in others))
+        sources.append(provenance_text(replace(group[0].provenance, detail=shared)))
+    return sources

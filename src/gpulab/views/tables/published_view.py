@@ -1,119 +1,128 @@
-"""A table of published figures: geometry, GFLOPS, and the source in the caption and on every number."""
+"""`gpulab.published_table`: figures that a course document printed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpulab.errors import UsageError
 from gpulab.problems import problem
 from gpulab.problems.base import Block
-from gpulab.problems.published import PublishedRow, Source, rows, source, sources
+from gpulab.problems.published import PublishedRow, Source, rows, sources
+from gpulab.problems.published import source as source_named
 from gpulab.provenance import Provenance
-from gpulab.views.html import View, disclosure, note, stack, table
+from gpulab.views.html import View, disclosure, note, stack
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.number_format import MISSING, extents, printed
 
-__all__ = ["published_provenance", "published_table"]
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A header and what stands under it, "-" where a row has nothing of it; `published`: a printed figure."""
-
-    header: str
-    text: Callable[[PublishedRow], str]
-    numeric: bool = True
-    published: bool = False
-
-
-def _block(block: Block | None) -> str:
-    if block is None:
-        return "-"
-    sizes = list(block)
-    while len(sizes) > 1 and sizes[-1] == 1:
-        sizes.pop()
-    return "x".join(map(str, sizes))
-
-
-def _unrolled(row: PublishedRow) -> str:
-    along = [*zip("ij", row.tile or (), strict=False), ("k", row.k_unroll)]
-    return ", ".join(f"{axis} x{times}" for axis, times in along if times > 1) or "-"
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else str(value)  # with the decimals it was printed with
-
-
-_COLUMNS = (
-    _Column("kernel", lambda row: row.label, numeric=False),
-    _Column("threads", lambda row: _block(row.block)),
-    _Column("unrolled", _unrolled, numeric=False),
-    _Column("size", lambda row: problem(row.problem).format_shape(row.shape) if row.shape else "not given"),
-    _Column("overall (GFLOPS)", lambda row: _figure(row.overall_gflops), published=True),
-    _Column("kernel only (GFLOPS)", lambda row: _figure(row.kernel_gflops), published=True),
-    _Column("bound (GFLOPS)", lambda row: _figure(row.bound_gflops), published=True),
-    _Column("speed-up over a CPU", lambda row: _figure(row.speedup), published=True),
-)
+__all__ = ["missing_variant_error", "published_provenance", "published_table", "unrolling"]
 
 
 def published_provenance(row: PublishedRow) -> Provenance:
-    """Where a row's figures were printed, as it stands beside every number."""
-    return Provenance("published", source(row.source_key).machine, row.source)
+    """Return the document that printed a row."""
+    return Provenance("published", source_named(row.source_key).machine, row.source)
 
 
-def published_table(source_key: str = "t10", *, variant: str | None = None) -> View:
-    """What a course document printed: one row for each kernel, block and unrolling, as published.
+def unrolling(row: PublishedRow) -> str:
+    """Format the outputs per thread and the unrolling of the loop over k: i x4, k x2."""
+    factors = [*zip("ij", row.tile or (), strict=False), ("k", row.k_unroll)]
+    return ", ".join(f"{axis} x{factor}" for axis, factor in factors if factor > 1) or MISSING
 
-    source_key: "t10", "gtx280", "gtx280_lecture", "cpu", "blog" or "device_query". variant: only the rows
-    of this rung of our ladder.
 
-    Raises `UsageError` for a table that there is not, and where it has no row of the variant.
+def _threads(block: Block | None) -> str:
+    if block is None:
+        return MISSING
+    x, y, z = block
+    return extents(block) if z > 1 else extents((x, y)) if y > 1 else str(x)
+
+
+def _size(row: PublishedRow) -> str:
+    return problem(row.problem).format_shape(row.shape) if row.shape else "not given"
+
+
+def _figure(header: str, figure: Callable[[PublishedRow], float | None]) -> Column[PublishedRow]:
+    return Column(
+        header, lambda row: printed(figure(row)), numeric=True, source=published_provenance, optional=True
+    )
+
+
+_COLUMNS = (
+    Column[PublishedRow]("kernel", lambda row: row.label, optional=True),
+    Column[PublishedRow]("threads", lambda row: _threads(row.block), numeric=True, optional=True),
+    Column[PublishedRow]("unrolled", unrolling, optional=True),
+    Column[PublishedRow]("size", _size, numeric=True, optional=True),
+    _figure("overall (GFLOPS)", lambda row: row.overall_gflops),
+    _figure("kernel only (GFLOPS)", lambda row: row.kernel_gflops),
+    _figure("bound (GFLOPS)", lambda row: row.bound_gflops),
+    _figure("speed-up over a CPU", lambda row: row.speedup),
+)
+
+
+def published_table(
+    source: str = "t10", *, variant: str | None = None, source_key: str | None = None
+) -> View:
+    """Show the figures that a course document printed, as it printed them.
+
+    Parameters
+    ----------
+    source : {"t10", "gtx280", "gtx280_lecture", "cpu", "blog", "device_query"}
+        The document's table.
+    variant : str, optional
+        Show only the rows of this kernel, such as "K4".
+    source_key : str, optional
+        Earlier name of `source`.
+
+    Returns
+    -------
+    View
+        A table with one row for each kernel, block and unrolling. The citation is below the table and in
+        the tooltip of each figure.
+
+    Raises
+    ------
+    UsageError
+        If there is no such table, or it has no row of the variant.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> print(gpulab.published_table("t10", variant="K2").text.splitlines()[2])
+    K2           32  4096x4096x4096              28.5                  29.8
     """
-    where = source(source_key)
-    if where.listing:
-        return _listing(where)
-    found = rows(source_key, variant=variant)
-    if not found:
-        raise UsageError(_no_rows(source_key, variant))
-    shown = [column for column in _COLUMNS if any(column.text(row) != "-" for row in found)]
-    hover = {
-        (number, i): str(published_provenance(row))
-        for number, row in enumerate(found)
-        for i, column in enumerate(shown)
-        if column.published and column.text(row) != "-"
-    }
-    view = table(
-        [column.header for column in shown],
-        [[column.text(row) for column in shown] for row in found],
-        numeric=[i for i, column in enumerate(shown) if column.numeric],
-        caption=f"Published: {where.citation}. Machine: {where.machine}. Matrices: {where.layout}, float32.",
-        hover=hover,
+    document = source_named(source_key or source)
+    if document.listing:
+        return _listing(document)
+
+    shown = rows(document.key, variant=variant)
+    if not shown:
+        raise missing_variant_error(document.key, variant or "")
+    caption = (
+        f"Published: {document.citation}. Machine: {document.machine}. Matrices: {document.layout}, float32."
     )
-    return stack(view, _notes(where))
+    return stack(table_view(_COLUMNS, shown, caption), _notes(document))
 
 
-def _listing(where: Source) -> View:
-    view = table(
-        ("property", "published"),
-        where.listing,
-        caption=f"Published: {where.citation}. Machine: {where.machine}.",
-        hover={
-            (i, 1): str(Provenance("published", where.machine, where.citation))
-            for i in range(len(where.listing))
-        },
-    )
-    return stack(view, _notes(where))
-
-
-def _notes(where: Source) -> View:
-    return (
-        disclosure("How the printed table is read", note("plain", "Notes", where.notes))
-        if where.notes
-        else View()
+def missing_variant_error(source: str, variant: str) -> UsageError:
+    """Return the error for a variant that a table does not have; it names the tables that have it."""
+    available = ", ".join(dict.fromkeys(row.variant for row in rows(source) if row.variant)) or "none"
+    short = variant.rpartition(".")[2]
+    others = [key for key in sources() if short and rows(key, variant=short)]
+    elsewhere = f" {short} is in: {', '.join(others)}." if others else ""
+    return UsageError(
+        f"`{source}` has no published figures of `{variant}`. It has those of: {available}.{elsewhere}"
     )
 
 
-def _no_rows(source_key: str, variant: str | None) -> str:
-    others = [key for key in sources() if rows(key, variant=variant)]
-    there = ", ".join(dict.fromkeys(row.variant for row in rows(source_key) if row.variant)) or "none by name"
-    elsewhere = f" `{variant}` is in: {', '.join(others)}." if others else ""
-    return f"`{source_key}` has no published figure of `{variant}`; its kernels are: {there}.{elsewhere}"
+def _listing(document: Source) -> View:
+    origin = Provenance("published", document.machine, document.citation)
+    columns = (
+        Column[tuple[str, str]]("property", lambda line: line[0]),
+        Column[tuple[str, str]]("published", lambda line: line[1], source=lambda _: origin),
+    )
+    caption = f"Published: {document.citation}. Machine: {document.machine}."
+    return stack(table_view(columns, document.listing, caption), _notes(document))
+
+
+def _notes(document: Source) -> View:
+    if not document.notes:
+        return View()
+    return disclosure("How the printed table is read", note("plain", "Notes", document.notes))

@@ -1,78 +1,97 @@
-"""The device query as a table: every figure with its formula and where it comes from."""
+"""`gpulab.device_query`: the properties of a GPU, each with its formula and its source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpulab.devices import open_device
 from gpulab.devices.base import Device
-from gpulab.devices.listing import heading, listing_entries
+from gpulab.devices.listing import Property, heading, listing_entries
 from gpulab.devices.query import DeviceProperties
 from gpulab.problems.published import source
 from gpulab.provenance import Provenance
-from gpulab.views.html import View, note, stack, table
+from gpulab.views.html import View, note, stack
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.device_choice import chosen_device
+from gpulab.views.tables.number_format import byte_size
 
-__all__ = ["device_query", "figures_provenance", "size"]
+__all__ = ["device_query", "figures_provenance"]
 
-_LISTING = "device_query"  # the published listing's key
+_LISTING = "device_query"  # key of the published listing
 
 
-def device_query(device: Device | None = None, *, published: bool = False) -> View:
-    """What a GPU is: Lab 0's listing and what newer GPUs add, asked of CUDA or read from the catalogue.
+def device_query(device: Device | None = None, *, published: bool = False, gpu: str | None = None) -> View:
+    """Show the properties of a GPU: the listing of Lab 0, and what newer GPUs add to it.
 
-    device: None for the one that kernels run on; the simulator shows the GPU that it models.
-    published: with the listing that the PASI manual prints, of a GeForce GTX 480, in a third column.
+    Parameters
+    ----------
+    device : Device, optional
+        An open device. The simulator shows the GPU that it models. If omitted, the session's device.
+    published : bool
+        Add the listing that the PASI manual prints, of a GeForce GTX 480.
+    gpu : str, optional
+        Key of a catalogue GPU, such as "gtx480", in place of `device`.
+
+    Returns
+    -------
+    View
+        A table. The source of each figure, and its formula if it is computed, are in its tooltip.
+
+    Raises
+    ------
+    UsageError
+        If the catalogue has no such GPU, or both `device` and `gpu` are given.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> print(gpulab.device_query(gpu="gtx480").text.splitlines()[5])
+    Number of multiprocessors                      15
     """
-    properties = (device or open_device()).properties()
-    entries = listing_entries(properties)
-    rows: list[tuple[str, ...]] = [(entry.label, _with_unit(str(entry))) for entry in entries]
-    hover = {
-        (i, 1): f"{figures_provenance(properties, entry.figures)}{_computed(entry.formula)}"
-        for i, entry in enumerate(entries)
-        if entry.figures or properties.kind == "cuda"
-    }
-    headers: tuple[str, ...] = ("property", properties.name)
-    caption = f"{heading(properties)}. Figures: {properties.source}; hover over one for its own source."
+    properties = chosen_device(device, gpu).properties()
+    columns = [
+        Column[Property]("property", lambda entry: entry.label),
+        Column[Property](
+            properties.name,
+            lambda entry: _with_unit(str(entry)),
+            source=lambda entry: _source(properties, entry),
+        ),
+    ]
+    caption = f"{heading(properties)}. Figures: {properties.source}; rest the pointer on one for its source."
     if published:
-        where = source(_LISTING)
-        printed = dict(where.listing)
-        hover |= {
-            (i, 2): str(Provenance("published", where.machine, where.citation))
-            for i, entry in enumerate(entries)
-            if entry.label in printed
-        }
-        rows = [(*row, printed.get(row[0], "")) for row in rows]
-        headers = (*headers, f"{where.machine}, as printed")
-        caption += f" Printed: {where.citation}. {' '.join(where.notes)}"
-    return stack(table(headers, rows, caption=caption, hover=hover), note("good", "Test PASSED"))
+        listing = source(_LISTING)
+        values = dict(listing.listing)
+        origin = Provenance("published", listing.machine, listing.citation)
+        columns.append(
+            Column(
+                f"{listing.machine}, as printed",
+                lambda entry: values.get(entry.label, ""),
+                source=lambda _: origin,
+            )
+        )
+        caption += f" Printed: {listing.citation}. {' '.join(listing.notes)}"
+    return stack(table_view(columns, listing_entries(properties), caption), note("good", "Test PASSED"))
 
 
 def figures_provenance(properties: DeviceProperties, figures: Iterable[str]) -> Provenance:
-    """Where figures of a device come from: its driver, or the sources that the catalogue names."""
-    found = [properties.figure_sources.get(figure, "") for figure in figures]
-    told = list(dict.fromkeys(text for text in found if text))
-    if properties.kind == "cuda" and (not told or "" in found):
-        return Provenance("measured", properties.name, "; ".join(["reported by the CUDA driver", *told]))
-    return Provenance(
-        "published", properties.name, "; ".join(told) or properties.source.removeprefix("published, ")
-    )
+    """Return the origin of a device's figures: its driver, or the sources that the catalogue names."""
+    by_figure = [properties.figure_sources.get(figure, "") for figure in figures]
+    sources = list(dict.fromkeys(text for text in by_figure if text))
+    if properties.kind == "cuda" and (not sources or "" in by_figure):
+        return Provenance("measured", properties.name, "; ".join(["reported by the CUDA driver", *sources]))
+    catalogue = properties.source.removeprefix("published, ")
+    return Provenance("published", properties.name, "; ".join(sources) or catalogue)
 
 
-def size(nbytes: int) -> str:
-    """A number of bytes in the largest unit that fits: `227 KiB`, `139.8 GiB`."""
-    for unit, words in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.4g} {words}"
-    return f"{nbytes} bytes"
+def _source(properties: DeviceProperties, entry: Property) -> str:
+    if not entry.figures and properties.kind != "cuda":
+        return ""
+    formula = f"; computed: {entry.formula}" if entry.formula else ""
+    return f"{figures_provenance(properties, entry.figures)}{formula}"
 
 
 def _with_unit(text: str) -> str:
-    """Bytes that nobody can read at a glance, in GiB or MiB too; the listing's own bytes stay."""
+    """Add a binary unit to a large number of bytes; the number itself stays as the listing prints it."""
     number, _, unit = text.partition(" ")
     if unit != "bytes" or not number.isdecimal() or int(number) < 2**20:
         return text
-    return f"{text} ({size(int(number))})"
-
-
-def _computed(formula: str) -> str:
-    return f"; computed: {formula}" if formula else ""
+    return f"{text} ({byte_size(int(number))})"

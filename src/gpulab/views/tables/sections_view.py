@@ -1,35 +1,86 @@
-"""The section timer's report as a table: seconds by section, when asynchronous ones ran, and the overlap."""
+"""`gpulab.sections_table`: the report of the section timer."""
 
 from __future__ import annotations
 
-from gpulab.timing import MEANINGS, OVERLAP, Sections, SectionTime
-from gpulab.views.html import View, table
-from gpulab.views.tables.speedup_view import milliseconds
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpulab.timing import MEANINGS, OVERLAP
+from gpulab.views.html import View
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.number_format import milliseconds
+
+if TYPE_CHECKING:
+    from gpulab.timing import Sections, SectionTime
 
 __all__ = ["sections_table"]
 
 
+@dataclass(frozen=True)
+class _SectionRow:
+    name: str
+    seconds: float
+    interval: str
+    meaning: str
+    source: str = ""
+
+
+_COLUMNS = (
+    Column[_SectionRow]("section", lambda row: row.name),
+    Column[_SectionRow](
+        "time (ms)", lambda row: milliseconds(row.seconds * 1e3), numeric=True, source=lambda row: row.source
+    ),
+    Column[_SectionRow]("from - to (ms)", lambda row: row.interval),
+    Column[_SectionRow]("meaning", lambda row: row.meaning),
+)
+
+
 def sections_table(sections: Sections) -> View:
-    """Milliseconds of every section, with the overlap below them, as Parboil prints them."""
+    """Show the time of every section of a program, and the overlap of host and GPU, as Parboil reports them.
+
+    Parameters
+    ----------
+    sections : gpulab.timing.Sections
+        The program's timers.
+
+    Returns
+    -------
+    View
+        A table in milliseconds. For an asynchronous section it has the start of the first and the end of
+        the last piece of work.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> timers = gpulab.timing.Sections()
+    >>> with timers.section("Compute"):
+    ...     total = sum(range(1000))
+    >>> for line in gpulab.sections_table(timers).text.splitlines()[2:9]:
+    ...     print(line.split("  ")[0])
+    IO
+    GPU
+    Copy
+    Driver
+    Copy_Async
+    Compute
+    CPU/GPU Overlap
+    """
     report = sections.report()
-    rows = [(row.name, milliseconds(row.seconds * 1e3), _when(row), MEANINGS[row.name]) for row in report]
-    rows.append(
-        (OVERLAP, milliseconds(sections.overlap * 1e3), "", "time that stands in two of the rows above")
-    )
-    clocks = dict.fromkeys(f"{row.provenance}" for row in report if row.spans)
-    return table(
-        ("section", "time (ms)", "from - to (ms)", "what it is"),
-        rows,
-        numeric=(1,),
-        caption=f"Times: {'; '.join(clocks)}." if clocks else "No section has run yet.",
-        hover={(i, 1): str(row.provenance) for i, row in enumerate(report)},
-    )
+    rows = [
+        _SectionRow(part.name, part.seconds, _interval(part), MEANINGS[part.name], str(part.provenance))
+        for part in report
+    ]
+    rows.append(_SectionRow(OVERLAP, sections.overlap, "", "time that two of the sections above share"))
+    clocks = dict.fromkeys(str(part.provenance) for part in report if part.spans)
+    caption = f"Times: {'; '.join(clocks)}." if clocks else "No section has run yet."
+    return table_view(_COLUMNS, rows, caption)
 
 
-def _when(row: SectionTime) -> str:
-    """When an asynchronous section ran: its first start and last stop, and in how many pieces."""
-    if not row.asynchronous or not row.spans:
+def _interval(part: SectionTime) -> str:
+    """Format the start and end of an asynchronous section, and its number of pieces."""
+    if not part.asynchronous or not part.spans:
         return ""
-    start, stop = min(s.start_s for s in row.spans), max(s.stop_s for s in row.spans)
-    pieces = f" in {len(row.spans)} pieces" if len(row.spans) > 1 else ""
-    return f"{milliseconds(start * 1e3)} - {milliseconds(stop * 1e3)}{pieces}"
+    start = milliseconds(min(span.start_s for span in part.spans) * 1e3)
+    stop = milliseconds(max(span.stop_s for span in part.spans) * 1e3)
+    pieces = f" in {len(part.spans)} pieces" if len(part.spans) > 1 else ""
+    return f"{start} - {stop}{pieces}"

@@ -1,54 +1,46 @@
-"""The speed-up table of the variants so far: before, after, speed-up, and what kind of time it is."""
+"""The speed-up table: the time of each version, and of the version before it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gpulab.problems import problem as problem_named
-from gpulab.views.html import View, paragraph, table
+from gpulab.views.html import View, paragraph
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.number_format import MISSING, extents, milliseconds, provenance_text, ratio
 
 if TYPE_CHECKING:
-    from gpulab.profiling.speedup import SpeedupTable
+    from gpulab.profiling.speedup import SpeedupRow, SpeedupTable
 
-__all__ = ["milliseconds", "sources", "speedup_view"]
+__all__ = ["sources", "speedup_view"]
 
 
-def speedup_view(timed: SpeedupTable) -> View:
-    """The table with the source of its times below; a line of text while it is empty."""
-    rows = list(timed)
+def _before(row: SpeedupRow) -> str:
+    return MISSING if row.before_ms is None else f"{milliseconds(row.before_ms)} ({row.before})"
+
+
+def speedup_view(table: SpeedupTable) -> View:
+    """Return the table with the provenance of its times; a line of text if it is empty."""
+    rows = list(table)
     if not rows:
-        return paragraph(f"no variant of {timed.problem} was timed yet: run its kernel cells.", dim=True)
-    problem = problem_named(timed.problem)
-    cells = [
-        (
-            row.variant,
-            row.changes,
-            "x".join(map(str, row.block)),
-            f"{milliseconds(row.before_ms)} ({row.before})" if row.before_ms is not None else "-",
-            milliseconds(row.after_ms),
-            f"{row.speedup:.2f}" if row.speedup is not None else "-",
+        return paragraph(
+            f"No kernel of {table.problem} was timed in this session yet. Run its kernel cells.", dim=True
         )
-        for row in rows
-    ]
+
+    columns: tuple[Column[SpeedupRow], ...] = (
+        Column("variant", lambda row: row.variant),
+        Column("change", lambda row: row.changes),
+        Column("block", lambda row: extents(row.block)),
+        Column("before (ms)", _before, numeric=True),
+        Column("after (ms)", lambda row: milliseconds(row.after_ms), numeric=True),
+        Column("speed-up", lambda row: ratio(row.speedup), numeric=True),
+    )
+    problem = problem_named(table.problem)
     sizes = sorted({problem.format_shape(row.shape) for row in rows})
-    caption = f"{timed.problem} at {', '.join(sizes)}. Times: {'; '.join(sources(timed))}."
-    headers = ("variant", "what it changes", "block", "before (ms)", "after (ms)", "speed-up")
-    return table(headers, cells, numeric=(3, 4, 5), caption=caption)
+    caption = f"{table.problem} at {', '.join(sizes)}. Times: {'; '.join(sources(table))}."
+    return table_view(columns, rows, caption)
 
 
-def sources(timed: SpeedupTable) -> list[str]:
-    """Where the times come from, each source once; the simulator's with what it does not tell."""
-    found: dict[str, None] = {}
-    for row in timed:
-        words = str(row.provenance)
-        if row.provenance.kind == "simulator wall time":
-            words += " (it tells nothing about a GPU)"
-        found[words] = None
-    return list(found)
-
-
-def milliseconds(value: float | None) -> str:
-    """Three significant figures, without an exponent."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def sources(table: SpeedupTable) -> list[str]:
+    """Return the provenance of the times, each once."""
+    return list(dict.fromkeys(provenance_text(row.provenance) for row in table))

@@ -1,15 +1,18 @@
-"""What each step of a ladder asks of memory, side by side: counted, and for one point of the output."""
+"""`gpulab.traffic_table`: the memory requests of each version of a kernel, per unit of work."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem as problem_named
-from gpulab.views.html import View, paragraph, stack, table
+from gpulab.views.html import View, paragraph, stack
+from gpulab.views.tables.builder import Column, table_view
 
 if TYPE_CHECKING:
-    from gpulab.cell import Cell
+    from gpulab.cell import KernelCell
     from gpulab.profiling.counts.metrics import Counters
 
 __all__ = ["traffic_table"]
@@ -17,68 +20,123 @@ __all__ = ["traffic_table"]
 LANES = 32
 
 
+@dataclass(frozen=True)
+class _VersionTraffic:
+    """The counts of one launch. work: units of 32 inner points or multiply-adds."""
+
+    variant: str
+    counters: Counters
+    work: float
+
+    @property
+    def _asynchronous_copies(self) -> tuple[int, int]:
+        """Requests and sectors that asynchronous copies read from global memory."""
+        copies = [a for a in self.counters.accesses if a.kind == "copy" and a.space == "global"]
+        return sum(access.requests for access in copies), sum(access.sectors for access in copies)
+
+    @property
+    def global_loads(self) -> int:
+        return self.counters.global_load_requests + self._asynchronous_copies[0]
+
+    @property
+    def load_sectors(self) -> int:
+        return self.counters.global_load_sectors + self._asynchronous_copies[1]
+
+    @property
+    def requests(self) -> int:
+        counters = self.counters
+        shared = counters.shared_load_requests + counters.shared_store_requests
+        return self.global_loads + counters.global_store_requests + shared
+
+
+def _per_work(header: str, count: Callable[[_VersionTraffic], int]) -> Column[_VersionTraffic]:
+    return Column(
+        header,
+        lambda row: f"{count(row) / row.work:.1f}",
+        numeric=True,
+        source=lambda row: row.counters.provenance,
+    )
+
+
+_COLUMNS = (
+    Column[_VersionTraffic]("variant", lambda row: row.variant),
+    _per_work("global loads", lambda row: row.global_loads),
+    _per_work("their sectors", lambda row: row.load_sectors),
+    _per_work("global stores", lambda row: row.counters.global_store_requests),
+    _per_work("shared loads", lambda row: row.counters.shared_load_requests),
+    _per_work("shared stores", lambda row: row.counters.shared_store_requests),
+    _per_work("all requests", lambda row: row.requests),
+)
+
+
 def traffic_table(problem: str = "stencil") -> View:
-    """Requests and sectors of this session's kernels of a problem, for every 32 units of its work.
+    """Show requests and sectors of this session's kernels of a problem, per 32 units of work.
 
-    The work is the stencil's inner points, or the product's multiply-adds: 32 of them are what a warp does
-    at once when each thread does one. Counted at the size on which the steps' promises are counted, where
-    little is lost at the edges.
+    A unit of work is an inner point of the stencil or a multiply-add of the matrix product: 32 of them are
+    the work of one warp instruction if each thread does one. Requests and sectors are counted by the
+    simulator, at the size at which the memory-traffic requirements are counted.
 
-    Raises `UsageError` for a problem that is not there.
+    Parameters
+    ----------
+    problem : {"stencil", "matmul"}
+        The problem.
+
+    Returns
+    -------
+    View
+        A table with one row for each version, or a line of text if none has run.
+
+    Raises
+    ------
+    UsageError
+        If there is no such problem.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gpulab.traffic_table("matmul")
+    No kernel of matmul has run in this session yet. Run `%%cuda matmul.Ks` and the cells after it.
     """
     from gpulab import session
+    from gpulab.cell import require_kernel_cell
 
-    known = problem_named(problem)
-    rows: list[tuple[str, ...]] = []
+    chosen = problem_named(problem)
+    rows: list[_VersionTraffic] = []
     notes: dict[str, None] = {}
-    for variant in known.variants:
-        cell = session.cell(f"{known.name}.{variant}")
+    for variant in chosen.variants:
+        cell = session.cell(f"{chosen.name}.{variant}")
         if cell is None:
             continue
         try:
-            counts, shape = _counted(cell)
+            traffic = _counted(require_kernel_cell(cell))
         except GpulabError as error:
-            notes[f"{variant}: {str(error).splitlines()[0].rstrip('.')}"] = None
+            notes[f"{variant}: {str(error).splitlines()[0].rstrip('.')}."] = None
             continue
-        rows.append((variant, *_figures(counts, known.work(shape) / LANES)))
-        words = str(counts.provenance)
-        notes[words[0].upper() + words[1:]] = None
+        rows.append(traffic)
+        origin = str(traffic.counters.provenance)
+        notes[f"{origin[0].upper()}{origin[1:]}."] = None
+
     if not rows and notes:
-        return stack(*(paragraph(f"{words}.", dim=True) for words in notes))
+        return stack(*(paragraph(text, dim=True) for text in notes))
     if not rows:
-        first = next(iter(known.variants))
+        first = next(iter(chosen.variants))
         return paragraph(
-            f"no kernel of {known.name} has run yet: run `%%cuda {known.name}.{first}` and those after it.",
+            f"No kernel of {chosen.name} has run in this session yet. Run `%%cuda {chosen.name}.{first}` and "
+            "the cells after it.",
             dim=True,
         )
-    headers = ("variant", "global loads", "their sectors", "global stores", "shared loads", "shared stores")
-    work = "inner points" if known.name == "stencil" else "multiply-adds"
-    caption = f"Requests of warps, and 32-byte sectors, for every {LANES} {work}. {'. '.join(notes)}."
-    return table((*headers, "requests in all"), rows, numeric=range(1, 7), caption=caption)
+    work = "inner points" if chosen.name == "stencil" else "multiply-adds"
+    caption = f"Requests of warps, and sectors of 32 bytes, per {LANES} {work}. {' '.join(notes)}"
+    return table_view(_COLUMNS, rows, caption)
 
 
-def _counted(cell: Cell) -> tuple[Counters, tuple[int, ...]]:
-    """One launch of a cell's kernel, counted."""
-    import numpy as np
-
+def _counted(cell: KernelCell) -> _VersionTraffic:
+    """Count one launch of a cell's kernel."""
     from gpulab import session
-    from gpulab.cell import require_kernel_cell
-    from gpulab.devices import open_device
-    from gpulab.profiling.counts.counters import counters
-    from gpulab.verification.inputs import place_arguments
+    from gpulab.profiling.counts.cell_counts import count_cell
 
-    config, device = require_kernel_cell(cell).config, open_device()
-    launch = config.at(config.counted_shape, device.spec)
-    arguments = config.problem.arguments(launch.shape, np.random.default_rng(0))
-    args = list(place_arguments(device, arguments).values())
-    return counters(session.kernel(cell.name), launch.grid, launch.block, args), launch.shape
-
-
-def _figures(counts: Counters, work: float) -> tuple[str, ...]:
-    copies = [a for a in counts.accesses if a.kind == "copy"]  # asynchronous: a reading and a writing half
-    read = counts.global_load_requests + sum(a.requests for a in copies if a.space == "global")
-    sectors = counts.global_load_sectors + sum(a.sectors for a in copies if a.space == "global")
-    kept = counts.shared_store_requests
-    each = (read, sectors, counts.global_store_requests, counts.shared_load_requests, kept)
-    total = read + counts.global_store_requests + counts.shared_load_requests + kept
-    return tuple(f"{number / work:.1f}" for number in (*each, total))
+    count = count_cell(cell, session.kernel(cell.name))
+    config = cell.config
+    return _VersionTraffic(
+        config.variant, count.recorded.counters, config.problem.work(count.launch.shape) / LANES
+    )

@@ -1,90 +1,139 @@
-"""What copies cost: pageable beside page-locked memory, both ways, beside a kernel that only copies."""
+"""`gpulab.transfer_table`: times of copies between host and device, and of a kernel that copies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from gpulab.devices import open_device
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import UsageError
 from gpulab.profiling.benchmark import Benchmark, benchmark
-from gpulab.profiling.transfers import Transfer, time_copy
-from gpulab.views.html import View, table
-from gpulab.views.tables.speedup_view import milliseconds
+from gpulab.profiling.transfers import time_copy
+from gpulab.views.html import View
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.device_choice import chosen_device
+from gpulab.views.tables.number_format import byte_size, milliseconds
 
 __all__ = ["transfer_table"]
 
 SIZES = (2**20, 2**24, 2**26)  # bytes
-_HEADERS = (
-    "size", "direction", "pageable (ms)", "(GB/s)", "page-locked (ms)", "(GB/s)",
-    "a kernel that copies (ms)", "(GB/s)",
-)  # fmt: skip
-_THREADS = 256
+_THREADS = 256  # per block
 _SOURCE = """extern "C" __global__ void copy_floats(const float* from, float* to, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];
 }"""
 
 
-def transfer_table(sizes: Sequence[int] = SIZES, *, device: Device | None = None) -> View:
-    """Times and bandwidths of copies between host and device, one row for each size and direction.
+@dataclass(frozen=True)
+class _CopyRow:
+    """Times of copies of one size in one direction, and of a kernel that copies within the device."""
 
-    sizes: bytes of a copy, multiples of 4. device: None for the one that kernels run on.
+    nbytes: int
+    to_device: bool
+    pageable: Benchmark
+    pinned: Benchmark
+    kernel: Benchmark
 
-    Measured on a GPU, modelled on the simulator: every time says which when the pointer rests on it.
-    Raises `UsageError` for sizes that are not multiples of 4, and what a copy raises.
-    """
-    device = device or open_device()
-    wrong = [size for size in sizes if size < 4 or size % 4]
-    if wrong or not sizes:
-        raise UsageError(f"sizes are bytes of floats, multiples of 4; not {list(wrong or sizes)}.")
-    kernel = device.compile(_SOURCE)
-    rows: list[tuple[str, ...]] = []
-    hover: dict[tuple[int, int], str] = {}
-    kinds: dict[str, None] = {}
-    for size in sizes:
-        alone = _kernel_time(device, kernel, size)
-        for to_device in (True, False):
-            copies = [time_copy(device, size, to_device=to_device, pinned=pinned) for pinned in (False, True)]
-            timings = [*(copy.timing for copy in copies), alone]
-            hover |= {(len(rows), 2 + 2 * i): str(timing.provenance) for i, timing in enumerate(timings)}
-            hover |= {(len(rows), 3 + 2 * i): str(timing.provenance) for i, timing in enumerate(timings)}
-            kinds |= dict.fromkeys(_kind(timing, device) for timing in timings)
-            rows.append(
-                (_bytes(size), "to the device" if to_device else "back", *_cells(copies, alone, size))
-            )
-    return table(
-        _HEADERS,
-        rows,
-        numeric=(0, *range(2, 8)),
-        caption=f"Times: {', '.join(kinds)}. The kernel copies within the device: it reads and writes every "
-        "byte, and its GB/s count both."
-        + ("" if device.measures_time else " The fixed time of a copy, some microseconds, is not modelled."),
-        hover=hover,
+
+def _timed(
+    header: str, timing: Callable[[_CopyRow], Benchmark], moved: int = 1
+) -> tuple[Column[_CopyRow], Column[_CopyRow]]:
+    """Declare the columns of a time and its bandwidth. moved: how often each byte is read or written."""
+
+    def bandwidth(row: _CopyRow) -> str:
+        return milliseconds(moved * row.nbytes / timing(row).median_ms / 1e6)
+
+    def source(row: _CopyRow) -> object:
+        return timing(row).provenance
+
+    return (
+        Column(
+            f"{header} (ms)", lambda row: milliseconds(timing(row).median_ms), numeric=True, source=source
+        ),
+        Column("(GB/s)", bandwidth, numeric=True, source=source),
     )
 
 
+_COLUMNS = (
+    Column[_CopyRow]("size", lambda row: byte_size(row.nbytes), numeric=True),
+    Column[_CopyRow]("direction", lambda row: "host to device" if row.to_device else "device to host"),
+    *_timed("pageable", lambda row: row.pageable),
+    *_timed("page-locked", lambda row: row.pinned),
+    *_timed("kernel that copies", lambda row: row.kernel, moved=2),
+)
+
+
+def transfer_table(
+    sizes: Sequence[int] = SIZES, *, device: Device | None = None, gpu: str | None = None
+) -> View:
+    """Show times and bandwidths of copies between host and device.
+
+    Times are measured on a GPU and modelled on the simulator; the tooltip of each figure says which.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Bytes of the copies, multiples of 4.
+    device : Device, optional
+        An open device; the session's device if omitted.
+    gpu : str, optional
+        Key of a catalogue GPU, such as "t10", in place of `device`.
+
+    Returns
+    -------
+    View
+        A table with one row for each size and direction: pageable and page-locked host memory, and a kernel
+        that copies within the device. Times in milliseconds, bandwidths in GB/s (1e9 bytes).
+
+    Raises
+    ------
+    UsageError
+        If a size is not a positive multiple of 4, the catalogue has no such GPU, or both `device` and `gpu`
+        are given.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> table = gpulab.transfer_table([2**20], gpu="t10")
+    >>> print(table.text.splitlines()[2].split()[:3])
+    ['1', 'MiB', 'host']
+    """
+    opened = chosen_device(device, gpu)
+    wrong = [size for size in sizes if size < 4 or size % 4]
+    if wrong or not sizes:
+        raise UsageError(f"sizes are bytes of floats, positive multiples of 4, not {list(wrong or sizes)}.")
+
+    kernel = opened.compile(_SOURCE)
+    rows = []
+    for size in sizes:
+        copying_kernel = _kernel_time(opened, kernel, size)
+        for to_device in (True, False):
+            pageable, pinned = (
+                time_copy(opened, size, to_device=to_device, pinned=pinned).timing for pinned in (False, True)
+            )
+            rows.append(_CopyRow(size, to_device, pageable, pinned, copying_kernel))
+
+    kinds = dict.fromkeys(
+        _kind(timing, opened) for row in rows for timing in (row.pageable, row.pinned, row.kernel)
+    )
+    caption = (
+        f"Times: {', '.join(kinds)}. The kernel reads and writes every byte within the device, and its GB/s "
+        "count both."
+    )
+    if not opened.measures_time:
+        caption += " The fixed cost of a copy, some microseconds, is not modelled."
+    return table_view(_COLUMNS, rows, caption)
+
+
 def _kind(timing: Benchmark, device: Device) -> str:
-    """`measured (NVIDIA H200)`; what is modelled is of the GPU that the simulator stands for."""
+    """Format the kind of a time with its GPU: measured (NVIDIA H200)."""
     kind = timing.provenance.kind
     return f"{kind} ({device.spec.name if kind == 'modelled' else timing.provenance.device})"
 
 
-def _cells(copies: Sequence[Transfer], alone: Benchmark, size: int) -> list[str]:
-    pairs = [*((copy.timing, copy.gb_s) for copy in copies), (alone, 2 * size / alone.median_ms / 1e6)]
-    return [text for timing, gb_s in pairs for text in map(milliseconds, (timing.median_ms, gb_s))]
-
-
-def _kernel_time(device: Device, kernel: Kernel, size: int) -> Benchmark:
-    n = size // 4
+def _kernel_time(device: Device, kernel: Kernel, nbytes: int) -> Benchmark:
+    n = nbytes // 4
     grid, block = min(-(-n // _THREADS), device.spec.max_grid_dims[0]), _THREADS
     args = (device.empty(n), device.empty(n), np.int32(n))
     return benchmark(kernel, grid, block, args, n_repeat=5, detail="median of 5 launches")
-
-
-def _bytes(size: int) -> str:
-    for unit, words in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if size % unit == 0:
-            return f"{size // unit} {words}"
-    return f"{size} bytes"

@@ -1,0 +1,69 @@
+"""Formats of the figures in tables: times, rates, bytes, extents, and their provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpulab.provenance import Provenance
+
+__all__ = [
+    "MISSING",
+    "byte_size",
+    "extents",
+    "milliseconds",
+    "percentage",
+    "printed",
+    "provenance_text",
+    "rate",
+    "ratio",
+]
+
+MISSING = "-"  # a figure that is not known
+
+
+def milliseconds(value: float | None) -> str:
+    """Format a time with three significant digits and no exponent: 0.0123, 3.14, 1,234."""
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def rate(value: float | None) -> str:
+    """Format a rate with three significant digits, or four from 100 on: 0.123, 12.3, 169.1, 1,234."""
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+
+
+def ratio(value: float | None) -> str:
+    """Format a speed-up with two decimals."""
+    return MISSING if value is None else f"{value:.2f}"
+
+
+def percentage(fraction: float | None) -> str:
+    """Format a fraction, 0 to 1, in percent."""
+    return MISSING if fraction is None else f"{fraction:.0%}"
+
+
+def printed(value: float | None) -> str:
+    """Format a published figure with the decimals that it was printed with."""
+    return MISSING if value is None else str(value)
+
+
+def extents(numbers: Sequence[int]) -> str:
+    """Format a block, a tile or a size: 32x8x1."""
+    return "x".join(map(str, numbers))
+
+
+def byte_size(nbytes: int) -> str:
+    """Format bytes in the largest binary unit that fits: 227 KiB, 139.8 GiB."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.4g} {name}"
+    return f"{nbytes} bytes"
+
+
+def provenance_text(provenance: Provenance) -> str:
+    """Format a provenance; the simulator's own run time is marked as no indication of a GPU's."""
+    caveat = " (unrelated to the time on a GPU)" if provenance.kind == "simulator wall time" else ""
+    return f"{provenance}{caveat}"
