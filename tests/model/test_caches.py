@@ -1,4 +1,4 @@
-"""The caches in machine code against the same in plain Python."""
+"""The cache simulation in machine code against a reference in Python."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffi
 SITES = 4
 
 
-class PlainCache:
-    """Sets of lines, least recently used first; a line has sectors, dirty ones, and when it was filled."""
+class ReferenceCache:
+    """A set-associative cache: sets of lines, the least recently used first."""
 
     def __init__(self, shape: CacheShape) -> None:
         self.shape = shape
@@ -30,10 +30,12 @@ class PlainCache:
         return lines[number]
 
 
-def plainly(trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, window: int) -> list[SiteTraffic]:
+def reference_traffic(
+    trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, window: int
+) -> list[SiteTraffic]:
     sms = len(trace.starts) - 1
-    first = [PlainCache(l1) for _ in range(sms)]
-    second, counts = PlainCache(l2), np.zeros((SITES, 9), int)
+    first = [ReferenceCache(l1) for _ in range(sms)]
+    second, counts = ReferenceCache(l2), np.zeros((SITES, 9), int)
     requests = {w: _requests(trace.words[w, : trace.used[w]].tolist()) for w in range(len(trace.used))}
     for turn in range(turns):
         for sm in range(sms):
@@ -44,12 +46,12 @@ def plainly(trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, window
 
 
 def _requests(words: list[int]) -> list[list[int]]:
-    found: list[list[int]] = []
+    requests: list[list[int]] = []
     for word in words:
         if word & 32:
-            found.append([])
-        found[-1].append(word)
-    return found
+            requests.append([])
+        requests[-1].append(word)
+    return requests
 
 
 def _request(words, l1, l2, turn, window, counts) -> None:
@@ -111,35 +113,35 @@ def random_trace(seed: int, warps: int = 12, sms: int = 3, requests: int = 20) -
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("window", [1, 3])
-def test_the_caches_do_what_plain_ones_do(seed: int, window: int) -> None:
+def test_traffic_equals_the_reference(seed: int, window: int) -> None:
     trace, l1, l2 = random_trace(seed), CacheShape(1024, 4), CacheShape(4096, 8)
-    found = cache_traffic([trace], l1, l2, sites=SITES, turns=20, skip=0, window=window)
-    assert list(map(astuple, found)) == list(map(astuple, plainly(trace, l1, l2, 20, window)))
+    traffic = cache_traffic([trace], l1, l2, sites=SITES, turns=20, skip=0, window=window)
+    assert list(map(astuple, traffic)) == list(map(astuple, reference_traffic(trace, l1, l2, 20, window)))
 
 
 def one_line(warps: int, sms: int) -> WaveTrace:
-    """Every warp reads the same line once."""
+    """Return a trace in which every warp reads the same line once."""
     words = np.full((warps, 8), 7 << 22 | 32 | 15, np.uint64)
     starts = np.linspace(0, warps, sms + 1).astype(np.int64)
     return WaveTrace(words, np.ones(warps, np.int64), np.arange(warps), starts)
 
 
-def test_who_asks_for_a_line_that_is_on_its_way_waits_for_it_too() -> None:
+def test_request_for_a_line_in_flight_waits_for_dram() -> None:
     l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
     traffic = cache_traffic([one_line(8, 4)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
     assert (traffic.dram, traffic.dram_sectors) == (8, 4)
 
 
-def test_a_cluster_asks_l2_for_a_line_once() -> None:
+def test_cluster_of_sms_requests_a_line_in_flight_once() -> None:
     l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
-    apart = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
+    separate = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
     joined = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1, clusters=2)[0]
-    assert apart.l2_sectors + apart.dram_sectors == 8 * 4
+    assert separate.l2_sectors + separate.dram_sectors == 8 * 4
     assert joined.l2_sectors + joined.dram_sectors == 2 * 4
-    assert (apart.l2_lines, joined.l2_lines) == (8, 2)
+    assert (separate.l2_lines, joined.l2_lines) == (8, 2)
 
 
-def test_what_an_earlier_wave_read_is_still_in_l2_and_no_longer_in_l1() -> None:
+def test_l2_keeps_the_lines_of_an_earlier_wave_and_l1_does_not() -> None:
     l1, l2, wave = CacheShape(1024, 4), CacheShape(4096, 8), one_line(1, 1)
     traffic = cache_traffic([wave, wave], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
     assert (traffic.l1_sectors, traffic.l2_sectors, traffic.dram_sectors) == (0, 4, 0)

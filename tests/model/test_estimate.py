@@ -1,15 +1,15 @@
-"""Laws of the model: what can never make a launch faster, and Little's law on a toy."""
+"""Laws of the model: more work is never faster, Little's law, and the sources of its figures."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from gpulab.gpus.architectures import Timings, sources, timings
 from gpulab.gpus.catalogue import gpu, names
-from gpulab.model.estimate import Work, estimate
-from gpulab.model.explanation import bound_words
+from gpulab.model.estimate import Work, estimate, explain_bound
 
 WORK = Work(
     blocks=4000, resident=8, warps=4, warp_cycles=50_000, instructions=1e8,
@@ -26,38 +26,37 @@ def time_ms(work: Work, name: str = "h200") -> float:
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize("part", GROWS)
 @pytest.mark.parametrize("factor", [1.1, 3, 100])
-def test_more_of_anything_is_never_faster(name: str, part: str, factor: float) -> None:
+def test_more_work_is_never_faster(name: str, part: str, factor: float) -> None:
     more = replace(WORK, **{part: factor * getattr(WORK, part)})
     assert time_ms(more, name) >= time_ms(WORK, name)
 
 
-def test_less_occupancy_is_slower_where_latency_bounds() -> None:
+def test_lower_occupancy_is_slower_if_latency_bounds() -> None:
     bound = replace(WORK, warp_cycles=1e7)
     assert time_ms(replace(bound, resident=4)) > 1.9 * time_ms(bound)
 
 
-def test_littles_law_on_a_toy() -> None:
-    """Warps that only wait: as many at once as are resident, each as long as it takes, and nothing else."""
+def test_littles_law_for_warps_that_only_wait() -> None:
     spec = gpu("h200")
-    toy = Work(spec.sms * 8 * 10, 8, 1, 1e6, 0.0, {}, 0.0, 0.0, 0.0)
-    found = estimate(spec, timings(spec), toy)
-    assert found.terms["latency"] == pytest.approx(10 * 1e6 / (spec.boost_clock_mhz * 1e3))
-    assert found.bound == "latency"
+    waiting = Work(spec.sms * 8 * 10, 8, 1, 1e6, 0.0, {}, 0.0, 0.0, 0.0)
+    estimated = estimate(spec, timings(spec), waiting)
+    assert estimated.terms["latency"] == pytest.approx(10 * 1e6 / (spec.boost_clock_mhz * 1e3))
+    assert estimated.bound == "latency"
 
 
-def test_one_block_more_than_a_wave_takes_another_wave() -> None:
+def test_one_more_block_than_a_wave_takes_another_wave() -> None:
     spec = gpu("h200")
     full = replace(WORK, blocks=spec.sms * WORK.resident, warp_cycles=1e7)
     assert time_ms(replace(full, blocks=full.blocks + 1)) > 1.9 * time_ms(full)
 
 
-def test_the_time_is_never_less_than_any_part_of_it() -> None:
+def test_time_is_at_least_every_term() -> None:
     spec = gpu("h200")
-    found = estimate(spec, timings(spec), WORK)
-    assert found.time_ms >= max(found.terms.values())
+    estimated = estimate(spec, timings(spec), WORK)
+    assert estimated.time_ms >= max(estimated.terms.values())
 
 
-def test_a_launch_bound_by_dram_takes_what_the_data_sheet_says() -> None:
+def test_launch_bound_by_dram_takes_the_time_of_the_data_sheet() -> None:
     spec = gpu("gtx280")
     figures = timings(spec)
     stream = Work(30000, 8, 4, 0.0, 0.0, {}, 0.0, 0.0, 1e10)
@@ -66,20 +65,21 @@ def test_a_launch_bound_by_dram_takes_what_the_data_sheet_says() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_figure_of_an_architecture_says_how_it_is_known(name: str) -> None:
+def test_every_figure_of_an_architecture_has_a_source(name: str) -> None:
     spec = gpu(name)
-    known = sources(spec)
+    by_figure = sources(spec)
     given = {f for f in Timings.__dataclass_fields__ if getattr(timings(spec), f)}
-    assert given - set(known) <= {"dram_burst_bytes", "queueing", "l1_cycles"}
-    assert {how for how, _ in known.values()} <= {"published", "measured", "fitted", "assumed"}
+    assert given - set(by_figure) <= {"dram_burst_bytes", "queueing", "l1_cycles"}
+    assert {how for how, _ in by_figure.values()} <= {"published", "measured", "fitted", "assumed"}
 
 
-def test_nothing_is_fitted_on_the_gtx280() -> None:
+def test_no_latency_is_fitted_to_the_gtx280() -> None:
     assert sources(gpu("gtx280"))["dram_ns"][0] != "fitted"
 
 
-def test_the_words_say_what_another_block_would_give() -> None:
+def test_explanation_of_a_latency_bound_suggests_a_block_with_more_resident_warps() -> None:
     spec = gpu("gtx280")
     work = Work(30_000, 8, 1, 1e7, 0.0, {}, 0.0, 0.0, 0.0)
-    words = bound_words(spec, work, estimate(spec, timings(spec), work), {32: 8, 64: 16})
-    assert words == "bound by latency: 8 warps of 32 per SM; with 64 threads a block it would be 16"
+    text = explain_bound(spec, work, estimate(spec, timings(spec), work), {32: 8, 64: 16})
+    assert "latency" in text
+    assert [int(number) for number in re.findall(r"\d+", text)] == [8, 32, 64, 16]

@@ -1,1 +1,1 @@
-"""model: how long a launch takes on a GPU of the catalogue, from what it asks of it. Arithmetic only."""
+"""Performance model: the time of a launch on a GPU of the catalogue, computed without that GPU."""

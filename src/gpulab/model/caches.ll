@@ -1,15 +1,15 @@
-; One wave of warps through the L1 caches of their SMs and the L2 that all share; see caches.py.
+; The requests of one wave of warps, served by the L1 cache of each SM and by the shared L2; see caches.py.
 
 declare i32 @llvm.ctpop.i32(i32)
 declare i64 @llvm.umax.i64(i64, i64)
 
-define internal i64 @get(ptr %p, i64 %at) alwaysinline {
+define internal i64 @field(ptr %p, i64 %at) alwaysinline {
   %q = getelementptr i8, ptr %p, i64 %at
   %v = load i64, ptr %q
   ret i64 %v
 }
 
-define internal void @add(ptr %p, i64 %at, i64 %by) alwaysinline {
+define internal void @increment(ptr %p, i64 %at, i64 %by) alwaysinline {
   %q = getelementptr i8, ptr %p, i64 %at
   %v = load i64, ptr %q
   %w = add i64 %v, %by
@@ -19,7 +19,7 @@ define internal void @add(ptr %p, i64 %at, i64 %by) alwaysinline {
 
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 
-define internal i64 @set_of(i64 %line, i64 %sets) alwaysinline {
+define internal i64 @set_index(i64 %line, i64 %sets) alwaysinline {
   %mixed.1 = lshr i64 %line, 11
   %mixed.2 = lshr i64 %line, 19
   %mixed.3 = xor i64 %line, %mixed.1
@@ -28,10 +28,10 @@ define internal i64 @set_of(i64 %line, i64 %sets) alwaysinline {
   ret i64 %set
 }
 
-; Have the host fetch what `find` will look at.
-define internal void @soon(ptr %cache, i64 %sets, i64 %ways, i64 %line) alwaysinline {
-  %some = call i64 @llvm.umax.i64(i64 %sets, i64 1)
-  %set = call i64 @set_of(i64 %line, i64 %some)
+; Prefetch the part of a set that `lookup` will read into the host's caches.
+define internal void @prefetch_set(ptr %cache, i64 %sets, i64 %ways, i64 %line) alwaysinline {
+  %sets.1 = call i64 @llvm.umax.i64(i64 %sets, i64 1)
+  %set = call i64 @set_index(i64 %line, i64 %sets.1)
   %first = mul i64 %set, %ways
   %first.at = mul i64 %first, $ENTRY
   %tags = getelementptr i8, ptr %cache, i64 %first.at
@@ -41,21 +41,21 @@ define internal void @soon(ptr %cache, i64 %sets, i64 %ways, i64 %line) alwaysin
   ret void
 }
 
-; The entry of a line in its set: (sectors, dirty sectors, filled in turn, and of L1 the level that it came
-; from; of L2 the clusters that asked for it lately, and since which turn).
-; A set is its lines + 1, the last use of each, and then their entries: most looks stay within a few bytes.
-; Where the line is not there it takes the place of the one that was not used for longest, with no sectors.
-define internal ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now) noinline {
+; Return the state of a line: its valid sectors, its dirty sectors, the turn in which it was filled; then in L1
+; the level that it came from, and in L2 the clusters that requested it lately and the turn of the first of these.
+; A set stores the tags (line + 1) first, then the last use of each line, then the states, so that most lookups
+; touch few bytes. A line that is not in the set replaces the least recently used one and has no valid sectors.
+define internal ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now) noinline {
 entry:
-  %set = call i64 @set_of(i64 %line, i64 %sets)
+  %set = call i64 @set_index(i64 %line, i64 %sets)
   %tag = add i64 %line, 1
   %first = mul i64 %set, %ways
   %first.at = mul i64 %first, $ENTRY
   %tags = getelementptr i8, ptr %cache, i64 %first.at
   %uses = getelementptr i64, ptr %tags, i64 %ways
   %entries = getelementptr i64, ptr %uses, i64 %ways
-  br label %look
-look:
+  br label %probe
+probe:
   %way = phi i64 [ 0, %entry ], [ %way.next, %next ]
   %tag.p = getelementptr i64, ptr %tags, i64 %way
   %way.tag = load i64, ptr %tag.p
@@ -64,7 +64,7 @@ look:
 next:
   %way.next = add i64 %way, 1
   %more = icmp ult i64 %way.next, %ways
-  br i1 %more, label %look, label %choose
+  br i1 %more, label %probe, label %choose
 choose:
   %n = phi i64 [ 0, %next ], [ %n.next, %choose ]
   %oldest = phi i64 [ 0, %next ], [ %oldest.next, %choose ]
@@ -87,11 +87,11 @@ replace:
   store i64 0, ptr %r.dirty
   %r.filled = getelementptr i8, ptr %r, i64 16
   store i64 -1000000, ptr %r.filled
-  %r.asked = getelementptr i8, ptr %r, i64 24
-  store i64 0, ptr %r.asked
+  %r.clusters = getelementptr i8, ptr %r, i64 24
+  store i64 0, ptr %r.clusters
   br label %found
 found:
-  %f = phi i64 [ %way, %look ], [ %oldest.next, %replace ]
+  %f = phi i64 [ %way, %probe ], [ %oldest.next, %replace ]
   %f.used = getelementptr i64, ptr %uses, i64 %f
   store i64 %now, ptr %f.used
   %f.at = mul i64 %f, $STATE
@@ -99,51 +99,51 @@ found:
   ret ptr %f.entry
 }
 
-; How many sectors of a mask.
-define internal i64 @count(i64 %mask) alwaysinline {
+; Return the number of sectors in a mask.
+define internal i64 @count_sectors(i64 %mask) alwaysinline {
   %m = trunc i64 %mask to i32
   %n = call i32 @llvm.ctpop.i32(i32 %m)
   %n64 = zext i32 %n to i64
   ret i64 %n64
 }
 
-; Sectors of a line are read from L2; from which level (2: L2, 3: DRAM) the last of them comes.
+; Read sectors of a line from L2. Return the furthest level that serves one of them (2: L2, 3: DRAM).
 define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster) noinline {
-  %cache.i = call i64 @get(ptr %p, i64 $L2)
+  %cache.i = call i64 @field(ptr %p, i64 $L2)
   %cache = inttoptr i64 %cache.i to ptr
-  %sets = call i64 @get(ptr %p, i64 $L2_SETS)
-  %ways = call i64 @get(ptr %p, i64 $L2_WAYS)
-  %window = call i64 @get(ptr %p, i64 $WINDOW)
-  %e = call ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %sets = call i64 @field(ptr %p, i64 $L2_SETS)
+  %ways = call i64 @field(ptr %p, i64 $L2_WAYS)
+  %window = call i64 @field(ptr %p, i64 $WINDOW)
+  %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
   %sectors.p = getelementptr i8, ptr %e, i64 0
-  %have = load i64, ptr %sectors.p
-  %lack = xor i64 %have, -1
-  %missing = and i64 %mask, %lack
-  %all = or i64 %have, %mask
+  %valid = load i64, ptr %sectors.p
+  %invalid = xor i64 %valid, -1
+  %missing = and i64 %mask, %invalid
+  %all = or i64 %valid, %mask
   store i64 %all, ptr %sectors.p
-  ; One request of a cluster of SMs is on its way: those that ask for the same meanwhile join it.
+  ; A request of the same cluster of SMs for this line may be in flight; if so, this one joins it.
   %clusters.p = getelementptr i8, ptr %e, i64 24
   %since.p = getelementptr i8, ptr %e, i64 32
   %since = load i64, ptr %since.p
   %clusters.all = load i64, ptr %clusters.p
   %since.ago = sub i64 %turn, %since
-  %lately = icmp ult i64 %since.ago, %window
-  %clusters = select i1 %lately, i64 %clusters.all, i64 0
-  %since.new = select i1 %lately, i64 %since, i64 %turn
+  %recent = icmp ult i64 %since.ago, %window
+  %clusters = select i1 %recent, i64 %clusters.all, i64 0
+  %since.new = select i1 %recent, i64 %since, i64 %turn
   store i64 %since.new, ptr %since.p
   %clusters.new = or i64 %clusters, %cluster
   store i64 %clusters.new, ptr %clusters.p
-  %also = and i64 %clusters, %cluster
-  %joins = icmp ne i64 %also, 0
-  %asked.all = call i64 @count(i64 %mask)
-  %missed = call i64 @count(i64 %missing)
-  %asked = select i1 %joins, i64 %missed, i64 %asked.all
-  %hits = sub i64 %asked, %missed
-  call void @add(ptr %counts, i64 $L2_SECTORS, i64 %hits)
-  call void @add(ptr %counts, i64 $DRAM_SECTORS, i64 %missed)
-  %goes = icmp ne i64 %asked, 0
-  %lookup = zext i1 %goes to i64
-  call void @add(ptr %counts, i64 $L2_LINES, i64 %lookup)
+  %joined = and i64 %clusters, %cluster
+  %joins = icmp ne i64 %joined, 0
+  %requested.all = call i64 @count_sectors(i64 %mask)
+  %missed = call i64 @count_sectors(i64 %missing)
+  %requested = select i1 %joins, i64 %missed, i64 %requested.all
+  %hits = sub i64 %requested, %missed
+  call void @increment(ptr %counts, i64 $L2_SECTORS, i64 %hits)
+  call void @increment(ptr %counts, i64 $DRAM_SECTORS, i64 %missed)
+  %looks.up = icmp ne i64 %requested, 0
+  %lookup = zext i1 %looks.up to i64
+  call void @increment(ptr %counts, i64 $L2_LINES, i64 %lookup)
   %filled.p = getelementptr i8, ptr %e, i64 16
   %miss = icmp ne i64 %missing, 0
   br i1 %miss, label %fill, label %hit
@@ -158,28 +158,28 @@ hit:
   ret i64 %level
 }
 
-; One line of a load; the level (1: L1, 2, 3) that its warp waits for.
+; Serve one line of a load. Return the level that its warp waits for (1: L1, 2: L2, 3: DRAM).
 define internal i64 @load_line(ptr %p, ptr %l1, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster) noinline {
 entry:
-  %sets = call i64 @get(ptr %p, i64 $L1_SETS)
-  %ways = call i64 @get(ptr %p, i64 $L1_WAYS)
-  %window = call i64 @get(ptr %p, i64 $WINDOW)
+  %sets = call i64 @field(ptr %p, i64 $L1_SETS)
+  %ways = call i64 @field(ptr %p, i64 $L1_WAYS)
+  %window = call i64 @field(ptr %p, i64 $WINDOW)
   %cached = icmp ne i64 %sets, 0
-  br i1 %cached, label %first, label %straight
-straight:
+  br i1 %cached, label %cached.line, label %uncached
+uncached:
   %s.level = call i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
   ret i64 %s.level
-first:
-  %e = call ptr @find(ptr %l1, i64 %sets, i64 %ways, i64 %line, i64 %now)
+cached.line:
+  %e = call ptr @lookup(ptr %l1, i64 %sets, i64 %ways, i64 %line, i64 %now)
   %sectors.p = getelementptr i8, ptr %e, i64 0
-  %have = load i64, ptr %sectors.p
-  %lack = xor i64 %have, -1
-  %missing = and i64 %mask, %lack
-  %all = or i64 %have, %mask
+  %valid = load i64, ptr %sectors.p
+  %invalid = xor i64 %valid, -1
+  %missing = and i64 %mask, %invalid
+  %all = or i64 %valid, %mask
   store i64 %all, ptr %sectors.p
-  %hitting = and i64 %mask, %have
-  %hits = call i64 @count(i64 %hitting)
-  call void @add(ptr %counts, i64 $L1_SECTORS, i64 %hits)
+  %hitting = and i64 %mask, %valid
+  %hits = call i64 @count_sectors(i64 %hitting)
+  call void @increment(ptr %counts, i64 $L1_SECTORS, i64 %hits)
   %filled.p = getelementptr i8, ptr %e, i64 16
   %level.p = getelementptr i8, ptr %e, i64 24
   %miss = icmp ne i64 %missing, 0
@@ -198,16 +198,16 @@ hit:
   ret i64 %h.level
 }
 
-; One line of a store: written through to L2, and to DRAM once for every sector.
+; Serve one line of a store: every sector is written through to L2, and to DRAM once.
 define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %counts) noinline {
-  %cache.i = call i64 @get(ptr %p, i64 $L2)
+  %cache.i = call i64 @field(ptr %p, i64 $L2)
   %cache = inttoptr i64 %cache.i to ptr
-  %sets = call i64 @get(ptr %p, i64 $L2_SETS)
-  %ways = call i64 @get(ptr %p, i64 $L2_WAYS)
-  %e = call ptr @find(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %sets = call i64 @field(ptr %p, i64 $L2_SETS)
+  %ways = call i64 @field(ptr %p, i64 $L2_WAYS)
+  %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
   %sectors.p = getelementptr i8, ptr %e, i64 0
-  %have = load i64, ptr %sectors.p
-  %all = or i64 %have, %mask
+  %valid = load i64, ptr %sectors.p
+  %all = or i64 %valid, %mask
   store i64 %all, ptr %sectors.p
   %dirty.p = getelementptr i8, ptr %e, i64 8
   %dirty = load i64, ptr %dirty.p
@@ -215,27 +215,26 @@ define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %co
   %fresh = and i64 %mask, %clean
   %dirty.all = or i64 %dirty, %mask
   store i64 %dirty.all, ptr %dirty.p
-  %asked = call i64 @count(i64 %mask)
-  %written = call i64 @count(i64 %fresh)
-  %merged = sub i64 %asked, %written
-  call void @add(ptr %counts, i64 $L2_SECTORS, i64 %merged)
-  call void @add(ptr %counts, i64 $L2_LINES, i64 1)
-  call void @add(ptr %counts, i64 $DRAM_SECTORS, i64 %written)
+  %requested = call i64 @count_sectors(i64 %mask)
+  %written = call i64 @count_sectors(i64 %fresh)
+  %merged = sub i64 %requested, %written
+  call void @increment(ptr %counts, i64 $L2_SECTORS, i64 %merged)
+  call void @increment(ptr %counts, i64 $L2_LINES, i64 1)
+  call void @increment(ptr %counts, i64 $DRAM_SECTORS, i64 %written)
   ret void
 }
 
-; One request of a warp, from its cursor on; where its next one begins.
-define internal i64 @request(ptr %p, ptr %l1, ptr %words, i64 %from, i64 %end, i64 %turn, ptr %clock, i64 %cluster) noinline {
+; Serve the request of a warp that begins at `from`. Return the position of its next request.
+define internal i64 @serve_request(ptr %p, ptr %l1, ptr %words, i64 %from, i64 %end, i64 %turn, ptr %clock, i64 %cluster) noinline {
 entry:
-  %counts.i = call i64 @get(ptr %p, i64 $COUNTS)
-  %from.turn = call i64 @get(ptr %p, i64 $FROM)
+  %counts.i = call i64 @field(ptr %p, i64 $COUNTS)
+  %from.turn = call i64 @field(ptr %p, i64 $FROM)
   %cold = icmp ult i64 %turn, %from.turn
   %warm.p = inttoptr i64 %counts.i to ptr
   br label %line
 line:
-  %at = phi i64 [ %from, %entry ], [ %at.next, %goes.on ]
-  %worst = phi i64 [ 0, %entry ], [ %worst.next, %goes.on ]
-  %lines = phi i64 [ 0, %entry ], [ %lines.next, %goes.on ]
+  %at = phi i64 [ %from, %entry ], [ %at.next, %peek ]
+  %level.max = phi i64 [ 0, %entry ], [ %level.max.next, %peek ]
   %word.p = getelementptr i64, ptr %words, i64 %at
   %word = load i64, ptr %word.p
   %number = lshr i64 %word, $LINE_SHIFT
@@ -246,74 +245,71 @@ line:
   %stores = icmp ne i64 %store.1, 0
   %site.at = mul i64 %site, $SITE
   %site.p = getelementptr i8, ptr %warm.p, i64 %site.at
-  %cold.i = call i64 @get(ptr %p, i64 $COLD)
+  %cold.i = call i64 @field(ptr %p, i64 $COLD)
   %cold.p = inttoptr i64 %cold.i to ptr
   %cold.site = getelementptr i8, ptr %cold.p, i64 %site.at
   %counts = select i1 %cold, ptr %cold.site, ptr %site.p
   %now.0 = load i64, ptr %clock
   %now = add i64 %now.0, 1
   store i64 %now, ptr %clock
-  %asked = call i64 @count(i64 %mask)
-  call void @add(ptr %counts, i64 $SECTORS, i64 %asked)
-  call void @add(ptr %counts, i64 $LINES, i64 1)
+  %requested = call i64 @count_sectors(i64 %mask)
+  call void @increment(ptr %counts, i64 $SECTORS, i64 %requested)
+  call void @increment(ptr %counts, i64 $LINES, i64 1)
   br i1 %stores, label %store, label %load
 store:
   call void @store_line(ptr %p, i64 %number, i64 %mask, i64 %now, ptr %counts)
-  br label %did
+  br label %served
 load:
   %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
-  br label %did
-did:
-  %this = phi i64 [ 1, %store ], [ %level, %load ]
-  %worse = icmp ugt i64 %this, %worst
-  %worst.next = select i1 %worse, i64 %this, i64 %worst
-  %lines.next = add i64 %lines, 1
+  br label %served
+served:
+  %line.level = phi i64 [ 1, %store ], [ %level, %load ]
+  %further = icmp ugt i64 %line.level, %level.max
+  %level.max.next = select i1 %further, i64 %line.level, i64 %level.max
   %at.next = add i64 %at, 1
   %inside = icmp ult i64 %at.next, %end
-  br i1 %inside, label %peek, label %over
+  br i1 %inside, label %peek, label %finished
 peek:
   %next.p = getelementptr i64, ptr %words, i64 %at.next
   %next = load i64, ptr %next.p
-  %opens.1 = and i64 %next, 32
-  %opens = icmp ne i64 %opens.1, 0
-  br i1 %opens, label %over, label %goes.on
-goes.on:
-  br label %line
-over:
-  %level.at = mul i64 %worst.next, 8
-  call void @add(ptr %counts, i64 %level.at, i64 1)
+  %begins.1 = and i64 %next, 32
+  %begins = icmp ne i64 %begins.1, 0
+  br i1 %begins, label %finished, label %line
+finished:
+  %level.at = mul i64 %level.max.next, 8
+  call void @increment(ptr %counts, i64 %level.at, i64 1)
   ret i64 %at.next
 }
 
-; Turn after turn, SM after SM, each of its warps makes its next request; what the fourth one behind it will look
-; at is fetched meanwhile, as nearly every look is at memory that the host has not at hand.
+; In every turn each warp issues its next request, SM after SM. Nearly every lookup misses the host's caches, so
+; the sets that the fourth next warp will look up are prefetched meanwhile.
 define i32 @run_wave(ptr %p) {
 entry:
   %clock = alloca i64
-  %begins = call i64 @get(ptr %p, i64 $CLOCK)
+  %begins = call i64 @field(ptr %p, i64 $CLOCK)
   store i64 %begins, ptr %clock
-  %turns = call i64 @get(ptr %p, i64 $TURNS)
-  %sms = call i64 @get(ptr %p, i64 $SMS)
-  %starts.i = call i64 @get(ptr %p, i64 $STARTS)
+  %turns = call i64 @field(ptr %p, i64 $TURNS)
+  %sms = call i64 @field(ptr %p, i64 $SMS)
+  %starts.i = call i64 @field(ptr %p, i64 $STARTS)
   %starts = inttoptr i64 %starts.i to ptr
-  %order.i = call i64 @get(ptr %p, i64 $ORDER)
+  %order.i = call i64 @field(ptr %p, i64 $ORDER)
   %order = inttoptr i64 %order.i to ptr
-  %used.i = call i64 @get(ptr %p, i64 $USED)
+  %used.i = call i64 @field(ptr %p, i64 $USED)
   %used = inttoptr i64 %used.i to ptr
-  %cursors.i = call i64 @get(ptr %p, i64 $CURSORS)
+  %cursors.i = call i64 @field(ptr %p, i64 $CURSORS)
   %cursors = inttoptr i64 %cursors.i to ptr
-  %words.i = call i64 @get(ptr %p, i64 $WORDS)
+  %words.i = call i64 @field(ptr %p, i64 $WORDS)
   %words.all = inttoptr i64 %words.i to ptr
-  %capacity = call i64 @get(ptr %p, i64 $CAPACITY)
-  %l1.i = call i64 @get(ptr %p, i64 $L1)
+  %capacity = call i64 @field(ptr %p, i64 $CAPACITY)
+  %l1.i = call i64 @field(ptr %p, i64 $L1)
   %l1.all = inttoptr i64 %l1.i to ptr
-  %l1.bytes = call i64 @get(ptr %p, i64 $L1_BYTES)
-  %l1.sets = call i64 @get(ptr %p, i64 $L1_SETS)
-  %l1.ways = call i64 @get(ptr %p, i64 $L1_WAYS)
-  %l2.i = call i64 @get(ptr %p, i64 $L2)
+  %l1.bytes = call i64 @field(ptr %p, i64 $L1_BYTES)
+  %l1.sets = call i64 @field(ptr %p, i64 $L1_SETS)
+  %l1.ways = call i64 @field(ptr %p, i64 $L1_WAYS)
+  %l2.i = call i64 @field(ptr %p, i64 $L2)
   %l2 = inttoptr i64 %l2.i to ptr
-  %l2.sets = call i64 @get(ptr %p, i64 $L2_SETS)
-  %l2.ways = call i64 @get(ptr %p, i64 $L2_WAYS)
+  %l2.sets = call i64 @field(ptr %p, i64 $L2_SETS)
+  %l2.ways = call i64 @field(ptr %p, i64 $L2_WAYS)
   br label %turn
 turn:
   %t = phi i64 [ 0, %entry ], [ %t.next, %sms.done ]
@@ -325,7 +321,7 @@ sm:
   %first = load i64, ptr %first.p
   %last.p = getelementptr i64, ptr %starts, i64 %s.next
   %last = load i64, ptr %last.p
-  %clusters = call i64 @get(ptr %p, i64 $CLUSTERS)
+  %clusters = call i64 @field(ptr %p, i64 $CLUSTERS)
   %grouped = icmp ne i64 %clusters, 0
   %cluster.1 = mul i64 %s, %clusters
   %cluster.2 = udiv i64 %cluster.1, %sms
@@ -335,13 +331,13 @@ sm:
   %l1 = getelementptr i8, ptr %l1.all, i64 %l1.at
   br label %warp
 warp:
-  %n = phi i64 [ %first, %sm ], [ %n.next, %asked ]
-  %some = icmp ult i64 %n, %last
-  br i1 %some, label %ask, label %warps.done
-ask:
+  %n = phi i64 [ %first, %sm ], [ %n.next, %issued ]
+  %is.warp = icmp ult i64 %n, %last
+  br i1 %is.warp, label %look.ahead, label %warps.done
+look.ahead:
   %ahead = add i64 %n, 4
-  %is.there = icmp ult i64 %ahead, %last
-  br i1 %is.there, label %fetch, label %this
+  %has.ahead = icmp ult i64 %ahead, %last
+  br i1 %has.ahead, label %fetch, label %serve
 fetch:
   %f.p = getelementptr i64, ptr %order, i64 %ahead
   %f = load i64, ptr %f.p
@@ -349,33 +345,33 @@ fetch:
   %f.cursor = load i64, ptr %f.cursor.p
   %f.end.p = getelementptr i64, ptr %used, i64 %f
   %f.end = load i64, ptr %f.end.p
-  %f.left = icmp ult i64 %f.cursor, %f.end
-  br i1 %f.left, label %fetch.word, label %this
+  %f.has.request = icmp ult i64 %f.cursor, %f.end
+  br i1 %f.has.request, label %fetch.word, label %serve
 fetch.word:
   %f.first = mul i64 %f, %capacity
   %f.at = add i64 %f.first, %f.cursor
   %f.word.p = getelementptr i64, ptr %words.all, i64 %f.at
   %f.word = load i64, ptr %f.word.p
   %f.line = lshr i64 %f.word, $LINE_SHIFT
-  call void @soon(ptr %l1, i64 %l1.sets, i64 %l1.ways, i64 %f.line)
-  call void @soon(ptr %l2, i64 %l2.sets, i64 %l2.ways, i64 %f.line)
-  br label %this
-this:
+  call void @prefetch_set(ptr %l1, i64 %l1.sets, i64 %l1.ways, i64 %f.line)
+  call void @prefetch_set(ptr %l2, i64 %l2.sets, i64 %l2.ways, i64 %f.line)
+  br label %serve
+serve:
   %w.p = getelementptr i64, ptr %order, i64 %n
   %w = load i64, ptr %w.p
   %end.p = getelementptr i64, ptr %used, i64 %w
   %end = load i64, ptr %end.p
   %cursor.p = getelementptr i64, ptr %cursors, i64 %w
   %cursor = load i64, ptr %cursor.p
-  %left = icmp ult i64 %cursor, %end
-  br i1 %left, label %make, label %asked
-make:
-  %mine = mul i64 %w, %capacity
-  %words = getelementptr i64, ptr %words.all, i64 %mine
-  %next = call i64 @request(ptr %p, ptr %l1, ptr %words, i64 %cursor, i64 %end, i64 %t, ptr %clock, i64 %cluster)
+  %has.request = icmp ult i64 %cursor, %end
+  br i1 %has.request, label %issue, label %issued
+issue:
+  %words.at = mul i64 %w, %capacity
+  %words = getelementptr i64, ptr %words.all, i64 %words.at
+  %next = call i64 @serve_request(ptr %p, ptr %l1, ptr %words, i64 %cursor, i64 %end, i64 %t, ptr %clock, i64 %cluster)
   store i64 %next, ptr %cursor.p
-  br label %asked
-asked:
+  br label %issued
+issued:
   %n.next = add i64 %n, 1
   br label %warp
 warps.done:

@@ -1,20 +1,20 @@
-"""Cache hits by trying them: the requests of one wave of warps through set-associative L1 and L2 caches.
+"""Simulation of L1 and L2 on the requests of one wave of blocks.
 
-Warps take turns: in every turn each of the wave makes its next request, SM after SM. That is how warps run
-that wait for the same memory: who is ahead waits for a line to come, and the others catch up meanwhile.
-For the same reason a line that came less than `window` turns ago counts, for how long a warp waits, as still
-on its way: the warp waits for what the first one asked for.
+The warps of a wave take turns: in every turn each warp issues its next request, SM after SM. Warps that wait
+for the same memory progress in this way, because the first one waits for DRAM while the others catch up.
+For the same reason a line that was requested less than `window` turns ago still counts as in flight: a warp
+that requests it waits as long as the first one.
 
-Lines have 128 bytes in sectors of 32, and each cache replaces the line of a set that was not used for
-longest. L1 belongs to one SM, is written through and not filled by stores; L2 belongs to all, and a sector
-that is written goes to DRAM once.
+Lines have 128 bytes in sectors of 32. Both caches are set-associative and replace the least recently used
+line. L1 belongs to one SM, is write-through and does not allocate on a store. L2 is shared, and a written
+sector goes to DRAM once.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib import resources
 from string import Template
@@ -23,11 +23,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LINE_BYTES", "CacheShape", "SiteTraffic", "WaveTrace", "cache_traffic"]
+from gpulab.model.coalescing import SECTOR_BYTES
+
+__all__ = ["LINE_BYTES", "LOOKUP_BYTES", "CacheShape", "SiteTraffic", "WaveTrace", "cache_traffic"]
 
 LINE_BYTES = 128
-STATE_BYTES = 40  # of a line in a cache: what caches.ll keeps of it
-ENTRY_BYTES = 16 + STATE_BYTES  # with its number and its last use
+# Bytes that a slice of L2 could move in the time of one line lookup. Assumed; on the H200 Nsight Compute's
+# L2 throughput agrees with it for kernels that request one sector of each line.
+LOOKUP_BYTES = 64
+
+_STATE_BYTES = 40  # state of a cached line; caches.ll defines its fields
+_ENTRY_BYTES = 16 + _STATE_BYTES  # with its tag and its last use
 _COUNTS = (
     "", "l1", "l2", "dram", "sectors", "lines", "l1_sectors", "l2_sectors", "dram_sectors", "l2_lines",
 )  # fmt: skip
@@ -39,7 +45,7 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class CacheShape:
-    """size: in bytes, 0 where there is no cache. ways: lines of a set."""
+    """Size of a cache in bytes, 0 for no cache, and its associativity."""
 
     size: int
     ways: int
@@ -52,10 +58,16 @@ class CacheShape:
 
 @dataclass(frozen=True)
 class WaveTrace:
-    """The requests of the warps of a wave.
+    """The requests of the warps of one wave.
 
-    words: (warps, most words) lines in the form of `trace_code`; used: how many each warp has.
-    order, starts: the warps of SM s are order[starts[s]:starts[s + 1]], in the order of their turns.
+    Attributes
+    ----------
+    words : array of shape (warps, capacity)
+        The requested lines of each warp, encoded by `gpulab.simt.instrument.trace.trace_code`.
+    used : array of shape (warps,)
+        Words in use of each warp.
+    order, starts : array
+        The warps of SM s are `order[starts[s]:starts[s + 1]]`, in the order of their turns.
     """
 
     words: npt.NDArray[np.uint64]
@@ -66,11 +78,18 @@ class WaveTrace:
 
 @dataclass(frozen=True)
 class SiteTraffic:
-    """What the requests of one instruction came to.
+    """Cache traffic of the requests of one instruction.
 
-    l1, l2, dram: requests by the furthest level that they waited for. sectors, lines: that they asked for;
-    *_sectors: where those were found (of stores: how many were written to L2 only, and on to DRAM).
-    l2_lines: that L2 looked up.
+    Attributes
+    ----------
+    l1, l2, dram : float
+        Requests by the furthest level that they wait for.
+    sectors, lines : float
+        Sectors and lines requested.
+    l1_sectors, l2_sectors, dram_sectors : float
+        Sectors by the level that served them. For stores: sectors written to L2 only, and on to DRAM.
+    l2_lines : float
+        Line lookups in L2.
     """
 
     l1: float
@@ -83,9 +102,28 @@ class SiteTraffic:
     dram_sectors: float
     l2_lines: float
 
+    @classmethod
+    def weighted_sum(cls, parts: Iterable[tuple[float, SiteTraffic]]) -> SiteTraffic:
+        """Return the sum of `weight * traffic` over pairs of weight and traffic."""
+        terms = [[weight * value for value in astuple(traffic)] for weight, traffic in parts]
+        return cls(*(sum(values) for values in zip(*terms, strict=True)))
+
     @property
     def requests(self) -> float:
         return self.l1 + self.l2 + self.dram
+
+    @property
+    def levels(self) -> tuple[float, float, float]:
+        """Shares of the requests that wait for L1, L2 and DRAM."""
+        return self.l1 / self.requests, self.l2 / self.requests, self.dram / self.requests
+
+    @property
+    def l2_bytes(self) -> float:
+        """Time of L2 for one request on average, as the bytes that L2 could move in that time."""
+        dram = SECTOR_BYTES * self.dram_sectors
+        moved = SECTOR_BYTES * (self.l2_sectors + self.dram_sectors)
+        # Data that comes from DRAM or goes there takes one more lookup for every two sectors.
+        return max(moved, LOOKUP_BYTES * self.l2_lines + dram) / self.requests
 
 
 def cache_traffic(
@@ -99,81 +137,65 @@ def cache_traffic(
     window: int,
     clusters: int = 0,
 ) -> list[SiteTraffic]:
-    """By site, the traffic of the last wave's turns from `skip` to `turns`.
+    """Return the traffic of each site in the last wave, from turn `skip` on.
 
-    What is before only fills the caches; but where a site makes requests only there, those count.
-    window: turns that a line is on its way. L1 is empty when a wave begins. clusters: groups of SMs whose
-    requests for a line that is on its way go to L2 as one; 0: every request goes by itself.
+    Parameters
+    ----------
+    waves : sequence of WaveTrace
+        L1 is empty when a wave begins; L2 keeps what earlier waves left in it.
+    sites : int
+        Number of instructions that access memory.
+    turns, skip : int
+        Turns of a wave, and how many of them only fill the caches. A site whose requests all lie in the
+        skipped turns is counted there.
+    window : int
+        Turns for which a requested line is in flight.
+    clusters : int
+        Groups of SMs whose requests for a line in flight reach L2 as one; 0 if every request is separate.
     """
-    l2_lines = np.zeros(ENTRY_BYTES * max(l2.sets, 1) * l2.ways, np.uint8)
+    l2_lines = np.zeros(_ENTRY_BYTES * max(l2.sets, 1) * l2.ways, np.uint8)
+    l1_bytes = _ENTRY_BYTES * l1.sets * l1.ways
+    run_wave, _ = _native()
+
     for number, wave in enumerate(waves, 1):
-        counts, cold = _one_wave(
-            wave,
-            l1,
-            l2,
-            l2_lines,
-            sites,
-            turns,
-            skip if number == len(waves) else turns,
-            window,
-            number << 40,
-            clusters,
-        )
-    chosen = np.where(counts[:, 5:6] > 0, counts, cold)  # by their lines
-    return [SiteTraffic(*(int(n) for n in row[1:])) for row in chosen]
+        sms = len(wave.starts) - 1
+        counts, cold = np.zeros((2, sites, len(_COUNTS)), np.int64)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "STARTS": np.ascontiguousarray(wave.starts, np.int64),
+            "ORDER": np.ascontiguousarray(wave.order, np.int64),
+            "USED": np.ascontiguousarray(wave.used, np.int64),
+            "CURSORS": np.zeros(len(wave.used), np.int64),
+            "WORDS": wave.words,
+            "L1": np.zeros(max(sms * l1_bytes, 1), np.uint8),
+            "L2": l2_lines,
+            "COUNTS": counts,
+            "COLD": cold,
+        }
+        values = {
+            "TURNS": turns, "SMS": sms, "CAPACITY": wave.words.shape[1], "L1_BYTES": l1_bytes,
+            "L1_SETS": l1.sets, "L1_WAYS": l1.ways, "L2_SETS": max(l2.sets, 1), "L2_WAYS": l2.ways,
+            "WINDOW": window, "FROM": skip if number == len(waves) else turns, "CLOCK": number << 40,
+            "CLUSTERS": clusters, **{name: array.ctypes.data for name, array in arrays.items()},
+        }  # fmt: skip
+        parameters = np.array([values[name] for name in _FIELDS], np.int64)
+        run_wave(parameters.ctypes.data)
 
-
-def _one_wave(
-    trace: WaveTrace,
-    l1: CacheShape,
-    l2: CacheShape,
-    l2_lines: npt.NDArray[np.uint8],
-    sites: int,
-    turns: int,
-    skip: int,
-    window: int,
-    clock: int,
-    clusters: int,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    sms = len(trace.starts) - 1
-    l1_bytes = ENTRY_BYTES * l1.sets * l1.ways
-    l1_lines = np.zeros(max(sms * l1_bytes, 1), np.uint8)
-    cursors = np.zeros(len(trace.used), np.int64)
-    counts, cold = np.zeros((2, sites, len(_COUNTS)), np.int64)
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "STARTS": np.ascontiguousarray(trace.starts, np.int64),
-        "ORDER": np.ascontiguousarray(trace.order, np.int64),
-        "USED": np.ascontiguousarray(trace.used, np.int64),
-        "CURSORS": cursors,
-        "WORDS": trace.words,
-        "L1": l1_lines,
-        "L2": l2_lines,
-        "COUNTS": counts,
-        "COLD": cold,
-    }
-    numbers = {
-        "TURNS": turns, "SMS": sms, "CAPACITY": trace.words.shape[1], "L1_BYTES": l1_bytes,
-        "L1_SETS": l1.sets, "L1_WAYS": l1.ways, "L2_SETS": max(l2.sets, 1), "L2_WAYS": l2.ways,
-        "WINDOW": window, "FROM": skip, "CLOCK": clock, "CLUSTERS": clusters,
-    }  # fmt: skip
-    numbers |= {name: array.ctypes.data for name, array in arrays.items()}
-    parameters = np.array([numbers[name] for name in _FIELDS], np.int64)
-    run, _ = _native()
-    run(parameters.ctypes.data)
-    return counts, cold
+    warm = counts[:, _COUNTS.index("lines")] > 0
+    return [SiteTraffic(*(int(n) for n in row[1:])) for row in np.where(warm[:, None], counts, cold)]
 
 
 @cache
 def _native() -> tuple[Any, Any]:
-    """The function of caches.ll, and what keeps its code alive."""
+    """Return the compiled function of caches.ll, and the object that keeps its code alive."""
     from gpulab.simt.codegen import jit
     from gpulab.simt.instrument.trace.trace_code import LAYOUT
 
     names = {name: str(8 * number) for number, name in enumerate(_FIELDS)}
-    names |= {name.upper(): str(8 * number) for number, name in enumerate(_COUNTS) if "s" in name}
+    # The requests of a level are counted at its number, 1 to 3; the other counts have names in caches.ll.
+    names |= {name.upper(): str(8 * number) for number, name in enumerate(_COUNTS) if number > 3}
     names |= {
-        "ENTRY": str(ENTRY_BYTES),
-        "STATE": str(STATE_BYTES),
+        "ENTRY": str(_ENTRY_BYTES),
+        "STATE": str(_STATE_BYTES),
         "SITE": str(8 * len(_COUNTS)),
         "LINE_SHIFT": str(LAYOUT["LINE_SHIFT"]),
     }

@@ -1,7 +1,7 @@
-"""What one request of a warp asks of memory, from its lanes' addresses, as each compute capability does it.
+"""Memory transactions of a warp's request, computed from its lanes' addresses by the rules of each GPU.
 
-Every function takes requests at once: masks (requests,), whose bit n is lane n, and addresses in bytes
-(requests, 32); it gives one number for each request.
+Every function takes many requests: masks of shape (requests,), in which bit n is lane n, and addresses in
+bytes of shape (requests, 32). Unless it says otherwise it returns one number for each request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = [
     "SECTOR_BYTES",
     "bank_passes",
     "channel_load",
-    "part_sectors",
+    "partial_sectors",
     "segment_transactions",
     "unique_per_request",
 ]
@@ -26,104 +26,108 @@ Counts = npt.NDArray[np.int64]
 
 
 def lanes(masks: Masks) -> npt.NDArray[np.bool_]:
-    """(requests, 32): which lanes are active."""
+    """Return the active lanes of each request, of shape (requests, 32)."""
     return (masks[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
 
 
 def unique_per_request(masks: Masks, addresses: Addresses, size: int) -> Counts:
-    """How many aligned pieces of `size` bytes the active lanes touch: sectors (32) or lines (128)."""
-    return _unique(np.where(lanes(masks), addresses // size, -1))
+    """Return the number of aligned pieces of `size` bytes that are touched: sectors (32) or lines (128)."""
+    pieces = np.sort(np.where(lanes(masks), addresses // size, -1), axis=1)
+    is_new = (pieces[:, 1:] != pieces[:, :-1]) & (pieces[:, 1:] >= 0)
+    unique: Counts = is_new.sum(axis=1) + (pieces[:, 0] >= 0)
+    return unique
 
 
-def part_sectors(masks: Masks, addresses: Addresses, width: int) -> float:
-    """Sectors of which a request covers some bytes and not all, the mean over the requests."""
-    found = 0
-    for active, where in zip(lanes(masks), addresses, strict=True):
-        _, lanes_of_one = np.unique(np.unique(where[active]) // SECTOR_BYTES, return_counts=True)
-        found += int((lanes_of_one * width < SECTOR_BYTES).sum())
-    return found / max(len(masks), 1)
+def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> float:
+    """Return the mean number of sectors of which a request covers some bytes but not all."""
+    partial = 0
+    for active, row in zip(lanes(masks), addresses, strict=True):
+        _, elements = np.unique(np.unique(row[active]) // SECTOR_BYTES, return_counts=True)
+        partial += int((elements * width < SECTOR_BYTES).sum())
+    return partial / max(len(masks), 1)
 
 
 def segment_transactions(masks: Masks, addresses: Addresses, width: int) -> npt.NDArray[np.int64]:
-    """(requests, 2): transactions and bytes of compute capability 1.2 and 1.3.
+    """Return transactions and bytes by the rules of compute capability 1.2 and 1.3, of shape (requests, 2).
 
-    Each half-warp by itself: the lowest active lane's segment of 128 bytes (64 for 2-byte elements, 32 for
-    single bytes) serves all lanes that lie in it, shrunk to the half and again the half of it that they
-    need; then the next lane that is left (CUDA C Programming Guide 6.5, Compute Capability 1.x).
+    Each half-warp is served separately. The segment that contains the lowest active lane's address serves all
+    lanes that lie in it. It has 128 bytes (64 for 2-byte elements, 32 for single bytes) and is halved as long
+    as one half holds all the lanes. The remaining lanes are served in the same way (CUDA C Programming Guide
+    6.5, Compute Capability 1.x).
     """
     largest = {1: 32, 2: 64}.get(width, 128)
-    found = np.zeros((len(masks), 2), np.int64)
-    for number, (active, where) in enumerate(zip(lanes(masks), addresses, strict=True)):
+    totals = np.zeros((len(masks), 2), np.int64)
+
+    for number, (active, row) in enumerate(zip(lanes(masks), addresses, strict=True)):
         for half in (slice(0, 16), slice(16, 32)):
-            left = set(where[half][active[half]].tolist())
-            while left:
-                first, size = min(left) // largest * largest, largest
-                served = {a for a in left if first <= a < first + largest}
+            waiting = set(row[half][active[half]].tolist())
+            while waiting:
+                first, size = min(waiting) // largest * largest, largest
+                served = {address for address in waiting if first <= address < first + largest}
                 while size > 32:
                     middle = first + size // 2
-                    if all(a + width <= middle for a in served):
+                    if all(address + width <= middle for address in served):
                         size //= 2
-                    elif all(a >= middle for a in served):
+                    elif all(address >= middle for address in served):
                         first, size = middle, size // 2
                     else:
                         break
-                left -= served
-                found[number] += (1, size)
-    return found
+                waiting -= served
+                totals[number] += (1, size)
+
+    return totals
 
 
 def channel_load(
     masks: Masks, addresses: Addresses, channels: int, channel_bytes: int
 ) -> npt.NDArray[np.float64]:
-    """How much longer a request takes because its transactions go to few memory channels: 1 to `channels`.
+    """Return the slowdown of a request whose transactions share memory channels: 1 to `channels`.
 
-    Neighbouring pieces of `channel_bytes` lie in different channels. A request of fewer transactions than
-    there are channels leaves the others to other warps.
+    Consecutive pieces of `channel_bytes` lie in different channels. A request with fewer transactions than
+    there are channels is not slowed down, because other warps use the remaining channels.
     """
-    found = np.ones(len(masks))
-    for number, (active, where) in enumerate(zip(lanes(masks), addresses, strict=True)):
-        pieces = np.unique(where[active] // SECTOR_BYTES) * SECTOR_BYTES
-        if len(pieces) >= channels:
-            load = np.bincount(pieces // channel_bytes % channels)
-            found[number] = load.max() * channels / len(pieces)
-    return found
+    slowdown = np.ones(len(masks))
+    for number, (active, row) in enumerate(zip(lanes(masks), addresses, strict=True)):
+        transactions = np.unique(row[active] // SECTOR_BYTES) * SECTOR_BYTES
+        if len(transactions) >= channels:
+            load = np.bincount(transactions // channel_bytes % channels)
+            slowdown[number] = load.max() * channels / len(transactions)
+    return slowdown
 
 
 def bank_passes(masks: Masks, offsets: Addresses, width: int, banks: int) -> npt.NDArray[np.int64]:
-    """Passes through the banks of shared memory, each 4 bytes wide.
+    """Return the passes through the banks of shared memory, each 4 bytes wide.
 
-    With 16 banks each half-warp goes by itself. Elements of 8 and 16 bytes are served to halves and quarters
-    of as many lanes as there are banks; with 32 banks to twice as many where lanes come in pairs that ask for
-    the same element (measured on an H200, see `counter_code`). Lanes that ask for the same element
-    share it.
+    Lanes that access the same element share it. With 16 banks each half-warp is served separately. Elements
+    of 8 and 16 bytes are served to groups of as many lanes as the banks hold elements. With 32 banks a group
+    is twice as large if the lanes come in pairs that access the same element (measured on an H200, see
+    `counter_code`).
     """
     width = max(width, 4)
     elements, active = offsets // width, lanes(masks)
-    places = banks * 4 // width  # elements that the banks hold side by side
-    total = np.zeros(len(masks), np.int64)
+    row_elements = banks * 4 // width  # elements that the banks hold side by side
+    passes = np.zeros(len(masks), np.int64)
     paired = _paired(active, elements) if width > 4 and banks == 32 else np.zeros(len(masks), np.bool_)
-    for number, (on, element) in enumerate(zip(active, elements, strict=True)):
-        group = places * (2 if paired[number] else 1)
+
+    for number, (lane_mask, row) in enumerate(zip(active, elements, strict=True)):
+        group = row_elements * (2 if paired[number] else 1)
         for start in range(0, 32, group):
-            asked = np.unique(element[start : start + group][on[start : start + group]])
-            if len(asked):
-                total[number] += np.bincount(asked % places).max()
-    return total
+            unique = np.unique(row[start : start + group][lane_mask[start : start + group]])
+            if len(unique):
+                passes[number] += np.bincount(unique % row_elements).max()
+
+    return passes
 
 
 def _paired(active: npt.NDArray[np.bool_], elements: Addresses) -> npt.NDArray[np.bool_]:
-    """Whether each lane's neighbour, one or two lanes further, is off or asks for the same element."""
-    found = np.zeros(len(active), np.bool_)
+    """Return True for requests whose lanes come in pairs.
+
+    Two lanes at distance one, or in all pairs at distance two, form a pair if one of them is inactive or both
+    access the same element.
+    """
+    paired = np.zeros(len(active), np.bool_)
     for distance in (1, 2):
-        other = np.arange(32) ^ distance
-        both = active & active[:, other]
-        found |= (~both | (elements == elements[:, other])).all(axis=1)
-    return found
-
-
-def _unique(values: npt.NDArray[np.int64]) -> Counts:
-    """Different values of each row, -1 not counted."""
-    ordered = np.sort(values, axis=1)
-    fresh = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    found: Counts = fresh.sum(axis=1) + (ordered[:, 0] >= 0)
-    return found
+        partner = np.arange(32) ^ distance
+        both = active & active[:, partner]
+        paired |= (~both | (elements == elements[:, partner])).all(axis=1)
+    return paired

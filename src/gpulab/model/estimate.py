@@ -1,4 +1,4 @@
-"""The time of a launch: the largest of what each part of the GPU needs for it, wave after wave of blocks."""
+"""Time of a launch: in each wave of blocks, the largest of the times that the parts of the GPU need."""
 
 from __future__ import annotations
 
@@ -9,21 +9,49 @@ from math import sqrt
 from gpulab.gpus.architectures import Timings
 from gpulab.gpus.catalogue import GpuSpec
 
-__all__ = ["Estimate", "Work", "estimate"]
+__all__ = ["Estimate", "Work", "estimate", "explain_bound"]
 
-# How sharply the largest part decides: the time is the parts' norm of this order. Fitted on the Tesla T10;
-# a part that takes half as long as the largest adds nothing to it, one that takes as long 4 %.
+# Order of the norm that combines the parts: one that takes as long as the largest adds 4 % to the time, one
+# that takes half as long adds nothing. Fitted to the published times of the Tesla T10.
 SHARPNESS = 16.0
+
+DESCRIPTIONS = {
+    "DRAM": "the bandwidth of global memory",
+    "L2": "the bandwidth of L2",
+    "L1": "accesses to L1 and shared memory",
+    "issue": "the number of instructions",
+    "fp32": "single precision arithmetic",
+    "fma": "integer multiplication",
+    "integer": "integer arithmetic",
+    "fp64": "double precision arithmetic",
+    "special": "special functions and conversions",
+    "launch": "the launch itself",
+    "latency": "latency",
+}
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a launch asks of a GPU.
+    """The work of a launch, as the model sees it.
 
-    blocks: of the grid. resident: blocks that an SM holds at once. warps: of a block.
-    warp_cycles: of one warp from its start to its end, when nothing is in its way.
-    instructions: by warps, all of them. pipes: by unit, cycles that the launch keeps the unit of one SM.
-    l1_cycles: likewise, of the SM's way to L1 and shared memory. l2_bytes, dram_bytes: that come and go.
+    Attributes
+    ----------
+    blocks : int
+        Blocks of the grid.
+    resident : int
+        Blocks that an SM holds at once.
+    warps : int
+        Warps of a block.
+    warp_cycles : float
+        Cycles of one warp from its first instruction to its last, if it never competes for a unit.
+    instructions : float
+        Issue slots of all warps.
+    pipes : mapping of str to float
+        Cycles for which the launch keeps each arithmetic unit of one SM busy.
+    l1_cycles : float
+        The same for the data path of the SM to L1 and shared memory.
+    l2_bytes, dram_bytes : float
+        Bytes read and written.
     """
 
     blocks: int
@@ -39,10 +67,17 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The whole launch.
+    """The modelled time of a launch.
 
-    terms: by part of the GPU, the milliseconds that it needs by itself. bound: the one that decides.
-    waves: of blocks; 1.5 is a full one and half of another.
+    Attributes
+    ----------
+    time_ms : float
+    terms : mapping of str to float
+        Milliseconds that each part of the GPU needs by itself.
+    bound : str
+        The part that needs the most.
+    waves : float
+        Waves of blocks; 1.5 is a full wave and half of another.
     """
 
     time_ms: float
@@ -52,54 +87,79 @@ class Estimate:
 
 
 def estimate(spec: GpuSpec, timings: Timings, work: Work) -> Estimate:
-    """How long `work` takes. Blocks run in waves of as many as fit; the last one may be smaller.
+    """Return the modelled time of a launch.
 
-    In each wave the slowest part says how long it takes. By itself
-        DRAM, L2            takes bytes by bandwidth
-        L1, issue, units    take the cycles that the blocks of one SM need
-        latency             takes a warp's own cycles, however few warps there are (Little's law)
+    Blocks run in waves of as many as the GPU holds; the last wave may be smaller. By itself
+
+    - DRAM or L2 needs its bytes divided by its bandwidth,
+    - L1, issue or an arithmetic unit needs the cycles of the blocks of one SM,
+    - latency is the cycles of one warp, however many warps there are (Little's law),
+
+    and a wave takes about as long as the largest of these.
     """
-    clock = spec.boost_clock_mhz * 1e3  # cycles a millisecond
-    fits = spec.sms * work.resident
-    whole, rest = divmod(work.blocks, fits)
-    on_an_sm = {"issue": work.instructions / timings.issue_per_cycle, "L1": work.l1_cycles, **work.pipes}
-    of_one = {name: cycles / work.blocks / clock for name, cycles in on_an_sm.items()}
-    of_all = {"DRAM": work.dram_bytes / work.blocks / (timings.dram_efficiency * spec.dram_gb_s * 1e6)}
+    clock = spec.boost_clock_mhz * 1e3  # cycles per millisecond
+    capacity = spec.sms * work.resident
+    full_waves, remainder = divmod(work.blocks, capacity)
+
+    sm_cycles = {"issue": work.instructions / timings.issue_per_cycle, "L1": work.l1_cycles, **work.pipes}
+    sm_ms = {name: cycles / work.blocks / clock for name, cycles in sm_cycles.items()}
+    gpu_ms = {"DRAM": work.dram_bytes / work.blocks / (timings.dram_efficiency * spec.dram_gb_s * 1e6)}
     if timings.l2_bytes_per_cycle:
-        of_all["L2"] = work.l2_bytes / work.blocks / (timings.l2_bytes_per_cycle * clock)
+        gpu_ms["L2"] = work.l2_bytes / work.blocks / (timings.l2_bytes_per_cycle * clock)
 
     def wave(blocks: int) -> dict[str, float]:
-        busiest = -(-blocks // spec.sms)
-        parts = {name: ms * blocks for name, ms in of_all.items()}
-        parts |= {name: ms * busiest for name, ms in of_one.items()}
+        busiest_sm = -(-blocks // spec.sms)
+        parts = {name: ms * blocks for name, ms in gpu_ms.items()}
+        parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
         return parts | {"latency": work.warp_cycles / clock if blocks else 0.0}
 
-    full, last = wave(fits if whole else 0), wave(rest)
+    full, last = wave(capacity if full_waves else 0), wave(remainder)
     launch_ms = timings.launch_us / 1e3
-    time_ms = launch_ms + whole * _together(full, timings.queueing) + _together(last, timings.queueing)
-    terms = {name: whole * ms + last[name] for name, ms in full.items()}
+    time_ms = launch_ms + full_waves * _combine(full, timings.queueing) + _combine(last, timings.queueing)
+    terms = {name: full_waves * ms + last[name] for name, ms in full.items()}
     bound = max(terms, key=lambda name: terms[name])
-    return Estimate(time_ms, terms | {"launch": launch_ms}, bound, work.blocks / fits)
+    return Estimate(time_ms, terms | {"launch": launch_ms}, bound, work.blocks / capacity)
 
 
-def _together(parts: Mapping[str, float], queueing: float) -> float:
-    """The parts at once: about the largest, and a little more where others come close to it."""
-    others = [ms for name, ms in parts.items() if name not in ("latency", "DRAM")]
-    others.append(_queued(parts["latency"], parts["DRAM"], queueing))
-    largest = max(others)
+def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threads: Mapping[int, int]) -> str:
+    """Return what bounds a launch, as in "bound by latency: 8 of 32 warps per SM".
+
+    `warps_by_threads` gives the resident warps per SM for other block sizes, by threads per block.
+    """
+    share = estimated.terms[estimated.bound] / estimated.time_ms
+    if estimated.bound != "latency":
+        return f"bound by {DESCRIPTIONS[estimated.bound]}: busy for {min(share, 1):.0%} of the time"
+
+    blocks = -(-work.blocks // spec.sms)
+    warps = min(work.resident, blocks) * work.warps
+    text = f"bound by latency: {warps} warps of {spec.max_warps_per_sm} per SM"
+    if blocks < work.resident:
+        return f"{text}; the grid has no more blocks"
+
+    most = max(warps_by_threads.values(), default=0)
+    if most > warps:
+        threads = min(threads for threads, count in warps_by_threads.items() if count == most)
+        text += f"; with {threads} threads a block it would be {most}"
+    return text
+
+
+def _combine(parts: Mapping[str, float], queueing: float) -> float:
+    """Return the time of parts that work in parallel: the largest, and a little more if others are close."""
+    times = [ms for name, ms in parts.items() if name not in ("latency", "DRAM")]
+    times.append(_with_queue(parts["latency"], parts["DRAM"], queueing))
+    largest = max(times)
     if not largest:
         return 0.0
-    total = sum((ms / largest) ** SHARPNESS for ms in others)
-    return float(largest * total ** (1 / SHARPNESS))
+    return float(largest * sum((ms / largest) ** SHARPNESS for ms in times) ** (1 / SHARPNESS))
 
 
-def _queued(latency: float, dram: float, queueing: float) -> float:
-    """Time of warps that wait for a DRAM that is busy for `dram` of it.
+def _with_queue(latency: float, dram: float, queueing: float) -> float:
+    """Return the time of warps that wait for a DRAM that is busy for `dram` of it.
 
     A request to a server that is busy for a share u of the time waits in its queue: its latency grows by
-    `queueing` * u / (1 - u), where 1 is requests at random of random length (M/M/1), 1/2 those that all take
-    equally long (M/D/1) and 0 requests that never meet. With
-    u = dram / time that is the larger solution of (time - latency) (time - dram) = queueing latency dram:
-    the larger of the two for 0, their sum for 1.
+    queueing * u / (1 - u). The factor is 1 if requests arrive and are served at random (M/M/1), 1/2 if they
+    arrive at random and take equally long (M/D/1), and 0 if they never meet. With u = dram / time, the time
+    is the larger solution of (time - latency) (time - dram) = queueing * latency * dram: the larger of
+    `latency` and `dram` if the factor is 0, their sum if it is 1.
     """
     return (latency + dram + sqrt((latency - dram) ** 2 + 4 * queueing * latency * dram)) / 2

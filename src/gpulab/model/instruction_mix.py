@@ -1,4 +1,4 @@
-"""A kernel's instructions as the performance model takes them: of the machine's code, or of PTX."""
+"""Conversion of machine code, or of PTX, into the operations of the performance model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gpulab.model.code import CodeBlock, Step
+from gpulab.model.warp_timing import CodeBlock, Operation
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from gpulab.simt.analysis.control_flow import ControlFlow
     from gpulab.simt.ptx.syntax import Instruction
 
-__all__ = ["machine_blocks", "pressure", "ptx_blocks", "unit_of"]
+__all__ = ["machine_blocks", "ptx_blocks", "register_pressure"]
 
-# Units by the machine's names of instructions (CUDA Binary Utilities, "Instruction Set Reference"); what is
-# not named here is integer arithmetic.
+# Execution units by SASS opcode (CUDA Binary Utilities, "Instruction Set Reference"). All other opcodes are
+# integer arithmetic.
 UNITS = {
     "fp32": "FADD FMUL FFMA FFMA32I FADD32I FMUL32I",
     "fma": "IMAD IMUL HFMA2 HADD2 HMUL2",  # on the same pipe as single precision since 7.0
@@ -35,69 +35,65 @@ UNITS = {
     "MEMBAR",
     "uniform": "UMOV UIADD3 UIMAD ULEA ULOP3 USHF USEL UISETP UPLOP3 USGXT UFLO UPRMT",
 }  # fmt: skip
-_UNIT = {name: unit for unit, names in UNITS.items() for name in names.split()}
+_UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
 _REGISTER = re.compile(r"(?<![\w.])(U?R|U?P)(\d+)((?:\.\w+)*)")
 _NO_RESULT = {"store", "shared_store", "local_store", "barrier", "branch"}
+_EXCHANGES = {"SHFL", "MATCH", "VOTE", "REDUX"}  # on the unit of shared memory, but without an address
 
 
-def unit_of(op: str) -> str:
-    """The unit that executes a machine instruction, by its name without modifiers."""
-    return _UNIT.get(op, "integer")
+# -- machine code -------------------------------------------------------------------------------------
 
 
-# -- the machine's code ------------------------------------------------------------------------------
-
-
-def machine_blocks(code: MachineCode, executed: Sequence[ExecutedInstruction]) -> list[CodeBlock]:
-    """Blocks of machine code with how often warps ran them."""
-    runs, at = [], 0
+def machine_blocks(
+    code: MachineCode, executed: Sequence[ExecutedInstruction], scale: float = 1.0
+) -> list[CodeBlock]:
+    """Return the basic blocks of machine code, with their executions by warps multiplied by `scale`."""
+    runs, first = [], 0
     for block in code.blocks:
-        here = executed[at : at + len(block.instructions)]
-        at += len(block.instructions)
-        runs.append(max((one.warps for one in here), default=0))
-    before = _entered_from([block.targets for block in code.blocks], runs)
+        counts = executed[first : first + len(block.instructions)]
+        first += len(block.instructions)
+        runs.append(max((count.warps for count in counts), default=0))
+    before = _predecessors([block.targets for block in code.blocks], runs)
     return [
-        CodeBlock(tuple(map(_machine_step, block.instructions)), float(count), source)
+        CodeBlock(tuple(map(_machine_operation, block.instructions)), scale * float(count), source)
         for block, count, source in zip(code.blocks, runs, before, strict=True)
     ]
 
 
-def _machine_step(item: MachineInstruction) -> Step:
-    unit = unit_of(item.op)
+def _machine_operation(item: MachineInstruction) -> Operation:
+    unit = _UNIT_OF.get(item.op, "integer")
     operands = item.operands.split(", ")
     results = 0 if unit in _NO_RESULT else 1
     if item.op.endswith("SETP") or item.op == "PLOP3":
         results = 2
     elif item.op in ("IADD3", "LEA", "UIADD3", "ULEA", "IMAD", "SHFL") and operands[1:2]:
         results += bool(re.fullmatch(r"U?P\d", operands[1]))
+
     double = item.op.startswith("D") or "64" in item.opcode.split(".")
     wide = ".WIDE" in item.opcode
     width = {16: 4, 8: 2}.get(item.width, 2 if double or wide else 1)
     writes = [name for operand in operands[:results] for name in _registers(operand, width)]
     reads = [name for operand in operands[results:] for name in _registers(operand, 2 if double else 1)]
-    if wide:  # 32 bits by 32 bits and 64
+    if wide:  # the product of 32-bit operands is added to a 64-bit one
         reads += _registers(operands[-1], 2)
     if not results:
         reads = [name for operand in operands for name in _registers(operand, width)]
     reads += _registers(item.predicate, 1)
-    memory = unit in ("load", "store", "shared", "shared_store") and item.op not in (
-        "SHFL",
-        "MATCH",
-        "VOTE",
-        "REDUX",
-    )
-    return Step(unit, tuple(dict.fromkeys(reads)), tuple(writes), item.ptx_line if memory else None)
+
+    has_address = unit in ("load", "store", "shared", "shared_store") and item.op not in _EXCHANGES
+    site = item.ptx_line if has_address else None
+    return Operation(unit, tuple(dict.fromkeys(reads)), tuple(writes), site)
 
 
 def _registers(operand: str, width: int) -> list[str]:
-    """Registers that an operand names: `R4.64` is two, a result of 16 bytes four."""
-    found = []
+    """Return the registers of an operand; an operand `R4.64` has two, a result of 16 bytes has four."""
+    names = []
     for kind, number, suffix in _REGISTER.findall(operand):
-        count = (
-            1 if kind.endswith("P") else max(width if "[" not in operand else 1, 2 if ".64" in suffix else 1)
-        )
-        found += [f"{kind}{int(number) + n}" for n in range(count)]
-    return found
+        count = 1
+        if not kind.endswith("P"):
+            count = max(width if "[" not in operand else 1, 2 if ".64" in suffix else 1)
+        names += [f"{kind}{int(number) + n}" for n in range(count)]
+    return names
 
 
 # -- PTX -----------------------------------------------------------------------------------------------
@@ -108,102 +104,105 @@ _PTX_UNITS = {
     "vote": "shared", "rcp": "special", "sqrt": "special", "rsqrt": "special", "sin": "special",
     "cos": "special", "ex2": "special", "lg2": "special",
 }  # fmt: skip
-_FREE = {"mov", "cvta"}  # copies that the assembler makes none of
+_FREE = {"mov", "cvta"}  # copies that the assembler removes
 
 
 def ptx_blocks(flow: ControlFlow, runs: Sequence[float], folds: bool) -> list[CodeBlock]:
-    """Blocks of PTX with how often warps ran them, for GPUs whose machine code nobody can make any more.
+    """Return the basic blocks of PTX, for GPUs that no assembler supports any more.
 
-    folds: whether arithmetic takes operands from shared memory.
+    `runs` has the executions of each block by warps. `folds` is True if arithmetic takes operands from shared
+    memory.
     """
-    before = _entered_from([block.targets for block in flow.blocks], list(runs))
-    found = []
+    before = _predecessors([block.targets for block in flow.blocks], runs)
+    blocks = []
     for block, count, source in zip(flow.blocks, runs, before, strict=True):
         items = [*block.code, *([block.last] if block.last is not None else [])]
         if block.barrier is not None and block.barrier not in items:
             items.append(block.barrier)
-        steps = [step for item in items if (step := _ptx_step(item)) is not None]
+        operations = [op for item in items if (op := _ptx_operation(item)) is not None]
         if folds:
-            steps = _folded(steps)
-        found.append(CodeBlock(tuple(_loads_first(steps)), count, source))
-    return found
+            operations = _fold_shared_loads(operations)
+        blocks.append(CodeBlock(tuple(_loads_first(operations)), count, source))
+    return blocks
 
 
-def _loads_first(steps: Sequence[Step]) -> list[Step]:
-    """As an assembler orders them: loads from global memory, with what they need, before what can wait.
+def _loads_first(operations: Sequence[Operation]) -> list[Operation]:
+    """Return the operations in an assembler's order: loads from global memory as early as possible.
 
-    Nothing moves past a store or a barrier, nor past an instruction whose register it writes.
+    Nothing moves past a store, a barrier or an instruction whose register it writes.
     """
-    found: list[Step] = []
-    part: list[Step] = []
-    for step in [*steps, None]:
-        if step is not None and step.unit not in ("store", "shared_store", "barrier"):
-            part.append(step)
-            continue
-        found += _part_loads_first(part)
-        part = []
-        if step is not None:
-            found.append(step)
-    return found
-
-
-def _part_loads_first(part: Sequence[Step]) -> list[Step]:
-    wanted: set[str] = set()
-    early: set[int] = set()
-    for number in range(len(part) - 1, -1, -1):
-        step = part[number]
-        if step.unit == "load" or wanted & set(step.writes):
-            early.add(number)
-            wanted |= set(step.reads)
-    late: list[Step] = []
-    first: list[Step] = []
-    held: set[str] = set()  # registers of what waits, and what hangs on a load
-    for number, step in enumerate(part):
-        touched = set(step.reads) | set(step.writes)
-        used = {name for other in late for name in other.reads}
-        if number in early and not touched & held and not used & set(step.writes):
-            first.append(step)
-            if step.unit == "load":
-                held |= set(step.writes)
+    ordered: list[Operation] = []
+    part: list[Operation] = []
+    for operation in operations:
+        if operation.unit in ("store", "shared_store", "barrier"):
+            ordered += [*_part_loads_first(part), operation]
+            part = []
         else:
-            late.append(step)
-            held |= set(step.writes)
-    return first + late
+            part.append(operation)
+    return ordered + _part_loads_first(part)
 
 
-def _folded(steps: Sequence[Step]) -> list[Step]:
-    """Loads from shared memory whose value is used once, by arithmetic of this block, as its operand.
+def _part_loads_first(part: Sequence[Operation]) -> list[Operation]:
+    wanted: set[str] = set()
+    early: set[int] = set()  # loads, and the operations that their addresses depend on
+    for number in range(len(part) - 1, -1, -1):
+        operation = part[number]
+        if operation.unit == "load" or wanted & set(operation.writes):
+            early.add(number)
+            wanted |= set(operation.reads)
 
-    Compute capability 1.x reads one operand of an instruction from shared memory itself; such an instruction
-    takes half as long again (V. Volkov and J. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, 2008).
+    first: list[Operation] = []
+    delayed: list[Operation] = []
+    pending: set[str] = set()  # registers written by a delayed operation or by a load
+    for number, operation in enumerate(part):
+        touched = set(operation.reads) | set(operation.writes)
+        still_read = {name for other in delayed for name in other.reads}
+        if number in early and not touched & pending and not still_read & set(operation.writes):
+            first.append(operation)
+            if operation.unit == "load":
+                pending |= set(operation.writes)
+        else:
+            delayed.append(operation)
+            pending |= set(operation.writes)
+    return first + delayed
+
+
+def _fold_shared_loads(operations: Sequence[Operation]) -> list[Operation]:
+    """Fold loads from shared memory into the arithmetic that uses their value, if it is the only use.
+
+    On compute capability 1.x an instruction can read one operand from shared memory itself; see `FOLDED` in
+    `warp_timing`.
     """
     uses: dict[str, list[int]] = {}
-    for number, step in enumerate(steps):
-        for name in step.reads:
+    for number, operation in enumerate(operations):
+        for name in operation.reads:
             uses.setdefault(name, []).append(number)
-    found: list[Step | None] = list(steps)
-    for number, step in enumerate(steps):
-        if step.unit != "shared" or len(step.writes) != 1:
+
+    folded: list[Operation | None] = list(operations)
+    for number, load in enumerate(operations):
+        if load.unit != "shared" or len(load.writes) != 1:
             continue
-        user = uses.get(step.writes[0], [])
-        taker = found[user[0]] if len(user) == 1 and user[0] > number else None
-        if taker is not None and taker.unit == "fp32":
-            reads = tuple(name for name in taker.reads if name != step.writes[0])
-            found[user[0]] = Step("fp32_shared", reads + step.reads, taker.writes, step.site)
-            found[number] = None
-    return [step for step in found if step is not None]
+        users = uses.get(load.writes[0], [])
+        user = folded[users[0]] if len(users) == 1 and users[0] > number else None
+        if user is not None and user.unit == "fp32":
+            reads = tuple(name for name in user.reads if name != load.writes[0])
+            folded[users[0]] = Operation("fp32_shared", reads + load.reads, user.writes, load.site)
+            folded[number] = None
+    return [operation for operation in folded if operation is not None]
 
 
-def _ptx_step(item: Instruction) -> Step | None:
+def _ptx_operation(item: Instruction) -> Operation | None:
+    """Return the operation of a PTX instruction; None if the assembler removes it."""
     from gpulab.simt.analysis.control_flow import reads, writes
 
     if not item.row or item.op in _FREE or "param" in item.parts:
         return None
     if item.op == "cvt" and {"s64", "u64", "b64"} & set(item.parts):
-        return None  # widening of an index: those GPUs address with 32 bits
+        return None  # extends an index to 64 bits; these GPUs have 32-bit addresses
+
     unit = _PTX_UNITS.get(item.op, "")
     site: int | None = None
-    if unit in ("load", "store") and item.op not in ("bar", "barrier"):
+    if unit in ("load", "store"):
         site = item.row
         if "shared" in item.parts:
             unit = "shared" if unit == "load" else "shared_store"
@@ -216,54 +215,60 @@ def _ptx_step(item: Instruction) -> Step | None:
         unit = "fp32" if kind == "f32" else "fp64" if kind == "f64" else "integer"
         if item.op == "div" or (item.op == "mul" and kind in ("s64", "u64")):
             unit = "special"
-    return Step(unit, tuple(reads(item)), tuple(writes(item)), site)
+    return Operation(unit, tuple(reads(item)), tuple(writes(item)), site)
 
 
-def pressure(flow: ControlFlow) -> int:
-    """The most values that are alive at once in a thread, predicates not counted: about its registers."""
+def register_pressure(flow: ControlFlow) -> int:
+    """Return the most values that are live at once in a thread, without predicates: about its registers."""
     from gpulab.simt.analysis.control_flow import reads, writes
+
+    def registers(live: Iterable[str]) -> int:
+        return sum(not name.startswith("%p") for name in live)
 
     most = 0
     for number, block in enumerate(flow.blocks):
-        alive: set[str] = set()
-        for target in block.targets:
-            alive |= flow.live_in[target]
+        live = {name for target in block.targets for name in flow.live_in[target]}
         for item in reversed(block.code):
-            alive -= set(writes(item))
-            alive |= set(reads(item))
-            most = max(most, sum(not name.startswith("%p") for name in alive))
-        most = max(most, sum(not name.startswith("%p") for name in flow.live_in[number]))
+            live -= set(writes(item))
+            live |= set(reads(item))
+            most = max(most, registers(live))
+        most = max(most, registers(flow.live_in[number]))
     return most
 
 
-def _entered_from(targets: Iterable[Sequence[int]], runs: Sequence[float]) -> list[int | None]:
-    """For each block, the one that leads to it most often."""
+# -- control flow -------------------------------------------------------------------------------------
+
+
+def _predecessors(targets: Sequence[Sequence[int]], runs: Sequence[float]) -> list[int | None]:
+    """Return for each block the one that most often precedes it."""
     best: list[tuple[float, int | None]] = [(0.0, None)] * len(runs)
-    for (source, target), count in _edges(list(targets), runs).items():
+    for (source, target), count in _edge_counts(targets, runs).items():
         if count > best[target][0]:
             best[target] = (count, source)
     return [source for _, source in best]
 
 
-def _edges(targets: Sequence[Sequence[int]], runs: Sequence[float]) -> dict[tuple[int, int], float]:
-    """How often control went from one block to another: what goes into a block goes out of it.
+def _edge_counts(targets: Sequence[Sequence[int]], runs: Sequence[float]) -> dict[tuple[int, int], float]:
+    """Return how often control passed along each edge, from the conservation of flow at every block.
 
-    An edge that this does not settle counts as often as both of its ends allow.
+    An edge that this leaves open counts as often as both of its ends allow.
     """
-    edges = [(source, target) for source, those in enumerate(targets) for target in dict.fromkeys(those)]
+    edges = [(source, target) for source, ends in enumerate(targets) for target in dict.fromkeys(ends)]
     leaving: dict[int, set[tuple[int, int]]] = {}
-    coming: dict[int, set[tuple[int, int]]] = {}
+    entering: dict[int, set[tuple[int, int]]] = {}
     for edge in edges:
         leaving.setdefault(edge[0], set()).add(edge)
-        coming.setdefault(edge[1], set()).add(edge)
-    coming.pop(0, None)  # the entry is come to from outside, too
-    found: dict[tuple[int, int], float] = {}
+        entering.setdefault(edge[1], set()).add(edge)
+    entering.pop(0, None)  # the entry block is also entered from outside
+
+    counts: dict[tuple[int, int], float] = {}
     settled = -1
-    while settled < len(found):
-        settled = len(found)
-        for ends in (leaving, coming):
-            for block, around in ends.items():
-                unknown = [edge for edge in around if edge not in found]
+    while settled < len(counts):
+        settled = len(counts)
+        for edges_at in (leaving, entering):
+            for block, around in edges_at.items():
+                unknown = [edge for edge in around if edge not in counts]
                 if len(unknown) == 1:
-                    found[unknown[0]] = max(runs[block] - sum(found.get(edge, 0.0) for edge in around), 0.0)
-    return {edge: found.get(edge, min(runs[edge[0]], runs[edge[1]])) for edge in edges}
+                    rest = runs[block] - sum(counts.get(edge, 0.0) for edge in around)
+                    counts[unknown[0]] = max(rest, 0.0)
+    return {edge: counts.get(edge, min(runs[edge[0]], runs[edge[1]])) for edge in edges}

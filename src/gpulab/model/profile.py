@@ -1,7 +1,6 @@
-"""How long a launch takes on a GPU of the catalogue, by the performance model, and what bounds it.
+"""Modelled time of a launch on a GPU of the catalogue, with what bounds it.
 
-The kernel runs on the simulator on a sample of its blocks (`gpulab.model.sampling`); `gpulab.model` tells
-the rest. docs/model.md says how far off the model is, and on which GPUs that was looked at.
+docs/model.md describes the model and its errors.
 """
 
 from __future__ import annotations
@@ -9,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from gpulab.config import KernelConfig
 from gpulab.devices.argument_copies import copy_arguments
@@ -23,13 +19,13 @@ from gpulab.gpus.architectures import checked, timings
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
-from gpulab.model.estimate import estimate
-from gpulab.model.explanation import bound_words
+from gpulab.model.estimate import estimate, explain_bound
 from gpulab.model.resource_usage import resource_usage
-from gpulab.model.sampling import Launch, observe, prepare
+from gpulab.model.sampling import SampledLaunch, prepare_sampling, sample_launch
 from gpulab.model.unrolling import without_unrolling
 from gpulab.problems.base import Shape
-from gpulab.profiling.counts.counters import Counters, count_blocks
+from gpulab.profiling.counts.block_sampling import sample_blocks
+from gpulab.profiling.counts.counters import Counters, record_samples
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -37,17 +33,62 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "prepare_variant", "profile_launch", "profile_variant"]
 
-OTHER_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads of a block that the words may recommend
+OTHER_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads per block that `Profile.explanation` may suggest
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The modelled time of one launch.
+    """The modelled time of one launch and what bounds it.
 
-    terms: milliseconds that each part of the machine needs for it by itself; the time is about the largest of
-    those and what stands before and behind it. bottleneck: the name of that term. words: the same as a
-    sentence, with what would help. sampled: which blocks ran, in words. dram_bytes: that come from and go to
-    global memory, behind the caches.
+    Attributes
+    ----------
+    time_ms : float
+        Time of the launch in milliseconds.
+    provenance : Provenance
+        `modelled`, the GPU, and how the model's times of that GPU were checked.
+    occupancy : Occupancy
+        Resident blocks and warps per SM, and the resource that limits them.
+    bottleneck : str
+        The key in `terms` of the largest term.
+    terms : mapping of str to float
+        Milliseconds that each part of the GPU needs by itself: "DRAM", "L2", "L1" (with shared memory),
+        "issue", "fp32", "fma", "integer", "fp64", "special", "latency" and "launch". The time is about the
+        largest of them.
+    explanation : str
+        The bottleneck in one sentence. If it is latency, also a block size with more resident warps.
+    sampled : str
+        Which blocks ran on the simulator.
+    dram_bytes : float
+        Bytes that the launch reads from and writes to DRAM, after the caches.
+
+    See Also
+    --------
+    gpulab.counters : Exact counts of a launch.
+
+    Notes
+    -----
+    The kernel runs on the simulator on a sample of its blocks. docs/model.md describes the model and compares
+    it with published and measured times.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> k = dev.compile('''__global__ void scale(float* x, float f)
+    ... {
+    ...     x[blockIdx.x * blockDim.x + threadIdx.x] *= f;
+    ... }''')
+    >>> profile = dev.profile(k, 64, 128, (dev.zeros(8192), 2.0))
+    >>> profile.provenance.kind, profile.provenance.device
+    ('modelled', 'H200')
+    >>> 0 < profile.time_ms < 1
+    True
+    >>> profile.bottleneck in profile.terms
+    True
+    >>> profile.occupancy.warps_per_sm
+    64
+    >>> profile.counters.global_load_requests
+    256
     """
 
     time_ms: float
@@ -55,14 +96,17 @@ class Profile:
     occupancy: Occupancy
     bottleneck: str
     terms: Mapping[str, float]
-    words: str
+    explanation: str
     sampled: str
     dram_bytes: float
     _count: Callable[[], Counters] = field(repr=False, compare=False)
 
     @cached_property
     def counters(self) -> Counters:
-        """Counts of one block from the middle of the grid, scaled; the launch is run for them when asked."""
+        """Counters of the block in the middle of the grid, scaled to all blocks.
+
+        The block runs when the attribute is read for the first time.
+        """
         return self._count()
 
 
@@ -74,88 +118,92 @@ def profile_variant(
     shape: Shape | None = None,
     gpu: str | None = None,
 ) -> Profile:
-    """Model a kernel of a problem at `shape`, or at the problem's timing size.
+    """Return the profile of a problem's kernel.
 
-    gpu: the catalogue's name of the GPU to model; None: the device's own.
+    Parameters
+    ----------
+    shape : tuple of int, optional
+        Size of the problem. If omitted, the size at which the variant is timed.
+    gpu : str, optional
+        Name of the GPU to model, from the catalogue. If omitted, the GPU of the device.
 
-    Raises `UsageError` for a geometry that cannot be launched, and what the launch raises.
+    Raises
+    ------
+    UsageError
+        If the shape, block and tile cannot be launched.
+    LaunchError, MemoryFault
+        If the launch fails.
     """
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
     launch = config.at(shape or config.timing_shape, spec)
-    twin = _of_its_time(kernel.on_simulator, spec, config)
+    simulated = _with_loops_of(spec, kernel.on_simulator, config)
     args = [
-        twin.device.zeros(argument.value.shape, argument.value.dtype)
+        simulated.device.zeros(argument.value.shape, argument.value.dtype)
         if argument.kind == "pointer"
         else argument.value
         for argument in config.problem.arguments(launch.shape, None)
     ]
-    return _profile(Launch(twin, launch.grid, launch.block, args), spec)
+    return _profile(SampledLaunch(simulated, launch.grid, launch.block, args), spec)
 
 
 def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:
-    """Make all code that `profile_variant` needs for this block and tile; it is kept on disk."""
-    prepare(_of_its_time(kernel.on_simulator, device.spec, config), device.spec, config.block)
+    """Compile and cache on disk all code that `profile_variant` needs for this configuration."""
+    simulated = _with_loops_of(device.spec, kernel.on_simulator, config)
+    prepare_sampling(simulated, device.spec, config.block)
 
 
 def profile_launch(
     kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0, *, device: Device
 ) -> Profile:
-    """Model a launch of any kernel on the device's own GPU; the arrays keep their values."""
-    twin = kernel.on_simulator
-    given = _copied(args) if twin is kernel else copy_arguments(args, device, twin.device)
-    return _profile(Launch(twin, dim3(grid, "grid"), dim3(block, "block"), given, shared_mem), device.spec)
+    """Return the profile of any launch on the device's GPU. The arrays keep their values."""
+    simulated = kernel.on_simulator
+    copies = copy_arguments(args, device, simulated.device)
+    launch = SampledLaunch(simulated, dim3(grid, "grid"), dim3(block, "block"), copies, shared_mem)
+    return _profile(launch, device.spec)
 
 
-def _of_its_time(twin: RecordableKernel, spec: GpuSpec, config: KernelConfig) -> RecordableKernel:
-    """The kernel as the compilers of the GPU's time made it, as far as that is known."""
-    if spec.compute_capability >= (2, 0) or not twin.program.source:
-        return twin
+def _with_loops_of(spec: GpuSpec, kernel: RecordableKernel, config: KernelConfig) -> RecordableKernel:
+    """Return the kernel with its loops unrolled as the compilers of the GPU's time did."""
+    if spec.compute_capability >= (2, 0) or not kernel.program.source:
+        return kernel
     try:
-        return twin.device.compile(without_unrolling(twin.program.source), twin.name, config.defines)
+        source = without_unrolling(kernel.program.source)
+        return kernel.device.compile(source, kernel.name, config.defines)
     except CompileError:
-        return twin
+        return kernel
 
 
-def _copied(args: Sequence[Any]) -> list[Any]:
-    """The simulator's own arrays once more; one that is given twice only once."""
-    from gpulab.devices.simulated import SimulatedArray
-
-    found: dict[int, Any] = {}
-    for array in args:
-        if isinstance(array, SimulatedArray) and id(array) not in found:
-            found[id(array)] = copy = SimulatedArray(array.memory, array.shape, array.dtype)
-            copy.view()[...] = array.view()
-            array.memory.mark_written(copy.allocation.address)
-    return [found.get(id(value), value) for value in args]
-
-
-def _profile(launch: Launch, spec: GpuSpec) -> Profile:
+def _profile(launch: SampledLaunch, spec: GpuSpec) -> Profile:
     figures = timings(spec)
-    seen, residency, sampled = observe(launch, spec, figures)
-    work = resource_usage(seen, spec, figures)
-    found = estimate(spec, figures, work)
-    middle = np.ravel_multi_index([n // 2 for n in reversed(launch.grid)], launch.grid[::-1])
-    return Profile(
-        time_ms=found.time_ms,
-        provenance=Provenance("modelled", spec.name, checked(spec)),
-        occupancy=residency,
-        bottleneck=found.bound,
-        terms=found.terms,
-        words=bound_words(spec, work, found, _warps_with_other_blocks(launch, spec, seen.registers)),
-        sampled=sampled,
-        dram_bytes=work.dram_bytes,
-        _count=lambda: count_blocks(
-            launch.kernel, launch.grid, launch.block, launch.args, launch.shared_mem, np.array([middle])
-        ),
-    )
+    sample, residency, sampled = sample_launch(launch, spec, figures)
+    work = resource_usage(sample, spec, figures)
+    estimated = estimate(spec, figures, work)
 
-
-def _warps_with_other_blocks(launch: Launch, spec: GpuSpec, registers: int) -> dict[int, int]:
-    """Warps on an SM if blocks had another number of threads, and shared memory in proportion."""
-    mine = prod(launch.block)
+    # Resident warps if blocks had another number of threads, and shared memory in proportion.
     shared = launch.kernel.resources.shared_bytes + launch.shared_mem
-    return {
-        threads: occupancy(spec, threads, registers, shared * threads // mine).warps_per_sm
+    warps_by_threads = {
+        threads: occupancy(spec, threads, sample.registers, shared * threads // launch.threads).warps_per_sm
         for threads in OTHER_BLOCKS
         if threads <= spec.max_threads_per_block
     }
+
+    return Profile(
+        time_ms=estimated.time_ms,
+        provenance=Provenance("modelled", spec.name, checked(spec)),
+        occupancy=residency,
+        bottleneck=estimated.bound,
+        terms=estimated.terms,
+        explanation=explain_bound(spec, work, estimated, warps_by_threads),
+        sampled=sampled,
+        dram_bytes=work.dram_bytes,
+        _count=lambda: (
+            record_samples(
+                launch.kernel,
+                launch.grid,
+                launch.block,
+                launch.args,
+                launch.shared_mem,
+                sample_blocks(launch.grid, 1),
+            ).counters
+        ),
+    )

@@ -1,182 +1,336 @@
-"""What a launch demands of one GPU: from its code and its requests to cycles and bytes of each part."""
+"""Resources that a launch needs on one GPU: cycles and bytes of each part, from a sample of the launch.
+
+The same code needs different resources on different GPUs. Compute capability 1.x makes transactions of 32, 64
+and 128 bytes of a half-warp's addresses and has no caches; later GPUs request sectors of 32 bytes in lines of
+128.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
+
+import numpy as np
+import numpy.typing as npt
 
 from gpulab.gpus.architectures import Timings
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.model.access_sites import apart, l2_bytes, mixed, sites_of, traffic_of
-from gpulab.model.code import CodeBlock, Step, Unit, warp_cycles
+from gpulab.model.caches import LINE_BYTES, LOOKUP_BYTES, SiteTraffic
+from gpulab.model.coalescing import (
+    SECTOR_BYTES,
+    bank_passes,
+    channel_load,
+    partial_sectors,
+    segment_transactions,
+    unique_per_request,
+)
 from gpulab.model.estimate import Work, estimate
-from gpulab.model.launch_sample import AccessSample, LaunchSample
+from gpulab.model.warp_timing import (
+    CodeBlock,
+    Operation,
+    execution_units,
+    pipe_cycles,
+    runs_by_site,
+    stalls,
+    warp_cycles,
+)
 
-__all__ = ["AccessSample", "LaunchSample", "loads_per_stall", "resource_usage", "units_of"]
+__all__ = [
+    "AccessSample",
+    "LaunchSample",
+    "RequestCost",
+    "out_of_step_traffic",
+    "request_costs",
+    "resource_usage",
+]
 
-FOLDED = 1.5  # turns of an instruction that reads an operand from shared memory itself (1.x)
-WARP_PASSES = 3  # of the SM's way to memory, for each warp that begins (docs/model.md, "What was looked at")
-# Warps lose step where the SM or L2 would take so many times as long as they wait for memory; and of L2 so
-# much holds what came first (docs/model.md, "What was looked at").
-LOSES_STEP, HOLDS = 1.1, 0.84
-FAR = 1e6  # cycles, beside which all others are nothing
+# From the H200's counters, not from its times (docs/model.md, "Fitted figures").
+STORE_PASSES = 2  # of the SM's data path, for a store in addition to its data
+WARP_PASSES = 3  # of the SM's data path, for each warp that begins
+LINES_PER_PASS = 2  # lines that L1 looks up at once
+OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
+L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
 
 
-def resource_usage(seen: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
-    """The launch as the model takes it."""
-    work = _work(seen, spec, timings)
+@dataclass(frozen=True)
+class AccessSample:
+    """Some requests of one instruction that accesses memory.
+
+    Attributes
+    ----------
+    space : str
+        "global", "shared" or "generic".
+    reads : bool
+        True if it only reads.
+    width : int
+        Bytes per lane.
+    requests : float
+        Requests by warps with at least one active lane, over the whole launch.
+    masks, addresses : array of shape (requests,) and (requests, 32)
+        Active lanes and byte addresses of the sampled requests.
+    """
+
+    space: str
+    reads: bool
+    width: int
+    requests: float
+    masks: npt.NDArray[np.uint32]
+    addresses: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LaunchSample:
+    """The input of the model: what a sample of a launch's blocks executed and requested.
+
+    Attributes
+    ----------
+    grid, block : tuple of int
+    resident : int
+        Blocks that an SM of the modelled GPU holds.
+    registers : int
+        Registers per thread.
+    code : tuple of CodeBlock
+        The kernel's code with its execution counts, scaled to the whole launch.
+    accesses : mapping of int to AccessSample
+        By PTX row (`Operation.site`).
+    traffic : mapping of int to SiteTraffic
+        By PTX row, for the requests that went through the simulated caches.
+    array_bytes : int
+        Total size of the arrays.
+    ended : bool
+        True if the warps whose requests went through the caches ended there.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    resident: int
+    registers: int
+    code: tuple[CodeBlock, ...]
+    accesses: Mapping[int, AccessSample]
+    traffic: Mapping[int, SiteTraffic] = field(default_factory=dict)
+    array_bytes: int = 0
+    ended: bool = False
+
+    def loads(self, site: int) -> bool:
+        """Return True if the site is known and only reads."""
+        return site in self.accesses and self.accesses[site].reads
+
+    @property
+    def requests(self) -> dict[int, float]:
+        """Requests of each site, over the whole launch.
+
+        Fewer than executions if a predicate is false for all lanes of a warp. Fewer than PTX requests if the
+        assembler keeps a value in a register.
+        """
+        runs = runs_by_site(self.code)
+        return {
+            site: min(count, self.accesses[site].requests)
+            for site, count in runs.items()
+            if site in self.accesses
+        }
+
+    @property
+    def traffic_of_globals(self) -> dict[int, SiteTraffic | None]:
+        """Traffic of each site in global memory.
+
+        A load that no simulated warp reached, such as a copy in an unrolled loop, has the traffic of all
+        other loads together; such a store has None.
+        """
+        reached = [(1.0, traffic) for site, traffic in self.traffic.items() if self.loads(site)]
+        usual = SiteTraffic.weighted_sum(reached) if reached else None
+        return {
+            site: self.traffic.get(site) or (usual if access.reads else None)
+            for site, access in self.accesses.items()
+            if access.space != "shared"
+        }
+
+
+@dataclass(frozen=True)
+class RequestCost:
+    """Resources of one request of an instruction, on average.
+
+    Attributes
+    ----------
+    passes : float
+        Cycles of the SM's data path to L1 and shared memory.
+    l2_bytes : float
+        Time of L2, as the bytes that it could move in that time.
+    dram_bytes : float
+        Bytes read from and written to DRAM.
+    levels : tuple of float
+        Shares of the requests that wait for L1, L2 and DRAM.
+    """
+
+    passes: float
+    l2_bytes: float = 0.0
+    dram_bytes: float = 0.0
+    levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+def resource_usage(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
+    """Return the work of a launch.
+
+    Warps that wait for memory progress in step, because the first one waits for DRAM while the others catch
+    up. The simulated caches assume this. If arithmetic, L1 or L2 takes clearly longer than the wait, warps
+    progress independently, and the traffic of all waves but the first and the last is corrected for it.
+    """
+    work = _work(sample, spec, timings)
     waves = work.blocks / (spec.sms * work.resident)
-    if seen.ended or not seen.traffic or waves <= 2:
+    if sample.ended or not sample.traffic or waves <= 2:
         return work
-    # Warps that wait for memory stay in step: who is ahead waits for DRAM, and the others catch up. Where
-    # something else holds them all up, nothing holds them together.
+
     terms = estimate(spec, timings, work).terms
-    footprint = work.dram_bytes / waves  # what the blocks of one wave ask for, each byte once
-    spread = apart(seen, max(1 - HOLDS * spec.l2_bytes / max(footprint, 1), 0.0))
-    asked, alone = _asked(seen), traffic_of(replace(seen, traffic=spread))
-    l2 = sum(asked.get(row, 0.0) * l2_bytes(one) for row, one in alone.items() if one is not None)
-    held_up = max(ms for name, ms in terms.items() if name not in ("latency", "launch", "DRAM", "L2"))
-    held_up = max(held_up, l2 / (timings.l2_bytes_per_cycle * spec.boost_clock_mhz * 1e3))
-    if held_up < LOSES_STEP * terms["latency"]:
-        return work
-    # The first wave begins in step, and the last one ends early.
-    traffic = mixed(seen.traffic, spread, 1 - 2 / waves)
-    return _work(replace(seen, traffic=traffic), spec, timings)
+    wave_bytes = work.dram_bytes / waves  # requested by the blocks of one wave, each byte once
+    missing = max(1 - L2_RETAINED * spec.l2_bytes / max(wave_bytes, 1), 0.0)
+    traffic = out_of_step_traffic(sample, missing)
 
-
-def _work(seen: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
-    """The launch with the traffic as it was seen."""
-    blocks, warps = prod(seen.grid), spec.warps(prod(seen.block))
-    sites = sites_of(seen, spec, timings)
-    clock = spec.boost_clock_mhz / 1e3  # cycles a nanosecond
-    levels = (timings.l1_cycles, timings.l2_cycles, timings.dram_ns * clock)
-
-    def latency(step: Step) -> float:
-        site = sites.get(step.site or 0)
-        if site is None or step.unit in ("store", "shared_store"):
-            return 0.0
-        if step.unit in ("shared", "fp32_shared"):
-            cycles = timings.shared_cycles + max(site.passes - 1, 0)
-        else:
-            cycles = sum(share * far for share, far in zip(site.levels, levels, strict=True))
-        return cycles * asked[step.site or 0] / max(runs[step.site or 0], 1e-9)
-
-    runs, asked = _runs_by_site(seen.code), _asked(seen)
-    instructions = sum(
-        block.runs * sum(FOLDED if step.unit == "fp32_shared" else 1 for step in block.steps)
-        for block in seen.code
+    requests = sample.requests
+    l2_bytes = sum(
+        requests.get(site, 0.0) * one.l2_bytes
+        for site, one in replace(sample, traffic=traffic).traffic_of_globals.items()
+        if one is not None
     )
-    l1_cycles = sum(count * sites[row].passes for row, count in asked.items())
-    if spec.coalescing != "half_warp_segments":  # an instruction without an active lane takes its turn, too
-        l1_cycles += sum(count - asked.get(row, count) for row, count in runs.items())
+    l2_ms = l2_bytes / (timings.l2_bytes_per_cycle * spec.boost_clock_mhz * 1e3)
+    others = [ms for name, ms in terms.items() if name not in ("latency", "launch", "DRAM", "L2")]
+    if max(*others, l2_ms) < OUT_OF_STEP * terms["latency"]:
+        return work
+
+    share = 1 - 2 / waves
+    mixed = {
+        site: SiteTraffic.weighted_sum([(1 - share, one), (share, traffic[site])])
+        for site, one in sample.traffic.items()
+    }
+    return _work(replace(sample, traffic=mixed), spec, timings)
+
+
+def out_of_step_traffic(sample: LaunchSample, missing: float) -> dict[int, SiteTraffic]:
+    """Return the traffic of warps that progress independently.
+
+    Each SM then requests its sectors from L2 by itself. A share `missing` of them has been replaced there
+    since another SM requested it, and comes from DRAM again.
+    """
+    traffic = dict(sample.traffic)
+    for site, one in sample.traffic.items():
+        missed_l1 = one.sectors - one.l1_sectors
+        if missed_l1 and sample.loads(site):
+            dram = max(missing * missed_l1, one.dram_sectors)
+            requests, sectors = one.l2 + one.dram, max(one.l2_sectors + one.dram_sectors, 1)
+            traffic[site] = replace(
+                one,
+                l2=requests * (1 - dram / missed_l1),
+                dram=requests * dram / missed_l1,
+                l2_sectors=missed_l1 - dram,
+                dram_sectors=dram,
+                l2_lines=one.l2_lines * missed_l1 / sectors,
+            )
+    return traffic
+
+
+def _work(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
+    """Return the work of a launch with the sample's cache traffic."""
+    blocks, warps = prod(sample.grid), spec.warps(prod(sample.block))
+    costs = request_costs(sample, spec, timings)
+    clock = spec.boost_clock_mhz / 1e3  # cycles per nanosecond
+    level_cycles = (timings.l1_cycles, timings.l2_cycles, timings.dram_ns * clock)
+    runs, requests = runs_by_site(sample.code), sample.requests
+
+    def latency(operation: Operation) -> float:
+        site = operation.site or 0
+        cost = costs.get(site)
+        if cost is None or operation.unit in ("store", "shared_store"):
+            return 0.0
+        if operation.unit in ("shared", "fp32_shared"):
+            cycles = timings.shared_cycles + max(cost.passes - 1, 0)
+        else:
+            cycles = sum(share * level for share, level in zip(cost.levels, level_cycles, strict=True))
+        return cycles * requests[site] / max(runs[site], 1e-9)
+
+    instructions = sum(block.runs * block.issue_slots for block in sample.code)
+    l1_cycles = sum(count * costs[site].passes for site, count in requests.items())
+    if spec.coalescing != "half_warp_segments":  # an instruction without an active lane takes a pass, too
+        l1_cycles += sum(count - requests.get(site, count) for site, count in runs.items())
         l1_cycles += WARP_PASSES * blocks * warps
-    units = units_of(spec, timings, warps)
-    alone = warp_cycles(seen.code, units, latency, blocks * warps)
+
+    # At a barrier, the last warp of a block has waited for the turns of all others. Turns that follow a wait
+    # for memory are hidden by that wait, so this counts for the share of waits that are barriers.
+    units = execution_units(spec, timings, warps)
+    alone = warp_cycles(sample.code, units, latency, blocks * warps)
+    barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
+    exposed = barriers / max(stalls(sample.code, units), barriers) if barriers else 0.0
     turn = (instructions / timings.issue_per_cycle + l1_cycles) / (blocks * warps)
-    behind = (warps - 1) * turn * _from_barriers(seen.code, units)
+
     return Work(
         blocks=blocks,
-        resident=seen.resident,
+        resident=sample.resident,
         warps=warps,
-        warp_cycles=alone + behind,
+        warp_cycles=alone + (warps - 1) * turn * exposed,
         instructions=instructions,
-        pipes=_pipes(seen.code, spec, timings),
+        pipes=pipe_cycles(sample.code, spec, timings),
         l1_cycles=l1_cycles,
-        l2_bytes=sum(count * sites[row].l2_bytes for row, count in asked.items()),
-        dram_bytes=sum(count * sites[row].dram_bytes for row, count in asked.items()),
+        l2_bytes=sum(count * costs[site].l2_bytes for site, count in requests.items()),
+        dram_bytes=sum(count * costs[site].dram_bytes for site, count in requests.items()),
     )
 
 
-def _from_barriers(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
-    """The share of a warp's work for which it has the rest of its block before it.
-
-    Warps leave a barrier together and come to the next one when the last of them does, which has had to let
-    all others go first. Between two barriers they do so until they first wait for memory; then their turns
-    lie in the shadow of the wait.
-    """
-    barriers = sum(block.runs for block in code for step in block.steps if step.unit == "barrier")
-    return barriers / max(_waits(code, units), barriers) if barriers else 0.0
-
-
-def _waits(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
-    """How often warps wait for loads from global memory."""
-    return warp_cycles(code, units, lambda step: FAR if step.unit == "load" else 0.0, 1) / FAR
-
-
-def loads_per_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int:
-    """How many requests to global memory a warp has on their way when it waits for one of them."""
-    waits = _waits(code, units)
-    requests = sum(block.runs for block in code for step in block.steps if step.unit in ("load", "store"))
-    return max(round(requests / waits), 1) if waits >= 1 else 1
+def request_costs(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> dict[int, RequestCost]:
+    """Return the cost of one request of each site."""
+    # Arrays that fit in half of L2 are still there from the previous launch.
+    resident_in_l2 = bool(spec.l2_bytes) and sample.array_bytes <= spec.l2_bytes // 2
+    traffic = sample.traffic_of_globals
+    costs = {}
+    for site, access in sample.accesses.items():
+        if access.space == "shared":
+            costs[site] = _shared_cost(access, spec)
+        elif spec.coalescing == "half_warp_segments":
+            costs[site] = _segment_cost(access, timings)
+        else:
+            costs[site] = _cached_cost(access, traffic[site], resident_in_l2)
+    return costs
 
 
-def _asked(seen: LaunchSample) -> dict[int, float]:
-    """The requests of each access. Under a predicate a warp comes to an instruction and asks for nothing; and
-    what PTX asks for twice the assembler may keep in a register.
-    """
-    runs = _runs_by_site(seen.code)
-    return {
-        row: min(count, seen.accesses[row].requests) for row, count in runs.items() if row in seen.accesses
-    }
+def _shared_cost(access: AccessSample, spec: GpuSpec) -> RequestCost:
+    passes = _mean(bank_passes(access.masks, access.addresses, access.width, spec.shared_banks))
+    # With 16 banks a half-warp takes two cycles of the arithmetic units' clock.
+    return RequestCost(passes * (2 if spec.shared_banks == 16 else 1))
 
 
-def _runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:
-    """How often warps come to each access."""
-    found: dict[int, float] = {}
-    for block in code:
-        for step in block.steps:
-            if step.site is not None:
-                found[step.site] = found.get(step.site, 0.0) + block.runs
-    return found
+def _segment_cost(access: AccessSample, timings: Timings) -> RequestCost:
+    """Return the cost on compute capability 1.x, where every transaction goes to DRAM."""
+    segments = segment_transactions(access.masks, access.addresses, access.width)
+    count, size = _mean(segments[:, 0]), _mean(segments[:, 1])
+    dram = max(size, count * timings.dram_burst_bytes)
+    if timings.dram_partitions:
+        slowdown = channel_load(
+            access.masks, access.addresses, timings.dram_partitions, timings.partition_bytes
+        )
+        dram = max(dram, size * _mean(slowdown))
+    return RequestCost(4 * max(count, 2) / 2, 0.0, dram, (0.0, 0.0, 1.0))
 
 
-# -- the SM's units ----------------------------------------------------------------------------------
+def _cached_cost(access: AccessSample, traffic: SiteTraffic | None, resident_in_l2: bool) -> RequestCost:
+    masks, addresses, width = access.masks, access.addresses, access.width
+    lines = unique_per_request(masks, addresses, LINE_BYTES)
+    # L1 is the same memory as shared memory, with the same banks: a row of 128 bytes that begins in the
+    # middle of a line takes one pass, and two rows of 64 bytes on the same banks take two.
+    passes = max(
+        _mean(np.maximum(bank_passes(masks, addresses, width, 32), -(-lines // LINES_PER_PASS))), 1.0
+    )
+
+    if traffic is None or not traffic.requests:  # every sector comes from DRAM
+        dram = SECTOR_BYTES * _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
+        l2, levels = LOOKUP_BYTES * _mean(lines) + dram, (0.0, 0.0, 1.0)
+    else:
+        dram = SECTOR_BYTES * traffic.dram_sectors / traffic.requests
+        l2, levels = traffic.l2_bytes, traffic.levels
+    if resident_in_l2:
+        dram, levels = 0.0, (levels[0], levels[1] + levels[2], 0.0)
+    if not access.reads:
+        passes += STORE_PASSES
+        # A sector that is written in part is read and written again.
+        l2 += SECTOR_BYTES * partial_sectors(masks, addresses, width)
+    return RequestCost(passes, l2, dram, levels)
 
 
-def units_of(spec: GpuSpec, timings: Timings, warps: int) -> dict[str, Unit]:
-    """What executes each kind of instruction, as one warp sees it: its scheduler's share of the SM.
-
-    warps: of a block, for its barriers.
-    """
-
-    def unit(cycles: float, lanes: float, turns: float = 1.0) -> Unit:
-        return Unit(cycles, turns * spec.warp_size * timings.schedulers / lanes)
-
-    plain, clock = timings.arithmetic_cycles, spec.boost_clock_mhz / 1e3
-    load = Unit(0.0, spec.warp_size / timings.load_lanes)
-    turn = timings.schedulers / timings.issue_per_cycle
-    return {
-        "fp32": unit(plain, spec.cores_per_sm),
-        "fp32_shared": unit(timings.shared_cycles, spec.cores_per_sm, FOLDED),
-        "fma": unit(plain, timings.integer_lanes),
-        "integer": unit(plain, timings.integer_lanes),
-        "fp64": unit(4 * plain, timings.fp64_lanes),
-        "special": unit(timings.special_cycles, timings.special_lanes),
-        "load": load,
-        "store": load,
-        "shared": Unit(timings.shared_cycles, load.busy),
-        "shared_store": load,
-        "local": Unit(timings.l1_cycles or timings.dram_ns * clock, load.busy),
-        "local_store": load,
-        "constant": Unit(timings.constant_cycles, turn),
-        "uniform": Unit(2 * plain, turn),
-        "branch": Unit(plain, turn),
-        "barrier": Unit(timings.barrier_cycles + warps * timings.barrier_cycles_per_warp, turn),
-    }
-
-
-def _pipes(code: Sequence[CodeBlock], spec: GpuSpec, timings: Timings) -> dict[str, float]:
-    """Cycles that the launch keeps each arithmetic unit of one SM."""
-    lanes = {
-        "fp32": float(spec.cores_per_sm), "fp32_shared": spec.cores_per_sm / FOLDED,
-        "fma": timings.integer_lanes, "integer": timings.integer_lanes, "fp64": timings.fp64_lanes,
-        "special": timings.special_lanes,
-    }  # fmt: skip
-    found = dict.fromkeys(lanes, 0.0)
-    for block in code:
-        for step in block.steps:
-            if step.unit in found:
-                found[step.unit] += block.runs * spec.warp_size / lanes[step.unit]
-    found["fp32"] += found.pop("fp32_shared")
-    return found
+def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0

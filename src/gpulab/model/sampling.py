@@ -1,8 +1,8 @@
-"""What a launch asks of a GPU, found by running a sample of its blocks on the simulator.
+"""Sampling of a launch on the simulator: the input of the performance model.
 
-A few blocks, spread over the grid, run to their end: they say how often every instruction is executed, and
-some of their requests say what each access asks of memory. Then the blocks that an H200, or whichever GPU
-is modelled, runs at once begin together, and their first requests go through its caches.
+First some blocks, spread over the grid, run to their end. They show how often each instruction executes, and
+the addresses of some requests. Then as many blocks as the modelled GPU holds at once begin together, and
+their first requests go through its simulated caches.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from gpulab.devices.base import Kernel
 from gpulab.gpus.architectures import Timings
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
-from gpulab.model.code import CodeBlock
-from gpulab.model.estimate import Work
-from gpulab.model.instruction_mix import machine_blocks, pressure, ptx_blocks
-from gpulab.model.resource_usage import AccessSample, LaunchSample, loads_per_stall, resource_usage, units_of
+from gpulab.model.instruction_mix import machine_blocks, ptx_blocks, register_pressure
+from gpulab.model.resource_usage import AccessSample, LaunchSample
+from gpulab.model.warp_timing import CodeBlock, execution_units, loads_per_stall
+from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
@@ -32,20 +32,23 @@ if TYPE_CHECKING:
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder
 
-__all__ = ["Launch", "Workload", "observe", "prepare", "workload"]
+__all__ = ["SampledLaunch", "prepare_sampling", "sample_launch"]
 
-SAMPLED_INSTRUCTIONS = 1 << 20  # by warps: about as many are executed by the blocks that run to their end
-SAMPLED_BLOCKS = 24  # of them at most
-SAMPLED_REQUESTS = 16  # of an access, whose lanes' addresses are looked at
+SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions that the blocks that run to their end execute, about
+SAMPLED_BLOCKS = 24  # upper bound of these blocks
+SAMPLED_REQUESTS = 16  # of each access, whose addresses are analysed
 TRACED_REQUESTS = 1 << 18  # of a wave, about
-FEWEST_REQUESTS, MOST_REQUESTS = 24, 256  # of a warp
-TRACED_INSTRUCTIONS = 1200  # of a warp at most
-MOST_WAVES = 8  # before the one that counts
+FEWEST_REQUESTS, MOST_REQUESTS = 24, 256  # traced requests of a warp
+TRACED_INSTRUCTIONS = 1200  # of a warp, upper bound
+MOST_WAVES = 8  # traced before the wave that is evaluated
 
 
 @dataclass(frozen=True)
-class Launch:
-    """A launch on the simulator: args are its own, and are written to."""
+class SampledLaunch:
+    """A launch on the simulator whose blocks are sampled.
+
+    The arguments belong to the sample; the sampled blocks write to them.
+    """
 
     kernel: RecordableKernel
     grid: tuple[int, int, int]
@@ -61,69 +64,78 @@ class Launch:
     def threads(self) -> int:
         return prod(self.block)
 
+    def run(self, recorder: TraceRecorder, blocks: npt.NDArray[np.int64]) -> TraceRecorder:
+        """Run some blocks, given by their linear indices, and return the recorder."""
+        self.kernel.record(recorder, self.grid, self.block, self.args, self.shared_mem, order=blocks)
+        return recorder
 
-@dataclass(frozen=True)
-class Workload:
-    """work: for the model. occupancy: on the GPU that is modelled. sampled: what ran, in words."""
-
-    work: Work
-    occupancy: Occupancy
-    sampled: str
-
-
-def workload(launch: Launch, spec: GpuSpec, timings: Timings) -> Workload:
-    """Run the samples. Raises what the launch raises."""
-    seen, residency, sampled = observe(launch, spec, timings)
-    return Workload(resource_usage(seen, spec, timings), residency, sampled)
+    def shared_bytes(self, spec: GpuSpec) -> int:
+        """Return the shared memory of a block, in bytes."""
+        size = self.kernel.resources.shared_bytes + self.shared_mem
+        if spec.compute_capability < (2, 0):  # arguments are in shared memory, after 16 bytes of the launch
+            size += 16 + sum(4 if hasattr(a, "dtype") and a.ndim else a.dtype.itemsize for a in self.args)
+        return size
 
 
-def observe(launch: Launch, spec: GpuSpec, timings: Timings) -> tuple[LaunchSample, Occupancy, str]:
-    """What the samples show, the occupancy on this GPU, and what ran, in words."""
+def sample_launch(
+    launch: SampledLaunch, spec: GpuSpec, timings: Timings
+) -> tuple[LaunchSample, Occupancy, str]:
+    """Run the samples of a launch.
+
+    Returns the sample, the occupancy on the modelled GPU, and a description of what ran.
+    """
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
-    with ThreadPoolExecutor(1) as aside:  # what runs meanwhile takes about as long as the disassembler
-        machine = aside.submit(disassembled, launch.kernel, spec)
-        order = _sample(launch)
-        recording = TraceRecorder()
-        _run(launch, recording, order)
-        scale = launch.blocks / len(order)
-        coded = aside.submit(lambda: _code(launch, recording, spec, scale, machine.result()))
-        registers = _registers(launch.kernel, spec)
-        residency = occupancy(spec, launch.threads, registers, _shared_bytes(launch, spec))
+    kernel = launch.kernel
+    with ThreadPoolExecutor(1) as background:  # the disassembler takes about as long as the simulator
+        machine_code = background.submit(_machine_code, kernel, spec)
+        blocks = _blocks_to_run(launch)
+        recorder = launch.run(TraceRecorder(), blocks.numbers)
+        code_blocks = background.submit(
+            lambda: _code_blocks(launch, recorder, spec, blocks.weight, machine_code.result())
+        )
+        # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
+        old = spec.compute_capability < (2, 0)
+        registers = register_pressure(kernel.flow) if old else kernel.resources.registers
+        residency = occupancy(spec, launch.threads, registers, launch.shared_bytes(spec))
         resident = max(residency.blocks_per_sm, 1)
-        tracings = _traced(launch, spec, resident)
-        code, widths = coded.result()
-    traffic, traced = _traffic(launch, spec, timings, code, resident, tracings)
-    flow = launch.kernel.flow
-    arrays = {id(a): a.nbytes for a in launch.args if hasattr(a, "allocation")}
-    seen = LaunchSample(
-        launch.grid,
-        launch.block,
-        resident,
-        registers,
-        tuple(code),
-        _accesses(flow, recording.requests(), widths, scale),
-        traffic,
-        sum(arrays.values()),
-        bool(tracings) and _ended(tracings[-1]),
+        traces = _trace_waves(launch, spec, resident)
+        code, widths = code_blocks.result()
+
+    traffic, ended = {}, False
+    description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks to their end"
+    if traces:
+        traffic, ended = _traffic(launch, spec, timings, code, resident, traces), _ended(traces[-1])
+        wave = traces[-1].wave
+        assert wave is not None
+        traced = wave.blocks * len(traces)
+        description += f", the first {wave.requests} requests of each warp of {traced:,} blocks"
+
+    arrays = {id(array): array.nbytes for array in launch.args if hasattr(array, "allocation")}
+    sample = LaunchSample(
+        grid=launch.grid,
+        block=launch.block,
+        resident=resident,
+        registers=registers,
+        code=tuple(code),
+        accesses=_accesses(kernel.flow, recorder.requests(), widths, blocks.weight),
+        traffic=traffic,
+        array_bytes=sum(arrays.values()),
+        ended=ended,
     )
-    sampled = f"{len(order):,} of {launch.blocks:,} blocks to their end"
-    return seen, residency, f"{sampled}, {traced}" if traced else sampled
+    return sample, residency, description
 
 
-def prepare(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
-    """Make all the code that `observe` needs for launches with this block; it is kept on disk."""
+def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
+    """Compile and cache on disk all code that `sample_launch` needs for launches with this block."""
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
-    disassembled(kernel, spec)
+    _machine_code(kernel, spec)
     kernel.make_code(TraceRecorder(), block)
 
 
-def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
-    """A kernel's machine code, but for the numbers in it.
-
-    None for GPUs before 7.0: nobody can make their machine code any more.
-    """
+def _machine_code(kernel: RecordableKernel, spec: GpuSpec) -> MachineCode | None:
+    """Return a kernel's machine code without its constants; None before 7.0, which has no assembler here."""
     from gpulab.compiler.sass.disassembly import machine_code
 
     if spec.compute_capability < (7, 0):
@@ -131,180 +143,147 @@ def disassembled(kernel: Kernel, spec: GpuSpec) -> MachineCode | None:
     return machine_code(kernel.program, kernel.name, immediates=False)
 
 
+def _blocks_to_run(launch: SampledLaunch) -> BlockSample:
+    """Return the blocks that run to their end: as many as execute `SAMPLED_INSTRUCTIONS`."""
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
+
+    (middle,) = sample_blocks(launch.grid, 1)
+    recorder = launch.run(TraceRecorder(), middle.numbers)
+    lengths = np.array([len(block.code) + 1 for block in launch.kernel.flow.blocks])
+    instructions = int(recorder.blocks()[:, 0] @ lengths)
+
+    most = min(SAMPLED_BLOCKS, launch.blocks)
+    (sample,) = sample_blocks(
+        launch.grid, int(np.clip(SAMPLED_INSTRUCTIONS // max(instructions, 1), 1, most))
+    )
+    return sample
+
+
+def _code_blocks(
+    launch: SampledLaunch, recorder: TraceRecorder, spec: GpuSpec, scale: float, code: MachineCode | None
+) -> tuple[list[CodeBlock], Mapping[int, int]]:
+    """Return the code with its execution counts, and the width of shared memory accesses by PTX row.
+
+    Without machine code, the blocks are those of PTX.
+    """
+    from gpulab.compiler.sass.machine_counts import machine_counts
+    from gpulab.profiling.counts.count_report import ptx_block_counts
+
+    flow = launch.kernel.flow
+    if code is None:
+        runs = [scale * float(count) for count in recorder.blocks()[:, 0]]
+        return ptx_blocks(flow, runs, folds=spec.compute_capability < (2, 0)), {}
+
+    counts = machine_counts(code, ptx_block_counts(flow, recorder))
+    widths: dict[int, int] = {}
+    for instruction in code.instructions:
+        if instruction.op in ("LDS", "STS"):
+            row = instruction.ptx_line
+            widths[row] = max(widths.get(row, 0), instruction.width)
+    return machine_blocks(code, counts.executed, scale), widths
+
+
 def _accesses(
     flow: ControlFlow, requests: Sequence[Requests], widths: Mapping[int, int], scale: float
 ) -> dict[int, AccessSample]:
-    """By row of PTX. Of a copy from global to shared memory, the global side; of one that is made in parts
-    (its end may be left out), the part that most requests are for.
+    """Return a sample of the requests of each PTX row.
+
+    A copy from global to shared memory is represented by its global side, and an access that is made in parts
+    (its last part may be predicated off) by the part with the most requests. The machine may join several
+    accesses to shared memory of PTX; `widths` has the joined width.
     """
-    found: dict[int, AccessSample] = {}
-    for one in sorted(requests, key=lambda one: (one.access.space != "shared", one.made)):
-        row = _row(flow, one.access)
-        found[row] = _access(one, widths.get(row), scale)
-    return found
+    samples: dict[int, AccessSample] = {}
+    for request in sorted(requests, key=lambda r: (r.access.space != "shared", r.made)):
+        access, row = request.access, _row(flow, request.access)
+        step = max(len(request.masks) // SAMPLED_REQUESTS, 1)
+        samples[row] = AccessSample(
+            access.space,
+            access.action == "reads",
+            widths.get(row) or access.width,
+            scale * request.made,
+            request.masks[::step],
+            request.addresses[::step],
+        )
+    return samples
 
 
-def _access(one: Requests, width: int | None, scale: float) -> AccessSample:
-    """width: of the machine's access, where it joins several of PTX."""
-    step = max(len(one.masks) // SAMPLED_REQUESTS, 1)
-    return AccessSample(
-        one.access.space,
-        one.access.action == "reads",
-        width or one.access.width,
-        scale * one.made,
-        one.masks[::step],
-        one.addresses[::step],
-    )
+def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[TraceRecorder]:
+    """Trace a wave of blocks in the middle of the grid and, if blocks are short, the waves before it.
 
-
-def _run(launch: Launch, recording: TraceRecorder, order: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    launch.kernel.record(
-        recording,
-        launch.grid,
-        launch.block,
-        launch.args,
-        launch.shared_mem,
-        order=np.ascontiguousarray(order),
-    )
-
-
-def _sample(launch: Launch) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Blocks that are run to their end: spread evenly over the grid, as many as cost little."""
-    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
-
-    middle = int(np.ravel_multi_index([n // 2 for n in reversed(launch.grid)], launch.grid[::-1]))
-    first = TraceRecorder()
-    _run(launch, first, np.array([middle], np.int64))
-    lengths = [len(block.code) + 1 for block in launch.kernel.flow.blocks]
-    cost = int(first.blocks()[:, 0] @ np.array(lengths))
-    count = int(np.clip(SAMPLED_INSTRUCTIONS // max(cost, 1), 1, min(SAMPLED_BLOCKS, launch.blocks)))
-    if count == launch.blocks:
-        return np.arange(count)
-    if count == 1:
-        return np.array([middle], np.int64)
-    # Steps of the golden ratio on each axis cover edges and inside alike, whatever the grid's width.
-    steps = np.arange(count)
-    places = [
-        ((0.5 + steps * ratio) % 1 * size).astype(np.int64)
-        for ratio, size in zip((0.8191725, 0.6710436, 0.5497005), launch.grid, strict=True)
-    ]
-    return np.unique((places[2] * launch.grid[1] + places[1]) * launch.grid[0] + places[0])
-
-
-def _registers(kernel: RecordableKernel, spec: GpuSpec) -> int:
-    """Of a thread. The first GPUs' compilers are told from PTX: nobody can make their code any more."""
-    return pressure(kernel.flow) if spec.compute_capability < (2, 0) else kernel.resources.registers
-
-
-def _code(
-    launch: Launch, recording: TraceRecorder, spec: GpuSpec, scale: float, code: MachineCode | None
-) -> tuple[list[CodeBlock], Mapping[int, int]]:
-    """The code with how often it runs, and the width of machine accesses by PTX row.
-
-    Without machine code it is told from PTX.
+    No wave is traced for a GPU without caches.
     """
-    from gpulab.profiling.counts.count_report import Report
-
-    kernel = launch.kernel
-    if code is None:
-        runs = [scale * float(n) for n in recording.blocks()[:, 0]]
-        return ptx_blocks(kernel.flow, runs, folds=spec.compute_capability < (2, 0)), {}
-    report = Report(kernel, [(scale, recording)], code)
-    executed = report.machine[0][1].executed
-    found = machine_blocks(code, executed)
-    blocks = [CodeBlock(block.steps, scale * block.runs, block.before) for block in found]
-    widths: dict[int, int] = {}
-    for one in code.instructions:
-        if one.op in ("LDS", "STS"):
-            widths[one.ptx_line] = max(widths.get(one.ptx_line, 0), one.width)
-    return blocks, widths
-
-
-def _shared_bytes(launch: Launch, spec: GpuSpec) -> int:
-    arguments = 0
-    if spec.compute_capability < (
-        2,
-        0,
-    ):  # there the arguments lie in shared memory, with 16 bytes of the launch
-        arguments = 16 + sum(4 if hasattr(a, "dtype") and a.ndim else a.dtype.itemsize for a in launch.args)
-    return launch.kernel.resources.shared_bytes + launch.shared_mem + arguments
-
-
-def _traced(launch: Launch, spec: GpuSpec, resident: int) -> list[TraceRecorder]:
-    """A wave of blocks in the middle of the grid, behind the waves before it where blocks are short."""
     if not spec.l2_bytes:
         return []
-    warps = spec.warps(launch.threads)
     blocks = min(spec.sms * resident, launch.blocks)
     first = (launch.blocks - blocks) // 2
-    requests = int(np.clip(TRACED_REQUESTS // (blocks * warps), FEWEST_REQUESTS, MOST_REQUESTS))
+    per_warp = TRACED_REQUESTS // (blocks * spec.warps(launch.threads))
+    requests = int(np.clip(per_warp, FEWEST_REQUESTS, MOST_REQUESTS))
+
     last = _trace(launch, first, blocks, requests)
     if not _ended(last):
         return [last]
-    made = int(last.used.sum())  # what the blocks before left in L2 matters
-    before = int(np.clip(TRACED_REQUESTS // max(made, 1), 0, MOST_WAVES))
-    starts = [first - n * blocks for n in range(before, 0, -1) if first >= n * blocks]
+    # The evaluated requests begin with the blocks, so the data that earlier blocks left in L2 matters.
+    waves = int(np.clip(TRACED_REQUESTS // max(int(last.used.sum()), 1), 0, MOST_WAVES))
+    starts = [first - n * blocks for n in range(waves, 0, -1) if first >= n * blocks]
     return [*(_trace(launch, start, blocks, requests) for start in starts), last]
 
 
-def _ended(tracing: TraceRecorder) -> bool:
-    """Whether most warps of a wave came to their end."""
-    return bool(tracing.ended.mean() > 0.5)
+def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> TraceRecorder:
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
+
+    wave = Wave(first, blocks, requests, TRACED_INSTRUCTIONS)
+    return launch.run(TraceRecorder(wave), np.arange(first, first + blocks))
+
+
+def _ended(trace: TraceRecorder) -> bool:
+    """Return True if most warps of a wave ended within the trace."""
+    return bool(trace.ended.mean() > 0.5)
 
 
 def _traffic(
-    launch: Launch,
+    launch: SampledLaunch,
     spec: GpuSpec,
     timings: Timings,
     code: Sequence[CodeBlock],
     resident: int,
-    tracings: Sequence[TraceRecorder],
-) -> tuple[dict[int, SiteTraffic], str]:
-    """By access, where the requests of the last wave found their sectors; and what was traced, in words."""
-    if not tracings:
-        return {}, ""
-    last = tracings[-1]
+    traces: Sequence[TraceRecorder],
+) -> dict[int, SiteTraffic]:
+    """Return the cache traffic of the last wave by PTX row."""
+    last, flow = traces[-1], launch.kernel.flow
     assert last.wave is not None
-    requests = last.wave.requests
-    l1 = timings.l1_bytes
+    l1_bytes = timings.l1_bytes
     if timings.l1_is_shared:
-        l1 = max(l1 - resident * spec.shared_allocated(_shared_bytes(launch, spec)), 0)
+        l1_bytes = max(l1_bytes - resident * spec.shared_allocated(launch.shared_bytes(spec)), 0)
+
     accesses = last.native.sites
-    found = cache_traffic(
-        [_wave(tracing, spec.sms) for tracing in tracings],
-        CacheShape(l1, timings.l1_ways),
+    traffic = cache_traffic(
+        [_wave(trace, spec.sms) for trace in traces],
+        CacheShape(l1_bytes, timings.l1_ways),
         CacheShape(spec.l2_bytes, timings.l2_ways),
         sites=len(accesses),
-        turns=requests,
-        skip=0 if _ended(last) else requests // 2,
-        window=loads_per_stall(code, units_of(spec, timings, spec.warps(launch.threads))),
+        turns=last.wave.requests,
+        skip=0 if _ended(last) else last.wave.requests // 2,
+        window=loads_per_stall(code, execution_units(spec, timings, spec.warps(launch.threads))),
         clusters=timings.l2_clusters,
     )
-    flow = launch.kernel.flow
-    pairs = sorted(zip(accesses, found, strict=True), key=lambda pair: pair[1].requests)
-    rows = {_row(flow, access): traffic for access, traffic in pairs if access.opcode and traffic.lines}
-    return rows, f"the first {requests} requests of each warp of {last.wave.blocks * len(tracings):,} blocks"
+    # Several sites may belong to one row; the one with the most requests comes last.
+    pairs = sorted(zip(accesses, traffic, strict=True), key=lambda pair: pair[1].requests)
+    return {_row(flow, access): one for access, one in pairs if access.opcode and one.lines}
 
 
-def _trace(launch: Launch, first: int, blocks: int, requests: int) -> TraceRecorder:
-    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
+def _wave(trace: TraceRecorder, sms: int) -> WaveTrace:
+    """Return the traced warps, with the blocks distributed over the SMs.
 
-    tracing = TraceRecorder(Wave(first, blocks, requests, TRACED_INSTRUCTIONS))
-    _run(launch, tracing, np.arange(first, first + blocks))
-    return tracing
-
-
-def _wave(tracing: TraceRecorder, sms: int) -> WaveTrace:
-    """The traced blocks shared out to the SMs."""
-    assert tracing.wave is not None
-    numbers = np.arange(tracing.warps).reshape(tracing.wave.blocks, -1)
-    # Blocks go to whichever SM is free: after the first wave, in no order that anybody knows.
-    numbers = np.random.default_rng(0).permutation(numbers)
-    by_sm = [numbers[sm::sms].ravel() for sm in range(sms)]
-    starts = np.concatenate([[0], np.cumsum([len(some) for some in by_sm])])
-    return WaveTrace(tracing.words, tracing.used, np.concatenate(by_sm), starts)
+    A block starts on whichever SM has room. After the first wave that order is not known, so it is random.
+    """
+    assert trace.wave is not None
+    warps = np.arange(trace.warps).reshape(trace.wave.blocks, -1)
+    warps = np.random.default_rng(0).permutation(warps)
+    by_sm = [warps[sm::sms].ravel() for sm in range(sms)]
+    starts = np.concatenate([[0], np.cumsum([len(members) for members in by_sm])])
+    return WaveTrace(trace.words, trace.used, np.concatenate(by_sm), starts)
 
 
 def _row(flow: ControlFlow, access: AccessSite) -> int:
-    """The line of PTX that an access stands in."""
+    """Return the row of the PTX text that an access comes from."""
     return flow.blocks[access.block].code[access.index].row

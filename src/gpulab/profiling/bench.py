@@ -136,7 +136,7 @@ class _Stand:
                 timing=modelled(profile, self._iterations),
                 occupancy=profile.occupancy.fraction,
                 bottleneck=profile.bottleneck,
-                words=profile.words,
+                words=profile.explanation,
             )
         timed = time_variant(
             kernel,

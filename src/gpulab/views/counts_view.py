@@ -78,7 +78,7 @@ def totals_view(counts: CellCounts) -> View:
         paragraph(f"{counts.origin[0].upper()}{counts.origin[1:]}."),
         table(("memory", "requests", "took", "a request", "would do"), rows, numeric=(1, 2, 3, 4)),
         paragraph(words, dim=True),
-        *(paragraph(f"Not exact: {doubt}.", dim=True) for doubt in every.doubts),
+        *(paragraph(f"Not exact: {caveat}.", dim=True) for caveat in every.caveats),
     )
 
 

@@ -105,7 +105,7 @@ def test_a_sample_says_so():
 
 
 def test_what_is_not_certain_is_not_called_exact(tiles):
-    doubtful = replace(tiles, counters=replace(tiles.counters, doubts=("one line is an estimate",)))
+    doubtful = replace(tiles, counters=replace(tiles.counters, caveats=("one line is an estimate",)))
     assert doubtful.origin.endswith("exact, except as noted")
     assert doubtful.as_dict()["exact"] is False
 

@@ -1,4 +1,4 @@
-"""Counts of whole launches, by Nsight Compute's names, by line and by access."""
+"""Counters of launches: by Nsight Compute's names, by source line and by access."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import gpulab
 from gpulab.devices.simulated import SimulatedDevice
 from gpulab.errors import MemoryFault
-from gpulab.profiling.counts import counters as room
 from gpulab.profiling.counts.counters import Counters
 from tests.python_device import PythonDevice
 
@@ -34,9 +33,9 @@ SCALE = """extern "C" __global__ void scale(float* a, int n, float f)
 
 @pytest.fixture
 def device() -> SimulatedDevice:
-    found = gpulab.device("sim:h200")
-    assert isinstance(found, SimulatedDevice)
-    return found
+    device = gpulab.device("sim:h200")
+    assert isinstance(device, SimulatedDevice)
+    return device
 
 
 def transposed(device: SimulatedDevice, pad: int) -> tuple[Counters, Any, np.ndarray]:
@@ -46,13 +45,13 @@ def transposed(device: SimulatedDevice, pad: int) -> tuple[Counters, Any, np.nda
     return gpulab.counters(kernel, (2, 2), (32, 32), (out, device.asarray(host), 64)), out, host
 
 
-def test_the_kernel_has_run_once(device: SimulatedDevice) -> None:
+def test_counted_kernel_runs_once(device: SimulatedDevice) -> None:
     _, out, host = transposed(device, 1)
     np.testing.assert_array_equal(device.asnumpy(out), host.T)
 
 
 @pytest.mark.parametrize(("pad", "wavefronts"), [(0, 32), (1, 1)])
-def test_bank_conflicts_of_a_transpose(device: SimulatedDevice, pad: int, wavefronts: int) -> None:
+def test_bank_conflicts_of_a_transposition(device: SimulatedDevice, pad: int, wavefronts: int) -> None:
     counts, _, _ = transposed(device, pad)
     warps = 4 * 32
     assert counts["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == wavefronts * warps
@@ -66,7 +65,7 @@ def test_bank_conflicts_of_a_transpose(device: SimulatedDevice, pad: int, wavefr
     assert counts.compulsory_bytes_read == counts.compulsory_bytes_written == 4 * 64 * 64
 
 
-def test_counts_of_each_line(device: SimulatedDevice) -> None:
+def test_counts_by_source_line(device: SimulatedDevice) -> None:
     counts, _, _ = transposed(device, 0)
     assert {line for line, c in counts.lines.items() if c.global_load_requests} == {5}
     assert {line for line, c in counts.lines.items() if c.global_store_requests} == {7}
@@ -74,7 +73,7 @@ def test_counts_of_each_line(device: SimulatedDevice) -> None:
     assert counts.warp_instructions >= sum(c.warp_instructions for c in counts.lines.values()) > 0
 
 
-def test_the_picture_of_one_warp(device: SimulatedDevice) -> None:
+def test_addresses_of_the_worst_request(device: SimulatedDevice) -> None:
     counts, _, _ = transposed(device, 0)
     (load,) = [a for a in counts.accesses if (a.space, a.kind) == ("shared", "load")]
     assert load.wavefronts_per_request == 32
@@ -83,7 +82,7 @@ def test_the_picture_of_one_warp(device: SimulatedDevice) -> None:
     assert (load.line, load.width, load.worst.mask) == (7, 4, 2**32 - 1)
 
 
-def test_threads_behind_the_end_are_not_counted(device: SimulatedDevice) -> None:
+def test_threads_past_the_end_are_not_counted(device: SimulatedDevice) -> None:
     array = device.asarray(np.ones(1000, np.float32))
     counts = gpulab.counters(device.compile(SCALE), 4, 256, (array, 1000, 2.0))
     assert counts[LOAD.format("requests")] == 32
@@ -97,7 +96,7 @@ def test_threads_behind_the_end_are_not_counted(device: SimulatedDevice) -> None
     assert counts["launch__registers_per_thread"] == device.compile(SCALE).resources.registers
 
 
-def test_it_is_a_mapping_of_metrics(device: SimulatedDevice) -> None:
+def test_counters_are_a_mapping_of_metrics(device: SimulatedDevice) -> None:
     counts, _, _ = transposed(device, 1)
     assert dict(counts) == {name: counts[name] for name in counts}
     assert len(counts) == len(list(counts))
@@ -105,25 +104,25 @@ def test_it_is_a_mapping_of_metrics(device: SimulatedDevice) -> None:
         counts["no__such_metric.sum"]
 
 
-def test_where_the_numbers_come_from(device: SimulatedDevice) -> None:
+def test_provenance_is_the_simulator(device: SimulatedDevice) -> None:
     counts, _, _ = transposed(device, 1)
     assert (counts.provenance.kind, counts.provenance.device) == ("counted", device.name)
     assert counts.sampled_blocks is None
     assert counts.blocks == 4
 
 
-def test_ptx_alone_counts_ptx(device: SimulatedDevice) -> None:
+def test_kernel_from_ptx_counts_ptx_instructions(device: SimulatedDevice) -> None:
     ptx = device.compile(SCALE).program.ptx
     array = device.asarray(np.ones(64, np.float32))
     counts = gpulab.counters(device.load_ptx(ptx), 1, 64, (array, 64, 2.0))
     assert counts.instruction_set == "PTX"
-    assert counts.doubts
+    assert counts.caveats
     assert counts[LOAD.format("requests")] == 2
     assert counts.opcodes["fma"] == 2
     assert counts["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"] == 64
 
 
-def test_atomics_whose_result_nobody_uses_are_reductions(device: SimulatedDevice) -> None:
+def test_atomics_with_unused_result_are_reductions(device: SimulatedDevice) -> None:
     kernel = device.compile(
         'extern "C" __global__ void k(int* a) { atomicAdd(a, 1);\n'
         " if (atomicAdd(a + 1 + threadIdx.x, 1) > 5) a[200] = 1; }"
@@ -135,40 +134,35 @@ def test_atomics_whose_result_nobody_uses_are_reductions(device: SimulatedDevice
     assert counts["l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum"] == 3 * (5 + 5)
 
 
-def test_a_sample_of_a_large_grid_is_scaled(device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks at the edges differ from those inside; the sample knows both, and the whole is the same."""
+def test_sample_of_a_large_grid_is_scaled(device: SimulatedDevice) -> None:
+    """The last blocks on each axis have fewer active threads than those inside; both are sampled."""
     source = """extern "C" __global__ void k(float* out, const float* a, int n) {
-        int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
-        if (x > 0 && y > 0 && x < n - 5 && y < n - 9) out[x + n * y] = a[x - 1 + n * y] + a[x + n * y + n];
+        int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+        if (x < n - 16 && y < n - 4) out[x + n * y] = a[x + n * y];
     }"""
-    n = 20 * 16
-    kernel = device.compile(source)
-    a, out = device.zeros((n, n)), device.zeros((n, n))
-    whole = gpulab.counters(kernel, (20, 20), (16, 16), (out, a, n))
-    monkeypatch.setattr(room, "COUNTED_THREADS", 1000)
-    monkeypatch.setattr(room, "SAMPLED_THREADS", 16 * 16 * 40)
+    grid, n = (48, 192), 48 * 32
     ones = np.ones((n, n), np.float32)
     out = device.asarray(ones)
-    part = gpulab.counters(kernel, (20, 20), (16, 16), (out, a, n))
-    assert part.sampled_blocks is not None
-    assert part.sampled_blocks < 20 * 20 / 2
-    assert part.blocks == 20 * 20
-    assert any("400 blocks" in doubt for doubt in part.doubts)
+    counts = gpulab.counters(device.compile(source), grid, (32, 8), (out, device.zeros((n, n)), n))
+
+    assert counts.blocks == 48 * 192
+    assert counts.sampled_blocks is not None
+    assert counts.sampled_blocks < counts.blocks / 2
+    assert any(str(counts.sampled_blocks) in caveat for caveat in counts.caveats)
+    warps, full_sectors = 48 * (n - 4), 47 * (n - 4) * 4
     for name in (LOAD, STORE):
-        for what in ("requests", "sectors"):
-            assert part[name.format(what)] == pytest.approx(whole[name.format(what)], rel=1e-6)
-    assert part.warp_instructions == pytest.approx(whole.warp_instructions, rel=1e-6)
-    assert part.compulsory_bytes_written == pytest.approx(whole.compulsory_bytes_written, rel=0.05)
-    np.testing.assert_array_equal(device.asnumpy(out), ones)  # it ran on copies
+        assert counts[name.format("requests")] == pytest.approx(warps, rel=1e-6)
+        assert counts[name.format("sectors")] == pytest.approx(full_sectors + 2 * (n - 4), rel=1e-6)
+    assert counts.compulsory_bytes_written == pytest.approx(4 * (n - 16) * (n - 4), rel=0.05)
+    np.testing.assert_array_equal(device.asnumpy(out), ones)  # the sampled blocks worked on copies
 
 
-def test_a_fault_is_raised_as_by_a_launch(device: SimulatedDevice) -> None:
+def test_fault_of_the_launch_is_raised(device: SimulatedDevice) -> None:
     with pytest.raises(MemoryFault):
         gpulab.counters(device.compile(SCALE), 4, 256, (device.zeros(1000), 1001, 2.0))
 
 
-def test_on_another_device_the_simulator_works_on_copies(device: SimulatedDevice) -> None:
-    """What a GPU's kernel would do: its arrays get what the simulator computed."""
+def test_results_are_copied_back_to_the_arrays_of_another_device(device: SimulatedDevice) -> None:
     kernel = PythonDevice({"scale": print}).compile("", "scale")
     kernel.program = device.compile(SCALE).program
     kernel.device = PythonDevice()

@@ -53,7 +53,7 @@ class CellCounts:
     def origin(self) -> str:
         """Where every one of the numbers comes from, as a sentence without its full stop."""
         counts = self.counters
-        how = "exact, except as noted" if counts.doubts else "exact"
+        how = "exact, except as noted" if counts.caveats else "exact"
         if counts.sampled_blocks is not None:
             how = f"a sample of {counts.sampled_blocks:,} of {counts.blocks:,} blocks, scaled"
         return f"counted by the {counts.provenance.device} on {self.size}: {how}"
@@ -64,8 +64,8 @@ class CellCounts:
         return {
             "size": self.size,
             "provenance": counts.provenance.as_dict(),
-            "exact": not counts.doubts,
-            "doubts": list(counts.doubts),
+            "exact": not counts.caveats,
+            "doubts": list(counts.caveats),
             "instruction_set": counts.instruction_set,
             "metrics": dict(counts),
             "compulsory_bytes": [counts.compulsory_bytes_read, counts.compulsory_bytes_written],

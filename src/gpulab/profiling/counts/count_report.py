@@ -1,12 +1,12 @@
-"""What the simulator's counted tier recorded, told as `gpulab.profiling.counts.metrics` has it.
+"""Conversion of what a `CounterRecorder` recorded into `Counters`.
 
-The instructions that a GPU executes are found from the machine code where there is any, and otherwise PTX's
-own are counted and called so.
+Executed instructions are derived from the machine code. Without machine code, the instructions of PTX are
+counted instead, and the result says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,14 @@ from gpulab.provenance import Provenance
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
     from gpulab.devices.base import RecordableKernel
-    from gpulab.simt.analysis.control_flow import Block
+    from gpulab.simt.analysis.control_flow import Block, ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.counters.counter_recorder import Count, CounterRecorder, Picture, SiteCount
     from gpulab.simt.ptx.syntax import Instruction
 
-__all__ = ["Report"]
+__all__ = ["CountReport", "ptx_block_counts"]
 
-# Floating point instructions of PTX, by the machine's name for them.
+# SASS opcodes of PTX's floating point instructions.
 OPERATIONS = {"fma.f32": "FFMA", "add.f32": "FADD", "sub.f32": "FADD", "mul.f32": "FMUL",
               "fma.f64": "DFMA", "add.f64": "DADD", "sub.f64": "DADD", "mul.f64": "DMUL"}  # fmt: skip
 KINDS = {"ld": "load", "ldu": "load", "ldmatrix": "load", "st": "store", "stmatrix": "store",
@@ -36,8 +36,8 @@ KINDS = {"ld": "load", "ldu": "load", "ldmatrix": "load", "st": "store", "stmatr
 
 
 @dataclass
-class _Site:
-    """A site's counts over all samples, scaled."""
+class _AccessTotals:
+    """Counts of one memory access over all samples, scaled to the whole launch."""
 
     access: AccessSite
     counts: dict[str, npt.NDArray[np.float64]]
@@ -45,125 +45,174 @@ class _Site:
     worst: Picture | None
 
 
-class Report:
-    """Puts recordings, each with its weight, into words."""
+@dataclass
+class _LineTotals:
+    """Instructions of one source line over all samples, scaled to the whole launch."""
+
+    warps: float = 0
+    threads: float = 0
+    opcodes: dict[str, float] = field(default_factory=dict)
+    operations: dict[str, float] = field(default_factory=dict)
+
+    def add(self, opcode: str, operation: str, warps: float, threads: float, active: float) -> None:
+        self.warps += warps
+        self.threads += threads
+        self.opcodes[opcode] = self.opcodes.get(opcode, 0) + warps
+        if operation in FLOPS:
+            self.operations[operation] = self.operations.get(operation, 0) + active
+
+
+class CountReport:
+    """Counts of one launch.
+
+    Parameters
+    ----------
+    kernel : RecordableKernel
+    samples : sequence of (float, CounterRecorder)
+        Recordings of some blocks each, with the number of blocks that each of their blocks represents.
+    code : MachineCode or None
+        The kernel's machine code.
+    """
 
     def __init__(
-        self, kernel: RecordableKernel, samples: list[tuple[float, CounterRecorder]], code: MachineCode | None
+        self,
+        kernel: RecordableKernel,
+        samples: Sequence[tuple[float, CounterRecorder]],
+        code: MachineCode | None,
     ) -> None:
         self.kernel, self.samples, self.code = kernel, samples, code
         self.flow = kernel.flow
         self.machine: list[tuple[float, MachineCounts]] = []
         if code is not None:
-            self.machine = [(w, machine_counts(code, self.ptx_blocks(recording))) for w, recording in samples]
+            self.machine = [
+                (weight, machine_counts(code, ptx_block_counts(self.flow, recorder)))
+                for weight, recorder in samples
+            ]
 
-    def counters(self, blocks: int, sampled: int | None, doubts: tuple[str, ...]) -> Counters:
-        accesses = self.accesses()
-        lines, instruction_set, more = self.instructions()
-        doubts += more
+    def counters(self, blocks: int, sampled: int | None, caveats: tuple[str, ...]) -> Counters:
+        """Return the counts of the launch.
+
+        Of its `blocks` blocks, `sampled` ran; None if every block ran.
+        """
+        accesses = self._accesses()
+        lines, instruction_set, instruction_caveats = self._lines()
+        caveats += instruction_caveats
         if sampled is not None:
-            doubts = (*doubts, f"counted on {sampled} of {blocks} blocks, and scaled")
-        read, written = self.compulsory()
+            caveats = (*caveats, f"counted on {sampled} of {blocks} blocks, and scaled")
+        read, written = self._compulsory_bytes()
+
         by_line: dict[int, list[AccessCounter]] = {}
         for access in accesses:
             by_line.setdefault(access.line, []).append(access)
-        tallies = {
-            line: (
-                tuple(by_line.get(line, ())), round(c.warps), round(c.threads), _rounded(c.opcodes),
-                _rounded(c.operations),
+        line_counters = {
+            line: LineCounters(
+                tuple(by_line.get(line, ())),
+                round(totals.warps),
+                round(totals.threads),
+                _rounded(totals.opcodes),
+                _rounded(totals.operations),
+                line,
             )
-            for line, c in sorted(lines.items())
-        }  # fmt: skip
+            for line, totals in sorted(lines.items())
+        }
+
         return Counters(
             accesses,
-            round(sum(c.warps for c in lines.values())),
-            round(sum(c.threads for c in lines.values())),
-            _summed(c.opcodes for c in lines.values()),
-            _summed(c.operations for c in lines.values()),
-            {line: LineCounters(*tally, line) for line, tally in tallies.items() if line and tally[1]},
+            round(sum(totals.warps for totals in lines.values())),
+            round(sum(totals.threads for totals in lines.values())),
+            _summed(totals.opcodes for totals in lines.values()),
+            _summed(totals.operations for totals in lines.values()),
+            {line: one for line, one in line_counters.items() if line and one.warp_instructions},
             read,
             written,
             self.kernel.resources.registers,
             instruction_set,
             blocks,
             sampled,
-            Provenance("counted", self.kernel.device.name, "; ".join(doubts)),
-            doubts,
+            Provenance("counted", self.kernel.device.name, "; ".join(caveats)),
+            caveats,
         )
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def accesses(self) -> tuple[AccessCounter, ...]:
+    def _accesses(self) -> tuple[AccessCounter, ...]:
         used = {name for block in self.flow.blocks for item in block.code for name in _read_by(item)}
         used |= {block.condition.name for block in self.flow.blocks if block.condition is not None}
-        sites = self.sites()
-        shares = self.loads_made(sites)
-        found = []
-        for site in sites:
-            item = self.flow.blocks[site.access.block].code[site.access.index]
+        access_totals = self._access_totals()
+        shares = self._executed_shares(access_totals)
+
+        counters = []
+        for totals in access_totals:
+            item = self._instruction(totals.access)
             kind = _kind(item, used)
-            if site.access.space == "shared" and not site.access.width:
-                continue  # the machine makes it as part of another access
-            for space, numbers in site.counts.items():
-                kept = shares.get(item.row, 1.0) if (space, kind) == ("global", "load") else 1.0
-                requests, threads, units, ideal = (round(kept * n) for n in numbers)
-                found.append(
+            if totals.access.space == "shared" and not totals.access.width:
+                continue  # the machine code performs it as part of another access
+            for space, numbers in totals.counts.items():
+                share = shares.get(item.row, 1.0) if (space, kind) == ("global", "load") else 1.0
+                requests, threads, units, ideal = (round(share * n) for n in numbers)
+                counters.append(
                     AccessCounter(
-                        line=site.access.line,
+                        line=totals.access.line,
                         kind=kind,
                         space=space,
-                        opcode=site.access.opcode,
-                        width=site.access.width,
+                        opcode=totals.access.opcode,
+                        width=totals.access.width,
                         requests=requests,
                         threads=threads,
                         sectors=units if space == "global" else 0,
                         wavefronts=units if space == "shared" else 0,
                         bank_conflicts=units - ideal if space == "shared" else 0,
-                        first=site.first,
-                        worst=site.worst,
+                        first=totals.first,
+                        worst=totals.worst,
                     )
                 )
-        return tuple(found)
+        return tuple(counters)
 
-    def loads_made(self, sites: list[_Site]) -> dict[int, float]:
-        """By row of PTX: the share of its global loads that the machine makes, where that is not all.
+    def _instruction(self, access: AccessSite) -> Instruction:
+        return self.flow.blocks[access.block].code[access.index]
 
-        The assembler can keep in a register what was loaded before. None are known where the machine makes
-        a load more often than PTX, since its table of rows then says less than it should.
+    def _executed_shares(self, access_totals: Sequence[_AccessTotals]) -> dict[int, float]:
+        """Return, by PTX row, the share of its global loads that the machine code executes.
+
+        The assembler can keep in a register what was loaded before. The result is empty if the machine code
+        executes a load more often than PTX does, because its line table is then incomplete.
         """
-        made: dict[int, float] = {}
+        machine: dict[int, float] = {}
         for weight, counts in self.machine:
-            for one in counts.executed if not counts.caveats else ():
-                if one.instruction.op in ("LDG", "LD"):
-                    row = one.instruction.ptx_line
-                    made[row] = made.get(row, 0) + weight * one.warps
-        asked: dict[int, float] = {}
-        for site in sites:
-            row = self.flow.blocks[site.access.block].code[site.access.index].row
-            asked[row] = asked.get(row, 0) + float(site.counts.get("global", np.zeros(4))[0])
-        if not made or any(count > asked.get(row, 0) + 0.5 for row, count in made.items()):
-            return {}
-        return {row: made.get(row, 0) / count for row, count in asked.items() if count}
+            for executed in counts.executed if not counts.caveats else ():
+                if executed.instruction.op in ("LDG", "LD"):
+                    row = executed.instruction.ptx_line
+                    machine[row] = machine.get(row, 0) + weight * executed.warps
 
-    def sites(self) -> list[_Site]:
-        """In the order of the code, summed over the samples."""
-        found: dict[tuple[int, int, str, int], _Site] = {}
-        for weight, recording in self.samples:
-            for site in recording.sites():
+        ptx: dict[int, float] = {}
+        for totals in access_totals:
+            row = self._instruction(totals.access).row
+            ptx[row] = ptx.get(row, 0) + float(totals.counts.get("global", np.zeros(4))[0])
+
+        if not machine or any(count > ptx.get(row, 0) + 0.5 for row, count in machine.items()):
+            return {}
+        return {row: machine.get(row, 0) / count for row, count in ptx.items() if count}
+
+    def _access_totals(self) -> list[_AccessTotals]:
+        """Return the memory accesses in the order of the code, summed over the samples."""
+        totals: dict[tuple[int, int, str, int], _AccessTotals] = {}
+        for weight, recorder in self.samples:
+            for site in recorder.sites():
                 access = site.access
                 key = access.block, access.index, access.space, access.part
-                into = found.setdefault(key, _Site(access, {}, None, None))
+                one = totals.setdefault(key, _AccessTotals(access, {}, None, None))
                 for space, count in site.counts.items():
-                    into.counts[space] = into.counts.get(space, np.zeros(4)) + weight * _numbers(count)
-                into.first, into.worst = into.first or site.first, _worse(into, site)
-        return [found[key] for key in sorted(found)]
+                    one.counts[space] = one.counts.get(space, np.zeros(4)) + weight * _numbers(count)
+                one.first, one.worst = one.first or site.first, _worse(one, site)
+        return [totals[key] for key in sorted(totals)]
 
-    def compulsory(self) -> tuple[int, int]:
-        """Bytes of sectors that were read, and written, at all; of a sample no more than the arrays have."""
+    def _compulsory_bytes(self) -> tuple[int, int]:
+        """Return the bytes of all sectors that were read and written; scaled, but at most an array's size."""
         sectors: dict[int, npt.NDArray[np.float64]] = {}
-        for weight, recording in self.samples:
-            for base, both in recording.touched().items():
+        for weight, recorder in self.samples:
+            for base, both in recorder.touched().items():
                 sectors[base] = sectors.get(base, np.zeros(2)) + weight * np.array(both)
+
         memory = self.kernel.device.memory
         total = np.zeros(2)
         for base, scaled in sectors.items():
@@ -175,70 +224,62 @@ class Report:
 
     # -- instructions -----------------------------------------------------------------------------
 
-    def instructions(self) -> tuple[dict[int, _Executed], str, tuple[str, ...]]:
-        """By source line what was executed; of which instruction set; what is not exact about it."""
-        lines: dict[int, _Executed] = {}
+    def _lines(self) -> tuple[dict[int, _LineTotals], str, tuple[str, ...]]:
+        """Return the instructions of each source line, their instruction set, and caveats."""
+        lines: dict[int, _LineTotals] = {}
         if self.code is None:
-            for weight, recording in self.samples:
-                for block, counts in zip(self.flow.blocks, recording.blocks().tolist(), strict=True):
+            for weight, recorder in self.samples:
+                for block, counts in zip(self.flow.blocks, recorder.blocks().tolist(), strict=True):
                     warps, threads = weight * counts[0], weight * counts[1]
                     for item in _instructions(block):
-                        into = lines.setdefault(item.line or block.line, _Executed())
-                        into.add(item.op, _operation(item), warps, threads, threads)
-            why = "instructions are those of PTX: there is no machine code here, or nobody to read it"
-            return lines, "PTX", (why,)
-        doubts: dict[str, None] = {}
-        for weight, found in self.machine:
-            doubts |= dict.fromkeys(found.caveats)
-            for one in found.executed:
-                op = one.instruction.op
-                into = lines.setdefault(one.instruction.line, _Executed())
-                into.add(op, op, weight * one.warps, weight * one.threads, weight * one.threads_on)
-        return lines, "SASS", tuple(doubts)
+                        totals = lines.setdefault(item.line or block.line, _LineTotals())
+                        totals.add(item.op, _operation(item), warps, threads, threads)
+            caveat = "PTX instructions are counted: there is no machine code, or no disassembler to read it"
+            return lines, "PTX", (caveat,)
 
-    def ptx_blocks(self, recording: CounterRecorder) -> list[PtxBlock]:
-        rounds = recording.rounds()
-        return [
-            PtxBlock(
-                block.number,
-                tuple(PtxInstruction(item.text, item.row, item.line) for item in _instructions(block)),
-                block.targets,
-                warps,
-                threads,
-                parted,
-                {group: IterationGroups(*four) for group, four in rounds.get(block.number, {}).items()},
-            )
-            for block, (warps, threads, parted) in zip(
-                self.flow.blocks, recording.blocks().tolist(), strict=True
-            )
-        ]
+        caveats: dict[str, None] = {}
+        for weight, machine in self.machine:
+            caveats |= dict.fromkeys(machine.caveats)
+            for executed in machine.executed:
+                opcode = executed.instruction.op
+                totals = lines.setdefault(executed.instruction.line, _LineTotals())
+                totals.add(
+                    opcode,
+                    opcode,
+                    weight * executed.warps,
+                    weight * executed.threads,
+                    weight * executed.threads_on,
+                )
+        return lines, "SASS", tuple(caveats)
+
+
+def ptx_block_counts(flow: ControlFlow, recorder: CounterRecorder) -> list[PtxBlock]:
+    """Return the basic blocks of PTX with their executions, as `machine_counts` needs them."""
+    rounds = recorder.rounds()
+    return [
+        PtxBlock(
+            block.number,
+            tuple(PtxInstruction(item.text, item.row, item.line) for item in _instructions(block)),
+            block.targets,
+            warps,
+            threads,
+            parted,
+            {group: IterationGroups(*counts) for group, counts in rounds.get(block.number, {}).items()},
+        )
+        for block, (warps, threads, parted) in zip(flow.blocks, recorder.blocks().tolist(), strict=True)
+    ]
 
 
 def _instructions(block: Block) -> list[Instruction]:
-    """A block's instructions that stand in the text, the one that ends it included."""
-    found = block.code if block.last is None else [*block.code, block.last]
-    return [item for item in found if item.row]
-
-
-@dataclass
-class _Executed:
-    warps: float = 0
-    threads: float = 0
-    opcodes: dict[str, float] = field(default_factory=dict)
-    operations: dict[str, float] = field(default_factory=dict)
-
-    def add(self, opcode: str, operation: str, warps: float, threads: float, on: float) -> None:
-        self.warps += warps
-        self.threads += threads
-        self.opcodes[opcode] = self.opcodes.get(opcode, 0) + warps
-        if operation in FLOPS:
-            self.operations[operation] = self.operations.get(operation, 0) + on
+    """Return the instructions of a block that occur in the text, including the one that ends it."""
+    items = block.code if block.last is None else [*block.code, block.last]
+    return [item for item in items if item.row]
 
 
 def _read_by(item: Instruction) -> tuple[str, ...]:
     from gpulab.simt.analysis.control_flow import reads, writes
 
-    # An atomic under a predicate keeps its result's old value: that is no use of it.
+    # A predicated atomic keeps the previous value of its result, which is no use of the result.
     own = set(writes(item)) if item.predicate is not None else set()
     return tuple(name for name in reads(item) if name not in own)
 
@@ -250,7 +291,7 @@ def _kind(item: Instruction, used: set[str]) -> str:
         return "parameter"
     kind = KINDS.get(item.op, item.op)
     if kind == "atomic" and not used & set(writes(item)) and not {"cas", "exch"} & set(item.parts):
-        return "reduction"  # the assembler makes a RED of it
+        return "reduction"  # the assembler translates it to RED
     return kind
 
 
@@ -262,18 +303,18 @@ def _numbers(count: Count) -> npt.NDArray[np.float64]:
     return np.array([count.executions, count.threads, count.units, count.ideal], np.float64)
 
 
-def _worse(one: _Site, two: SiteCount) -> Picture | None:
-    if one.worst is None or two.worst is None:
-        return one.worst or two.worst
-    return two.worst if two.worst.units > one.worst.units else one.worst
+def _worse(totals: _AccessTotals, site: SiteCount) -> Picture | None:
+    if totals.worst is None or site.worst is None:
+        return totals.worst or site.worst
+    return site.worst if site.worst.units > totals.worst.units else totals.worst
 
 
-def _summed(parts: Iterator[Mapping[str, float]]) -> dict[str, int]:
-    found: dict[str, float] = {}
+def _summed(parts: Iterable[Mapping[str, float]]) -> dict[str, int]:
+    total: dict[str, float] = {}
     for part in parts:
         for name, count in part.items():
-            found[name] = found.get(name, 0) + count
-    return _rounded(found)
+            total[name] = total.get(name, 0) + count
+    return _rounded(total)
 
 
 def _rounded(counts: Mapping[str, float]) -> dict[str, int]:

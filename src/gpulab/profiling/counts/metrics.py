@@ -1,4 +1,4 @@
-"""Counts of a launch as values: by access to memory, by line, and by Nsight Compute's metric names."""
+"""Counters of a launch: by memory access, by source line, and by Nsight Compute's metric names."""
 
 from __future__ import annotations
 
@@ -14,22 +14,40 @@ if TYPE_CHECKING:
 __all__ = ["FLOPS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Metrics"]
 
 SECTOR_BYTES = 32
-# Floating point operations that an active lane makes, by the machine's name of the instruction.
+# Floating point operations of an active lane, by SASS opcode.
 FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1}
 
 
 @dataclass(frozen=True)
 class AccessCounter:
-    """One instruction of PTX that accesses memory, and one state space it went to.
+    """Counts of one PTX instruction that accesses memory, in one state space.
 
-    kind: "load", "store", "atomic" (its result is used), "reduction" (it is not), "copy" (`cp.async`, which
-    has one of these for each side), "barrier" (`mbarrier`) or "parameter". space: "global", "shared",
-    "local" or "const", also for generic addresses. opcode: the PTX instruction. width: bytes a lane.
-    requests: by warps with at least one active lane. threads: their active lanes.
-    sectors: 32-byte sectors (global memory). wavefronts, bank_conflicts: of shared memory; the second is what
-    the first has beyond the fewest that these requests can take.
-    first, worst: one warp's addresses: of the first request, and of one that took the most sectors or
-    wavefronts (`units`). An instruction that never ran has none.
+    Attributes
+    ----------
+    line : int
+        Source line.
+    kind : str
+        "load", "store", "atomic" (the result is used), "reduction" (it is not), "copy" (`cp.async`, which has
+        one counter for each side), "barrier" (`mbarrier`) or "parameter".
+    space : str
+        "global", "shared", "local" or "const"; of a generic address, the space that it points to.
+    opcode : str
+        The PTX instruction.
+    width : int
+        Bytes per lane.
+    requests : int
+        Executions by warps with at least one active lane.
+    threads : int
+        Active lanes of these requests.
+    sectors : int
+        32-byte sectors touched in global memory, each counted once per request.
+    wavefronts : int
+        Passes through the banks of shared memory.
+    bank_conflicts : int
+        Wavefronts beyond the fewest that these requests can take.
+    first, worst : Picture or None
+        Addresses of the first request, and of the one with the most sectors or wavefronts. None if the
+        instruction never ran.
     """
 
     line: int
@@ -58,9 +76,21 @@ class AccessCounter:
 class Metrics:
     """Counts of a kernel, or of one of its lines.
 
-    warp_instructions: executed by a warp, with whichever lanes; thread_instructions: by its active lanes.
-    opcodes: the first by opcode of the instruction set ("LDS", or "ld" where that is PTX). operations: active
-    lanes of floating point instructions by the machine's name (FFMA, FADD, FMUL, DFMA, DADD, DMUL).
+    A request is one execution of a memory instruction by a warp with at least one active lane.
+
+    Attributes
+    ----------
+    accesses : tuple of AccessCounter
+        The memory instructions, in the order of the code.
+    warp_instructions : int
+        Instructions executed by warps (`smsp__inst_executed.sum`).
+    thread_instructions : int
+        The same, times the active lanes (`smsp__thread_inst_executed.sum`).
+    opcodes : mapping of str to int
+        `warp_instructions` by opcode: "LDS", or "ld" if the instructions are those of PTX.
+    operations : mapping of str to int
+        Active lanes of floating point instructions, by SASS opcode: FFMA, FADD, FMUL, DFMA, DADD, DMUL
+        (`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum` and so on).
     """
 
     accesses: tuple[AccessCounter, ...]
@@ -69,98 +99,134 @@ class Metrics:
     opcodes: Mapping[str, int]
     operations: Mapping[str, int]
 
-    def total(self, what: str, space: str, kind: str) -> int:
-        """The sum of one of `AccessCounter`'s counts over the accesses of a kind: "requests", "sectors", …"""
-        return sum(getattr(a, what) for a in self.accesses if a.space == space and a.kind == kind)
+    def total(self, count: str, space: str, kind: str) -> int:
+        """Return the sum of one count over all accesses of a kind.
+
+        Parameters
+        ----------
+        count : str
+            An attribute of `AccessCounter`: "requests", "threads", "sectors", "wavefronts" or
+            "bank_conflicts".
+        space, kind : str
+            As in `AccessCounter`.
+        """
+        return sum(getattr(a, count) for a in self.accesses if a.space == space and a.kind == kind)
 
     @property
     def global_load_requests(self) -> int:
-        """`cp.async` counts as a load, as Nsight Compute has it."""
+        """Load requests to global memory, including `cp.async` as in Nsight Compute.
+
+        `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`
+        """
         return self.total("requests", "global", "load") + self.total("requests", "global", "copy")
 
     @property
     def global_load_sectors(self) -> int:
+        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`."""
         return self.total("sectors", "global", "load") + self.total("sectors", "global", "copy")
 
     @property
     def sectors_per_load_request(self) -> float:
-        """4 where 32 lanes read 4 bytes each, next to each other; 32 at most."""
+        """Sectors per load request: 4 if 32 lanes read consecutive 4-byte elements, at most 32."""
         return _ratio(self.global_load_sectors, self.global_load_requests)
 
     @property
     def global_store_requests(self) -> int:
+        """Store requests to global memory: `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`."""
         return self.total("requests", "global", "store")
 
     @property
     def global_store_sectors(self) -> int:
+        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`."""
         return self.total("sectors", "global", "store")
 
     @property
     def sectors_per_store_request(self) -> float:
+        """Sectors per store request: 4 if 32 lanes write consecutive 4-byte elements, at most 32."""
         return _ratio(self.global_store_sectors, self.global_store_requests)
 
     @property
     def global_reduction_requests(self) -> int:
+        """Requests of atomics on global memory whose result is not used.
+
+        `l1tex__t_requests_pipe_lsu_mem_global_op_red.sum`
+        """
         return self.total("requests", "global", "reduction")
 
     @property
     def global_reduction_sectors(self) -> int:
+        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum`."""
         return self.total("sectors", "global", "reduction")
 
     @property
     def global_atomic_requests(self) -> int:
+        """Requests of atomics on global memory whose result is used.
+
+        `l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum`
+        """
         return self.total("requests", "global", "atomic")
 
     @property
     def global_atomic_sectors(self) -> int:
+        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum`."""
         return self.total("sectors", "global", "atomic")
 
     @property
     def shared_load_requests(self) -> int:
+        """Load requests to shared memory: `smsp__sass_inst_executed_op_shared_ld.sum`."""
         return self.total("requests", "shared", "load")
 
     @property
     def shared_load_wavefronts(self) -> int:
+        """Passes of these requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum`."""
         return self.total("wavefronts", "shared", "load")
 
     @property
     def shared_load_bank_conflicts(self) -> int:
+        """Passes that bank conflicts add: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum`."""
         return self.total("bank_conflicts", "shared", "load")
 
     @property
     def shared_store_requests(self) -> int:
+        """Store requests to shared memory: `smsp__sass_inst_executed_op_shared_st.sum`."""
         return self.total("requests", "shared", "store")
 
     @property
     def shared_store_wavefronts(self) -> int:
+        """Passes of these requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum`."""
         return self.total("wavefronts", "shared", "store")
 
     @property
     def shared_store_bank_conflicts(self) -> int:
+        """Passes that bank conflicts add: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum`."""
         return self.total("bank_conflicts", "shared", "store")
 
     @property
     def shared_atomic_requests(self) -> int:
+        """Requests of atomics on shared memory."""
         return self.total("requests", "shared", "atomic") + self.total("requests", "shared", "reduction")
 
     @property
     def local_requests(self) -> int:
-        """Loads and stores of local memory: arrays that do not fit in registers."""
+        """Load and store requests to local memory, which holds arrays that do not fit in registers."""
         return self.total("requests", "local", "load") + self.total("requests", "local", "store")
 
     @property
     def active_threads_per_warp(self) -> float:
-        """32 without divergence."""
+        """Active lanes of an instruction on average, 32 without divergence.
+
+        `smsp__thread_inst_executed_per_inst_executed.ratio`
+        """
         return _ratio(self.thread_instructions, self.warp_instructions)
 
     @property
     def flops(self) -> int:
-        """Floating point operations of single and double precision; a fused multiply and add is two."""
+        """Floating point operations in single and double precision; a fused multiply-add counts as two."""
         return sum(FLOPS[name] * count for name, count in self.operations.items() if name in FLOPS)
 
     @property
     def global_bytes(self) -> int:
-        """What loads and stores of global memory ask of the L1 cache, in whole sectors."""
+        """Bytes that loads and stores of global memory request from L1, in whole sectors."""
         return SECTOR_BYTES * (self.global_load_sectors + self.global_store_sectors)
 
 
@@ -173,16 +239,64 @@ class LineCounters(Metrics):
 
 @dataclass(frozen=True, eq=False)
 class Counters(Metrics, Mapping[str, float]):
-    """Counts of one launch, by Nsight Compute's metric names, and by the short names of `Metrics`.
+    """Performance counters of one launch, by Nsight Compute's metric names.
 
-    lines: the same by source line, for lines that were executed.
-    compulsory_bytes_read, compulsory_bytes_written: of global memory, each 32-byte sector that the launch
-    reads or writes counted once: what a cache that loses nothing would move.
-    registers_per_thread: as the assembler reports; 0 where only PTX was given.
-    instruction_set: "SASS", or "PTX" where the instructions are PTX's and not the machine's.
-    blocks: of the grid. sampled_blocks: how many of them ran, where the counts are scaled up from a sample;
-    None where all of them did.
-    doubts: what is not exact, in words.
+    A `Counters` is a mapping: `counters["smsp__inst_executed.sum"]` is a count of the whole launch. The most
+    used counts are also attributes with short names, such as `global_load_sectors`.
+
+    Attributes
+    ----------
+    accesses, warp_instructions, thread_instructions, opcodes, operations
+        As in `Metrics`, whose properties (`global_load_requests`, `shared_load_bank_conflicts`, `flops`, ...)
+        a `Counters` has as well.
+    lines : mapping of int to LineCounters
+        The same counts by source line, for lines that were executed.
+    compulsory_bytes_read, compulsory_bytes_written : int
+        Bytes of global memory that the launch reads and writes, each 32-byte sector counted once: the traffic
+        of a cache that never evicts.
+    registers_per_thread : int
+        As the assembler reports (`launch__registers_per_thread`); 0 if only PTX is known.
+    instruction_set : str
+        "SASS", or "PTX" if the instructions are those of PTX.
+    blocks : int
+        Blocks of the grid.
+    sampled_blocks : int or None
+        Number of blocks that ran, if the counts are scaled from a sample; None if every block ran.
+    provenance : Provenance
+        `counted`, with the simulator's name.
+    caveats : tuple of str
+        What is not exact about these counts; empty if everything is.
+    metrics : mapping of str to float
+        All counts by Nsight Compute's names.
+
+    See Also
+    --------
+    gpulab.counters : Count a launch.
+
+    Notes
+    -----
+    The names are those of Nsight Compute's "Metrics Reference". docs/counters.md compares the counts with
+    Nsight Compute's on an H200, launch by launch.
+
+    Examples
+    --------
+    A stride of two floats touches twice as many sectors as neighbouring floats:
+
+    >>> import numpy as np
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> k = dev.compile('''__global__ void every_other(float* y, const float* x)
+    ... {
+    ...     y[threadIdx.x] = x[2 * threadIdx.x];
+    ... }''')
+    >>> x = dev.asarray(np.ones(128, np.float32))
+    >>> c = gpulab.counters(k, 1, 64, (dev.empty(64), x))
+    >>> c.global_load_requests, c.global_load_sectors, c.sectors_per_load_request
+    (2, 16, 8.0)
+    >>> c["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"]
+    8
+    >>> sorted(line for line, counts in c.lines.items() if counts.global_load_requests)
+    [3]
     """
 
     lines: Mapping[int, LineCounters]
@@ -193,11 +307,11 @@ class Counters(Metrics, Mapping[str, float]):
     blocks: int
     sampled_blocks: int | None
     provenance: Provenance
-    doubts: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
     metrics: Mapping[str, float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "metrics", _metrics(self))
+        object.__setattr__(self, "metrics", _by_nsight_name(self))
 
     def __getitem__(self, name: str) -> float:
         return self.metrics[name]
@@ -209,31 +323,34 @@ class Counters(Metrics, Mapping[str, float]):
         return len(self.metrics)
 
 
-def _ratio(over: float, under: float) -> float:
-    return over / under if under else 0.0
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator else 0.0
 
 
-def _metrics(counts: Counters) -> dict[str, float]:
-    """Nsight Compute's names (Nsight Compute documentation, "Metrics Reference")."""
-    found: dict[str, float] = {}
+def _by_nsight_name(counters: Counters) -> dict[str, float]:
+    """Return the counts by Nsight Compute's names (Nsight Compute documentation, "Metrics Reference")."""
+    metrics: dict[str, float] = {}
+
     for short, kind in (("st", "store"), ("red", "reduction"), ("atom", "atomic")):
-        for metric, what in (("requests", "requests"), ("sectors", "sectors")):
-            name = f"l1tex__t_{metric}_pipe_lsu_mem_global_op_{short}.sum"
-            found[name] = counts.total(what, "global", kind)
-    found["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] = counts.global_load_requests
-    found["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] = counts.global_load_sectors
+        for count in ("requests", "sectors"):
+            name = f"l1tex__t_{count}_pipe_lsu_mem_global_op_{short}.sum"
+            metrics[name] = counters.total(count, "global", kind)
+    metrics["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] = counters.global_load_requests
+    metrics["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] = counters.global_load_sectors
+
     for short, kind in (("ld", "load"), ("st", "store")):
-        for metric, what in (
+        for metric, count in (
             ("data_pipe_lsu_wavefronts", "wavefronts"), ("data_bank_conflicts_pipe_lsu", "bank_conflicts"),
         ):  # fmt: skip
-            found[f"l1tex__{metric}_mem_shared_op_{short}.sum"] = counts.total(what, "shared", kind)
+            metrics[f"l1tex__{metric}_mem_shared_op_{short}.sum"] = counters.total(count, "shared", kind)
         name = f"smsp__sass_inst_executed_op_shared_{short}.sum"
-        found[name] = counts.total("requests", "shared", kind)
-    found["smsp__inst_executed.sum"] = counts.warp_instructions
-    found["smsp__thread_inst_executed.sum"] = counts.thread_instructions
-    found["smsp__thread_inst_executed_per_inst_executed.ratio"] = counts.active_threads_per_warp
-    for name in ("FFMA", "FADD", "FMUL", "DFMA", "DADD", "DMUL"):
-        metric = f"smsp__sass_thread_inst_executed_op_{name.lower()}_pred_on.sum"
-        found[metric] = counts.operations.get(name, 0)
-    found["launch__registers_per_thread"] = counts.registers_per_thread
-    return found
+        metrics[name] = counters.total("requests", "shared", kind)
+
+    metrics["smsp__inst_executed.sum"] = counters.warp_instructions
+    metrics["smsp__thread_inst_executed.sum"] = counters.thread_instructions
+    metrics["smsp__thread_inst_executed_per_inst_executed.ratio"] = counters.active_threads_per_warp
+    for opcode in FLOPS:
+        metric = f"smsp__sass_thread_inst_executed_op_{opcode.lower()}_pred_on.sum"
+        metrics[metric] = counters.operations.get(opcode, 0)
+    metrics["launch__registers_per_thread"] = counters.registers_per_thread
+    return metrics

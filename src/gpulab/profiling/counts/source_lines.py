@@ -1,4 +1,4 @@
-"""Counts of a launch beside the text that made them: a row for each source line, its accesses drawn."""
+"""Counts of a launch by source line, with the memory accesses of each line."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from math import ceil
 from gpulab.profiling.counts.metrics import SECTOR_BYTES, AccessCounter, Counters
 from gpulab.profiling.counts.warp_access import Places, WarpAccess, warp_access
 
-__all__ = ["AccessGroup", "SourceLine", "Traffic", "source_lines"]
+__all__ = ["AccessGroup", "SourceLine", "Traffic", "source_lines", "traffic_of"]
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests to one kind of memory, and what they took: sectors (global) or wavefronts (shared).
+    """Requests to global or to shared memory, and the units that they took.
 
-    fewest: what the same requests could do with: of global memory, the sectors that as many lanes' elements
-    fill when they lie next to each other; of shared memory, the wavefronts without bank conflicts.
+    Attributes
+    ----------
+    requests : int
+    units : int
+        Sectors (global memory) or wavefronts (shared memory).
+    fewest : int
+        Units of an ideal kernel with the same requests. In global memory: the sectors that as many elements
+        fill if they are adjacent. In shared memory: the wavefronts without bank conflicts.
     """
 
     requests: int
@@ -34,7 +40,7 @@ class Traffic:
 
     @property
     def excess(self) -> float:
-        """How many times the fewest it takes: 1 where nothing can be gained."""
+        """Units divided by the fewest: 1 if nothing can be gained."""
         return self.units / self.fewest if self.fewest else 1.0
 
     def __add__(self, other: Traffic) -> Traffic:
@@ -43,11 +49,23 @@ class Traffic:
 
 @dataclass(frozen=True)
 class AccessGroup:
-    """Instructions of one line that access memory in the same way, as the copies of an unrolled loop do.
+    """Instructions of one line that access memory in the same way, such as copies in an unrolled loop.
 
-    kind, space, width: as of `AccessCounter`. array: its name, where it has one. instructions: how many
-    there are in PTX. threads: active lanes of all requests. worst: the request that took the most sectors or
-    wavefronts; first: how many the first one took.
+    Attributes
+    ----------
+    line, kind, space, width
+        As in `AccessCounter`.
+    array : str
+        Name of the array or the shared variable; empty if it has none.
+    instructions : int
+        Instructions of PTX.
+    threads : int
+        Active lanes of all requests.
+    traffic : Traffic
+    first : int
+        Units of the first request.
+    worst : WarpAccess
+        The request with the most units.
     """
 
     line: int
@@ -64,11 +82,22 @@ class AccessGroup:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """One line of the source.
+    """Counts of one source line.
 
-    warp_instructions: executed by warps, 0 where the line has no code; share: of the launch's, 0 to 1.
-    active_lanes: mean over them, 0 to 32. sectors, wavefronts: of all accesses to global and to shared
-    memory; None without any. accesses: those that ran, the one with the most to gain first.
+    Attributes
+    ----------
+    number : int
+    text : str
+    warp_instructions : int
+        Instructions executed by warps; 0 if the line has no code.
+    share : float
+        Its share of the launch's warp instructions, 0 to 1.
+    active_lanes : float
+        Active lanes of these instructions on average, 0 to 32.
+    sectors, wavefronts : Traffic or None
+        Of all accesses to global and to shared memory; None without any.
+    accesses : tuple of AccessGroup
+        The accesses that ran, the one with the largest excess first.
     """
 
     number: int
@@ -82,46 +111,46 @@ class SourceLine:
 
     @property
     def waste(self) -> int:
-        """Sectors and wavefronts beyond the fewest."""
+        """Sectors and wavefronts that an ideal kernel would save."""
         return sum(t.units - t.fewest for t in (self.sectors, self.wavefronts) if t is not None)
 
 
-def source_lines(counts: Counters, source: str, places: Places) -> tuple[SourceLine, ...]:
-    """Every line of the text, from the first to the last that is not blank."""
+def source_lines(counters: Counters, source: str, places: Places) -> tuple[SourceLine, ...]:
+    """Return every line of the source, from the first to the last that is not blank."""
     texts = source.splitlines()
     filled = [number for number, text in enumerate(texts, 1) if text.strip()]
-    found = []
+    lines = []
     for number in range(filled[0], filled[-1] + 1) if filled else ():
-        tally = counts.lines.get(number)
-        executed = tally.warp_instructions if tally else 0
-        groups = _groups(tally.accesses if tally else (), places)
-        found.append(
+        metrics = counters.lines.get(number)
+        executed = metrics.warp_instructions if metrics else 0
+        groups = _groups(metrics.accesses if metrics else (), places)
+        lines.append(
             SourceLine(
                 number,
                 texts[number - 1],
                 executed,
-                executed / counts.warp_instructions if counts.warp_instructions else 0.0,
-                tally.active_threads_per_warp if tally else 0.0,
+                executed / counters.warp_instructions if counters.warp_instructions else 0.0,
+                metrics.active_threads_per_warp if metrics else 0.0,
                 _sum(group.traffic for group in groups if group.space == "global"),
                 _sum(group.traffic for group in groups if group.space == "shared"),
                 groups,
             )
         )
-    return tuple(found)
+    return tuple(lines)
 
 
 def traffic_of(accesses: Iterable[AccessCounter]) -> Traffic:
-    """What accesses to one space took together."""
+    """Return the traffic of accesses to one space together."""
     return _sum(map(_traffic, accesses)) or Traffic(0, 0, 0)
 
 
 def _traffic(access: AccessCounter) -> Traffic:
     if access.space == "shared":
         return Traffic(access.requests, access.wavefronts, access.wavefronts - access.bank_conflicts)
-    # Of a request with as many lanes as the mean; lanes that ask for the same element take even fewer.
+    # For a request with the average number of lanes. Lanes that share an element need even fewer sectors.
     lanes = access.threads / access.requests if access.requests else 0.0
-    packed = access.requests * ceil(lanes * access.width / SECTOR_BYTES)
-    return Traffic(access.requests, access.sectors, min(access.sectors, packed))
+    adjacent = access.requests * ceil(lanes * access.width / SECTOR_BYTES)
+    return Traffic(access.requests, access.sectors, min(access.sectors, adjacent))
 
 
 def _sum(parts: Iterable[Traffic]) -> Traffic | None:
@@ -132,38 +161,38 @@ def _sum(parts: Iterable[Traffic]) -> Traffic | None:
 
 
 def _groups(accesses: Iterable[AccessCounter], places: Places) -> tuple[AccessGroup, ...]:
-    alike: dict[tuple[object, ...], list[AccessCounter]] = {}
+    members: dict[tuple[object, ...], list[AccessCounter]] = {}
     for access in accesses:
         if access.space in ("global", "shared") and access.requests and access.worst is not None:
-            alike.setdefault(_likeness(access, places), []).append(access)
-    groups = [_group(members, places) for members in alike.values()]
+            members.setdefault(_pattern(access, places), []).append(access)
+    groups = [_group(alike, places) for alike in members.values()]
     return tuple(sorted(groups, key=lambda g: (-g.traffic.excess, -g.traffic.units)))
 
 
-def _likeness(access: AccessCounter, places: Places) -> tuple[object, ...]:
-    """What accesses have in common that one drawing can stand for."""
+def _pattern(access: AccessCounter, places: Places) -> tuple[object, ...]:
+    """Return the properties that accesses must share to be represented by one drawing."""
     worst, first = access.worst, access.first
     assert worst is not None
     active = [address for lane, address in enumerate(worst.addresses) if worst.mask >> lane & 1]
-    steps = tuple(address - active[0] for address in active)
+    offsets = tuple(address - active[0] for address in active)
     units = (first.units if first else 0, worst.units)
-    where = places.array(access.space, active[0])
-    return access.kind, access.space, access.width, where, worst.mask, steps, units
+    array = places.array(access.space, active[0])
+    return access.kind, access.space, access.width, array, worst.mask, offsets, units
 
 
 def _group(members: list[AccessCounter], places: Places) -> AccessGroup:
-    access = max(members, key=lambda one: one.requests)
+    access = max(members, key=lambda member: member.requests)
     worst = access.worst
     assert worst is not None
-    lane = (worst.mask & -worst.mask).bit_length() - 1
+    lowest_lane = (worst.mask & -worst.mask).bit_length() - 1
     return AccessGroup(
         access.line,
         access.kind,
         access.space,
         access.width,
-        places.array(access.space, worst.addresses[lane]),
+        places.array(access.space, worst.addresses[lowest_lane]),
         len(members),
-        sum(one.threads for one in members),
+        sum(member.threads for member in members),
         traffic_of(members),
         access.first.units if access.first else worst.units,
         warp_access(worst, access.space, access.width, places),

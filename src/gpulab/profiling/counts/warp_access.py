@@ -1,9 +1,11 @@
-"""One warp's access to memory as teachers draw it: 32 lanes, and the sectors or the banks that they touch."""
+"""Data of a drawing of one warp's memory request: its 32 lanes, and the sectors or banks that they touch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from gpulab.profiling.counts.metrics import SECTOR_BYTES
@@ -20,11 +22,21 @@ BANKS, BANK_BYTES = 32, 4  # of shared memory (CUDA C++ Programming Guide, "Shar
 
 @dataclass(frozen=True)
 class Touched:
-    """A sector of global memory, or a word of shared memory, that the warp touches.
+    """A sector of global memory, or a 4-byte word of shared memory, that the warp touches.
 
-    column: sectors in the order of their addresses, or the word's bank. row: 0 for sectors; words of one
-    bank, which are served one after the other, have different ones. start: its first byte's address.
-    used: bit n says whether any lane asks for byte n. lanes: those that do. name: as `A0[32…39]`.
+    Attributes
+    ----------
+    column, row : int
+        Position in the drawing. Sectors are in row 0 in the order of their addresses. The column of a word is
+        its bank; words of one bank, which are served one after the other, have different rows.
+    start : int
+        Address of its first byte.
+    used : int
+        Bit n is set if a lane accesses byte n.
+    lanes : tuple of int
+        The lanes that access it.
+    name : str
+        As in `A0[32…39]`.
     """
 
     column: int
@@ -37,7 +49,17 @@ class Touched:
 
 @dataclass(frozen=True)
 class TouchingLane:
-    """An active lane. place: the element it accesses, as `A0[33]`. touched: indices into the access's."""
+    """An active lane.
+
+    Attributes
+    ----------
+    place : str
+        The element that it accesses, as in `A0[33]`.
+    address : int
+        In bytes.
+    touched : tuple of int
+        Indices into `WarpAccess.touched`.
+    """
 
     place: str
     address: int
@@ -46,11 +68,23 @@ class TouchingLane:
 
 @dataclass(frozen=True)
 class WarpAccess:
-    """What one request of one warp touches.
+    """Sectors or words that one request of one warp touches.
 
-    space: "global" (`touched` are 32-byte sectors) or "shared" (words of 4 bytes, in 32 banks).
-    units: sectors or wavefronts that it takes. lanes: of the warp in their order; None for inactive ones.
-    block: its index in the grid; warp: its number in the block.
+    Attributes
+    ----------
+    space : str
+        "global" (`touched` holds 32-byte sectors) or "shared" (4-byte words in 32 banks).
+    width : int
+        Bytes per lane.
+    units : int
+        Sectors or wavefronts of the request.
+    block : tuple of int
+        Index of the block in the grid.
+    warp : int
+        Index of the warp in the block.
+    lanes : tuple of TouchingLane or None
+        The lanes of the warp in order; None for an inactive lane.
+    touched : tuple of Touched
     """
 
     space: str
@@ -67,19 +101,25 @@ class WarpAccess:
 
     @property
     def bytes_used(self) -> int:
-        """Bytes that any lane asks for, each counted once."""
-        return sum(one.used.bit_count() for one in self.touched)
+        """Bytes that the lanes access, each counted once."""
+        return sum(unit.used.bit_count() for unit in self.touched)
 
     @property
     def deepest(self) -> int:
-        """The most words that one bank has to give."""
-        return max((one.row + 1 for one in self.touched), default=0)
+        """The most words that one bank has to serve."""
+        return max((unit.row + 1 for unit in self.touched), default=0)
 
 
 class Places:
-    """Names for addresses: which array, which element; and for blocks' numbers.
+    """Names of a launch's addresses and blocks.
 
-    arrays: (parameter's name, address, bytes, bytes of an element). shared: (variable's name, offset).
+    Parameters
+    ----------
+    arrays : sequence of (str, int, int, int)
+        Parameter name, address, size in bytes and element size in bytes of each array.
+    shared : sequence of (str, int)
+        Name and offset in bytes of each shared variable.
+    grid : tuple of int
     """
 
     def __init__(
@@ -89,11 +129,11 @@ class Places:
         grid: tuple[int, int, int] = (1, 1, 1),
     ) -> None:
         self.arrays, self.grid = tuple(arrays), grid
-        self.shared = tuple(sorted(shared, key=lambda one: one[1]))
+        self.shared = tuple(sorted(shared, key=lambda variable: variable[1]))
 
     @classmethod
     def of(cls, kernel: RecordableKernel, arguments: Mapping[str, Any], grid: tuple[int, int, int]) -> Places:
-        """Those of a launch: its arguments by their names, and the kernel's own shared variables."""
+        """Return the names of a launch: its array arguments and the kernel's static shared variables."""
         from gpulab.simt.codegen.native import shared_layout
         from gpulab.simt.ptx.inlining import flatten
 
@@ -106,13 +146,13 @@ class Places:
         return cls(arrays, [(variable_name(symbol), at) for symbol, at in offsets.items()], grid)
 
     def array(self, space: str, address: int) -> str:
-        """The array's name; "" where it has none."""
+        """Return the name of the array or shared variable at an address; "" if there is none."""
         if space == "shared":
             return self._variable(address)[0]
         return next((name for name, at, size, _ in self.arrays if at <= address < at + size), "")
 
     def element(self, space: str, address: int, width: int, length: int = 0) -> str:
-        """The place of `length` bytes from an address on: `A0[32…39]`; `word 7 of tile` in shared memory."""
+        """Return the name of `length` bytes from an address on: `A0[32…39]`, or `word 7 of tile`."""
         if space == "shared":
             name, at = self._variable(address)
             word, rest = divmod(address - at, BANK_BYTES)
@@ -128,51 +168,51 @@ class Places:
         return f"address {address:#x}"
 
     def block(self, number: int) -> tuple[int, int, int]:
+        """Return the index in the grid of the block with a linear index."""
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
     def _variable(self, offset: int) -> tuple[str, int]:
-        return max((one for one in self.shared if one[1] <= offset), key=lambda one: one[1], default=("", 0))
+        before = (variable for variable in self.shared if variable[1] <= offset)
+        return max(before, key=lambda variable: variable[1], default=("", 0))
 
 
 def warp_access(picture: Picture, space: str, width: int, places: Places) -> WarpAccess:
-    """The drawing's data of one request: which lane touches which sectors or words.
+    """Return which lane touches which sectors (space "global") or words (space "shared").
 
-    space: "global" or "shared". width: bytes a lane.
+    `width` is the bytes per lane.
     """
     active = [lane for lane in range(32) if picture.mask >> lane & 1]
-    unit = SECTOR_BYTES if space == "global" else BANK_BYTES
-    asked: dict[int, dict[int, int]] = {}  # by the first byte of a sector or a word: lane to bytes it wants
+    unit_bytes = SECTOR_BYTES if space == "global" else BANK_BYTES
+    bytes_by_lane: dict[
+        int, dict[int, int]
+    ] = {}  # of each unit, by its first byte: the bytes a lane accesses
     for lane in active:
         for byte in range(picture.addresses[lane], picture.addresses[lane] + max(width, 1)):
-            lanes = asked.setdefault(byte // unit * unit, {})
-            lanes[lane] = lanes.get(lane, 0) | 1 << byte % unit
+            lanes = bytes_by_lane.setdefault(byte // unit_bytes * unit_bytes, {})
+            lanes[lane] = lanes.get(lane, 0) | 1 << byte % unit_bytes
+
     touched, depth = [], dict.fromkeys(range(BANKS), 0)
-    for number, start in enumerate(sorted(asked)):
+    for number, start in enumerate(sorted(bytes_by_lane)):
         column, row = number, 0
         if space == "shared":
             column = start // BANK_BYTES % BANKS
             row = depth[column]
             depth[column] += 1
-        used = 0
-        for bits in asked[start].values():
-            used |= bits
-        name = places.element(space, start, 1, unit)
-        touched.append(Touched(column, row, start, used, tuple(sorted(asked[start])), name))
-    by_lane: dict[int, list[int]] = {lane: [] for lane in active}
-    for index, one in enumerate(touched):
-        for lane in one.lanes:
-            by_lane[lane].append(index)
-    lanes_of = tuple(
-        TouchingLane(
-            places.element(space, picture.addresses[lane], width),
-            picture.addresses[lane],
-            tuple(by_lane[lane]),
-        )
-        if lane in by_lane
-        else None
-        for lane in range(32)
-    )
-    return WarpAccess(
-        space, width, picture.units, places.block(picture.block), picture.warp, lanes_of, tuple(touched)
-    )
+        lanes = bytes_by_lane[start]
+        used = reduce(or_, lanes.values())
+        name = places.element(space, start, 1, unit_bytes)
+        touched.append(Touched(column, row, start, used, tuple(sorted(lanes)), name))
+
+    indices: dict[int, list[int]] = {lane: [] for lane in active}
+    for index, unit in enumerate(touched):
+        for lane in unit.lanes:
+            indices[lane].append(index)
+    touching: list[TouchingLane | None] = [None] * 32
+    for lane in active:
+        address = picture.addresses[lane]
+        place = places.element(space, address, width)
+        touching[lane] = TouchingLane(place, address, tuple(indices[lane]))
+
+    block = places.block(picture.block)
+    return WarpAccess(space, width, picture.units, block, picture.warp, tuple(touching), tuple(touched))

@@ -1,0 +1,215 @@
+"""Execution time of one warp: its instructions in order, each of which waits for its operands.
+
+A warp issues its instructions in program order. An instruction that reads a register waits until the
+instruction that writes it has finished; a result that is never read costs only the issue. Several loads in a
+row therefore cost their latency once, and a load whose value is used immediately costs it every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpulab.gpus.architectures import Timings
+from gpulab.gpus.catalogue import GpuSpec
+
+__all__ = [
+    "CodeBlock",
+    "Operation",
+    "Unit",
+    "block_cycles",
+    "execution_units",
+    "loads_per_stall",
+    "pipe_cycles",
+    "runs_by_site",
+    "stalls",
+    "warp_cycles",
+]
+
+PASSES = 3  # over the code, so that every block knows what was in flight when its predecessor ended
+# Issue slots of an instruction of compute capability 1.x that reads an operand from shared memory (V. Volkov
+# and J. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, 2008).
+FOLDED = 1.5
+DOMINANT = 1e6  # cycles; next to it all other latencies are negligible
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One instruction.
+
+    Attributes
+    ----------
+    unit : str
+        The unit that executes it, a key of `execution_units`.
+    reads, writes : tuple of str
+        Registers.
+    site : int or None
+        The PTX row of an instruction that accesses memory.
+    """
+
+    unit: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    site: int | None = None
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """A basic block.
+
+    Attributes
+    ----------
+    operations : tuple of Operation
+    runs : float
+        Executions by warps, over the whole launch.
+    before : int or None
+        Index of the block that most often precedes it.
+    """
+
+    operations: tuple[Operation, ...]
+    runs: float
+    before: int | None = None
+
+    @property
+    def issue_slots(self) -> float:
+        """Issue slots of one execution by a warp."""
+        return sum(FOLDED if operation.unit == "fp32_shared" else 1 for operation in self.operations)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Timing of an execution unit, for one warp.
+
+    Attributes
+    ----------
+    cycles : float
+        From issue to the result.
+    busy : float
+        Until the same warp can use the unit again.
+    """
+
+    cycles: float
+    busy: float
+
+
+Latency = Callable[[Operation], float]
+
+
+def warp_cycles(
+    blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency, warps: float
+) -> float:
+    """Return the cycles from a warp's first instruction to its last, averaged over `warps` warps.
+
+    `latency` gives the cycles of an operation that accesses global or shared memory.
+    """
+    cycles = block_cycles(blocks, units, latency)
+    return sum(each * block.runs for each, block in zip(cycles, blocks, strict=True)) / warps
+
+
+def block_cycles(blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency) -> list[float]:
+    """Return the cycles of each block when it follows the block that most often precedes it."""
+    cycles = [0.0] * len(blocks)
+    pending: list[tuple[dict[str, float], dict[str, float]]] = [({}, {}) for _ in blocks]
+    for _ in range(PASSES):
+        for number, block in enumerate(blocks):
+            ready, free = pending[block.before] if block.before is not None else ({}, {})
+            cycles[number], *rest = _issue(block.operations, units, latency, dict(ready), dict(free))
+            pending[number] = (rest[0], rest[1])
+    return cycles
+
+
+def _issue(
+    operations: Sequence[Operation],
+    units: Mapping[str, Unit],
+    latency: Latency,
+    ready: dict[str, float],
+    free: dict[str, float],
+) -> tuple[float, dict[str, float], dict[str, float]]:
+    """Return the cycles of a block and what is still pending after it.
+
+    `ready` and `free` are the cycles at which registers have their values and at which units become free,
+    relative to the start of the block; those that are returned are relative to its end.
+    """
+    now = 0.0
+    for operation in operations:
+        unit = units[operation.unit]
+        operands = (ready.get(name, 0.0) for name in operation.reads)
+        start = max(now, free.get(operation.unit, 0.0), *operands, 0.0)
+        free[operation.unit] = start + unit.busy
+        done = start + (unit.cycles if operation.site is None else latency(operation))
+        for name in operation.writes:
+            ready[name] = done
+        now = done if operation.unit == "barrier" else start + 1
+
+    pending = ({name: at - now for name, at in times.items() if at > now} for times in (ready, free))
+    return now, *pending  # type: ignore[return-value]
+
+
+def stalls(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
+    """Return how often warps wait for a load from global memory, over the whole launch."""
+    return warp_cycles(code, units, lambda op: DOMINANT if op.unit == "load" else 0.0, 1) / DOMINANT
+
+
+def loads_per_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int:
+    """Return the requests to global memory that a warp has in flight when it waits for one of them."""
+    waits = stalls(code, units)
+    requests = sum(block.runs for block in code for op in block.operations if op.unit in ("load", "store"))
+    return max(round(requests / waits), 1) if waits >= 1 else 1
+
+
+def runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:
+    """Return how often warps execute each instruction that accesses memory."""
+    runs: dict[int, float] = {}
+    for block in code:
+        for operation in block.operations:
+            if operation.site is not None:
+                runs[operation.site] = runs.get(operation.site, 0.0) + block.runs
+    return runs
+
+
+def execution_units(spec: GpuSpec, timings: Timings, warps: int) -> dict[str, Unit]:
+    """Return the units of an SM as one warp uses them, which is its scheduler's share of the SM.
+
+    `warps` is the number of warps of a block, on which the time of a barrier depends.
+    """
+
+    def unit(cycles: float, lanes: float, slots: float = 1.0) -> Unit:
+        return Unit(cycles, slots * spec.warp_size * timings.schedulers / lanes)
+
+    arithmetic, clock = timings.arithmetic_cycles, spec.boost_clock_mhz / 1e3
+    load = Unit(0.0, spec.warp_size / timings.load_lanes)
+    slot = timings.schedulers / timings.issue_per_cycle
+    return {
+        "fp32": unit(arithmetic, spec.cores_per_sm),
+        "fp32_shared": unit(timings.shared_cycles, spec.cores_per_sm, FOLDED),
+        "fma": unit(arithmetic, timings.integer_lanes),
+        "integer": unit(arithmetic, timings.integer_lanes),
+        "fp64": unit(4 * arithmetic, timings.fp64_lanes),
+        "special": unit(timings.special_cycles, timings.special_lanes),
+        "load": load,
+        "store": load,
+        "shared": Unit(timings.shared_cycles, load.busy),
+        "shared_store": load,
+        "local": Unit(timings.l1_cycles or timings.dram_ns * clock, load.busy),
+        "local_store": load,
+        "constant": Unit(timings.constant_cycles, slot),
+        "uniform": Unit(2 * arithmetic, slot),
+        "branch": Unit(arithmetic, slot),
+        "barrier": Unit(timings.barrier_cycles + warps * timings.barrier_cycles_per_warp, slot),
+    }
+
+
+def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, timings: Timings) -> dict[str, float]:
+    """Return the cycles for which the launch keeps each arithmetic unit of one SM busy."""
+    lanes = {
+        "fp32": float(spec.cores_per_sm), "fp32_shared": spec.cores_per_sm / FOLDED,
+        "fma": timings.integer_lanes, "integer": timings.integer_lanes, "fp64": timings.fp64_lanes,
+        "special": timings.special_lanes,
+    }  # fmt: skip
+    cycles = dict.fromkeys(lanes, 0.0)
+    for block in code:
+        for operation in block.operations:
+            if operation.unit in cycles:
+                cycles[operation.unit] += block.runs * spec.warp_size / lanes[operation.unit]
+    cycles["fp32"] += cycles.pop("fp32_shared")
+    return cycles

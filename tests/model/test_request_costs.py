@@ -1,0 +1,94 @@
+"""Costs of one memory request, and cache traffic of warps that progress independently."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpulab.gpus.architectures import timings
+from gpulab.gpus.catalogue import gpu
+from gpulab.model.caches import SiteTraffic
+from gpulab.model.resource_usage import (
+    AccessSample,
+    LaunchSample,
+    RequestCost,
+    out_of_step_traffic,
+    request_costs,
+)
+
+FULL_MASK, LANES, SITE = np.array([0xFFFFFFFF], np.uint32), np.arange(32), 7
+
+
+def access(addresses: np.ndarray, *, reads: bool = True) -> AccessSample:
+    return AccessSample("global", reads, 4, 1000.0, FULL_MASK, addresses.reshape(1, 32).astype(np.int64))
+
+
+def launch_sample(sample: AccessSample, traffic: SiteTraffic | None = None) -> LaunchSample:
+    by_site = {} if traffic is None else {SITE: traffic}
+    return LaunchSample((1, 1, 1), (32, 1, 1), 1, 32, (), {SITE: sample}, by_site, 1 << 40)
+
+
+def cost(addresses: np.ndarray, traffic: SiteTraffic | None = None, *, reads: bool = True) -> RequestCost:
+    spec = gpu("h200")
+    return request_costs(launch_sample(access(addresses, reads=reads), traffic), spec, timings(spec))[SITE]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "passes"),
+    [
+        (4 * LANES, 1),
+        (4 * LANES + 4, 1),  # two lines, and each bank once
+        (4 * (LANES % 16) + 2048 * (LANES // 16), 2),  # two rows on the same banks
+        (2048 * LANES, 32),  # lanes a row apart
+        (132 * LANES, 16),  # every lane on its own bank: lines are looked up two at a time
+        (0 * LANES, 1),
+    ],
+)
+def test_load_takes_the_passes_of_its_banks_and_lines(addresses: np.ndarray, passes: float) -> None:
+    assert cost(addresses).passes == passes
+
+
+def test_store_takes_more_passes_than_a_load() -> None:
+    assert cost(4 * LANES, reads=False).passes > cost(4 * LANES).passes
+
+
+def test_line_with_one_requested_sector_costs_l2_a_whole_lookup() -> None:
+    hits = SiteTraffic(0, 1, 0, 4, 1, 0, 4, 0, 1)
+    one_sector_per_line = SiteTraffic(0, 1, 0, 32, 32, 0, 32, 0, 32)
+    assert cost(4 * LANES, hits).l2_bytes == 4 * 32
+    assert cost(128 * LANES, one_sector_per_line).l2_bytes == 2 * 32 * 32
+
+
+def test_partially_written_sector_is_moved_twice() -> None:
+    whole = SiteTraffic(1, 0, 0, 4, 1, 0, 4, 0, 1)
+    shifted = SiteTraffic(1, 0, 0, 5, 2, 0, 5, 0, 2)
+    assert cost(4 * LANES, whole, reads=False).l2_bytes == 4 * 32
+    assert cost(4 * LANES + 4, shifted, reads=False).l2_bytes == (5 + 2) * 32
+
+
+# Ten requests of 4 sectors each: half of the sectors hit L1, and the SMs together requested 12 of the others.
+IN_STEP = SiteTraffic(5, 4, 1, 40, 10, 20, 8, 4, 3)
+
+
+def test_sms_out_of_step_request_each_sector_separately() -> None:
+    traffic = out_of_step_traffic(launch_sample(access(4 * LANES), IN_STEP), 0.25)[SITE]
+    assert (traffic.l2_sectors, traffic.dram_sectors) == (15, 5)
+    assert (traffic.l1, traffic.l2, traffic.dram) == (5, 3.75, 1.25)
+    assert traffic.l2_lines == pytest.approx(3 * 20 / 12)
+
+
+def test_warps_out_of_step_never_need_less_dram() -> None:
+    traffic = out_of_step_traffic(launch_sample(access(4 * LANES), IN_STEP), 0.0)[SITE]
+    assert traffic.dram_sectors == IN_STEP.dram_sectors
+
+
+def test_traffic_of_stores_does_not_depend_on_the_step() -> None:
+    sample = launch_sample(access(4 * LANES, reads=False), IN_STEP)
+    assert out_of_step_traffic(sample, 0.5)[SITE] == IN_STEP
+
+
+def test_weighted_sum_of_traffic() -> None:
+    other = replace(IN_STEP, l2_sectors=16.0)
+    assert SiteTraffic.weighted_sum([(0.5, IN_STEP), (0.5, other)]).l2_sectors == 12

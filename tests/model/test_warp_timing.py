@@ -1,0 +1,56 @@
+"""Execution time of one warp: stalls on registers, units and barriers."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.model.warp_timing import CodeBlock, Operation, Unit, block_cycles, warp_cycles
+
+UNITS = {"load": Unit(0, 1), "fp32": Unit(4, 1), "slow": Unit(4, 8), "barrier": Unit(20, 1)}
+LATENCY = 100
+
+
+def latency(step: Operation) -> float:
+    return LATENCY
+
+
+def cycles(*steps: Operation) -> float:
+    return block_cycles([CodeBlock(steps, 1.0)], UNITS, latency)[0]
+
+
+def load(register: str) -> Operation:
+    return Operation("load", (), (register,), site=1)
+
+
+def use(*registers: str) -> Operation:
+    return Operation("fp32", registers, ("sum",))
+
+
+def test_consecutive_loads_cost_one_latency() -> None:
+    assert cycles(load("a"), load("b"), use("a", "b")) == pytest.approx(LATENCY + 2)
+
+
+def test_each_load_that_is_used_immediately_costs_its_latency() -> None:
+    assert cycles(load("a"), use("a"), load("b"), use("b")) > 2 * LATENCY
+
+
+def test_unused_result_costs_only_the_issue() -> None:
+    assert cycles(load("a"), load("b")) == 2
+
+
+def test_busy_unit_delays_the_next_operation() -> None:
+    assert cycles(Operation("slow"), Operation("slow")) == 9
+
+
+def test_loop_waits_for_the_load_of_its_previous_iteration() -> None:
+    body = CodeBlock((use("a"), load("a")), runs=10, before=0)
+    assert block_cycles([body], UNITS, latency)[0] == pytest.approx(LATENCY + 1)
+
+
+def test_barrier_delays_the_next_operation() -> None:
+    assert cycles(Operation("barrier"), use()) == 21
+
+
+def test_warp_cycles_are_averaged_over_the_warps() -> None:
+    block = CodeBlock((use(),), runs=30)
+    assert warp_cycles([block], UNITS, latency, warps=10) == 3
