@@ -44,11 +44,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Compared:
-    """One launch. figures: by short name. doubts: what gpulab says itself to be an estimate."""
+    """One launch. figures: by short name. caveats: what gpulab says itself to be an estimate."""
 
     launch: Launch
     figures: Mapping[str, Difference]
-    doubts: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 def kernel_of(device: SimulatedDevice, launch: Launch, program: Mapping[str, Any]) -> SimulatedKernel:
@@ -100,7 +100,7 @@ def compare(figures: Figures, wanted: tuple[Launch, ...]) -> Iterator[Compared]:
             for name in COMPARED
             if name in ours and name in measured
         }
-        yield Compared(launch, both, counts.doubts)
+        yield Compared(launch, both, counts.caveats)
 
 
 def summary(some: list[Compared]) -> dict[str, tuple[int, int, Difference | None]]:
