@@ -1,10 +1,10 @@
-"""The kernel cell: the one parser of its header, and the reading of cells from .cu files and notebooks.
+"""Kernel cells: the parser of their header, and cells read from .cu files and notebooks.
 
     %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]]
     %%cuda NAME
 
-A .cu file has the same line behind `//`. The header is declarative: whoever reads it, a magic, the
-command line or a grader, runs nobody's code.
+A .cu file has the same line after `//`. The header is declarative: the magic, the command line and the
+grader read it without running the student's code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]], or %%cuda NAME"
-LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1  # of a number in the header: the kernels index with int
 
 _MARKER = re.compile(r"\s*(//\s*)?%%cuda(?=\s|$)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -108,17 +108,17 @@ class PlainCell(Cell):
 
 
 def is_kernel_cell(text: str) -> bool:
-    """Whether the text's first line is a kernel cell's header, right or wrong.
+    """Return True if the first line is the header of a kernel cell, valid or not.
 
-    Empty lines before it do not count, as for IPython.
+    Empty lines before it are skipped, as IPython does.
     """
     return _MARKER.match(text.lstrip().split("\n", 1)[0]) is not None
 
 
 def parse_header(line: str) -> Header:
-    """The header in `line`: all of it, or only what follows `%%cuda` (as IPython hands it to a magic).
+    """Return the header in a line, with or without `%%cuda` (IPython passes a magic the rest of the line).
 
-    Raises `HeaderError` that says what is wrong and what is allowed.
+    Raises `HeaderError` for a line that is not a header.
     """
     marker = _MARKER.match(line)
     text = line[marker.end() :] if marker else line
@@ -128,9 +128,11 @@ def parse_header(line: str) -> Header:
         raise HeaderError(f"a quote is not closed in `{text.strip()}`; the header is {FORM}.") from None
     if not words:
         raise HeaderError(f"the header names no kernel; it is {FORM}.")
+
     name, *rest = words
     if name.startswith("-"):
         raise HeaderError(f"the name comes first, before `{name}`: {FORM}.")
+
     kernel = _problem_and_variant(name)
     options = _options(rest)
     block, tile = options.get("--block"), options.get("--tile")
@@ -148,19 +150,20 @@ def parse_header(line: str) -> Header:
 
 
 def parse_cell(text: str, origin: str = "") -> Cell:
-    """A kernel cell from its text; the first line must be its header, with or without `//` before it."""
+    """Return the kernel cell in a text, whose first line is the header, with or without `//`."""
     if not is_kernel_cell(text):
         where = f"{origin}: " if origin else ""
         raise HeaderError(
-            f"{where}the first line is no kernel cell's header; it must be {FORM} (in a .cu file behind //)."
+            f"{where}the first line is not the header of a kernel cell; it must be {FORM} (in a .cu file after //)."
         )
+
     lines = text.split("\n")
     first = next(number for number, line in enumerate(lines) if line.strip())
     try:
         header = parse_header(lines[first])
     except HeaderError as error:
         raise HeaderError(f"{origin}: {error}" if origin else str(error)) from None
-    if not lines[first].lstrip().startswith("//"):  # a comment may stay: the compiler skips it
+    if not lines[first].lstrip().startswith("//"):  # a comment may stay, because the compiler skips it
         lines[first] = ""
     source = "\n".join(lines)
     if isinstance(header, PlainHeader):
@@ -180,14 +183,14 @@ def require_kernel_cell(cell: Cell) -> KernelCell:
 
 
 def read_cells(path: str | Path) -> list[Cell]:
-    """The kernel cells of a .cu file (one) or a notebook (in its order).
+    """Return the kernel cells of a notebook, in order, or the one of a .cu file.
 
-    Raises `UsageError` in a line for what cannot be read: a missing file, a notebook that is not one or
-    that has no kernel cell, a .cu without a header.
+    Raises `UsageError` for a file that cannot be read, a notebook without kernel cells and a .cu file without a
+    header.
     """
     path = Path(path)
     if path.suffix not in {".cu", ".ipynb"}:
-        raise UsageError(f"{path}: give a .cu file or an .ipynb notebook.")
+        raise UsageError(f"{path} is neither a .cu file nor an .ipynb notebook.")
     text = _read(path)
     if path.suffix == ".cu":
         return [parse_cell(text, path.name)]
@@ -203,21 +206,21 @@ def read_cells(path: str | Path) -> list[Cell]:
 
 def _read(path: Path) -> str:
     try:
-        # utf-8-sig: an editor's byte order mark must not hide the header. Lines end in \n from here on.
+        # utf-8-sig drops an editor's byte order mark, which would hide the header.
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file.") from None
+        raise UsageError(f"{path}: no such file.") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a directory; give a .cu file or an .ipynb notebook.") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text in UTF-8; is it a .cu file or a notebook?") from None
+        raise UsageError(f"{path} is not UTF-8 text. Is it a .cu file or a notebook?") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path} cannot be read: {reason}.") from None
 
 
 def _notebook_sources(text: str, path: Path) -> list[str]:
-    """Texts of all cells in their order, "" for those that are not code."""
+    """Return the texts of all cells in order, "" for cells that are not code."""
     try:
         notebook: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -225,10 +228,8 @@ def _notebook_sources(text: str, path: Path) -> list[str]:
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
         old = isinstance(notebook, dict) and "worksheets" in notebook
-        hint = (
-            "it has a format before 4; open and save it in JupyterLab" if old else "it has no list of cells"
-        )
-        raise UsageError(f"{path} is not a notebook that can be read: {hint}.")
+        reason = "its format is older than 4; save it in JupyterLab" if old else "it has no list of cells"
+        raise UsageError(f"{path} cannot be read as a notebook: {reason}.")
     return [_source(cell) for cell in cells]
 
 
@@ -272,38 +273,38 @@ def _variants(problem_name: str) -> str:
 
 
 def _options(words: list[str]) -> dict[str, tuple[int, ...]]:
-    """`--block` and `--tile` with their one to three numbers."""
-    given: dict[str, tuple[int, ...]] = {}
+    """Return the numbers of `--block` and `--tile`."""
+    options: dict[str, tuple[int, ...]] = {}
     position = 0
     while position < len(words):
         option = words[position]
         if option not in ("--block", "--tile"):
-            what = "option" if option.startswith("-") else "word"
-            raise HeaderError(f"the {what} `{option}` has no place in the header; it is {FORM}.")
-        if option in given:
-            raise HeaderError(f"{option} stands twice in the header; once is allowed.")
+            raise HeaderError(f"the header does not take `{option}`; it is {FORM}.")
+        if option in options:
+            raise HeaderError(f"the header has {option} twice; it takes it once.")
         end = position + 1
         while end < len(words) and not words[end].startswith("--"):
             end += 1
-        given[option] = _numbers(option, words[position + 1 : end])
+        options[option] = _numbers(option, words[position + 1 : end])
         position = end
-    return given
+    return options
 
 
 def _numbers(option: str, words: list[str]) -> tuple[int, ...]:
-    allowed = "whole numbers, at least 1" if option == "--block" else "whole numbers, 0 for the whole axis"
+    """Return the one to three numbers of an option; raise `HeaderError` for anything else."""
+    allowed = "integers of at least 1" if option == "--block" else "integers; 0 stands for the whole axis"
     if not 1 <= len(words) <= 3:
         raise HeaderError(f"{option} has {len(words)} numbers; it takes one to three: {option} X [Y [Z]].")
     for word in words:
         if not re.fullmatch(r"[0-9]{1,10}", word) or int(word) > LARGEST:
-            raise HeaderError(f"`{word}` is no number for {option}: {allowed}.")
+            raise HeaderError(f"`{word}` is not valid for {option}, which takes {allowed}.")
         if option == "--block" and int(word) == 0:
-            raise HeaderError(f"--block {' '.join(words)} has a zero: {allowed}.")
+            raise HeaderError(f"--block {' '.join(words)} contains 0; it takes {allowed}.")
     return tuple(int(word) for word in words)
 
 
 def _filled(given: tuple[int, ...] | None, default: Block) -> Block | None:
-    """The numbers given, with the default's in the places left out; None when nothing was given."""
+    """Return the given numbers, completed with those of the default; None if none are given."""
     if given is None:
         return None
     x, y, z = (*given, *default[len(given) :])

@@ -1,4 +1,4 @@
-"""The kernels of this session by name, for the Python cells below the `%%cuda` cell that made them."""
+"""The kernel cells that ran in this session, with their kernels, by name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _CELLS: dict[str, Cell] = {}
 
 
 def keep_cell(run: Cell, compiled: Kernel | None = None) -> None:
-    """Remember the text of a cell that ran, and its kernel if it compiled.
+    """Keep a cell that ran, and its kernel if it compiled.
 
-    Without a kernel, the one that an older text left under this name is forgotten.
+    Without a kernel, the kernel of an older text under the same name is removed.
     """
     _CELLS[run.name] = run
     if compiled is None:
@@ -29,25 +29,39 @@ def keep_cell(run: Cell, compiled: Kernel | None = None) -> None:
 
 
 def kernel(name: str) -> Kernel:
-    """The kernel last compiled under this name; `UsageError` with the list when there is none."""
-    try:
+    """Return the kernel of a `%%cuda` cell that ran in this session.
+
+    Parameters
+    ----------
+    name : str
+        The name in the cell's header: ``PROBLEM.VARIANT``, or the plain name.
+
+    Raises
+    ------
+    UsageError
+        If no cell of this name ran, or it did not compile.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> k = gpulab.kernel("stencil.naive")  # doctest: +SKIP
+    """
+    if name in _KERNELS:
         return _KERNELS[name]
-    except KeyError:
-        known = ", ".join(sorted(_KERNELS)) or "none yet"
-        if name in _CELLS:
-            raise UsageError(
-                f"the cell of kernel `{name}` ran, but did not compile: correct it and run it again."
-            ) from None
-        raise UsageError(
-            f"no kernel `{name}` was compiled in this session (there is: {known}); run its %%cuda cell first."
-        ) from None
+    if name in _CELLS:
+        raise UsageError(f"the cell of kernel `{name}` ran but did not compile. Correct it and run it again.")
+
+    compiled = ", ".join(sorted(_KERNELS)) or "none"
+    raise UsageError(
+        f"no kernel `{name}` was compiled in this session (compiled: {compiled}). Run its %%cuda cell first."
+    )
 
 
 def cell(name: str) -> Cell | None:
-    """The cell last run under this name, also when it did not compile; None when none was."""
+    """Return the cell that ran last under this name, compiled or not; None if none did."""
     return _CELLS.get(name)
 
 
 def kernel_names() -> tuple[str, ...]:
-    """The names that `kernel` knows, in the order they were first compiled."""
+    """Return the names of the compiled kernels, in the order in which they were first compiled."""
     return tuple(_KERNELS)

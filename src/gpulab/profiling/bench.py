@@ -159,7 +159,7 @@ class _Stand:
             if not reason and check:
                 # Values only: code is made for each block and tile, and watched code is slow to make.
                 verdict = preflight(kernel, point.config, device) or verify(
-                    kernel, point.config, device=device, watch=False
+                    kernel, point.config, device=device, sanitized=False
                 )
                 if not verdict.correct:
                     first = " ".join(verdict.reasons[:1]).partition(" Hint:")[0]

@@ -1,4 +1,4 @@
-"""One output against its reference: which points are wrong, the first, the worst, and the picture."""
+"""Comparison of one output with its reference: wrong points, the first and the worst, and a picture."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
 
 __all__ = ["POISON", "QUIETED_POISON", "compare"]
 
-# A signalling nan with a payload of our own. A copy keeps its bits; arithmetic sets the quiet bit
-# (IEEE 754, 6.2.3), so `a[i] += x` on a point nobody set can be told from a point nobody wrote.
+# A signalling NaN with a known payload. A copy keeps its bits and arithmetic sets the quiet bit (IEEE 754,
+# section 6.2.3), so that `a[i] += x` on an uninitialized point differs from a point that was never written.
 POISON = 0x7FADBEEF
 QUIETED_POISON = 0x7FEDBEEF
 
 
-@np.errstate(invalid="ignore", over="ignore")  # nan and infinity are looked for here, not stumbled over
+@np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are expected values here
 def compare(
     case: Case,
     launch: LaunchConfig,
     got: npt.NDArray[np.float32],
     input_changed: tuple[str, ...] = (),
 ) -> ShapeResult:
-    """The result of one launch that ended: `got` is what the poisoned output array holds now."""
+    """Return the result of a launch without faults.
+
+    got: the output array, which held `POISON` before the launch. input_changed: names of the inputs that the
+    kernel changed.
+    """
     problem = launch.config.problem
     bits = got.view(np.uint32)
     poison = bits == POISON
     error = np.abs(got - case.expected)
-    # Not `error > tolerance`: that is False for a nan, which would then pass.
+    # `error > tolerance` would be False for a NaN, which would then pass.
     wrong = ~(error <= case.tolerance) & case.written
     forbidden = ~poison & ~case.written
     never = poison & case.written
@@ -50,7 +54,7 @@ def compare(
     hint = ""
     if n_wrong:
         first = _mismatch(case, got, int(np.argmax(wrong)))
-        # A finite value that is far off says more than another nan.
+        # A finite value with a large error is more informative than another NaN.
         finite = np.where(wrong & np.isfinite(got), error, -1.0)
         worst = _mismatch(case, got, int(np.argmax(finite))) if finite.max() >= 0 else first
         added = bool(np.any((bits == QUIETED_POISON) & case.written))
@@ -60,14 +64,14 @@ def compare(
     if first is not None and worst is not None:
         total = int(np.count_nonzero(case.written))
         n_odd = int(np.count_nonzero(non_finite))
-        reasons.append(_wrong_words(problem, name, n_wrong, total, n_odd, first, worst, bits, hint))
+        reasons.append(_wrong_values(problem, name, n_wrong, total, n_odd, first, worst, bits, hint))
     if n_forbidden:
         where = _indexed(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
         reasons.append(
-            f"{name}: {_points(n_forbidden)} of the outer shell {'was' if n_forbidden == 1 else 'were'} "
-            f"written, first at {where}: the kernel must leave the shell alone"
+            f"{name}: the kernel wrote {_points(n_forbidden)} of the boundary, first at {where}; "
+            "the boundary must stay unchanged"
         )
-    reasons += [f"{name}: the kernel changed its input {changed}" for changed in input_changed]
+    reasons += [f"{name}: the kernel changed its input array {changed}" for changed in input_changed]
     return ShapeResult(
         shape=case.shape,
         correct=correct,
@@ -90,7 +94,7 @@ def _mismatch(case: Case, got: npt.NDArray[np.float32], flat: int) -> Mismatch:
     return Mismatch(index, float(case.expected[index]), float(got[index]))
 
 
-def _wrong_words(
+def _wrong_values(
     problem: Problem,
     name: str,
     wrong: int,
@@ -101,22 +105,23 @@ def _wrong_words(
     bits: npt.NDArray[np.uint32],
     hint: str,
 ) -> str:
+    """Return the sentence about wrong values: how many, the first, the worst, and a hint."""
     note = " (never written)" if bits[first.index] == POISON else ""
-    words = (
+    text = (
         f"{name}: {wrong} of {total} points are wrong; first at {_indexed(problem, first.index)}: expected "
         f"{first.expected:.6g}, got {first.got:.6g}{note}"
     )
     if worst != first and math.isfinite(worst.got):
-        words += (
+        text += (
             f"; worst at {_indexed(problem, worst.index)}: expected {worst.expected:.6g}, got {worst.got:.6g}"
         )
     if non_finite:
-        words += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} nan or infinite"
-    return f"{words}. Hint: {hint}" if hint else words
+        text += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} NaN or infinite"
+    return f"{text}. Hint: {hint}" if hint else text
 
 
 def _indexed(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
-    """`(z=1, y=2, x=3)`."""
+    """Return an index as text, such as `(z=1, y=2, x=3)`."""
     return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(problem.index_names, index, strict=True)) + ")"
 
 
@@ -125,7 +130,7 @@ def _points(number: int) -> str:
 
 
 def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArray[np.uint8]) -> Plane:
-    """The plane of the two fastest axes that has the most points which are not as they should be."""
+    """Return the plane of the two fastest axes with the most wrong points."""
     pitch = _pitch(problem, case, launch)
     name = problem.format_shape(case.shape)
     planes = state.reshape(-1, *state.shape[-2:])
@@ -133,13 +138,13 @@ def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArra
     chosen = int(np.argmax(bad))
     if state.ndim > 2:
         name += f", {problem.index_names[0]} = {chosen}"
-    title = f"{name}: {_points(int(bad[chosen]))} not right"
+    title = f"{name}: {_points(int(bad[chosen]))} wrong"
     rows, columns = problem.index_names[-2:]
     return Plane(title, (columns, rows), planes[chosen].copy(), pitch)
 
 
 def _pitch(problem: Problem, case: Case, launch: LaunchConfig) -> tuple[int, int]:
-    """Points between two block edges along x and y; the whole axis where one block loops over it."""
+    """Return the points between block edges along x and y; the whole axis if one block loops over it."""
     x, y, _ = (
         threads * points or extent
         for threads, points, extent in zip(

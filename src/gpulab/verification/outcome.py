@@ -1,4 +1,4 @@
-"""Everything there is to say of one kernel cell, whichever way it went: right, wrong, or refused."""
+"""The outcome of one kernel cell: right, wrong, not compiled, refused or stopped."""
 
 from __future__ import annotations
 
@@ -22,11 +22,24 @@ __all__ = ["Outcome", "outcome_in_process", "outcome_of"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of one cell. Plain data: it can be sent from another process.
+    """The outcome of checking one cell, as plain data that another process can send.
 
-    result: what was found, when the cell compiled. diagnostics: what the compiler said, when it did
-    not. refused: why the cell cannot be used as asked. stopped: why the check ended from outside.
-    timing: of a right kernel, when it was asked for.
+    Attributes
+    ----------
+    cell : Cell
+        The cell.
+    device : str
+        The name of the device.
+    result : CheckResult or None
+        The check, if the cell compiled.
+    diagnostics : tuple of Diagnostic
+        The compiler's messages, if it did not.
+    refused : str
+        Why the cell cannot be checked as requested.
+    stopped : str
+        Why the check ended early.
+    timing : VariantTiming or None
+        The time of a correct kernel, if it was requested.
     """
 
     cell: Cell
@@ -43,20 +56,19 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 right, 1 wrong, 2 cannot be used as asked."""
+        """The exit code of a command: 0 right, 1 wrong, 2 cannot be checked as requested."""
         return 2 if self.refused else int(not self.correct)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         if self.result is not None:
             return self.result.reasons
-        said = tuple(str(d) for d in self.diagnostics if d.severity == "error") or tuple(
-            map(str, self.diagnostics)
-        )
-        return said or tuple(words for words in (self.refused, self.stopped) if words)
+        errors = tuple(str(d) for d in self.diagnostics if d.severity == "error")
+        messages = errors or tuple(map(str, self.diagnostics))
+        return messages or tuple(reason for reason in (self.refused, self.stopped) if reason)
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON; `error` is there when the cell could not be used as asked."""
+        """Return plain data for JSON; it has an `error` if the cell cannot be checked as requested."""
         header = self.cell.header
         config = header if isinstance(header, KernelConfig) else None
         data: dict[str, Any] = {
@@ -94,9 +106,9 @@ def outcome_of(
     timed: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Check a cell and, with `timed`, time it when it is right; gpulab's own errors become outcomes.
+    """Check a cell and, with `timed`, time a correct kernel; gpulab's errors become outcomes.
 
-    time_at: the shape that is timed; None for the problem's timing size.
+    time_at: the size to time; by default the problem's timing size.
     """
     outcome = Outcome(cell, device.name)
     try:
@@ -106,10 +118,9 @@ def outcome_of(
         return replace(outcome, diagnostics=tuple(error.diagnostics))
     except (UsageError, UnsupportedInstruction) as error:
         return replace(outcome, refused=str(error))
-    except LaunchError as error:  # while it was timed: a check turns faults into findings
+    except LaunchError as error:  # of the timed launch; a check turns faults into findings
         size = " while it was timed" if timed else ""
         return replace(outcome, stopped=f"{error}{size}")
-    # A compiled kernel belongs to its process and its device.
     return replace(outcome, result=result.without_device, timing=timing)
 
 
@@ -129,9 +140,9 @@ def outcome_in_process(
     timed: bool = False,
     limit_s: float = TIME_LIMIT_S,
 ) -> Outcome:
-    """`outcome_of` in a new process, which is ended after `limit_s` seconds.
+    """Return `outcome_of` from a new process, which is killed after `limit_s` seconds.
 
-    device: as `open_device` takes it. device_name: for the outcome of a process that says nothing.
+    device: a name for `open_device`. device_name: the name for the outcome of a process that was killed.
     """
     with Worker(_checker, device, name="gpulab check") as worker:
         try:
@@ -142,7 +153,7 @@ def outcome_in_process(
 
 
 def _checker(device: str | None) -> WorkerFunction:
-    """Checks cells on a device, in the new process."""
+    """Return the function that checks cells in the new process."""
     opened = open_device(device)
 
     def check(cell: Cell, shapes: Sequence[Shape] | None, time_at: Shape | None, timed: bool) -> Outcome:

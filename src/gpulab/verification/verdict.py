@@ -1,4 +1,4 @@
-"""What verification says: one result per shape, its worst point, its picture, and the words for it."""
+"""Results of verification: one per size, with wrong points and a picture, and the kernel's verdict."""
 
 from __future__ import annotations
 
@@ -17,35 +17,43 @@ __all__ = ["Mismatch", "Plane", "ShapeResult", "State", "Verdict"]
 
 
 class State(IntEnum):
-    """What became of one output element; the values of `Plane.state`."""
+    """The state of one output element; the values of `Plane.state`."""
 
-    UNTOUCHED = 0  # not the kernel's to write, and not written
+    UNTOUCHED = 0  # boundary, not written
     RIGHT = 1
     WRONG = 2
     NEVER_WRITTEN = 3
-    FORBIDDEN = 4  # written, though the kernel must leave it alone
+    FORBIDDEN = 4  # boundary, written
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One wrong element: its index in array order, the reference's value and the kernel's."""
+    """One wrong element: its index in array order, the reference value and the kernel's value."""
 
     index: tuple[int, ...]
     expected: float
     got: float
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data; values that JSON cannot hold become words."""
+        """Return plain data for JSON; NaN and infinity become strings."""
         got: float | str = self.got if math.isfinite(self.got) else str(self.got)
         return {"index": list(self.index), "expected": self.expected, "got": got}
 
 
 @dataclass(frozen=True)
 class Plane:
-    """The plane of the output with the most wrong points, as a picture.
+    """The plane of the output with the most wrong points.
 
-    state: uint8, rows by columns, of `State`'s values. axes: the names of the axes along the columns and
-    along the rows, ("x", "y"). pitch: points between two block edges along each of the two.
+    Attributes
+    ----------
+    title : str
+        Size, position and number of wrong points.
+    axes : tuple of str
+        Names of the axes along the columns and along the rows, such as ("x", "y").
+    state : ndarray of uint8, shape (rows, columns)
+        Values of `State`.
+    pitch : tuple of int
+        Points between block edges along the two axes.
     """
 
     title: str
@@ -56,13 +64,34 @@ class Plane:
 
 @dataclass(frozen=True)
 class ShapeResult:
-    """One launch compared with its reference.
+    """The comparison of one launch with its reference.
 
-    wrong: points the kernel must write and that are not right, of `total`. non_finite: how many of
-    them are nan or infinite, though written. never_written: how many of them still hold the poison.
-    shell_touched: elements written that must be left alone. input_changed: names of inputs that came
-    back different. hint: a sentence on the likely cause, only where the values prove it. fault: what the
-    device said when the launch did not end well; then there are no values to count.
+    Attributes
+    ----------
+    shape : tuple of int
+        The problem's size.
+    correct : bool
+        All values are within the tolerance, and boundary and inputs are unchanged.
+    wrong, total : int
+        Wrong points, and points that the kernel must write.
+    first, worst : Mismatch or None
+        The first wrong point, and the one with the largest error.
+    non_finite : int
+        Wrong points that are NaN or infinite although the kernel wrote them.
+    never_written : int
+        Wrong points that the kernel did not write.
+    shell_touched : int
+        Boundary elements that the kernel wrote.
+    input_changed : tuple of str
+        Names of inputs that the kernel changed.
+    hint : str
+        The likely cause, if the values prove it.
+    fault : str
+        The device's message if the launch failed; there are no values then.
+    reasons : tuple of str
+        Sentences for the student.
+    plane : Plane or None
+        A picture of the wrong points.
     """
 
     shape: Shape
@@ -81,9 +110,9 @@ class ShapeResult:
     plane: Plane | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON, without the picture."""
-        keep = ("correct", "wrong", "total", "non_finite", "never_written", "shell_touched", "hint", "fault")
-        data: dict[str, Any] = {"shape": list(self.shape)} | {name: getattr(self, name) for name in keep}
+        """Return plain data for JSON, without the picture."""
+        names = ("correct", "wrong", "total", "non_finite", "never_written", "shell_touched", "hint", "fault")
+        data: dict[str, Any] = {"shape": list(self.shape)} | {name: getattr(self, name) for name in names}
         data["input_changed"] = list(self.input_changed)
         data["first"] = self.first.as_dict() if self.first else None
         data["worst"] = self.worst.as_dict() if self.worst else None
@@ -92,11 +121,24 @@ class ShapeResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a kernel computes what its problem asks for, and the evidence.
+    """The verdict on a kernel's values, with one result per size.
 
-    reasons: sentences for the person who wrote the kernel; empty when it is correct.
-    printed: what the kernel's printf wrote, of the first shape that printed anything.
-    seed: makes the same inputs again.
+    Attributes
+    ----------
+    correct : bool
+        All results are correct and the sanitizer found nothing.
+    problem, variant : str
+        What the kernel must compute.
+    results : tuple of ShapeResult
+        One per size, up to the first fault.
+    findings : tuple of Finding
+        What the sanitizer found.
+    reasons : tuple of str
+        Sentences for the student; empty if the kernel is correct.
+    printed : str
+        What `printf` wrote on the first size that printed anything.
+    seed : int
+        The seed that reproduces the inputs.
     """
 
     correct: bool
@@ -110,11 +152,11 @@ class Verdict:
 
     @property
     def plane(self) -> Plane | None:
-        """The picture of the first shape that has one."""
+        """The picture of the first size that has one."""
         return next((r.plane for r in self.results if r.plane is not None), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON, without pictures."""
+        """Return plain data for JSON, without pictures."""
         return {
             "correct": self.correct,
             "problem": self.problem,

@@ -1,4 +1,4 @@
-"""Are the values right? A kernel on fresh random inputs, against a float64 reference, point by point."""
+"""Verification of a kernel's values: random inputs, a float64 reference, every point compared."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Ver
 
 __all__ = ["Mismatch", "Plane", "ShapeResult", "State", "Verdict", "signature_reason", "verify"]
 
-# Host memory per element of the largest array: float32 in, out and copies, float64 reference, tolerance,
-# error and what NumPy needs between them.
+# Host memory in bytes per element of the largest array: float32 input, output and copies, float64 reference,
+# tolerance and error, and NumPy's temporary arrays.
 BYTES_PER_ELEMENT = 64
 
-WATCHED_THREADS = 1 << 20  # of the largest launch that is watched for races and uninitialised reads
+SANITIZED_THREADS = 1 << 20  # threads of the largest launch that is sanitized; shadow memory limits it
 
-# Instructions that a warp may execute on the simulator: more than one takes that does all of the problem's
-# work by itself, lane after lane, and as many again for waiting.
-FEWEST_INSTRUCTIONS, INSTRUCTIONS_FOR_WORK = 1 << 24, 16
+# Warp instructions before a launch on the simulator counts as endless. A single warp that does all of the
+# problem's work lane by lane needs fewer than half of them.
+MIN_INSTRUCTIONS, INSTRUCTIONS_PER_WORK = 1 << 24, 16
 
-Progress = Callable[[int, int, str], None]  # steps done, steps in all, what comes next
+Progress = Callable[[int, int, str], None]  # (steps done, steps, name of the next step)
 
 
 def verify(
@@ -44,19 +44,36 @@ def verify(
     shapes: Sequence[Shape] | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
-    watch: bool = True,
+    sanitized: bool = True,
 ) -> Verdict:
-    """Run `kernel` on the problem's check shapes (or `shapes`) and compare every point.
+    """Run a kernel on several sizes of its problem and compare every point with the reference.
 
-    The output is filled with a nan of a known payload before the launch, so that a point that nobody
-    wrote is told from a wrong one, and a written shell is seen. Inputs must come back bit for bit.
-    A shape that ends in a fault ends the check: on a GPU nothing after it would mean anything.
+    The output is filled with a NaN of a known payload before the launch. This distinguishes points that the
+    kernel did not write from wrong ones, and detects writes to the boundary. Inputs must be unchanged, bit
+    for bit. The first size that ends in a fault ends the check, because a fault invalidates a GPU's context.
 
-    seed: makes the inputs of an earlier verdict again; None draws new ones.
-    watch: on the simulator, look for races and uninitialised reads too. Without it values and bounds are
-    checked, by code that is made in a fraction of the time.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, compiled for `device` with the block and tile of `config`.
+    config : KernelConfig
+        Problem, variant, block and tile.
+    device : Device
+        Where the kernel runs.
+    shapes : sequence of tuples of int, optional
+        The sizes; by default the problem's check sizes.
+    seed : int, optional
+        Seed of the inputs, from an earlier verdict; by default a random one.
+    progress : callable, optional
+        Called with (steps done, steps, name of the next step).
+    sanitized : bool
+        On the simulator, also report races and uninitialized reads. Without it only values and bounds are
+        checked, by code that compiles several times faster.
 
-    Raises `UsageError` when the block, the tile or a shape cannot be launched at all.
+    Raises
+    ------
+    UsageError
+        If the block, the tile or a size cannot be launched, or the reference does not fit into memory.
     """
     problem = config.problem
     seed = secrets.randbits(63) if seed is None else seed
@@ -74,9 +91,9 @@ def verify(
             progress(number, len(shapes), problem.format_shape(launch.shape))
         case = problem.make_case(launch.shape, rng)
         try:
-            result, found = _run(kernel, case, launch, device, watch)
+            result, launch_findings = _run(kernel, case, launch, device, sanitized)
             results.append(result)
-            findings += found
+            findings += launch_findings
         except LaunchError as fault:
             findings += fault.findings
             results.append(_faulted(problem, case, fault))
@@ -85,15 +102,17 @@ def verify(
             break
     if progress:
         progress(len(shapes), len(shapes), "")
-    causes = _each_once(findings)
-    said = [str(cause) for cause in causes if cause.tool in ("racecheck", "initcheck")]  # others have a fault
+
+    causes = _merged(findings)
+    # Findings of memcheck and synccheck are the fault of a size, whose reasons name them already.
+    hazards = [str(cause) for cause in causes if cause.tool in ("racecheck", "initcheck")]
     return Verdict(
         correct=all(result.correct for result in results) and not causes,
         problem=problem.name,
         variant=config.variant,
         results=tuple(results),
         findings=causes,
-        reasons=(*said, *(reason for result in results for reason in result.reasons)),
+        reasons=(*hazards, *(reason for result in results for reason in result.reasons)),
         printed=printed,
         seed=seed,
     )
@@ -118,38 +137,36 @@ def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
 
 
 def _require_memory(problem: Problem, shape: Shape) -> None:
-    """`UsageError` for a shape whose reference this machine cannot hold: better than to be killed halfway."""
+    """Raise `UsageError` for a size whose reference does not fit into the host's memory."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not told on this system
+    except (AttributeError, ValueError, OSError):  # this system does not report its memory
         return
     needed = BYTES_PER_ELEMENT * problem.largest_array(shape)
     if needed > memory:
         raise UsageError(
-            f"checking {problem.format_shape(shape)} takes about {needed / 1e9:.0f} GB, and this machine has "
-            f"{memory / 1e9:.0f} GB; take a smaller size."
+            f"checking {problem.format_shape(shape)} needs about {needed / 1e9:.0f} GB of memory, and this computer "
+            f"has {memory / 1e9:.0f} GB. Choose a smaller size."
         )
 
 
 def _takes(kind: str, size: int, argument: Argument) -> bool:
+    """Return True if a parameter of this kind and size in bytes accepts the argument."""
     if argument.kind == "int":
         return kind in {"int", "uint"} and size == 4
     return kind == argument.kind and size == (8 if kind == "pointer" else 4)
 
 
 def _run(
-    kernel: Kernel, case: Case, launch: LaunchConfig, device: Device, watch: bool
+    kernel: Kernel, case: Case, launch: LaunchConfig, device: Device, sanitized: bool
 ) -> tuple[ShapeResult, list[Finding]]:
-    """One launch on a poisoned output, its comparison, and what was seen on the way.
-
-    On the simulator a launch that is not too big is watched. Raises `LaunchError` for a fault.
-    """
+    """Launch with a poisoned output and return the comparison and the findings; `LaunchError` for a fault."""
     problem = launch.config.problem
     on_device = list(place_arguments(device, case.arguments, _poison).values())
-    watched = watch and device.can_record and launch.threads <= WATCHED_THREADS
+
     findings: list[Finding] = []
-    if watched:
-        budget = FEWEST_INSTRUCTIONS + INSTRUCTIONS_FOR_WORK * problem.work(case.shape)
+    if sanitized and device.can_record and launch.threads <= SANITIZED_THREADS:
+        budget = MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * problem.work(case.shape)
         findings = sanitize(kernel, launch.grid, launch.block, on_device, budget=budget)
         faults = [f for f in findings if f.tool in ("memcheck", "synccheck")]
         if faults:
@@ -157,13 +174,14 @@ def _run(
     else:
         kernel(launch.grid, launch.block, on_device)
     device.synchronize()
+
     output = next(x for x, a in zip(on_device, case.arguments, strict=True) if a.role == "output")
     changed = tuple(_changed_inputs(device, case.arguments, on_device))
     return compare(case, launch, np.asarray(device.asnumpy(output)), changed), findings
 
 
-def _each_once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """What several sizes show is one finding, counted over all of them."""
+def _merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of all sizes with those of one tool, kind and line merged into one."""
     causes: dict[tuple[str, str, int], Finding] = {}
     for finding in findings:
         key = finding.tool, finding.kind, finding.line
@@ -173,11 +191,12 @@ def _each_once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _poison(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    # Made from bits and copied: a fill on the way through Python's float would quiet the nan.
+    # Built from bits: a conversion from a Python float would set the quiet bit of the NaN.
     return np.full(output.shape, POISON, np.uint32).view(np.float32)
 
 
 def _changed_inputs(device: Device, arguments: Sequence[Argument], on_device: Sequence[Any]) -> Iterator[str]:
+    """Yield the names of input arrays that the kernel changed."""
     for argument, array in zip(arguments, on_device, strict=True):
         if argument.role == "input":
             after = np.asarray(device.asnumpy(array))
@@ -186,8 +205,8 @@ def _changed_inputs(device: Device, arguments: Sequence[Argument], on_device: Se
 
 
 def _faulted(problem: Problem, case: Case, fault: LaunchError) -> ShapeResult:
-    """The result of a launch that did not end well."""
-    words = str(fault).strip() or type(fault).__name__
+    """Return the result of a launch that ended in a fault."""
+    message = str(fault).strip() or type(fault).__name__
     name = problem.format_shape(case.shape)
     total = int(np.count_nonzero(case.written))
-    return ShapeResult(case.shape, correct=False, total=total, fault=words, reasons=(f"{name}: {words}",))
+    return ShapeResult(case.shape, correct=False, total=total, fault=message, reasons=(f"{name}: {message}",))
