@@ -154,7 +154,7 @@ def parse_cell(text: str, origin: str = "") -> Cell:
     if not is_kernel_cell(text):
         where = f"{origin}: " if origin else ""
         raise HeaderError(
-            f"{where}the first line is not the header of a kernel cell; it must be {FORM} (in a .cu file after //)."
+            f"{where}the first line is not a kernel cell's header, {FORM} (in a .cu file after //)."
         )
 
     lines = text.split("\n")
@@ -185,8 +185,8 @@ def require_kernel_cell(cell: Cell) -> KernelCell:
 def read_cells(path: str | Path) -> list[Cell]:
     """Return the kernel cells of a notebook, in order, or the one of a .cu file.
 
-    Raises `UsageError` for a file that cannot be read, a notebook without kernel cells and a .cu file without a
-    header.
+    Raises `UsageError` for a file that cannot be read, a notebook without kernel cells and a .cu file
+    without a header.
     """
     path = Path(path)
     if path.suffix not in {".cu", ".ipynb"}:

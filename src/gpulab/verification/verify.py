@@ -145,8 +145,8 @@ def _require_memory(problem: Problem, shape: Shape) -> None:
     needed = BYTES_PER_ELEMENT * problem.largest_array(shape)
     if needed > memory:
         raise UsageError(
-            f"checking {problem.format_shape(shape)} needs about {needed / 1e9:.0f} GB of memory, and this computer "
-            f"has {memory / 1e9:.0f} GB. Choose a smaller size."
+            f"checking {problem.format_shape(shape)} needs about {needed / 1e9:.0f} GB of memory, and this "
+            f"computer has {memory / 1e9:.0f} GB. Choose a smaller size."
         )
 
 
