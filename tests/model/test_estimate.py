@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpulab.gpus.architectures import Timings, sources, timings
+from gpulab.gpus.architectures import Architecture, architecture, sources
 from gpulab.gpus.catalogue import gpu, names
 from gpulab.model.estimate import Work, estimate, explain_bound
 
@@ -20,7 +20,7 @@ GROWS = ("warp_cycles", "instructions", "l1_cycles", "l2_bytes", "dram_bytes")
 
 
 def time_ms(work: Work, name: str = "h200") -> float:
-    return estimate(gpu(name), timings(gpu(name)), work).time_ms
+    return estimate(gpu(name), architecture(gpu(name)), work).time_ms
 
 
 @pytest.mark.parametrize("name", names())
@@ -39,7 +39,7 @@ def test_lower_occupancy_is_slower_if_latency_bounds() -> None:
 def test_littles_law_for_warps_that_only_wait() -> None:
     spec = gpu("h200")
     waiting = Work(spec.sms * 8 * 10, 8, 1, 1e6, 0.0, {}, 0.0, 0.0, 0.0)
-    estimated = estimate(spec, timings(spec), waiting)
+    estimated = estimate(spec, architecture(spec), waiting)
     assert estimated.terms["latency"] == pytest.approx(10 * 1e6 / (spec.boost_clock_mhz * 1e3))
     assert estimated.bound == "latency"
 
@@ -52,13 +52,13 @@ def test_one_more_block_than_a_wave_takes_another_wave() -> None:
 
 def test_time_is_at_least_every_term() -> None:
     spec = gpu("h200")
-    estimated = estimate(spec, timings(spec), WORK)
+    estimated = estimate(spec, architecture(spec), WORK)
     assert estimated.time_ms >= max(estimated.terms.values())
 
 
 def test_launch_bound_by_dram_takes_the_time_of_the_data_sheet() -> None:
     spec = gpu("gtx280")
-    figures = timings(spec)
+    figures = architecture(spec)
     stream = Work(30000, 8, 4, 0.0, 0.0, {}, 0.0, 0.0, 1e10)
     expected = 1e10 / (figures.dram_efficiency * spec.dram_gb_s * 1e9) * 1e3
     assert estimate(spec, figures, stream).time_ms == pytest.approx(expected, rel=0.01)
@@ -68,7 +68,7 @@ def test_launch_bound_by_dram_takes_the_time_of_the_data_sheet() -> None:
 def test_every_figure_of_an_architecture_has_a_source(name: str) -> None:
     spec = gpu(name)
     by_figure = sources(spec)
-    given = {f for f in Timings.__dataclass_fields__ if getattr(timings(spec), f)}
+    given = {f for f in Architecture.__dataclass_fields__ if getattr(architecture(spec), f)}
     assert given - set(by_figure) <= {"dram_burst_bytes", "queueing", "l1_cycles"}
     assert {how for how, _ in by_figure.values()} <= {"published", "measured", "fitted", "assumed"}
 
@@ -80,6 +80,6 @@ def test_no_latency_is_fitted_to_the_gtx280() -> None:
 def test_explanation_of_a_latency_bound_suggests_a_block_with_more_resident_warps() -> None:
     spec = gpu("gtx280")
     work = Work(30_000, 8, 1, 1e7, 0.0, {}, 0.0, 0.0, 0.0)
-    text = explain_bound(spec, work, estimate(spec, timings(spec), work), {32: 8, 64: 16})
+    text = explain_bound(spec, work, estimate(spec, architecture(spec), work), {32: 8, 64: 16})
     assert "latency" in text
     assert [int(number) for number in re.findall(r"\d+", text)] == [8, 32, 64, 16]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpulab.gpus.architectures import timings
+from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
 from gpulab.model.resource_usage import (
@@ -32,7 +32,9 @@ def launch_sample(sample: AccessSample, traffic: SiteTraffic | None = None) -> L
 
 def cost(addresses: np.ndarray, traffic: SiteTraffic | None = None, *, reads: bool = True) -> RequestCost:
     spec = gpu("h200")
-    return request_costs(launch_sample(access(addresses, reads=reads), traffic), spec, timings(spec))[SITE]
+    return request_costs(launch_sample(access(addresses, reads=reads), traffic), spec, architecture(spec))[
+        SITE
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpulab.gpus.architectures import timings
+from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
 from gpulab.model.estimate import Work
@@ -15,7 +15,7 @@ from gpulab.model.resource_usage import AccessSample, LaunchSample, resource_usa
 from gpulab.model.warp_timing import CodeBlock, Operation
 
 SPEC = gpu("h200")
-TIMINGS = timings(SPEC)
+TIMINGS = architecture(SPEC)
 SITE = 7
 LOAD, USE, BARRIER = (
     Operation("load", (), ("a",), SITE),

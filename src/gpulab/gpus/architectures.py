@@ -1,7 +1,7 @@
-"""How fast the parts of an SM and its memories are: what the performance model takes of an architecture.
+"""Latencies, throughputs and caches of GPU architectures: the parameters of the performance model.
 
-Every figure is a property of the machine, with a unit; none belongs to a kernel. Where each was read or
-measured stands in `catalogue.toml`.
+Every figure is a property of the hardware and has a unit; none depends on a kernel. `architectures.toml` says
+where each was published or how it was measured.
 """
 
 from __future__ import annotations
@@ -14,34 +14,56 @@ from typing import Any
 
 from gpulab.gpus.catalogue import GpuSpec
 
-__all__ = ["Timings", "checked", "sources", "timings"]
+__all__ = ["Architecture", "architecture", "calibration", "sources"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timings:
-    """Figures of one architecture, or of one card where its own are known.
+class Architecture:
+    """The figures of an architecture, with those of a card where they differ.
 
-    Cycles are those of the clock that the arithmetic units run at.
+    Latencies are in cycles of the clock of the arithmetic units, from issue to result. Throughputs are in
+    threads (lanes) per cycle and SM: the number of threads for which an SM starts the operation in a cycle.
 
-    schedulers: of an SM; each has its own part of the units. issue_per_cycle: warp instructions that an SM
-    begins each cycle, over all schedulers.
-    *_lanes: threads for which an SM begins an operation each cycle: integer arithmetic, double precision,
-    special functions and conversions, addresses of loads and stores. (Single precision: `cores_per_sm`.)
-    *_cycles: from issue to the result: of arithmetic, of special functions, of a load from constant memory,
-    shared memory, L1 and L2. dram_ns: of a load that goes to DRAM, in nanoseconds.
-    barrier_cycles, barrier_cycles_per_warp: of `__syncthreads()`, and for each warp of the block besides.
-    l1_bytes: of an SM, together with its shared memory where those share one store (`l1_is_shared`); 0 where
-    global loads have no L1. l1_ways, l2_ways: lines of a set.
-    l2_bytes_per_cycle: that L2 hands to all SMs together. dram_efficiency: of the published bandwidth,
-    what a stream of reads and writes reaches.
-    l2_clusters: groups of SMs (GPCs) that each send requests for one line, made at about the same time, to
-    L2 as one; 0 where each goes by itself.
-    dram_burst_bytes: what a transaction takes of the bus at least. dram_partitions, partition_bytes: memory
-    channels, and how many neighbouring bytes lie in one (compute capability 1.x only; later ones scatter
-    addresses); 0 where unknown or scattered.
-    queueing: how much requests to DRAM wait for each other: 0 for requests that never meet, 1/2 and 1 for
-    requests at random that take equally long, or randomly long.
-    launch_us: from one mark to another around an empty kernel, in microseconds.
+    Attributes
+    ----------
+    schedulers : int
+        Warp schedulers per SM; each has its own part of the arithmetic units.
+    issue_per_cycle : float
+        Warp instructions that an SM issues per cycle, over all schedulers.
+    integer_lanes, fp64_lanes, special_lanes, load_lanes : float
+        Throughput of integer arithmetic, of double precision, of special functions and conversions, and of
+        the addresses of loads and stores. That of single precision is `GpuSpec.cores_per_sm`.
+    arithmetic_cycles, special_cycles, constant_cycles, shared_cycles, l1_cycles, l2_cycles : float
+        Latency of arithmetic, of special functions, and of loads that hit constant memory, shared memory, L1
+        and L2.
+    dram_ns : float
+        Latency of a load from DRAM, in nanoseconds.
+    barrier_cycles, barrier_cycles_per_warp : float
+        Latency of `__syncthreads()`, and its increase for each warp of the block.
+    l1_bytes : int
+        L1 cache per SM, including shared memory if both use the same storage (`l1_is_shared`); 0 if global
+        loads are not cached in L1.
+    l1_is_shared : bool
+        L1 and shared memory use the same storage.
+    l1_ways, l2_ways : int
+        Associativity of the caches.
+    l2_bytes_per_cycle : float
+        Bandwidth of L2 to all SMs together, in bytes per cycle.
+    dram_efficiency : float
+        Share of the published DRAM bandwidth that a stream of reads and writes achieves, 0 to 1.
+    dram_burst_bytes : int
+        Smallest transaction on the DRAM bus, in bytes.
+    l2_clusters : int
+        Groups of SMs (GPCs) that each combine simultaneous requests for one line into one request to L2; 0 if
+        requests are not combined.
+    dram_partitions, partition_bytes : int
+        Memory channels, and adjacent bytes in one channel. Compute capability 1.x only: later GPUs hash
+        addresses. 0 if unknown or hashed.
+    queueing : float
+        Strength of queueing at DRAM: 0 for requests that never wait for each other, 1/2 and 1 for random
+        arrivals with constant and with exponentially distributed service times.
+    launch_us : float
+        Time between two events around an empty kernel, in microseconds.
     """
 
     schedulers: int
@@ -74,31 +96,32 @@ class Timings:
 
 
 @cache
-def timings(spec: GpuSpec) -> Timings:
-    """The figures of a GPU: its own where they are known, else its architecture's.
+def architecture(spec: GpuSpec) -> Architecture:
+    """Return the figures of a GPU: the card's own where they are known, else its architecture's.
 
-    Of a compute capability without a table, the nearest earlier one's.
+    A compute capability without a table has the figures of the nearest earlier one.
     """
     document = _document()
     tables = {tuple(map(int, name.split("."))): table for name, table in document["architecture"].items()}
-    at_most = [cc for cc in tables if cc <= spec.compute_capability]
+    at_most = [capability for capability in tables if capability <= spec.compute_capability]
     figures = tables[max(at_most) if at_most else min(tables)] | document["gpu"].get(spec.key, {})
-    return Timings(**{name: value for name, value in figures.items() if name not in ("sources", "checked")})
+    not_figures = ("sources", "calibration")
+    return Architecture(**{name: value for name, value in figures.items() if name not in not_figures})
 
 
-def checked(spec: GpuSpec) -> str:
-    """What the model's times of a GPU were compared with, and how far off they were."""
-    words = _document()["gpu"].get(spec.key, {}).get("checked", "")
-    return str(words) or "uncalibrated: nobody here measured this GPU"
+def calibration(spec: GpuSpec) -> str:
+    """Return how far the model's times of a GPU are from known times, or that none are known."""
+    note = _document()["gpu"].get(spec.key, {}).get("calibration", "")
+    return str(note) or "uncalibrated: not compared with measurements of this GPU"
 
 
 def sources(spec: GpuSpec) -> dict[str, tuple[str, str]]:
-    """By figure: how it is known (published, measured, fitted or assumed), and where it is from."""
+    """Return for each figure its basis (published, measured, fitted or assumed) and its source."""
     document = _document()
     tables = [document["architecture"].get(".".join(map(str, spec.compute_capability)), {})]
     tables.append(document["gpu"].get(spec.key, {}))
     return {
-        figure: (entry["known"], document["sources"].get(entry["source"], entry["source"]))
+        figure: (entry["basis"], document["sources"].get(entry["source"], entry["source"]))
         for table in tables
         for entry in table.get("sources", ())
         for figure in entry["figures"]

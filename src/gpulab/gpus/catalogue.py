@@ -25,29 +25,29 @@ __all__ = [
     "peak_fp32_gflops",
 ]
 
-DEFAULT_GPU = "h200"  # what `gpulab.device("sim")` models
+DEFAULT_GPU = "h200"  # the GPU of `gpulab.device("sim")`
 
 
 def peak_fp32_gflops(cores: int, clock_mhz: float) -> float:
-    """Theoretical peak of fp32 arithmetic in GFLOPS: cores * 2 * clock (MHz) / 1000.
+    """Return the theoretical peak of fp32 arithmetic in GFLOPS: cores * 2 * clock (MHz) / 1000.
 
-    The 2 is one multiply-add a clock and core. On compute capability 1.x the extra multiply of the
-    special function units (933 instead of 622 GFLOPS on a GTX 280) is left out: a multiply-add loop
-    cannot use it.
+    The factor 2 is one multiply-add per core and cycle. On compute capability 1.x the additional multiply of
+    the special function units (933 instead of 622 GFLOPS on a GTX 280) is not counted, because a sequence of
+    multiply-adds cannot use it.
     """
     return cores * 2 * clock_mhz / 1e3
 
 
 def dram_gb_s(memory_clock_mhz: float, memory_bus_bits: int) -> float:
-    """Theoretical peak of the memory in GB/s (1e9 bytes): 2 * memory clock (MHz) * bus (bits) / 8 / 1000.
+    """Return the theoretical DRAM bandwidth in GB/s (1e9 bytes): 2 * clock (MHz) * bus (bits) / 8 / 1000.
 
-    The 2 is the double data rate of the clock as CUDA reports it.
+    The factor 2 is the double data rate at the memory clock that CUDA reports.
     """
     return 2 * memory_clock_mhz * memory_bus_bits / 8 / 1e3
 
 
-# Gigatransfers a second of a lane, and how many of how many bits are data.
-# PCI-SIG, PCI Express Base Specification, revisions 2.0 to 5.0, chapter Physical Layer.
+# By version: gigatransfers per second and lane, and the encoding (data bits of transferred bits). PCI-SIG,
+# PCI Express Base Specification, revisions 2.0 to 5.0, chapter Physical Layer.
 _PCIE = {
     "2.0": (5.0, (8, 10)),
     "3.0": (8.0, (128, 130)),
@@ -57,41 +57,58 @@ _PCIE = {
 
 
 def pcie_gb_s(bus: str) -> float:
-    """Peak of a PCI Express bus ("PCIe 3.0 x16") in GB/s (1e9 bytes) in each direction, after encoding.
+    """Return the peak of a bus such as "PCIe 3.0 x16" in GB/s (1e9 bytes) in each direction.
 
-    lanes * transfers a second * encoding / 8. Packet headers take more off it, which this leaves out.
+    It is lanes * transfers per second * encoding / 8, without the overhead of packet headers.
     """
     lanes, transfers, (data, bits) = _pcie(bus)
     return lanes * transfers * data / bits / 8
 
 
 def pcie_formula(bus: str) -> str:
-    """The same with its numbers: "16 lanes * 8 GT/s * 128/130 / 8"."""
+    """Return the formula of `pcie_gb_s` with its numbers: "16 lanes * 8 GT/s * 128/130 / 8"."""
     lanes, transfers, (data, bits) = _pcie(bus)
     return f"{lanes} lanes * {transfers:g} GT/s * {data}/{bits} / 8"
 
 
 def _pcie(bus: str) -> tuple[int, float, tuple[int, int]]:
-    """Lanes, gigatransfers a second of a lane, and how many of how many bits are data."""
+    """Return the lanes, the gigatransfers per second and lane, and the encoding of a bus."""
     _, version, lanes = bus.split()
     return int(lanes.removeprefix("x")), *_PCIE[version]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuSpec(Limits):
-    """One GPU: the limits of its compute capability and what its data sheet adds.
+    """A GPU: the limits of its compute capability, and the figures of its data sheet.
 
-    key: its name in the catalogue, as in `sim:gtx280`; empty for a GPU that is not in it.
-    name: the card's own name. cuda_names: what CUDA calls it.
-    sms: multiprocessors.
-    base_clock_mhz, boost_clock_mhz: clock of the cores in MHz; base is None where the data sheet
-    gives one clock only.
-    memory_bytes: global memory as CUDA reports it, in bytes. memory_clock_mhz: in MHz, two
-    transfers a cycle. memory_bus_bits: width of the memory bus in bits. l2_bytes: 0 for none.
-    ecc: whether its memory corrects errors as shipped.
-    bus: what connects it with the host, "PCIe 3.0 x16"; "" where it is not known.
-    calibrated: whether the performance model was measured against this very card.
-    sources: where each figure was read, by field name.
+    Attributes
+    ----------
+    key : str
+        Its name in the catalogue, as in `sim:gtx280`; "" for a GPU that is not in the catalogue.
+    name : str
+        The name of the card.
+    cuda_names : tuple of str
+        The names that CUDA reports for it.
+    sms : int
+        Streaming multiprocessors.
+    base_clock_mhz, boost_clock_mhz : float
+        Clock of the cores, in MHz; the base clock is None if the data sheet gives only one.
+    memory_bytes : int
+        Global memory that CUDA reports, in bytes.
+    memory_clock_mhz : float
+        Memory clock in MHz, with two transfers per cycle.
+    memory_bus_bits : int
+        Width of the memory bus, in bits.
+    l2_bytes : int
+        Size of the L2 cache in bytes; 0 if there is none.
+    ecc : bool
+        Whether error correction is enabled by default.
+    bus : str
+        Connection to the host, such as "PCIe 3.0 x16"; "" if unknown.
+    calibrated : bool
+        Whether the performance model was compared with measurements of this card.
+    sources : mapping of str to str
+        The document in which each figure was read, by field name.
     """
 
     key: str
@@ -111,44 +128,44 @@ class GpuSpec(Limits):
 
     @property
     def cores(self) -> int:
-        """fp32 units of the whole GPU: sms * cores_per_sm."""
+        """The fp32 units of the whole GPU: sms * cores_per_sm."""
         return self.sms * self.cores_per_sm
 
     @property
     def peak_fp32_gflops(self) -> float:
-        """Published peak of fp32 arithmetic in GFLOPS, at the boost clock: see `peak_fp32_gflops`."""
+        """The published peak of fp32 arithmetic in GFLOPS, at the boost clock (see `peak_fp32_gflops`)."""
         return peak_fp32_gflops(self.cores, self.boost_clock_mhz)
 
     @property
     def dram_gb_s(self) -> float:
-        """Published peak of the memory in GB/s (1e9 bytes): see `dram_gb_s`."""
+        """The published DRAM bandwidth in GB/s, 1e9 bytes (see `dram_gb_s`)."""
         return dram_gb_s(self.memory_clock_mhz, self.memory_bus_bits)
 
     @property
     def bus_gb_s(self) -> float | None:
-        """Peak of the bus to the host in GB/s in each direction, or None where no bus is known."""
+        """The peak of the bus to the host in GB/s in each direction; None if the bus is unknown."""
         return pcie_gb_s(self.bus) if self.bus else None
 
 
 def names() -> tuple[str, ...]:
-    """Keys of all GPUs in the catalogue, oldest first."""
+    """Return the keys of all GPUs in the catalogue, oldest first."""
     return tuple(_catalogue())
 
 
 def gpu(name: str) -> GpuSpec:
-    """The GPU of that name: its key (`gtx280`), or as people write it (`GTX 280`, `GeForce GTX 280`).
+    """Return the GPU with this key or name: `gtx280`, `GTX 280`, `GeForce GTX 280`.
 
-    Raises `UsageError` that lists what there is.
+    Raises `UsageError` if the catalogue does not have it.
     """
     wanted = _plain(name)
     for spec in _catalogue().values():
         if wanted in {spec.key, _plain(spec.name), *map(_plain, spec.cuda_names)}:
             return spec
-    raise UsageError(f"there is no GPU `{name}` in the catalogue; there is: {', '.join(names())}.")
+    raise UsageError(f"the catalogue has no GPU `{name}`; it has: {', '.join(names())}.")
 
 
 def by_cuda_name(name: str) -> GpuSpec | None:
-    """The GPU that CUDA calls `name` ("NVIDIA H200"), or None when it is not in the catalogue."""
+    """Return the GPU for which CUDA reports this name ("NVIDIA H200"); None if the catalogue has none."""
     for spec in _catalogue().values():
         if name in spec.cuda_names:
             return spec
@@ -156,13 +173,12 @@ def by_cuda_name(name: str) -> GpuSpec | None:
 
 
 def limits_of(major: int, minor: int) -> tuple[Limits, Mapping[str, str]]:
-    """Limits of a compute capability with their sources; of the nearest earlier one when it has no table.
+    """Return the limits of a compute capability with their sources, or those of the nearest earlier one.
 
-    The second case is for a real GPU that is not in the catalogue; what CUDA reports of it goes
-    before what is read here.
+    The limits of an earlier one are for a GPU that is not in the catalogue; what CUDA reports overrides them.
     """
     tables = _limits()
-    at_most = [cc for cc in tables if cc <= (major, minor)]
+    at_most = [capability for capability in tables if capability <= (major, minor)]
     return tables[max(at_most) if at_most else min(tables)]
 
 
@@ -176,10 +192,10 @@ def _document() -> dict[str, Any]:
 
 
 def _split(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A TOML table as keyword arguments (lists as tuples), and its figures' sources by field name."""
-    shorthand = _document()["sources"]
+    """Return a TOML table as keyword arguments (lists as tuples), and the sources by field name."""
+    abbreviations = _document()["sources"]
     sources = {
-        figure: shorthand.get(entry["source"], entry["source"])
+        figure: abbreviations.get(entry["source"], entry["source"])
         for entry in table["sources"]
         for figure in entry["figures"]
     }

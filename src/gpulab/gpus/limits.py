@@ -1,8 +1,8 @@
-"""What a compute capability fixes: limits of a launch, and how an SM hands out registers and shared memory.
+"""Limits of a compute capability, and the allocation of registers and shared memory on an SM.
 
-The figures come from `catalogue.toml`; the formulas are NVIDIA's, from the CUDA GPU Occupancy
-Calculator 5.1 (spreadsheet), the CUDA C Programming Guide 4.2, section 4.2 "Hardware
-Multithreading", and `cuda_occupancy.h` of CUDA 7.0 (compute capabilities 1.x to 5.x) and 13.5.
+The figures are in `catalogue.toml`. The formulas are NVIDIA's: CUDA GPU Occupancy Calculator 5.1
+(spreadsheet), CUDA C Programming Guide 4.2, section 4.2 "Hardware Multithreading", and `cuda_occupancy.h` of
+CUDA 7.0 (compute capabilities 1.x to 5.x) and 13.5.
 """
 
 from __future__ import annotations
@@ -20,19 +20,33 @@ def _round_up(value: int, unit: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The table of one compute capability.
+    """The limits of a compute capability. Sizes are in bytes, registers are 32-bit.
 
-    cores_per_sm: fp32 units of a multiprocessor (SM), one multiply-add a clock each.
-    registers_*: 32-bit registers. *_bytes: bytes.
-    register_allocation: `block` (1.x) or `warp` (2.x and later): what registers are rounded up for,
-    to a multiple of register_unit; warp_unit is the granularity in warps.
-    register_unit_exceptions: register counts per thread that are rounded to
-    register_unit_exception instead (2.x only).
-    shared_bytes_per_block: what a launch may use as it comes; *_optin: after setting the kernel's
-    `MaxDynamicSharedMemorySize` attribute. reserved_shared_bytes_per_block: what the driver takes
-    of every block's share (from 8.0).
-    shared_banks: banks of 4 bytes that one request can use at once.
-    coalescing: `half_warp_segments`, `warp_lines_128` or `warp_sectors_32`, see catalogue.toml.
+    Attributes
+    ----------
+    compute_capability : tuple of int
+        Major and minor number: (9, 0).
+    architecture : str
+        NVIDIA's name of the architecture: "Hopper".
+    cores_per_sm : int
+        fp32 units per SM, each with one multiply-add per cycle.
+    register_allocation : str
+        "block" (1.x) or "warp" (2.x and later): the unit for which registers are allocated.
+    register_unit, warp_unit : int
+        Granularity of the allocation, in registers and in warps.
+    register_unit_exceptions, register_unit_exception : tuple of int, int
+        Registers per thread for which the granularity is `register_unit_exception` (2.x only).
+    shared_bytes_per_block, shared_bytes_per_block_optin : int
+        Largest shared memory of a block, by default and after setting the kernel's attribute
+        `MaxDynamicSharedMemorySize`.
+    reserved_shared_bytes_per_block : int
+        Shared memory of each block that the driver reserves (8.0 and later).
+    shared_unit : int
+        Granularity of the allocation of shared memory.
+    shared_banks : int
+        Banks of 4 bytes that one request can use at once.
+    coalescing : str
+        "half_warp_segments", "warp_lines_128" or "warp_sectors_32"; see catalogue.toml.
     """
 
     compute_capability: tuple[int, int]
@@ -72,18 +86,19 @@ class Limits:
 
     @property
     def max_warps_per_sm(self) -> int:
-        """Warps that can be resident on one SM: max_threads_per_sm / warp_size."""
+        """The warps that can be resident on an SM: max_threads_per_sm / warp_size."""
         return self.max_threads_per_sm // self.warp_size
 
     def warps(self, threads: int) -> int:
-        """Warps of a block of `threads` threads: ceil(threads / warp_size)."""
+        """Return the warps of a block: ceil(threads / warp_size)."""
         return -(-threads // self.warp_size)
 
     def registers_allocated(self, threads: int, registers: int) -> int:
-        """Registers that one block takes from its SM.
+        """Return the registers that are allocated for a block.
 
-        1.x: ceil(ceil(warps, warp_unit) * warp_size * registers, register_unit), for the block;
-        2.x and later: warps * ceil(registers * warp_size, register_unit), warp by warp.
+        With ceil(x, unit) as x rounded up to a multiple of unit, they are
+        ceil(ceil(warps, warp_unit) * warp_size * registers, register_unit) on 1.x, and
+        warps * ceil(registers * warp_size, register_unit) on 2.x and later.
         """
         if self.register_allocation == "block":
             warps = _round_up(self.warps(threads), self.warp_unit)
@@ -91,24 +106,24 @@ class Limits:
         return self.warps(threads) * self._registers_per_warp(registers)
 
     def shared_allocated(self, shared_bytes: int) -> int:
-        """Bytes of shared memory that one block takes: ceil(asked for + reserved, shared_unit)."""
+        """Return the shared memory allocated for a block: its own and the reserved bytes, rounded up."""
         return _round_up(shared_bytes + self.reserved_shared_bytes_per_block, self.shared_unit)
 
     def blocks_by_warps(self, threads: int) -> int:
-        """Blocks that the SM's warp slots allow: floor(max_warps_per_sm / warps).
+        """Return the resident blocks that the warp limit allows: floor(max_warps_per_sm / warps).
 
-        The guide and the calculator do not round a block's warps up here on 1.x;
-        cuda_occupancy.h 7.0 does. The two published descriptions are followed.
+        On 1.x, cuda_occupancy.h 7.0 rounds the warps of a block up first. The guide and the calculator do
+        not, and are followed here.
         """
         if threads > self.max_threads_per_block:
             return 0
         return self.max_warps_per_sm // self.warps(threads)
 
     def blocks_by_registers(self, threads: int, registers: int) -> int | None:
-        """Blocks that the SM's registers allow; None when the kernel uses none.
+        """Return the resident blocks that the registers allow; None if the kernel uses none.
 
-        2.x and later: each of the SM's warp_unit partitions holds whole warps only, so the warps
-        of an SM are floor(registers_per_sm / warp_unit / registers of a warp) * warp_unit.
+        On 2.x and later, the registers of an SM are divided into `warp_unit` partitions of whole warps: the
+        SM holds floor(registers_per_sm / warp_unit / registers per warp) * warp_unit warps.
         """
         if registers <= 0:
             return None
@@ -123,9 +138,9 @@ class Limits:
         return warps // self.warps(threads)
 
     def blocks_by_shared(self, shared_bytes: int) -> int | None:
-        """Blocks that the SM's shared memory allows; None when a block takes none of it.
+        """Return the resident blocks that shared memory allows; None if a block uses none.
 
-        The SM is taken as configured for the most shared memory that it can have.
+        The SM is assumed to be configured for its largest shared memory.
         """
         if shared_bytes > self.shared_bytes_per_block_optin:
             return 0

@@ -1,7 +1,6 @@
-"""Occupancy: how many blocks and warps of a kernel fit on one SM, and what stops one more.
+"""Occupancy: resident blocks and warps of a kernel on one SM, and the resources that limit them.
 
-The formulas are `gpulab.gpus.limits.Limits`'; the number is published arithmetic about a
-compute capability, not a measurement.
+It is computed by NVIDIA's published formulas (`gpulab.gpus.limits.Limits`), not measured.
 """
 
 from __future__ import annotations
@@ -14,16 +13,24 @@ from gpulab.gpus.limits import Limits
 
 __all__ = ["NextStep", "Occupancy", "occupancy"]
 
-# In this order they are named when several stop at the same count: first what a kernel can change.
+# The order in which equal limits are reported: first the resources that the kernel's source determines.
 _RESOURCES = ("registers", "shared memory", "warps", "blocks")
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """What one resource must come down to so that `blocks_per_sm` blocks fit as far as it goes.
+    """The reduction of one resource that one more resident block requires.
 
-    resource: `registers` (per thread), `shared memory` (bytes per block) or `threads` (per block).
-    now, needed: its value now, and the largest value that lets one more block in.
+    Attributes
+    ----------
+    resource : str
+        "registers" (per thread), "shared memory" (bytes per block) or "threads" (per block).
+    now : int
+        Its present value.
+    needed : int
+        The largest value with which `blocks_per_sm` blocks are resident.
+    blocks_per_sm : int
+        The resident blocks after the reduction.
     """
 
     resource: str
@@ -34,16 +41,24 @@ class NextStep:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Residency of one kernel on one SM.
+    """The occupancy of a kernel on one SM.
 
-    blocks_per_sm: resident blocks; 0 when not even one fits. warps_per_sm: their warps;
-    max_warps: what the SM can hold; fraction: warps_per_sm / max_warps, 0 to 1.
-    limited_by: `registers`, `shared memory`, `warps` or `blocks`: the resource that allows the fewest
-    blocks (the first of them in this order when several do).
-    limits: blocks that each resource by itself would allow; one that a block takes nothing of is
-    not in it.
-    needed_for_next_step: one `NextStep` per resource that stops one more block; all of them have
-    to be taken. Empty when the SM's number of blocks is the limit, or nothing can be lowered.
+    Attributes
+    ----------
+    blocks_per_sm, warps_per_sm : int
+        Resident blocks, and their warps; 0 if not even one block fits.
+    max_warps : int
+        Warps that can be resident on the SM.
+    fraction : float
+        warps_per_sm / max_warps, 0 to 1.
+    limited_by : str
+        The resource that allows the fewest blocks: "registers", "shared memory", "warps" or "blocks"; the
+        first in this order if several do.
+    limits : mapping of str to int
+        Blocks that each resource alone would allow; without resources that the kernel does not use.
+    needed_for_next_step : tuple of NextStep
+        The reductions, all of them together, that allow one more resident block. Empty if the number of
+        blocks per SM is the limit, or no reduction helps.
     """
 
     blocks_per_sm: int
@@ -56,23 +71,37 @@ class Occupancy:
 
     @property
     def limiters(self) -> tuple[str, ...]:
-        """Every resource that allows no more blocks than there are."""
-        return tuple(r for r in _RESOURCES if self.limits.get(r) == self.blocks_per_sm)
+        """All resources that allow no more than `blocks_per_sm` blocks."""
+        return tuple(resource for resource in _RESOURCES if self.limits.get(resource) == self.blocks_per_sm)
 
 
 def occupancy(spec: Limits, threads_per_block: int, registers: int, shared_bytes: int) -> Occupancy:
-    """Occupancy of a kernel on `spec`, by NVIDIA's published formulas with their granularities.
+    """Return the theoretical occupancy of a kernel on a GPU.
 
-    registers: per thread, as the assembler reports; 0 when unknown, which leaves them out.
-    shared_bytes: static and dynamic shared memory of a block together, without what the driver
-    reserves. (On compute capability 1.x the kernel's arguments live there too: add them.)
+    Parameters
+    ----------
+    spec : Limits
+        The GPU, or the limits of its compute capability.
+    threads_per_block : int
+        Threads per block, at least 1.
+    registers : int
+        Registers per thread, as ptxas reports them; 0 if unknown, which ignores this limit.
+    shared_bytes : int
+        Static and dynamic shared memory per block in bytes, without the part that the driver reserves. On
+        compute capability 1.x, kernel arguments are in shared memory and must be added.
 
-    Raises `UsageError` for a block without threads, or negative counts.
+    Raises
+    ------
+    UsageError
+        If the block has no threads, or a count is negative.
     """
     if threads_per_block < 1:
-        raise UsageError(f"a block has at least one thread, not {threads_per_block}.")
+        raise UsageError(f"a block must have at least one thread, not {threads_per_block}.")
     if registers < 0 or shared_bytes < 0:
-        raise UsageError("registers and shared bytes cannot be negative.")
+        raise UsageError(
+            f"registers and shared_bytes must not be negative, but are {registers} and {shared_bytes}."
+        )
+
     counts = {
         "registers": spec.blocks_by_registers(threads_per_block, registers),
         "shared memory": spec.blocks_by_shared(shared_bytes),
@@ -87,7 +116,7 @@ def occupancy(spec: Limits, threads_per_block: int, registers: int, shared_bytes
         warps_per_sm=warps,
         max_warps=spec.max_warps_per_sm,
         fraction=warps / spec.max_warps_per_sm,
-        limited_by=next(r for r in _RESOURCES if limits.get(r) == blocks),
+        limited_by=next(resource for resource in _RESOURCES if limits.get(resource) == blocks),
         limits=limits,
         needed_for_next_step=_next_steps(
             spec, threads_per_block, registers, shared_bytes, limits, blocks + 1
@@ -98,7 +127,7 @@ def occupancy(spec: Limits, threads_per_block: int, registers: int, shared_bytes
 def _next_steps(
     spec: Limits, threads: int, registers: int, shared: int, limits: Mapping[str, int], blocks: int
 ) -> tuple[NextStep, ...]:
-    """What has to come down so that `blocks` blocks fit; () when nothing does it."""
+    """Return the reductions with which `blocks` blocks are resident; () if there are none."""
     searches: dict[str, tuple[str, int, Callable[[int], int | None]]] = {
         "registers": ("registers", registers, lambda r: spec.blocks_by_registers(threads, r)),
         "shared memory": ("shared memory", shared, spec.blocks_by_shared),
@@ -120,7 +149,10 @@ def _next_steps(
 
 
 def _largest(high: int, low: int, blocks: int, allowed: Callable[[int], int | None]) -> int | None:
-    """The largest value in low…high that allows `blocks` blocks; fewer never allow less, so bisect."""
+    """Return the largest value from low to high that allows `blocks` blocks; None if none does.
+
+    A smaller value never allows fewer blocks, so bisection finds it.
+    """
 
     def fits(value: int) -> bool:
         count = allowed(value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 
-from gpulab.gpus.architectures import Timings
+from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 
 __all__ = ["Estimate", "Work", "estimate", "explain_bound"]
@@ -86,7 +86,7 @@ class Estimate:
     waves: float
 
 
-def estimate(spec: GpuSpec, timings: Timings, work: Work) -> Estimate:
+def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     """Return the modelled time of a launch.
 
     Blocks run in waves of as many as the GPU holds; the last wave may be smaller. By itself
@@ -101,11 +101,15 @@ def estimate(spec: GpuSpec, timings: Timings, work: Work) -> Estimate:
     capacity = spec.sms * work.resident
     full_waves, remainder = divmod(work.blocks, capacity)
 
-    sm_cycles = {"issue": work.instructions / timings.issue_per_cycle, "L1": work.l1_cycles, **work.pipes}
+    sm_cycles = {
+        "issue": work.instructions / architecture.issue_per_cycle,
+        "L1": work.l1_cycles,
+        **work.pipes,
+    }
     sm_ms = {name: cycles / work.blocks / clock for name, cycles in sm_cycles.items()}
-    gpu_ms = {"DRAM": work.dram_bytes / work.blocks / (timings.dram_efficiency * spec.dram_gb_s * 1e6)}
-    if timings.l2_bytes_per_cycle:
-        gpu_ms["L2"] = work.l2_bytes / work.blocks / (timings.l2_bytes_per_cycle * clock)
+    gpu_ms = {"DRAM": work.dram_bytes / work.blocks / (architecture.dram_efficiency * spec.dram_gb_s * 1e6)}
+    if architecture.l2_bytes_per_cycle:
+        gpu_ms["L2"] = work.l2_bytes / work.blocks / (architecture.l2_bytes_per_cycle * clock)
 
     def wave(blocks: int) -> dict[str, float]:
         busiest_sm = -(-blocks // spec.sms)
@@ -114,8 +118,10 @@ def estimate(spec: GpuSpec, timings: Timings, work: Work) -> Estimate:
         return parts | {"latency": work.warp_cycles / clock if blocks else 0.0}
 
     full, last = wave(capacity if full_waves else 0), wave(remainder)
-    launch_ms = timings.launch_us / 1e3
-    time_ms = launch_ms + full_waves * _combine(full, timings.queueing) + _combine(last, timings.queueing)
+    launch_ms = architecture.launch_us / 1e3
+    time_ms = (
+        launch_ms + full_waves * _combine(full, architecture.queueing) + _combine(last, architecture.queueing)
+    )
     terms = {name: full_waves * ms + last[name] for name, ms in full.items()}
     bound = max(terms, key=lambda name: terms[name])
     return Estimate(time_ms, terms | {"launch": launch_ms}, bound, work.blocks / capacity)

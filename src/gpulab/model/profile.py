@@ -15,7 +15,7 @@ from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import CompileError
-from gpulab.gpus.architectures import checked, timings
+from gpulab.gpus.architectures import architecture, calibration
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
@@ -174,7 +174,7 @@ def _with_loops_of(spec: GpuSpec, kernel: RecordableKernel, config: KernelConfig
 
 
 def _profile(launch: SampledLaunch, spec: GpuSpec) -> Profile:
-    figures = timings(spec)
+    figures = architecture(spec)
     sample, residency, sampled = sample_launch(launch, spec, figures)
     work = resource_usage(sample, spec, figures)
     estimated = estimate(spec, figures, work)
@@ -189,7 +189,7 @@ def _profile(launch: SampledLaunch, spec: GpuSpec) -> Profile:
 
     return Profile(
         time_ms=estimated.time_ms,
-        provenance=Provenance("modelled", spec.name, checked(spec)),
+        provenance=Provenance("modelled", spec.name, calibration(spec)),
         occupancy=residency,
         bottleneck=estimated.bound,
         terms=estimated.terms,

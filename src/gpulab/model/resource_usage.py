@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.gpus.architectures import Timings
+from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.model.caches import LINE_BYTES, LOOKUP_BYTES, SiteTraffic
 from gpulab.model.coalescing import (
@@ -168,19 +168,19 @@ class RequestCost:
     levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-def resource_usage(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
+def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
     """Return the work of a launch.
 
     Warps that wait for memory progress in step, because the first one waits for DRAM while the others catch
     up. The simulated caches assume this. If arithmetic, L1 or L2 takes clearly longer than the wait, warps
     progress independently, and the traffic of all waves but the first and the last is corrected for it.
     """
-    work = _work(sample, spec, timings)
+    work = _work(sample, spec, architecture)
     waves = work.blocks / (spec.sms * work.resident)
     if sample.ended or not sample.traffic or waves <= 2:
         return work
 
-    terms = estimate(spec, timings, work).terms
+    terms = estimate(spec, architecture, work).terms
     wave_bytes = work.dram_bytes / waves  # requested by the blocks of one wave, each byte once
     missing = max(1 - L2_RETAINED * spec.l2_bytes / max(wave_bytes, 1), 0.0)
     traffic = out_of_step_traffic(sample, missing)
@@ -191,7 +191,7 @@ def resource_usage(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Wor
         for site, one in replace(sample, traffic=traffic).traffic_of_globals.items()
         if one is not None
     )
-    l2_ms = l2_bytes / (timings.l2_bytes_per_cycle * spec.boost_clock_mhz * 1e3)
+    l2_ms = l2_bytes / (architecture.l2_bytes_per_cycle * spec.boost_clock_mhz * 1e3)
     others = [ms for name, ms in terms.items() if name not in ("latency", "launch", "DRAM", "L2")]
     if max(*others, l2_ms) < OUT_OF_STEP * terms["latency"]:
         return work
@@ -201,7 +201,7 @@ def resource_usage(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Wor
         site: SiteTraffic.weighted_sum([(1 - share, one), (share, traffic[site])])
         for site, one in sample.traffic.items()
     }
-    return _work(replace(sample, traffic=mixed), spec, timings)
+    return _work(replace(sample, traffic=mixed), spec, architecture)
 
 
 def out_of_step_traffic(sample: LaunchSample, missing: float) -> dict[int, SiteTraffic]:
@@ -227,12 +227,12 @@ def out_of_step_traffic(sample: LaunchSample, missing: float) -> dict[int, SiteT
     return traffic
 
 
-def _work(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
+def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
     """Return the work of a launch with the sample's cache traffic."""
     blocks, warps = prod(sample.grid), spec.warps(prod(sample.block))
-    costs = request_costs(sample, spec, timings)
+    costs = request_costs(sample, spec, architecture)
     clock = spec.boost_clock_mhz / 1e3  # cycles per nanosecond
-    level_cycles = (timings.l1_cycles, timings.l2_cycles, timings.dram_ns * clock)
+    level_cycles = (architecture.l1_cycles, architecture.l2_cycles, architecture.dram_ns * clock)
     runs, requests = runs_by_site(sample.code), sample.requests
 
     def latency(operation: Operation) -> float:
@@ -241,7 +241,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
         if cost is None or operation.unit in ("store", "shared_store"):
             return 0.0
         if operation.unit in ("shared", "fp32_shared"):
-            cycles = timings.shared_cycles + max(cost.passes - 1, 0)
+            cycles = architecture.shared_cycles + max(cost.passes - 1, 0)
         else:
             cycles = sum(share * level for share, level in zip(cost.levels, level_cycles, strict=True))
         return cycles * requests[site] / max(runs[site], 1e-9)
@@ -254,11 +254,11 @@ def _work(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
 
     # At a barrier, the last warp of a block has waited for the turns of all others. Turns that follow a wait
     # for memory are hidden by that wait, so this counts for the share of waits that are barriers.
-    units = execution_units(spec, timings, warps)
+    units = execution_units(spec, architecture, warps)
     alone = warp_cycles(sample.code, units, latency, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
     exposed = barriers / max(stalls(sample.code, units), barriers) if barriers else 0.0
-    turn = (instructions / timings.issue_per_cycle + l1_cycles) / (blocks * warps)
+    turn = (instructions / architecture.issue_per_cycle + l1_cycles) / (blocks * warps)
 
     return Work(
         blocks=blocks,
@@ -266,14 +266,14 @@ def _work(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> Work:
         warps=warps,
         warp_cycles=alone + (warps - 1) * turn * exposed,
         instructions=instructions,
-        pipes=pipe_cycles(sample.code, spec, timings),
+        pipes=pipe_cycles(sample.code, spec, architecture),
         l1_cycles=l1_cycles,
         l2_bytes=sum(count * costs[site].l2_bytes for site, count in requests.items()),
         dram_bytes=sum(count * costs[site].dram_bytes for site, count in requests.items()),
     )
 
 
-def request_costs(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> dict[int, RequestCost]:
+def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> dict[int, RequestCost]:
     """Return the cost of one request of each site."""
     # Arrays that fit in half of L2 are still there from the previous launch.
     resident_in_l2 = bool(spec.l2_bytes) and sample.array_bytes <= spec.l2_bytes // 2
@@ -283,7 +283,7 @@ def request_costs(sample: LaunchSample, spec: GpuSpec, timings: Timings) -> dict
         if access.space == "shared":
             costs[site] = _shared_cost(access, spec)
         elif spec.coalescing == "half_warp_segments":
-            costs[site] = _segment_cost(access, timings)
+            costs[site] = _segment_cost(access, architecture)
         else:
             costs[site] = _cached_cost(access, traffic[site], resident_in_l2)
     return costs
@@ -295,14 +295,14 @@ def _shared_cost(access: AccessSample, spec: GpuSpec) -> RequestCost:
     return RequestCost(passes * (2 if spec.shared_banks == 16 else 1))
 
 
-def _segment_cost(access: AccessSample, timings: Timings) -> RequestCost:
+def _segment_cost(access: AccessSample, architecture: Architecture) -> RequestCost:
     """Return the cost on compute capability 1.x, where every transaction goes to DRAM."""
     segments = segment_transactions(access.masks, access.addresses, access.width)
     count, size = _mean(segments[:, 0]), _mean(segments[:, 1])
-    dram = max(size, count * timings.dram_burst_bytes)
-    if timings.dram_partitions:
+    dram = max(size, count * architecture.dram_burst_bytes)
+    if architecture.dram_partitions:
         slowdown = channel_load(
-            access.masks, access.addresses, timings.dram_partitions, timings.partition_bytes
+            access.masks, access.addresses, architecture.dram_partitions, architecture.partition_bytes
         )
         dram = max(dram, size * _mean(slowdown))
     return RequestCost(4 * max(count, 2) / 2, 0.0, dram, (0.0, 0.0, 1.0))

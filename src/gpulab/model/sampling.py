@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.gpus.architectures import Timings
+from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
@@ -78,7 +78,7 @@ class SampledLaunch:
 
 
 def sample_launch(
-    launch: SampledLaunch, spec: GpuSpec, timings: Timings
+    launch: SampledLaunch, spec: GpuSpec, architecture: Architecture
 ) -> tuple[LaunchSample, Occupancy, str]:
     """Run the samples of a launch.
 
@@ -105,7 +105,7 @@ def sample_launch(
     traffic, ended = {}, False
     description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks to their end"
     if traces:
-        traffic, ended = _traffic(launch, spec, timings, code, resident, traces), _ended(traces[-1])
+        traffic, ended = _traffic(launch, spec, architecture, code, resident, traces), _ended(traces[-1])
         wave = traces[-1].wave
         assert wave is not None
         traced = wave.blocks * len(traces)
@@ -243,7 +243,7 @@ def _ended(trace: TraceRecorder) -> bool:
 def _traffic(
     launch: SampledLaunch,
     spec: GpuSpec,
-    timings: Timings,
+    architecture: Architecture,
     code: Sequence[CodeBlock],
     resident: int,
     traces: Sequence[TraceRecorder],
@@ -251,20 +251,20 @@ def _traffic(
     """Return the cache traffic of the last wave by PTX row."""
     last, flow = traces[-1], launch.kernel.flow
     assert last.wave is not None
-    l1_bytes = timings.l1_bytes
-    if timings.l1_is_shared:
+    l1_bytes = architecture.l1_bytes
+    if architecture.l1_is_shared:
         l1_bytes = max(l1_bytes - resident * spec.shared_allocated(launch.shared_bytes(spec)), 0)
 
     accesses = last.native.sites
     traffic = cache_traffic(
         [_wave(trace, spec.sms) for trace in traces],
-        CacheShape(l1_bytes, timings.l1_ways),
-        CacheShape(spec.l2_bytes, timings.l2_ways),
+        CacheShape(l1_bytes, architecture.l1_ways),
+        CacheShape(spec.l2_bytes, architecture.l2_ways),
         sites=len(accesses),
         turns=last.wave.requests,
         skip=0 if _ended(last) else last.wave.requests // 2,
-        window=loads_per_stall(code, execution_units(spec, timings, spec.warps(launch.threads))),
-        clusters=timings.l2_clusters,
+        window=loads_per_stall(code, execution_units(spec, architecture, spec.warps(launch.threads))),
+        clusters=architecture.l2_clusters,
     )
     # Several sites may belong to one row; the one with the most requests comes last.
     pairs = sorted(zip(accesses, traffic, strict=True), key=lambda pair: pair[1].requests)

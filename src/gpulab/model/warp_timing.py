@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpulab.gpus.architectures import Timings
+from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 
 __all__ = [
@@ -167,44 +167,44 @@ def runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:
     return runs
 
 
-def execution_units(spec: GpuSpec, timings: Timings, warps: int) -> dict[str, Unit]:
+def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> dict[str, Unit]:
     """Return the units of an SM as one warp uses them, which is its scheduler's share of the SM.
 
     `warps` is the number of warps of a block, on which the time of a barrier depends.
     """
 
     def unit(cycles: float, lanes: float, slots: float = 1.0) -> Unit:
-        return Unit(cycles, slots * spec.warp_size * timings.schedulers / lanes)
+        return Unit(cycles, slots * spec.warp_size * architecture.schedulers / lanes)
 
-    arithmetic, clock = timings.arithmetic_cycles, spec.boost_clock_mhz / 1e3
-    load = Unit(0.0, spec.warp_size / timings.load_lanes)
-    slot = timings.schedulers / timings.issue_per_cycle
+    arithmetic, clock = architecture.arithmetic_cycles, spec.boost_clock_mhz / 1e3
+    load = Unit(0.0, spec.warp_size / architecture.load_lanes)
+    slot = architecture.schedulers / architecture.issue_per_cycle
     return {
         "fp32": unit(arithmetic, spec.cores_per_sm),
-        "fp32_shared": unit(timings.shared_cycles, spec.cores_per_sm, FOLDED),
-        "fma": unit(arithmetic, timings.integer_lanes),
-        "integer": unit(arithmetic, timings.integer_lanes),
-        "fp64": unit(4 * arithmetic, timings.fp64_lanes),
-        "special": unit(timings.special_cycles, timings.special_lanes),
+        "fp32_shared": unit(architecture.shared_cycles, spec.cores_per_sm, FOLDED),
+        "fma": unit(arithmetic, architecture.integer_lanes),
+        "integer": unit(arithmetic, architecture.integer_lanes),
+        "fp64": unit(4 * arithmetic, architecture.fp64_lanes),
+        "special": unit(architecture.special_cycles, architecture.special_lanes),
         "load": load,
         "store": load,
-        "shared": Unit(timings.shared_cycles, load.busy),
+        "shared": Unit(architecture.shared_cycles, load.busy),
         "shared_store": load,
-        "local": Unit(timings.l1_cycles or timings.dram_ns * clock, load.busy),
+        "local": Unit(architecture.l1_cycles or architecture.dram_ns * clock, load.busy),
         "local_store": load,
-        "constant": Unit(timings.constant_cycles, slot),
+        "constant": Unit(architecture.constant_cycles, slot),
         "uniform": Unit(2 * arithmetic, slot),
         "branch": Unit(arithmetic, slot),
-        "barrier": Unit(timings.barrier_cycles + warps * timings.barrier_cycles_per_warp, slot),
+        "barrier": Unit(architecture.barrier_cycles + warps * architecture.barrier_cycles_per_warp, slot),
     }
 
 
-def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, timings: Timings) -> dict[str, float]:
+def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architecture) -> dict[str, float]:
     """Return the cycles for which the launch keeps each arithmetic unit of one SM busy."""
     lanes = {
         "fp32": float(spec.cores_per_sm), "fp32_shared": spec.cores_per_sm / FOLDED,
-        "fma": timings.integer_lanes, "integer": timings.integer_lanes, "fp64": timings.fp64_lanes,
-        "special": timings.special_lanes,
+        "fma": architecture.integer_lanes, "integer": architecture.integer_lanes,
+        "fp64": architecture.fp64_lanes, "special": architecture.special_lanes,
     }  # fmt: skip
     cycles = dict.fromkeys(lanes, 0.0)
     for block in code:
