@@ -13,7 +13,7 @@ import gpulab
 EXEMPT = {"__version__", "load_ipython_extension"}
 # Names whose docstrings still lack an example.
 UNDOCUMENTED = {
-    "CompileError",
+    "Benchmark",
     "Counters",
     "Device",
     "Diagnostic",
@@ -26,29 +26,27 @@ UNDOCUMENTED = {
     "MemoryFault",
     "Profile",
     "UnsupportedInstruction",
-    "UsageError",
     "WrongResult",
     "beside_published",
     "catalogue_table",
-    "choose_level",
     "counters",
     "device_query",
     "explore",
     "gpu",
     "html",
-    "kernel",
     "ladder_table",
     "memory_table",
     "occupancy",
     "published_table",
-    "roofline",
     "sanitize",
     "sections_table",
     "show_counts",
     "speedup_table",
     "sweep_table",
     "traffic_table",
+    "time_variant",
     "transfer_table",
+    "verify",
 }
 
 

@@ -48,10 +48,14 @@ if TYPE_CHECKING:
     from gpulab.notebook.sweep_view import sweep_table
     from gpulab.opening import device, profile
     from gpulab.problems import problem, published
+    from gpulab.profiling.benchmark import Benchmark, benchmark
     from gpulab.profiling.counts.counters import counters
     from gpulab.profiling.counts.metrics import Counters
-    from gpulab.session import kernel
+    from gpulab.profiling.speedup import time_variant
+    from gpulab.session import cell as kernel_cell
+    from gpulab.session import kernel, kernel_names
     from gpulab.verification.sanitize import sanitize
+    from gpulab.verification.verify import verify
     from gpulab.views import html
     from gpulab.views.launch_view import show_counts
     from gpulab.views.tables.catalogue_view import catalogue_table
@@ -68,6 +72,7 @@ __version__ = "0.2.0"
 _install_released_names()
 
 __all__ = [
+    "Benchmark",
     "CompileError",
     "Counters",
     "Device",
@@ -84,6 +89,7 @@ __all__ = [
     "UsageError",
     "WrongResult",
     "__version__",
+    "benchmark",
     "beside_published",
     "catalogue_table",
     "choose_level",
@@ -94,6 +100,8 @@ __all__ = [
     "gpu",
     "html",
     "kernel",
+    "kernel_cell",
+    "kernel_names",
     "ladder_table",
     "load_ipython_extension",
     "memory_table",
@@ -108,17 +116,21 @@ __all__ = [
     "show_counts",
     "speedup_table",
     "sweep_table",
+    "time_variant",
     "timing",
     "traffic_table",
     "transfer_table",
+    "verify",
 ]
 
 # Public name -> the module that defines it, and its name there; an empty name stands for the module itself.
 _LAZY = {
+    "Benchmark": ("gpulab.profiling.benchmark", "Benchmark"),
     "Counters": ("gpulab.profiling.counts.metrics", "Counters"),
     "Device": ("gpulab.devices.base", "Device"),
     "Kernel": ("gpulab.devices.base", "Kernel"),
     "Profile": ("gpulab.model.profile", "Profile"),
+    "benchmark": ("gpulab.profiling.benchmark", "benchmark"),
     "beside_published": ("gpulab.notebook.comparison_view", "beside_published"),
     "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
@@ -129,6 +141,8 @@ _LAZY = {
     "gpu": ("gpulab.gpus.catalogue", "gpu"),
     "html": ("gpulab.views.html", ""),
     "kernel": ("gpulab.session", "kernel"),
+    "kernel_cell": ("gpulab.session", "cell"),
+    "kernel_names": ("gpulab.session", "kernel_names"),
     "ladder_table": ("gpulab.views.tables.ladder_view", "ladder_table"),
     "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
     "occupancy": ("gpulab.gpus.occupancy", "occupancy"),
@@ -142,9 +156,11 @@ _LAZY = {
     "show_counts": ("gpulab.views.launch_view", "show_counts"),
     "speedup_table": ("gpulab.notebook.session_timings", "speedup_table"),
     "sweep_table": ("gpulab.notebook.sweep_view", "sweep_table"),
+    "time_variant": ("gpulab.profiling.speedup", "time_variant"),
     "timing": ("gpulab.timing", ""),
     "traffic_table": ("gpulab.views.tables.traffic_view", "traffic_table"),
     "transfer_table": ("gpulab.views.tables.transfer_view", "transfer_table"),
+    "verify": ("gpulab.verification.verify", "verify"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The kernel cells that ran in this session, with their kernels, by name."""
+"""The kernel cells of this session and their kernels, by name."""
 
 from __future__ import annotations
 
@@ -29,22 +29,31 @@ def keep_cell(run: Cell, compiled: Kernel | None = None) -> None:
 
 
 def kernel(name: str) -> Kernel:
-    """Return the kernel of a `%%cuda` cell that ran in this session.
+    """Return a kernel that a `%%cuda` cell of this session defined.
 
     Parameters
     ----------
     name : str
-        The name in the cell's header: ``PROBLEM.VARIANT``, or the plain name.
+        The name in the header of the cell: `NAME`, or `PROBLEM.VARIANT`.
+
+    Returns
+    -------
+    Kernel
+        The kernel of the cell's last run, compiled for this session's device. Call it with a grid, a block
+        and arguments.
 
     Raises
     ------
     UsageError
-        If no cell of this name ran, or it did not compile.
+        If no cell of this name ran, or its last run did not compile.
 
     Examples
     --------
-    >>> import gpulab
-    >>> k = gpulab.kernel("stencil.naive")  # doctest: +SKIP
+    In a notebook, after the cell ``%%cuda scale`` ran:
+
+    >>> dev = gpulab.device()                # doctest: +SKIP
+    >>> x = dev.full(8, 1.5)                 # doctest: +SKIP
+    >>> gpulab.kernel("scale")(1, 8, (x,))   # doctest: +SKIP
     """
     if name in _KERNELS:
         return _KERNELS[name]
@@ -58,10 +67,43 @@ def kernel(name: str) -> Kernel:
 
 
 def cell(name: str) -> Cell | None:
-    """Return the cell that ran last under this name, compiled or not; None if none did."""
+    """Return a `%%cuda` cell of this session: its header and its text.
+
+    Parameters
+    ----------
+    name : str
+        The name in the header of the cell: `NAME`, or `PROBLEM.VARIANT`.
+
+    Returns
+    -------
+    Cell or None
+        The cell as it last ran, even if it did not compile; None if no cell of this name ran. A cell of a
+        problem has a `config` with its block and tile, and with the macros to compile its `source` with.
+
+    Examples
+    --------
+    In a notebook, after the cell ``%%cuda matmul.K4 --block 64 --tile 1 4`` ran:
+
+    >>> cell = gpulab.kernel_cell("matmul.K4")  # doctest: +SKIP
+    >>> cell.config.block, cell.config.tile     # doctest: +SKIP
+    ((64, 1, 1), (1, 4, 1))
+    """
     return _CELLS.get(name)
 
 
 def kernel_names() -> tuple[str, ...]:
-    """Return the names of the compiled kernels, in the order in which they were first compiled."""
+    """Return the names of this session's kernels, in the order in which they were first compiled.
+
+    Returns
+    -------
+    tuple of str
+        The names that `gpulab.kernel` accepts.
+
+    Examples
+    --------
+    In a notebook, after two cells ran:
+
+    >>> gpulab.kernel_names()  # doctest: +SKIP
+    ('scale', 'matmul.K4')
+    """
     return tuple(_KERNELS)
