@@ -101,7 +101,7 @@ class _Simulator:
             recording.sites()
             recording.touched()
         elif isinstance(recording, RacecheckRecorder):
-            found = recording.found()
+            found = recording.hazards()
             recording.finish()
             assert not found, "the kernels are right"
         return perf_counter() - start

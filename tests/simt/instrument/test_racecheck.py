@@ -1,8 +1,8 @@
-"""Races in random programs: the sanitizer finds one where, and only where, by the definition there is one.
+"""Tests of race detection on random programs against the definition of a race.
 
-A program is a row of accesses to one shared array, by all threads or some, with `__syncthreads()` and
-`__syncwarp()` between some of them. Two accesses of a cell by two threads race when one of them is a write
-and nothing orders them: no barrier of the block, and for lanes of one warp no barrier of the warp.
+A program is a sequence of accesses to one shared array, by all or some threads, with `__syncthreads()` and
+`__syncwarp()` between some of them. Two accesses of a cell by two threads race if one of them is a write and
+they are not separated by a `__syncthreads()` or, for lanes of one warp, by a `__syncwarp()`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ def simulator() -> Device:
 
 @dataclass(frozen=True)
 class Step:
-    """What all threads from `low` to below `high` do: `read`, `write`, `block` or `warp` (barriers).
+    """A step of the threads from `low` to below `high`.
 
-    cell: of a thread, as C and for Python. form: a row of neighbours, one cell, or any cells.
+    Attributes
+    ----------
+    action : str
+        "read", "write", or a barrier: "block" or "warp".
+    form : str
+        The cells that the threads access: "row" (neighbouring cells), "one" (the same cell) or "any".
     """
 
     action: str
@@ -69,25 +74,25 @@ def program(rng: np.random.Generator, threads: int) -> list[Step]:
     return steps
 
 
-def races(steps: list[Step], threads: int, table: np.ndarray) -> bool:
-    """The definition, pair by pair."""
-    touched: dict[int, list[tuple[int, bool, int, int]]] = {}
-    of_block = of_warp = 0
+def has_race(steps: list[Step], threads: int, table: np.ndarray) -> bool:
+    """Apply the definition of a race to every pair of accesses."""
+    accesses_of: dict[int, list[tuple[int, bool, int, int]]] = {}
+    block_barriers = warp_barriers = 0
     for step in steps:
-        of_block += step.action == "block"
-        of_warp += step.action in ("block", "warp")
+        block_barriers += step.action == "block"
+        warp_barriers += step.action in ("block", "warp")
         for thread in range(step.low, step.high):
-            access = (thread, step.action == "write", of_block, of_warp)
-            touched.setdefault(step.cell(thread, table), []).append(access)
+            access = (thread, step.action == "write", block_barriers, warp_barriers)
+            accesses_of.setdefault(step.cell(thread, table), []).append(access)
     return any(
         a != b and (wa or wb) and (ba == bb if a // 32 != b // 32 else la == lb)
-        for accesses in touched.values()
+        for accesses in accesses_of.values()
         for (a, wa, ba, la), (b, wb, bb, lb) in itertools.combinations(accesses, 2)
     )
 
 
 @pytest.mark.parametrize("seed", [*range(60), 1353])
-def test_a_race_is_found_where_there_is_one(seed: int) -> None:
+def test_races_are_found_exactly_where_the_definition_has_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     block = [(96, 1), (64, 1), (16, 6), (8, 8), (32, 3)][seed % 5]
     threads = block[0] * block[1]
@@ -100,7 +105,7 @@ def test_a_race_is_found_where_there_is_one(seed: int) -> None:
     for (int i = t; i < {CELLS}; i += {threads}) s[i] = i;
     __syncthreads();
     {lines}
-    __syncthreads();  // and everything is read, so that the compiler keeps every write
+    __syncthreads();  // all cells are read, so that the compiler keeps every write
     for (int i = t; i < {CELLS}; i += {threads}) sum += s[i];
     out[t] = sum;
 }}"""
@@ -109,10 +114,10 @@ def test_a_race_is_found_where_there_is_one(seed: int) -> None:
         device.compile(source), 1, block, (device.asarray(table), device.empty(threads, np.int32))
     )
     assert {f.tool for f in found} <= {"racecheck"}
-    assert bool(found) == races(steps, threads, table), f"{source}\n{[str(f) for f in found]}"
+    assert bool(found) == has_race(steps, threads, table), f"{source}\n{[str(f) for f in found]}"
 
 
-def test_the_programs_are_of_both_kinds() -> None:
+def test_random_programs_with_and_without_races_are_generated() -> None:
     kinds = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -120,12 +125,12 @@ def test_the_programs_are_of_both_kinds() -> None:
         permuted = rng.random()
         table = np.arange(CELLS) if permuted < 0.7 else rng.integers(0, CELLS, CELLS)
         threads = block[0] * block[1]
-        kinds.append(races(program(rng, threads), threads, table))
+        kinds.append(has_race(program(rng, threads), threads, table))
     assert 15 < sum(kinds) < 45
 
 
-def test_arrays_that_are_too_large_to_be_watched_are_said_so() -> None:
+def test_arrays_whose_shadow_exceeds_the_limit_raise_a_launch_error() -> None:
     device = simulator()
     kernel = device.compile('extern "C" __global__ void k(char* x) { x[threadIdx.x] = 1; }')
-    with pytest.raises(gpulab.LaunchError, match="sanitize a smaller size"):
+    with pytest.raises(gpulab.LaunchError, match=r"\d+ GB"):
         gpulab.sanitize(kernel, 1, 32, (device.empty(1 << 29, np.int8),))

@@ -9,7 +9,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from gpulab.profiling.counts.metrics import SECTOR_BYTES
-from gpulab.verification.sanitize import variable_name
+from gpulab.simt.ptx.symbols import variable_name
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel

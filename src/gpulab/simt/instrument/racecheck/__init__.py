@@ -1,1 +1,1 @@
-"""The sanitized tier: shadow memory, initialization checks and race detection."""
+"""The racecheck tier: generated checks, shadow memory and hazards of accesses."""

@@ -1,5 +1,6 @@
-; The sanitized tier's runtime: the time, who met whom, and the way to the host.
-; A name in braces after a dollar is the offset of a context field (layout.py) or of a state field (shadows.py).
+; Runtime of the racecheck tier: the clock, synchronization, and callbacks to the host.
+; A name in braces after a dollar sign is the offset of a context field (runtime/layout.py) or a state field
+; (shadow_layout.py).
 define internal ptr @san_at(ptr %ctx, i64 %offset) alwaysinline {
   %state = call i64 @get(ptr %ctx, i64 ${observed})
   %p = inttoptr i64 %state to ptr
@@ -13,14 +14,14 @@ define internal i32 @san_tick(ptr %ctx) alwaysinline {
   store i32 %now, ptr %p
   ret i32 %now
 }
-; Every warp of the block knows all that the others did.
-define internal void @san_all_met(ptr %ctx, i32 %now) {
+; Order all earlier accesses of the block before all later ones.
+define internal void @san_sync_block(ptr %ctx, i32 %now) {
 entry:
   %sync = call ptr @san_at(ptr %ctx, i64 ${warp_sync})
   %one = insertelement <32 x i32> poison, i32 %now, i64 0
   %times = shufflevector <32 x i32> %one, <32 x i32> poison, <32 x i32> zeroinitializer
   %warps = load i32, ptr @warp_count
-  %rows = add i32 %warps, 2 ; `warp_sync` and `others`, then a row of `clocks` for each warp
+  %rows = add i32 %warps, 2 ; `warp_sync`, `block_sync`, and a row of `clocks` for each warp
   br label %loop
 loop:
   %n = phi i32 [ 0, %entry ], [ %next, %loop ]
@@ -36,7 +37,7 @@ define internal void @sim_block_begins(ptr %ctx) {
   %now = call i32 @san_tick(ptr %ctx)
   %start = call ptr @san_at(ptr %ctx, i64 ${start})
   store i32 %now, ptr %start
-  call void @san_all_met(ptr %ctx, i32 %now)
+  call void @san_sync_block(ptr %ctx, i32 %now)
   %times.p = call ptr @san_at(ptr %ctx, i64 ${block_times})
   %times = load ptr, ptr %times.p
   %block = call i64 @get(ptr %ctx, i64 ${block})
@@ -49,15 +50,15 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) {
   %all = icmp eq i32 %barrier, -1
   br i1 %all, label %simple, label %some
 simple:
-  call void @san_all_met(ptr %ctx, i32 %now)
-  call void @san_all_came(ptr %ctx, i32 %warps)
+  call void @san_sync_block(ptr %ctx, i32 %now)
+  call void @san_check_all_arrived(ptr %ctx, i32 %warps)
   ret void
 some:
-  call void @san_ask(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
+  call void @san_callback(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
   ret void
 }
-; Threads that have left the kernel do not come to the barrier.
-define internal void @san_all_came(ptr %ctx, i32 %warps) {
+; Report a fault if threads have exited without reaching the barrier.
+define internal void @san_check_all_arrived(ptr %ctx, i32 %warps) {
 entry:
   %states.i = call i64 @get(ptr %ctx, i64 ${warps})
   %states = inttoptr i64 %states.i to ptr
@@ -73,14 +74,14 @@ warp:
   %mask.p = getelementptr i8, ptr %state, i64 12
   %mask = load i32, ptr %mask.p
   %access.p = getelementptr i8, ptr %state, i64 28
-  %access.here = load i32, ptr %access.p
-  %gone = icmp eq i32 %resume, -1
-  %here = select i1 %gone, i32 0, i32 %mask
-  %access = select i1 %gone, i32 %access.before, i32 %access.here
+  %access.present = load i32, ptr %access.p
+  %exited = icmp eq i32 %resume, -1
+  %present = select i1 %exited, i32 0, i32 %mask
+  %access = select i1 %exited, i32 %access.before, i32 %access.present
   %is.last = icmp eq i32 %w, %last
-  %everyone = select i1 %is.last, i32 %last.lanes, i32 -1
-  %not.here = xor i32 %here, -1
-  %missing = and i32 %everyone, %not.here
+  %launched = select i1 %is.last, i32 %last.lanes, i32 -1
+  %not.present = xor i32 %present, -1
+  %missing = and i32 %launched, %not.present
   %all = icmp eq i32 %missing, 0
   br i1 %all, label %fine, label %left
 fine:
@@ -90,15 +91,15 @@ fine:
 done:
   ret void
 left:
-  ; The line is that of the barrier where some other warp waits.
+  ; The fault names the barrier at which another warp waits.
   br label %search
 search:
   %v = phi i32 [ 0, %left ], [ %v.next, %search.next ]
   %v.off = mul i32 %v, 32
   %v.state = getelementptr i8, ptr %states, i32 %v.off
   %v.resume = load i32, ptr %v.state
-  %v.gone = icmp eq i32 %v.resume, -1
-  br i1 %v.gone, label %search.next, label %found
+  %v.exited = icmp eq i32 %v.resume, -1
+  br i1 %v.exited, label %search.next, label %found
 search.next:
   %v.next = add i32 %v, 1
   br label %search
@@ -109,32 +110,32 @@ found:
   call void @sim_fault(ptr %ctx, i32 %w, i64 ${EXITED_THREADS}, i64 %access64, i32 %missing, i64 0)
   ret void
 }
-define internal void @san_ask(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
+define internal void @san_callback(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
   %function.i = call i64 @get(ptr %ctx, i64 ${suspect})
   %function = inttoptr i64 %function.i to ptr
   call void %function(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values)
   ret void
 }
-; Lanes that are not plainly right, unless there is nothing new to be said of this place.
-define internal void @san_suspect(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values) noinline cold {
+; Pass the lanes that the check could not decide to the host, unless the access site is muted.
+define internal void @san_report(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values) noinline cold {
   %muted.p = call ptr @san_at(ptr %ctx, i64 ${muted})
   %muted = load ptr, ptr %muted.p
-  %place = getelementptr i8, ptr %muted, i32 %site
-  %flag = load i8, ptr %place
+  %flag.p = getelementptr i8, ptr %muted, i32 %site
+  %flag = load i8, ptr %flag.p
   %silent = icmp ne i8 %flag, 0
   br i1 %silent, label %out, label %ask
 ask:
-  call void @san_ask(ptr %ctx, i32 0, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values)
+  call void @san_callback(ptr %ctx, i32 0, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values)
   br label %out
 out:
   ret void
 }
-define internal void @san_warp_sync(ptr %ctx, i32 %warp, i32 %here, ptr %masks) noinline {
+define internal void @san_warp_sync(ptr %ctx, i32 %warp, i32 %present, ptr %masks) noinline {
   %missing = icmp ne ptr %masks, null
   br i1 %missing, label %part, label %all
 part:
   %time = call i32 @san_tick(ptr %ctx)
-  call void @san_ask(ptr %ctx, i32 3, i32 %warp, ptr %masks, i32 %here, i32 0, i32 0, ptr null)
+  call void @san_callback(ptr %ctx, i32 3, i32 %warp, ptr %masks, i32 %present, i32 0, i32 0, ptr null)
   ret void
 all:
   %now = call i32 @san_tick(ptr %ctx)
@@ -143,7 +144,8 @@ all:
   store i32 %now, ptr %sync
   ret void
 }
-; The threads of `mask` have made what they did visible (`fenced`), or may see what others made so (`acquired`).
+; Record the current time for the threads of `mask` and for their block: of a fence, a strong write or an acquire.
+; With `history`, earlier times of the threads are kept too.
 define internal void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 %threads, i64 %blocks, i32 %now, i64 %history) noinline {
   %each.p = call ptr @san_at(ptr %ctx, i64 %threads)
   %first = shl i32 %warp, 5
@@ -185,12 +187,12 @@ on:
 out:
   ret void
 }
-define internal void @san_announce(ptr %ctx, i32 %warp, i32 %mask) noinline {
+define internal void @san_publish(ptr %ctx, i32 %warp, i32 %mask) noinline {
   %none = icmp eq i32 %mask, 0
   br i1 %none, label %out, label %on
 on:
   %now = call i32 @san_tick(ptr %ctx)
-  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ${announced}, i64 ${block_announced}, i32 %now, i64 1)
+  call void @san_mark(ptr %ctx, i32 %warp, i32 %mask, i64 ${published}, i64 ${block_published}, i32 %now, i64 1)
   br label %out
 out:
   ret void

@@ -1,0 +1,486 @@
+"""The function that checks and updates the shadow cells of one access of a warp.
+
+It applies the rule of FastTrack (Flanagan and Freund, PLDI 2009) to 32 lanes at once and returns the lanes
+whose access it could not prove ordered. A kernel contains one such function for each form of access: "row"
+(neighbouring cells), "same" (one cell for each row of lanes), or "lanes" (any cells).
+"""
+
+from __future__ import annotations
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.gather_scatter import gather, scatter
+from gpulab.simt.codegen.ir import Builder, suffix, vector
+from gpulab.simt.instrument.racecheck.shadow_layout import (
+    AFTER_PLAIN,
+    LAUNCH_START,
+    OTHER_BLOCKS,
+    OTHER_LANES,
+    OTHER_WARPS,
+    READ_TIME,
+    READER,
+    SETTLED,
+    SETTLED_FOREVER,
+    SHADOW,
+    SILENT,
+    STATE,
+    STRONG,
+    SWAP,
+    THREAD_MASK,
+    WRITE_TIME,
+    WRITER,
+    signed,
+)
+
+__all__ = ["ShadowCheck"]
+
+I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
+
+
+class ShadowCheck:
+    """Emitter of the function's body. Its vectors have one element for each cell: 32, or one for each row.
+
+    Parameters
+    ----------
+    b : Builder
+        Builder of the function.
+    names : list of str
+        The arguments: context, warp, state, shadow, lane mask, own access word, then the offsets of the
+        access in its array (for "lanes" as a vector, followed by the size of the array).
+    form : str
+        "row", "same" or "lanes".
+    width : int
+        Lanes of a row.
+    action : str
+        "reads", "writes" or "updates".
+    shared : bool
+        The access is to shared memory.
+    granule : int
+        Bytes of a cell.
+    strong : bool
+        See `shadow_layout.STRONG`.
+    harmless : bool
+        Writes of several lanes to one cell are harmless, because they are atomic or store the same value.
+    swap : bool
+        See `shadow_layout.SWAP`.
+    """
+
+    def __init__(
+        self,
+        b: Builder,
+        names: list[str],
+        form: str,
+        width: int,
+        action: str,
+        shared: bool,
+        granule: int,
+        strong: bool,
+        harmless: bool,
+        swap: bool,
+    ) -> None:
+        self.b, self.form, self.width, self.action = b, form, width, action
+        self.shared, self.granule, self.strong, self.harmless, self.swap = (
+            shared,
+            granule,
+            strong,
+            harmless,
+            swap,
+        )
+        self.warp, self.state, self.shadow, self.mask, self.site = names[1:6]
+        self.places = names[6:]
+        self.silent = ""  # the mask of lanes that store the value that is already there
+        self.count = len(self.places) if form == "same" else WARP
+        self.ty = vector("i32", self.count)
+        self.flags = vector("i1", self.count)
+
+    @property
+    def may_collide(self) -> bool:
+        """True if several lanes of the access can have the same cell without being grouped as a row."""
+        return self.form == "lanes" or (self.form == "row" and self.width < WARP)
+
+    # -- vector operations ------------------------------------------------------------------------
+
+    def op(self, text: str, x: str, y: str) -> str:
+        return self.b.value(f"{text} {self.ty} {x}, {y}")
+
+    def and_(self, x: str, y: str) -> str:
+        return self.b.value(f"and {self.flags} {x}, {y}")
+
+    def or_(self, x: str, y: str) -> str:
+        return self.b.value(f"or {self.flags} {x}, {y}")
+
+    def not_(self, x: str) -> str:
+        return self.b.value(f"xor {self.flags} {x}, splat (i1 true)")
+
+    def select(self, flags: str, x: str, y: str) -> str:
+        return self.b.value(f"select {self.flags} {flags}, {self.ty} {x}, {self.ty} {y}")
+
+    def splat(self, ref: str) -> str:
+        return self.b.splat("i32", ref, self.count)
+
+    def has_flag(self, word: str, flag: int) -> str:
+        return self.op("icmp ne", self.op("and", word, f"splat (i32 {signed(flag)})"), "zeroinitializer")
+
+    def load_state(self, name: str, index: str = "") -> str:
+        b = self.b
+        place = b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE[name]}")
+        if index:
+            place = b.value(f"getelementptr i32, ptr {place}, i32 {index}")
+        return b.value(f"load i32, ptr {place}")
+
+    # -- shadow cells -----------------------------------------------------------------------------
+
+    def locate_cells(self) -> None:
+        """Compute pointers to the cells in the first array, and the distance between arrays."""
+        b = self.b
+        place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['stride']}")
+        self.stride = b.value(f"load i64, ptr {place}")
+        first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
+        shift = self.granule.bit_length() - 1
+        self.inside = self.active_cells()
+        if self.form == "lanes":
+            offsets, size = self.places
+            last = b.value(f"sub i64 {size}, {self.granule}")
+            fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
+            roomy = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
+            low_bits = b.value(f"and {I64} {offsets}, splat (i64 {self.granule - 1})")
+            aligned = b.value(f"icmp eq {I64} {low_bits}, zeroinitializer")
+            good = self.and_(self.and_(fits, roomy), aligned)
+            self.outside = self.and_(self.inside, self.not_(good))
+            self.inside = self.and_(self.inside, good)
+            cells = b.value(f"lshr {I64} {offsets}, splat (i64 {shift})")
+            self.cells = b.value(f"getelementptr i32, ptr {first}, {I64} {cells}")
+            return
+        self.outside = ""
+        self.row_pointers = [
+            b.value(f"getelementptr i32, ptr {first}, i64 {b.value(f'lshr i64 {p}, {shift}')}")
+            for p in self.places
+        ]
+
+    def active_cells(self) -> str:
+        """Return flags of the cells that have an active lane."""
+        b = self.b
+        if self.form != "same":
+            return b.value(f"bitcast i32 {self.mask} to {I1}")
+        flags = "poison"
+        for number in range(self.count):
+            some = b.value(f"icmp ne i32 {self.row_mask(number)}, 0")
+            flags = b.value(f"insertelement {self.flags} {flags}, i1 {some}, i64 {number}")
+        return flags
+
+    def row_mask(self, number: int) -> str:
+        """Return the active lanes of a row as its low bits."""
+        b = self.b
+        if self.width == WARP:
+            return self.mask
+        shifted = b.value(f"lshr i32 {self.mask}, {number * self.width}")
+        return b.value(f"and i32 {shifted}, {(1 << self.width) - 1}")
+
+    def find_threads(self) -> None:
+        """Compute the thread of each cell and the access words that this access stores.
+
+        In the form "same", the thread is the first active lane of the row, and `several` says whether more
+        lanes are active.
+        """
+        b = self.b
+        first = b.value(f"shl i32 {self.warp}, 5")
+        if self.form != "same":
+            lanes = "<" + ", ".join(f"i32 {n}" for n in range(WARP)) + ">"
+            self.threads, self.several = self.op("or", self.splat(first), lanes), ""
+        else:
+            threads, several = "poison", "poison"
+            for number in range(self.count):
+                part = self.row_mask(number)
+                lane = b.value(f"call i32 @llvm.cttz.i32(i32 {part}, i1 false)")
+                thread = b.value(f"add i32 {first}, {b.value(f'add i32 {lane}, {number * self.width}')}")
+                rest = b.value(f"and i32 {part}, {b.value(f'sub i32 {part}, 1')}")
+                more = b.value(f"icmp ne i32 {rest}, 0")
+                threads = b.value(f"insertelement {self.ty} {threads}, i32 {thread}, i64 {number}")
+                several = b.value(f"insertelement {self.flags} {several}, i1 {more}, i64 {number}")
+            self.threads, self.several = threads, several
+        self.own = self.op("or", self.threads, self.splat(self.site))
+
+    def load(self, array: int) -> str:
+        """Load the cells' words of one array of the shadow."""
+        b = self.b
+        if self.form == "lanes":
+            return gather(b, "i32", self.at_array(self.cells, array), self.inside)
+        parts = [self.row_at_array(row, array) for row in self.row_pointers]
+        if self.form == "row":
+            cells = [b.value(f"load {vector('i32', self.width)}, ptr {p}, align 4") for p in parts]
+            return b.concat("i32", cells, self.width)
+        made = "poison"
+        for number, p in enumerate(parts):
+            made = b.value(
+                f"insertelement {self.ty} {made}, i32 {b.value(f'load i32, ptr {p}')}, i64 {number}"
+            )
+        return made
+
+    def store(self, array: int, value: str, flags: str) -> None:
+        """Store words to one array of the shadow, for the cells whose flag is set."""
+        b = self.b
+        if self.form == "lanes":
+            scatter(b, "i32", self.at_array(self.cells, array), value, flags)
+            return
+        parts = [self.row_at_array(row, array) for row in self.row_pointers]
+        if self.form == "same":  # storing the old word again is cheaper than a branch
+            for number, p in enumerate(parts):
+                new = b.value(f"extractelement {self.ty} {value}, i64 {number}")
+                on = b.value(f"extractelement {self.flags} {flags}, i64 {number}")
+                old = b.value(f"load i32, ptr {p}")
+                b.line(f"store i32 {b.value(f'select i1 {on}, i32 {new}, i32 {old}')}, ptr {p}")
+            return
+        width = self.width
+        for number, p in enumerate(parts):
+            words, mask = vector("i32", width), vector("i1", width)
+            lanes = list(range(number * width, (number + 1) * width))
+            new = b.pick("i32", value, self.count, lanes) if len(parts) > 1 else value
+            on = b.pick("i1", flags, self.count, lanes) if len(parts) > 1 else flags
+            name = f"llvm.masked.store.{suffix(words)}.p0"
+            b.declare(name, "void", [words, "ptr", mask])
+            b.line(f"call void @{name}({words} {new}, ptr align 4 {p}, {mask} {on})")
+
+    def at_array(self, cells: str, array: int) -> str:
+        if not array:
+            return cells
+        offset = self.b.value(f"mul i64 {self.stride}, {array}")
+        return self.b.value(f"getelementptr i8, {vector('ptr')} {cells}, i64 {offset}")
+
+    def row_at_array(self, row: str, array: int) -> str:
+        if not array:
+            return row
+        offset = self.b.value(f"mul i64 {self.stride}, {array}")
+        return self.b.value(f"getelementptr i8, ptr {row}, i64 {offset}")
+
+    # -- rules ------------------------------------------------------------------------------------
+
+    def build(self) -> str:
+        """Emit the check; return the lanes that the host has to check, as 32 bits."""
+        b = self.b
+        self.locate_cells()
+        now, self.start = self.load_state("now"), self.splat(self.load_state("start"))
+        self.oldest_relevant = self.start if self.shared else f"splat (i32 {LAUNCH_START})"
+        self.warp_sync = self.splat(self.load_state("warp_sync", self.warp))
+        self.block_sync = self.splat(self.load_state("block_sync", self.warp))
+        self.now = self.splat(now)
+        written, read, reader = self.load(WRITE_TIME), self.load(READ_TIME), self.load(READER)
+        self.oldest_valid = self.start
+        if not self.shared:
+            place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['oldest_valid']}")
+            self.oldest_valid = self.splat(b.value(f"load i32, ptr {place}"))
+        if self.action == "reads":
+            return self.check_read(written, read, reader)
+        self.find_threads()
+        fine = self.write_is_ordered(written, self.load(WRITER))
+        if self.action == "updates":
+            fine = self.and_(fine, self.op("icmp uge", written, self.oldest_valid))
+        good = self.and_(self.and_(fine, self.reads_are_ordered(read, reader)), self.inside)
+        good = self.record_silent_write(written, good) if self.silent else self.record_write(good)
+        return self.unresolved_lanes(good)
+
+    def check_read(self, written: str, read: str, reader: str) -> str:
+        """Emit the check of a read.
+
+        In shared memory, most reads are the first access to their cell since the last barrier. These take a
+        shorter path.
+        """
+        b = self.b
+        self.find_threads()
+        if not self.shared:
+            return self.check_read_in_detail(written, read, reader)
+        oldest_sync = self.oldest_sync()
+        fresh = self.and_(
+            self.op("icmp ult", written, oldest_sync), self.op("icmp uge", written, self.oldest_valid)
+        )
+        fresh = self.and_(fresh, self.op("icmp ult", read, oldest_sync))
+        stale = self.and_(self.inside, self.not_(fresh))
+        if self.outside:
+            stale = self.or_(stale, self.outside)
+        bits = b.value(f"bitcast {self.flags} {stale} to i{self.count}")
+
+        first, careful, done = b.new_label("first"), b.new_label("careful"), b.new_label("done")
+        b.branch(b.value(f"icmp eq i{self.count} {bits}, 0"), first, careful)
+        b.open(first)
+        word = self.own
+        if self.several:
+            flag = self.select(self.several, f"splat (i32 {OTHER_LANES})", "zeroinitializer")
+            word = self.op("or", word, flag)
+        self.store_read(word, "", self.inside)
+        b.jump(done)
+        b.open(careful)
+        left = self.check_read_in_detail(written, read, reader)
+        end = b.label
+        b.jump(done)
+        b.open(done)
+        return b.phi("i32", ("0", first), (left, end))
+
+    def check_read_in_detail(self, written: str, read: str, reader: str) -> str:
+        fine = self.write_is_ordered(written, self.load(WRITER))
+        fine = self.and_(fine, self.op("icmp uge", written, self.oldest_valid))
+        good = self.and_(fine, self.inside)
+        self.record_read(written, read, reader, good)
+        return self.unresolved_lanes(good)
+
+    def store_read(self, word: str, settled: str, good: str) -> None:
+        """Record the reader; `settled` flags the cells for which further reads need no check, if any."""
+        self.store(READ_TIME, self.now, good)
+        self.store(READER, word, good)
+
+        if settled:
+            # The two times are equal if the last synchronization was one of the whole block.
+            by_block = self.op("icmp eq", self.warp_sync, self.block_sync)
+            since = self.select(self.and_(settled, by_block), self.block_sync, "zeroinitializer")
+            if not self.shared:
+                forever = f"splat (i32 {signed(SETTLED_FOREVER)})"
+                since = self.select(self.and_(settled, self.has_flag(word, OTHER_BLOCKS)), forever, since)
+            self.store(SETTLED, since, good)
+
+        if self.may_collide:  # of several lanes that read one cell, the last one is recorded, with a flag
+            stored = self.load(READER)
+            several = self.and_(good, self.op("icmp ne", stored, word))
+            self.store(READER, self.op("or", stored, f"splat (i32 {OTHER_LANES})"), several)
+
+    def unresolved_lanes(self, good: str) -> str:
+        """Return the lanes that the host has to check."""
+        wrong = self.and_(self.inside, self.not_(good))
+        if self.outside:
+            wrong = self.or_(wrong, self.outside)
+        return self.lane_bits(wrong)
+
+    def write_is_ordered(self, time: str, word: str) -> str:
+        """Return flags of the cells whose last write cannot race with this access.
+
+        It was made before this launch (or block), by the same thread, or before the last synchronization.
+        """
+        old = self.op("icmp ult", time, self.oldest_relevant)
+        ours = self.op("icmp uge", time, self.start)
+        # A pending asynchronous copy has a time in the future.
+        own_write = self.and_(self.is_same_thread(word), self.op("icmp ule", time, self.now))
+        fine = self.or_(own_write, self.is_synchronized(time, word))
+        fine = self.or_(old, self.and_(ours, fine))
+        if self.action == "reads":
+            fine = self.or_(fine, self.has_flag(word, SWAP | SILENT))
+        if not self.strong:
+            return fine
+        both_strong = self.has_flag(word, STRONG)
+        if not self.shared:
+            after_plain = self.has_flag(word, AFTER_PLAIN)
+            both_strong = self.and_(both_strong, self.or_(ours, self.not_(after_plain)))
+            plain = self.or_(self.not_(self.has_flag(word, STRONG)), self.has_flag(word, AFTER_PLAIN))
+            plain = self.and_(self.not_(old), plain)
+            flag = self.select(plain, f"splat (i32 {signed(AFTER_PLAIN)})", "zeroinitializer")
+            self.own = self.op("or", self.own, flag)
+        return self.or_(fine, both_strong)
+
+    def is_same_thread(self, word: str) -> str:
+        thread = self.op("and", word, f"splat (i32 {THREAD_MASK})")
+        same = self.op("icmp eq", thread, self.threads)
+        return self.and_(same, self.not_(self.several)) if self.several else same
+
+    def is_synchronized(self, time: str, word: str) -> str:
+        """Return flags of the times before the last synchronization with the thread in the access word."""
+        warp = self.op("lshr", self.op("and", word, f"splat (i32 {THREAD_MASK})"), "splat (i32 5)")
+        near = self.op("icmp eq", warp, self.splat(self.warp))
+        return self.op("icmp ult", time, self.select(near, self.warp_sync, self.block_sync))
+
+    def reads_are_synchronized(self, time: str, word: str) -> str:
+        """Return the same flags for a read, whose word may represent several readers."""
+        all_readers = self.op("icmp ult", time, self.oldest_sync())
+        one_warp = self.not_(self.has_flag(word, OTHER_WARPS))
+        return self.or_(all_readers, self.and_(one_warp, self.is_synchronized(time, word)))
+
+    def oldest_sync(self) -> str:
+        return self.select(
+            self.op("icmp ult", self.warp_sync, self.block_sync), self.warp_sync, self.block_sync
+        )
+
+    def reads_are_ordered(self, time: str, word: str) -> str:
+        """Return flags of the cells whose reads cannot race with this write."""
+        if self.swap:
+            return "splat (i1 true)"
+        old = self.op("icmp ult", time, self.oldest_relevant)
+        ours = self.op("icmp uge", time, self.start)
+        alone = self.and_(
+            self.is_same_thread(word), self.not_(self.has_flag(word, OTHER_LANES | OTHER_WARPS))
+        )
+        fine = self.and_(ours, self.or_(alone, self.reads_are_synchronized(time, word)))
+        fine = self.and_(fine, self.not_(self.has_flag(word, OTHER_BLOCKS)))
+        fine = self.or_(old, fine)
+        return self.or_(fine, self.has_flag(word, STRONG)) if self.strong else fine
+
+    def record_read(self, written: str, time: str, word: str, good: str) -> None:
+        """Record this read; earlier readers that still matter are kept as flags."""
+        recent = self.op("icmp uge", time, self.oldest_relevant)
+        ours = self.op("icmp uge", time, self.start)
+        unordered = self.and_(ours, self.not_(self.reads_are_synchronized(time, word)))
+        other_block = self.and_(recent, self.not_(ours))
+        relevant = self.or_(unordered, other_block)
+        flags = self.op("and", word, f"splat (i32 {OTHER_BLOCKS})")
+        flags = self.select(recent, flags, "zeroinitializer")
+        flag = self.select(other_block, f"splat (i32 {OTHER_BLOCKS})", "zeroinitializer")
+        flags = self.op("or", flags, flag)
+
+        others = self.or_(self.has_flag(word, OTHER_LANES), self.not_(self.is_same_thread(word)))
+        others = self.and_(unordered, others)
+        if self.several:
+            others = self.or_(others, self.several)
+        flags = self.op("or", flags, self.select(others, f"splat (i32 {OTHER_LANES})", "zeroinitializer"))
+
+        warp = self.op("lshr", self.op("and", word, f"splat (i32 {THREAD_MASK})"), "splat (i32 5)")
+        far = self.or_(self.has_flag(word, OTHER_WARPS), self.op("icmp ne", warp, self.splat(self.warp)))
+        far = self.and_(unordered, far)
+        flags = self.op("or", flags, self.select(far, f"splat (i32 {OTHER_WARPS})", "zeroinitializer"))
+
+        own = self.own
+        if self.strong:
+            weak = self.and_(relevant, self.not_(self.has_flag(word, STRONG)))
+            own = self.select(weak, self.op("and", own, f"splat (i32 {~STRONG})"), own)
+        new = self.op("or", own, flags)
+
+        oldest = self.oldest_sync() if self.shared else self.oldest_relevant
+        several_warps = OTHER_WARPS if self.shared else OTHER_WARPS | OTHER_BLOCKS
+        settled = self.and_(self.op("icmp ult", written, oldest), self.has_flag(new, several_warps))
+        self.store_read(new, settled, good)
+
+    def record_write(self, good: str) -> str:
+        """Record this write; lanes that write the same cell are left to the host."""
+        if self.several and not self.harmless:
+            good = self.and_(good, self.not_(self.several))
+        self.store(WRITE_TIME, self.now, good)
+        self.store(WRITER, self.own, good)
+        self.store(SETTLED, "zeroinitializer", good)
+        self.store(
+            READ_TIME, "zeroinitializer", good
+        )  # what is ordered after this write is ordered after those reads
+        if self.may_collide and not self.harmless:
+            clash = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
+            good = self.and_(good, self.not_(clash))
+        return good
+
+    def record_silent_write(self, time: str, good: str) -> str:
+        """Record a write; if it does not change the value, record only that the cell is initialized."""
+        b = self.b
+        if self.form == "same":
+            some = b.value(f"icmp eq i32 {b.value(f'and i32 {self.silent}, {self.mask}')}, {self.mask}")
+            quiet = b.splat("i1", some, self.count)
+        else:
+            quiet = b.value(f"bitcast i32 {self.silent} to {I1}")
+        quiet = self.and_(quiet, self.inside)
+        first = self.and_(quiet, self.op("icmp ult", time, f"splat (i32 {LAUNCH_START})"))
+        self.store(WRITE_TIME, self.now, first)
+        self.store(WRITER, self.op("or", self.own, f"splat (i32 {SILENT})"), first)
+        self.store(SETTLED, "zeroinitializer", first)
+        loud = self.record_write(self.and_(good, self.not_(quiet)))
+        return self.or_(loud, quiet)
+
+    def lane_bits(self, flags: str) -> str:
+        """Return flags of cells as a mask of lanes."""
+        b = self.b
+        if self.form != "same":
+            return b.value(f"bitcast {I1} {flags} to i32")
+        bits = "0"
+        for number in range(self.count):
+            part = ((1 << self.width) - 1) << number * self.width
+            on = b.value(f"extractelement {self.flags} {flags}, i64 {number}")
+            chosen = b.value(f"select i1 {on}, i32 {signed(part)}, i32 0")
+            bits = b.value(f"or i32 {bits}, {chosen}")
+        return b.value(f"and i32 {bits}, {self.mask}")

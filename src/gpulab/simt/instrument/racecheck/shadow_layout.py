@@ -1,0 +1,96 @@
+"""Layout of the race detector's state and of the shadow of an array.
+
+The generated code, `racecheck.ll` and the recorder share these offsets and bits. Times are values of a
+counter of the worker that advances at every barrier, `__syncwarp()`, fence and start of a block.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ACTIONS",
+    "AFTER_PLAIN",
+    "CALLBACKS",
+    "FENCE_HISTORY",
+    "LAUNCH_START",
+    "MAX_SITE",
+    "OTHER_BLOCKS",
+    "OTHER_LANES",
+    "OTHER_WARPS",
+    "PENDING",
+    "READER",
+    "READ_TIME",
+    "SETTLED",
+    "SETTLED_FOREVER",
+    "SHADOW",
+    "SHADOW_ARRAYS",
+    "SILENT",
+    "SITE_SHIFT",
+    "STATE",
+    "STRONG",
+    "SWAP",
+    "THREAD_MASK",
+    "WRITER",
+    "WRITE_TIME",
+    "signed",
+]
+
+# An access word describes the last write or read of a cell: the thread in its block, the access site, flags.
+THREAD_MASK = 1023
+SITE_SHIFT = 10
+MAX_SITE = (1 << 16) - 1
+STRONG = 1 << 26  # an atomic operation, or another access that does not race with strong accesses
+OTHER_LANES = 1 << 27  # of a read: other lanes of the warp have read the cell since the last synchronization
+OTHER_BLOCKS = 1 << 28  # of a read: threads of other blocks have read the cell
+SWAP = 1 << 29  # a compare-and-swap, which detects that an earlier plain read is out of date
+SILENT = 1 << 30  # of a write: it stored the value that was already there, which is harmless to plain reads
+OTHER_WARPS = SILENT  # of a read, for which the bit is free: other warps have read the cell too
+AFTER_PLAIN = 1 << 31  # an atomic operation after a plain write of its block that other blocks may not see
+
+LAUNCH_START = (
+    2  # first time of a launch; 1 means before the launch, 0 means written by the host or not at all
+)
+PENDING = (1 << 32) - 1  # time of a write by an asynchronous copy that has not completed
+
+ACTIONS = ("reads", "writes", "updates")
+CALLBACKS = {"access": 0, "barrier": 1, "arrive": 2, "syncwarp": 3, "copy": 4, "copy_group": 5}
+FENCE_HISTORY = 4  # number of fences that are recorded for each thread
+
+# Byte offsets in a worker's state. A table of the grid has an element for each block.
+STATE: dict[str, int] = {}
+_END = 0
+for _name, _size in (
+    ("now", 4),  # the current time
+    ("start", 4),  # the time at which the current block started
+    ("no_shadow", 64),  # head of the shadow of arrays that have none
+    ("warp_sync", 4 * 32),  # by warp: time of the last synchronization of its lanes
+    ("block_sync", 4 * 32),  # by warp: accesses of all other warps before this time are ordered
+    ("clocks", 4 * 32 * 32),  # by warp and other warp: accesses of that warp before this time are ordered
+    ("barrier_clocks", 4 * 16 * 32),  # by barrier and warp: the clocks of the warps that have arrived
+    ("fenced", FENCE_HISTORY * 4 * 1024),  # by thread: times of its last fences
+    ("published", FENCE_HISTORY * 4 * 1024),  # by thread: times of its last strong writes
+    ("acquired", 4 * 1024),  # by thread: time of its last atomic operation or strong read
+    ("block_times", 8),  # address of a table: the time at which each block started
+    ("block_fenced", 8),  # address of a table: as `fenced`, for each block
+    ("block_published", 8),  # address of a table: as `published`
+    ("block_acquired", 8),  # address of a table: as `acquired`
+    ("shared_shadow", 8),  # address of the shadow of shared memory
+    ("muted", 8),  # address of a byte for each access site: not 0 if it is no longer reported to the host
+):
+    _END = -(-_END // min(_size, 8)) * min(_size, 8)
+    STATE[_name] = _END
+    _END += _size
+STATE["end"] = _END
+
+# A shadow is a head and then five arrays of 32-bit words with an element for each cell. The head has the
+# smallest time that counts as written, and the distance between two arrays in bytes.
+SHADOW = {"oldest_valid": 0, "stride": 8, "cells": 64}
+SETTLED, WRITE_TIME, WRITER, READ_TIME, READER = range(5)
+SHADOW_ARRAYS = 5
+# An element of SETTLED is the time of a barrier after which another read of the cell changes nothing, because
+# the last write is ordered for all threads and several threads have read the cell.
+SETTLED_FOREVER = (1 << 32) - 1
+
+
+def signed(word: int) -> int:
+    """Return an unsigned 32-bit integer as LLVM writes it, as a signed one."""
+    return word - (1 << 32) if word >> 31 else word
