@@ -27,7 +27,7 @@ from gpulab.grading.release.preprocessors import (
     ClearKernelSolutions,
     DropDuplicates,
     DropStandardError,
-    ExecuteToTheEnd,
+    ExecuteWithRestarts,
     RestoreCells,
 )
 
@@ -77,7 +77,7 @@ c.OverwriteCells.add_missing_cells = True  # a deleted test is 0 points, not "no
 
 # Stock order; a cell that ends its process costs only itself, and a warning costs nothing.
 c.Autograde.autograde_preprocessors = [
-    ExecuteToTheEnd,
+    ExecuteWithRestarts,
     DropStandardError,
     IgnorePattern,
     ClearMetadataPreprocessor,

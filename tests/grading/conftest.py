@@ -1,4 +1,4 @@
-"""A small course of its own in a temporary folder: one lab, one notebook, the real configuration."""
+"""A small course in a temporary folder: one lab, one notebook, the real configuration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def double(x):
 def nbgrader_cell(
     name: str, source: str, *, points: float | None = None, solution: bool = False
 ) -> nbformat.NotebookNode:
-    """A code cell with nbgrader's metadata: a solution cell, or a test cell when it gives points."""
+    """Return a code cell with nbgrader's metadata: a solution cell, or with `points` a test cell."""
     marks = {
         "schema_version": 3,
         "grade_id": name,
@@ -61,14 +61,14 @@ def small_notebook() -> nbformat.NotebookNode:
 
 
 def make_course(root: Path) -> Course:
-    """A course in this folder whose only lab is `tiny`."""
-    desk = root / "grading"
-    desk.mkdir()
-    shutil.copy(REPOSITORY / "grading" / "nbgrader_config.py", desk)
+    """Create a course in this folder whose only lab is `tiny`."""
+    config_folder = root / "grading"
+    config_folder.mkdir()
+    shutil.copy(REPOSITORY / "grading" / "nbgrader_config.py", config_folder)
     lab = root / "labs" / "tiny"
     lab.mkdir(parents=True)
     nbformat.write(small_notebook(), lab / "tiny.ipynb")
-    return open_course(desk / "nbgrader_config.py")
+    return open_course(config_folder / "nbgrader_config.py")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The instructor's commands: what they accept, and mistakes told in one line with exit code 2."""
+"""The instructor's commands: usage errors are reported in one line with exit code 2."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def call(*words: str) -> int:
 
 
 @pytest.mark.parametrize("name", ["release", "grade", "report", "demo"])
-def test_a_folder_without_a_course_is_one_line_and_exit_2(
+def test_folder_without_a_course_is_reported_in_one_line_with_exit_2(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(name, "--course", str(tmp_path)) == 2
-    said = capsys.readouterr().err.strip()
-    assert "--course" in said
-    assert len(said.splitlines()) == 1
+    error = capsys.readouterr().err.strip()
+    assert "--course" in error
+    assert len(error.splitlines()) == 1
 
 
-def test_without_nbgrader_it_is_said_how_to_get_it(
+def test_missing_nbgrader_is_reported_with_the_command_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -34,29 +34,29 @@ def test_without_nbgrader_it_is_said_how_to_get_it(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "named"),
     [
         (("release", "nonesuch"), "nonesuch"),
-        (("grade",), "submissions go to"),
+        (("grade",), "submitted"),
         (("grade", "--jobs", "0"), "--jobs"),
         (("report",), "gpulab grade"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_2(
-    course: Course, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+def test_usage_error_is_reported_in_one_line_with_exit_2(
+    course: Course, words: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*words, "--course", str(course.root)) == 2
     error = capsys.readouterr().err.strip()
-    assert said in error
+    assert named in error
     assert len(error.splitlines()) == 1
 
 
-def test_the_demo_leaves_a_folder_alone_that_it_did_not_make(
+def test_demo_refuses_a_folder_that_it_did_not_create(
     course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "thesis.txt").write_text("years of work", encoding="utf-8")
-    assert call("demo", "--course", str(course.root), "--work", str(mine)) == 2
-    assert (mine / "thesis.txt").is_file()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
+    assert call("demo", "--course", str(course.root), "--work", str(folder)) == 2
+    assert (folder / "thesis.txt").is_file()
     assert "--work" in capsys.readouterr().err

@@ -121,7 +121,11 @@ def run_release(args: argparse.Namespace) -> int:
     from gpulab.views.terminal import Bar, say
 
     course = _course(args)
-    assignments = course.pick(args.assignment, among=course.assignments(), what="no lab with a notebook")
+    assignments = course.select(
+        args.assignment,
+        among=course.assignments(),
+        otherwise=f"there is no lab with a notebook in {course.source}.",
+    )
     with Bar("releasing") as bar:
         releases = []
         for number, assignment in enumerate(assignments):
@@ -136,39 +140,43 @@ def run_grade(args: argparse.Namespace) -> int:
     """Grade submissions and print the gradebook; return 1 if a submission could not be graded."""
     from rich.console import Console
 
-    from gpulab.grading.pipeline.classroom import class_report, grade_class
+    from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions
     from gpulab.grading.reports.terminal_report import gradebook, speedup
     from gpulab.views.terminal import say
 
     course, console = _course(args), Console()
-    submitted = [name for name in course.assignments() if course.students(name)]
-    if not submitted:
-        raise UsageError(f"there are no submissions; they belong in {course.submitted}/STUDENT/ASSIGNMENT/.")
+    assignments = course.select(
+        args.assignment,
+        among=[name for name in course.assignments() if course.students(name)],
+        otherwise=f"there are no submissions; they belong in {course.submitted}/STUDENT/ASSIGNMENT/.",
+    )
 
     failed = False
-    for assignment in course.pick(args.assignment, among=submitted, what="no submission"):
-        outcomes = grade_class(
-            course, assignment, students=args.student, device=args.device, at_once=args.jobs
+    for assignment in assignments:
+        results = grade_submissions(
+            course, assignment, students=args.student, device=args.device, jobs=args.jobs
         )
-        report = class_report(course, assignment)
+        report = assignment_report(course, assignment)
         console.print(gradebook(report))
         console.print(speedup(report))
-        for outcome in outcomes:
-            if not outcome.graded:
+        for result in results:
+            if not result.graded:
                 failed = True
-                say(f"{outcome.student} was not graded: {outcome.why}", "red")
+                say(f"{result.student} was not graded: {result.error}", "red")
     return 1 if failed else 0
 
 
 def run_report(args: argparse.Namespace) -> int:
-    from gpulab.grading.pipeline.classroom import class_report, graded, report_path
-    from gpulab.grading.reports.report import write_report
+    from gpulab.grading.pipeline.submissions import assignment_report, graded_assignments, report_path
+    from gpulab.grading.reports.html_report import write_report
 
     course = _course(args)
-    assignments = course.pick(
-        args.assignment, among=graded(course), what="nothing graded yet (run `gpulab grade`)"
+    assignments = course.select(
+        args.assignment,
+        among=graded_assignments(course),
+        otherwise="no submission has been graded: run `gpulab grade` first.",
     )
-    reports = [class_report(course, name) for name in assignments]
+    reports = [assignment_report(course, name) for name in assignments]
     print(write_report(reports, args.output or report_path(course)))
     return 0
 
@@ -177,7 +185,7 @@ def run_demo(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     config_file = _config_file(args)
-    from gpulab.grading.release.demo import run
+    from gpulab.grading.release import demo
 
     work = args.work or config_file.parent.parent / "demo"
-    return run(config_file, work, Console(), device=args.device, at_once=args.jobs)
+    return demo.run_demo(config_file, work, Console(), device=args.device, jobs=args.jobs)

@@ -1,1 +1,1 @@
-"""page: grading a class. Checks that test cells call, nbgrader's steps, and the report."""
+"""Grading: checks for test cells, the nbgrader pipeline, releases of assignments, and reports."""

@@ -1,4 +1,4 @@
-"""Both levels of one notebook, graded by nbgrader: what is given earns nothing, whatever was switched."""
+"""A notebook with two levels, released and graded by nbgrader; given kernels earn no points."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gpulab.errors import UsageError
 from gpulab.grading.pipeline.autograde import autograde
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import Grades, read_grades
-from gpulab.grading.pipeline.inspection import Inspection, inspect
+from gpulab.grading.pipeline.inspection import SubmissionInspection, inspect_notebook
 from gpulab.grading.release.assignments import release
-from gpulab.grading.release.sample_class import Sample, hand_in, read_sample
+from gpulab.grading.release.sample_class import SampleSubmission, read_sample, submit_sample
 from tests.grading.conftest import REPOSITORY, make_course, nbgrader_cell
 
 RIGHT = read_sample(REPOSITORY / "grading" / "sample_class" / "01_stencil" / "all_right").kernels
 OPT_1, OPT_2 = "stencil.opt_1", "stencil.opt_2"
 
-# Nothing here asks for counts or times.
+# Counts and times are switched off to save time.
 SETUP = """\
 %load_ext gpulab
 %env GPULAB_COUNTERS=off
@@ -56,9 +56,9 @@ def kernel_cell(variant: str) -> nbformat.NotebookNode:
 
 
 def levelled_course(root: Path, level_2: str = "8", test: str = TEST) -> Course:
-    """A course whose lab gives opt_1 at level 2, and 8 of 10 points for opt_2."""
+    """Return a course whose lab gives opt_1 at level 2, and 8 of 10 points for opt_2."""
     course = make_course(root)
-    (course.desk / "rubric.toml").write_text(RUBRIC.format(level_2=level_2), encoding="utf-8")
+    (course.config_folder / "rubric.toml").write_text(RUBRIC.format(level_2=level_2), encoding="utf-8")
     lab = course.source / "tiny"
     (lab / "given").mkdir()
     (lab / "given" / "opt_1.cu").write_text(RIGHT[OPT_1], encoding="utf-8")
@@ -81,40 +81,44 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 @pytest.fixture(scope="module")
 def grades(course: Course) -> Grades:
-    """Points of: level 1 and level 2 done as meant (a test cell deleted), and a switch before the test."""
+    """Grade level 1, level 2 with a deleted test cell, and a switch from level 2 to 1 before the test."""
     (released,) = release(course, "tiny").notebooks
     assert "secret" not in released.read_text(encoding="utf-8")
-    all_of_it = {OPT_1: RIGHT[OPT_1], OPT_2: RIGHT[OPT_2]}
-    hand_in(Sample("level_1", "", all_of_it, {}), released, course.submitted)
-    path = hand_in(Sample("level_2", "", {OPT_2: RIGHT[OPT_2]}, {}, level=2), released, course.submitted)
+    both = {OPT_1: RIGHT[OPT_1], OPT_2: RIGHT[OPT_2]}
+    submit_sample(SampleSubmission("level_1", "", both, {}), released, course.submitted)
+    path = submit_sample(
+        SampleSubmission("level_2", "", {OPT_2: RIGHT[OPT_2]}, {}, level=2), released, course.submitted
+    )
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = [cell for cell in notebook.cells if cell.id != "opt-1-test"]
     nbformat.write(notebook, path)
-    path = hand_in(Sample("switches", "", {OPT_2: RIGHT[OPT_2]}, {}, level=2), released, course.submitted)
+    path = submit_sample(
+        SampleSubmission("switches", "", {OPT_2: RIGHT[OPT_2]}, {}, level=2), released, course.submitted
+    )
     notebook = nbformat.read(path, as_version=4)
     test = next(number for number, cell in enumerate(notebook.cells) if cell.id == "opt-1-test")
     notebook.cells.insert(test, new_code_cell("gpulab.choose_level(1)", id="switch"))
     nbformat.write(notebook, path)
-    outcomes = list(autograde(course, "tiny", course.students("tiny"), at_once=2))
-    assert all(outcome.graded for outcome in outcomes), outcomes
+    results = list(autograde(course, "tiny", course.students("tiny"), jobs=2))
+    assert all(result.graded for result in results), results
     return read_grades(course, "tiny")
 
 
 @pytest.mark.parametrize(
     ("student", "opt_1", "opt_2"), [("level_1", 10, 10), ("level_2", 0, 8), ("switches", 0, 10)]
 )
-def test_each_level_gives_its_points(grades: Grades, student: str, opt_1: float, opt_2: float) -> None:
-    assert grades.points[student] == {"opt_1_test": opt_1, "opt_2_test": opt_2}
+def test_each_level_earns_its_points(grades: Grades, student: str, opt_1: float, opt_2: float) -> None:
+    assert grades.scores[student] == {"opt_1_test": opt_1, "opt_2_test": opt_2}
 
 
 def executed(course: Course, student: str, cell: str) -> nbformat.NotebookNode:
     path = course.autograded / student / "tiny" / "tiny.ipynb"
     cells = nbformat.read(path, as_version=4).cells
-    return next(each for each in cells if each.metadata.get("nbgrader", {}).get("grade_id") == cell)
+    return next(c for c in cells if c.metadata.get("nbgrader", {}).get("grade_id") == cell)
 
 
 @pytest.mark.usefixtures("grades")
-def test_the_given_text_ran_in_the_place_of_the_stub(course: Course) -> None:
+def test_given_file_ran_in_place_of_the_stub(course: Course) -> None:
     cell = executed(course, "level_2", "opt_1")
     assert "#error" in cell.source
     assert not any(output.output_type == "error" for output in cell.outputs)
@@ -122,56 +126,61 @@ def test_the_given_text_ran_in_the_place_of_the_stub(course: Course) -> None:
 
 
 @pytest.mark.usefixtures("grades")
-def test_a_deleted_test_cell_is_put_back_and_its_value_are_its_points(course: Course) -> None:
+def test_deleted_test_cell_is_restored_and_its_value_is_the_score(course: Course) -> None:
     cell = executed(course, "level_2", "opt_1_test")
     (value,) = (output for output in cell.outputs if output.output_type == "execute_result")
     assert value.data["text/plain"] == "0"
 
 
 @pytest.mark.usefixtures("grades")
-def test_the_switch_says_why_it_earns_nothing(course: Course) -> None:
+def test_switch_to_level_1_raises_for_the_given_kernel(course: Course) -> None:
     cell = executed(course, "switches", "opt_1_test")
     (error,) = (output for output in cell.outputs if output.output_type == "error")
-    assert "given" in error.evalue
+    assert error.ename == "UsageError"
 
 
 @pytest.mark.parametrize(
-    ("level_2", "test", "why"),
+    ("level_2", "test", "named"),
     [
-        ("9", TEST, "8 points at level 2"),
+        ("9", TEST, "level 2"),
         ("11", TEST, "level_2 = 11"),
-        ("8", TEST + "\nprint()", "last line"),
-        ("8", TEST + ";", "semicolon"),
-        ("8", 'require_correct("stencil.{variant}")', "says nothing of level 2"),
-        ("8", TEST.replace("{{1: 10", "{{1: 9"), "9 points at level 1"),
-        ("8", TEST.replace('"stencil.{variant}"', '"stencil.opt_3"'), "judges stencil.opt_3"),
-        ("8", TEST.replace("{{1: 10, 2: {level_2}}}", "POINTS"), "written as numbers"),
+        ("8", TEST + "\nprint()", "opt_1_test"),
+        ("8", TEST + ";", "opt_1_test"),
+        ("8", 'require_correct("stencil.{variant}")', "level 2"),
+        ("8", TEST.replace("{{1: 10", "{{1: 9"), "level 1"),
+        ("8", TEST.replace('"stencil.{variant}"', '"stencil.opt_3"'), r"stencil\.opt_3"),
+        ("8", TEST.replace("{{1: 10, 2: {level_2}}}", "POINTS"), "opt_1_test"),
     ],
 )
-def test_a_test_cell_that_says_otherwise_than_the_rubric_is_not_released(
-    tmp_path: Path, level_2: str, test: str, why: str
+def test_test_cell_that_differs_from_the_rubric_is_refused(
+    tmp_path: Path, level_2: str, test: str, named: str
 ) -> None:
-    with pytest.raises(UsageError, match=why):
+    with pytest.raises(UsageError, match=named):
         release(levelled_course(tmp_path, level_2, test), "tiny")
 
 
-class TestTheInspection:
-    """Of notebooks with nothing in them that would run."""
+class TestInspection:
+    """Inspection of notebooks with an unchanged stub."""
 
-    def inspected(self, folder: Path, level: str, given: str = "given/opt_1.cu") -> Inspection:
+    def inspected(self, folder: Path, level: str, given: str = "given/opt_1.cu") -> SubmissionInspection:
         from gpulab.grading.release.stub import kernel_stub
 
         stub = f"%%cuda stencil.opt_1\n__global__ void block2D_opt_1()\n{{\n{kernel_stub('it')}\n}}"
         chosen = f"gpulab.choose_level({level}, given={{'stencil.opt_1': '{given}'}})"
         path = folder / "tiny.ipynb"
         nbformat.write(new_notebook(cells=[new_code_cell(chosen), new_code_cell(stub)]), path)
-        return inspect(path, "ada")
+        return inspect_notebook(path, "ada")
 
-    def test_calls_a_stub_given_at_level_2(self, tmp_path: Path) -> None:
-        found = self.inspected(tmp_path, "2")
-        assert (found.level, [note.state for note in found.kernels]) == (2, ["given"])
+    def test_stub_is_given_at_level_2(self, tmp_path: Path) -> None:
+        inspection = self.inspected(tmp_path, "2")
+        assert (inspection.level, [kernel.state for kernel in inspection.kernels]) == (2, ["given"])
 
     @pytest.mark.parametrize(("level", "chosen"), [("1", 1), ("int('2')", None)])
-    def test_calls_it_not_written_otherwise(self, tmp_path: Path, level: str, chosen: int | None) -> None:
-        found = self.inspected(tmp_path, level)
-        assert (found.level, [note.state for note in found.kernels]) == (chosen, ["not written"])
+    def test_stub_is_not_written_at_another_level(
+        self, tmp_path: Path, level: str, chosen: int | None
+    ) -> None:
+        inspection = self.inspected(tmp_path, level)
+        assert (inspection.level, [kernel.state for kernel in inspection.kernels]) == (
+            chosen,
+            ["not written"],
+        )

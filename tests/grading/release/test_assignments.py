@@ -1,4 +1,4 @@
-"""Releasing a lab: one real run of nbgrader, and the notebook that students get."""
+"""Release of a lab with nbgrader: the students' notebook, and refused rubrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course, GradingError
 from gpulab.grading.pipeline.gradebook import read_grades
-from gpulab.grading.release.assignments import points_of, release
+from gpulab.grading.release.assignments import max_points, release
 from tests.grading.conftest import make_course
 
 RUBRIC = """
@@ -31,7 +31,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, nbformat
     course = make_course(tmp_path_factory.mktemp("course"))
     source = course.source / "tiny" / "tiny.ipynb"
     notebook = nbformat.read(source, as_version=4)
-    notebook.cells[-1].outputs = [nbformat.v4.new_output("stream", text="an instructor's own run")]
+    notebook.cells[-1].outputs = [nbformat.v4.new_output("stream", text="output of the instructor")]
     nbformat.write(notebook, source)
     (path,) = release(course, "tiny").notebooks
     return course, nbformat.read(path, as_version=4)
@@ -42,14 +42,14 @@ def sources(notebook: nbformat.NotebookNode) -> dict[str, str]:
     return {cell.metadata.nbgrader["grade_id"]: cell.source for cell in marked}
 
 
-def test_the_solutions_are_gone(released: tuple[Course, nbformat.NotebookNode]) -> None:
+def test_solutions_are_removed(released: tuple[Course, nbformat.NotebookNode]) -> None:
     text = nbformat.writes(released[1])
     assert "secret" not in text
     assert "whole_cell" not in text
     assert "return 2 * x" not in text
 
 
-def test_each_cell_has_the_stub_of_its_own_language(
+def test_stub_has_the_language_of_its_cell(
     released: tuple[Course, nbformat.NotebookNode],
 ) -> None:
     cells = sources(released[1])
@@ -58,7 +58,7 @@ def test_each_cell_has_the_stub_of_its_own_language(
     assert "raise NotImplementedError()" in cells["double"]
 
 
-def test_test_cells_stay_and_cannot_be_edited(released: tuple[Course, nbformat.NotebookNode]) -> None:
+def test_test_cells_are_kept_and_locked(released: tuple[Course, nbformat.NotebookNode]) -> None:
     (test,) = (cell for cell in released[1].cells if "test_double" in str(cell.metadata))
     assert test.source == "assert double(2) == 4"
     assert (test.metadata.editable, test.metadata.deletable) == (False, False)
@@ -68,45 +68,47 @@ def test_outputs_are_stripped(released: tuple[Course, nbformat.NotebookNode]) ->
     assert not any(cell.get("outputs") for cell in released[1].cells)
 
 
-def test_the_gradebook_knows_the_test_cells_and_their_points(
+def test_gradebook_has_the_test_cells_and_their_maximum(
     released: tuple[Course, nbformat.NotebookNode],
 ) -> None:
     grades = read_grades(released[0], "tiny")
-    assert dict(grades.cells) == {"test_double": 2, "test_half": 3}
-    assert grades.most == 5
-    assert not grades.points
+    assert dict(grades.max_scores) == {"test_double": 2, "test_half": 3}
+    assert grades.max_total == 5
+    assert not grades.scores
 
 
-def test_points_are_read_from_the_source_notebook(course: Course) -> None:
-    assert points_of(course.source / "tiny" / "tiny.ipynb") == {"test_double": 2, "test_half": 3}
+def test_max_points_are_read_from_the_source_notebook(course: Course) -> None:
+    assert max_points(course.source / "tiny" / "tiny.ipynb") == {"test_double": 2, "test_half": 3}
 
 
-def test_a_notebook_that_gives_other_points_than_the_rubric_is_refused(course: Course) -> None:
-    (course.desk / "rubric.toml").write_text(RUBRIC.format(double=9), encoding="utf-8")
+def test_notebook_with_other_points_than_the_rubric_is_refused(course: Course) -> None:
+    (course.config_folder / "rubric.toml").write_text(RUBRIC.format(double=9), encoding="utf-8")
     with pytest.raises(UsageError, match="test_double"):
         release(course, "tiny")
 
 
-def test_a_rubric_that_is_none_is_refused(course: Course) -> None:
-    (course.desk / "rubric.toml").write_text("[tiny.test_double]\npoints = 'many'\n", encoding="utf-8")
+def test_invalid_rubric_is_refused(course: Course) -> None:
+    (course.config_folder / "rubric.toml").write_text(
+        "[tiny.test_double]\npoints = 'many'\n", encoding="utf-8"
+    )
     with pytest.raises(UsageError, match="rubric"):
         release(course, "tiny")
 
 
-def test_a_source_that_is_no_notebook_is_refused(course: Course) -> None:
-    (course.desk / "rubric.toml").write_text(RUBRIC.format(double=2), encoding="utf-8")
+def test_source_that_is_not_a_notebook_is_refused(course: Course) -> None:
+    (course.config_folder / "rubric.toml").write_text(RUBRIC.format(double=2), encoding="utf-8")
     (course.source / "tiny" / "tiny.ipynb").write_text("{", encoding="utf-8")
-    with pytest.raises(UsageError, match="not a notebook"):
+    with pytest.raises(UsageError, match=r"tiny\.ipynb"):
         release(course, "tiny")
 
 
-def test_what_nbgrader_refuses_is_told_in_its_words(course: Course) -> None:
+def test_error_of_nbgrader_is_raised_with_its_message(course: Course) -> None:
     refusing = dataclasses.replace(course, options=("--CourseDirectory.source_directory=nowhere",))
     with pytest.raises(GradingError, match="No notebooks were matched"):
         release(refusing, "tiny")
 
 
-def test_nothing_is_written_outside_the_work_folder(tmp_path: Path) -> None:
+def test_generated_folders_are_in_the_work_folder(tmp_path: Path) -> None:
     course = make_course(tmp_path)
     assert all(folder.is_relative_to(course.work) for folder in (course.release, course.submitted))
     assert course.database.parent == course.work

@@ -1,4 +1,4 @@
-"""nbgrader's steps as gpulab has them: stubs in two languages, and submissions that are not lost."""
+"""Preprocessors: stubs in two languages, copied cells, ended processes, and stderr."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from gpulab.grading.release.preprocessors import (
     ClearKernelSolutions,
     DropDuplicates,
     DropStandardError,
-    ExecuteToTheEnd,
-    is_kernel_cell,
+    ExecuteWithRestarts,
 )
 from tests.grading.conftest import KERNEL, PYTHON, nbgrader_cell
 
@@ -32,78 +31,73 @@ predicted = {"A": 1, "B": 2}
 
 
 def cleared(source: str) -> list[str]:
-    """Lines of a solution cell after the solutions were taken out."""
+    """Return the lines of a solution cell after the solution was removed."""
     cell = nbgrader_cell("some_cell", source, solution=True)
     notebook = new_notebook(cells=[cell], metadata=PYTHON_NOTEBOOK)
     ClearKernelSolutions().preprocess(notebook, {})
     return notebook.cells[0].source.splitlines()
 
 
-class TestTheStub:
-    def test_of_a_kernel_cell_is_c(self) -> None:
+class TestStub:
+    def test_kernel_cell_has_a_c_stub(self) -> None:
         lines = [line.strip() for line in cleared(KERNEL)]
         assert "// YOUR CODE HERE" in lines
         assert sum(line.startswith('#error "') for line in lines) == 1
         assert not any("NotImplementedError" in line for line in lines)
 
-    def test_of_a_kernel_cell_stands_between_the_signature_and_the_closing_brace(self) -> None:
+    def test_kernel_stub_is_inside_the_function_body(self) -> None:
         lines = cleared(KERNEL)
         assert lines[:3] == KERNEL.splitlines()[:3]
         assert lines[-1] == "}"
 
-    def test_names_the_kernel_in_the_words_of_its_error(self) -> None:
+    def test_kernel_stub_names_the_kernel(self) -> None:
         assert any("#error" in line and "stencil.opt_1" in line for line in cleared(KERNEL))
 
-    def test_of_a_python_cell_is_python(self) -> None:
+    def test_python_cell_has_a_python_stub(self) -> None:
         assert cleared(PYTHON) == [
             "def double(x):",
             "    # YOUR CODE HERE",
             "    raise NotImplementedError()",
         ]
 
-    def test_of_a_cell_that_names_its_answers_raises_nothing(self) -> None:
+    def test_answers_cell_has_a_comment_as_stub(self) -> None:
         first, second = cleared(ANSWERS)
         assert first == ANSWERS.splitlines()[0]
         assert second.startswith("# YOUR ANSWER HERE")
 
-    def test_of_a_kernel_cell_without_markers_keeps_the_header(self) -> None:
+    def test_kernel_cell_without_markers_keeps_its_header(self) -> None:
         lines = cleared("%%cuda stencil.opt_2 --block 16 16\n__global__ void secret() {}")
         assert lines[0] == "%%cuda stencil.opt_2 --block 16 16"
         assert lines[1] == "// YOUR CODE HERE"
         assert lines[2].startswith("#error")
         assert len(lines) == 3
 
-    def test_of_a_python_cell_is_python_after_a_kernel_cell(self) -> None:
+    def test_python_cell_after_a_kernel_cell_has_a_python_stub(self) -> None:
         cells = [nbgrader_cell("a", KERNEL, solution=True), nbgrader_cell("b", "x = 1", solution=True)]
         notebook = new_notebook(cells=cells, metadata=PYTHON_NOTEBOOK)
         ClearKernelSolutions().preprocess(notebook, {})
         assert "raise NotImplementedError()" in notebook.cells[1].source
 
-    def test_leaves_a_given_kernel_alone(self) -> None:
+    @pytest.mark.parametrize("source", ["%%cudalike\nx", "x = 1  # %%cuda", ""])
+    def test_other_cell_has_a_python_stub(self, source: str) -> None:
+        assert "    raise NotImplementedError()".strip() in [line.strip() for line in cleared(source)]
+
+    def test_markdown_cell_has_no_c_stub(self) -> None:
+        cell = new_markdown_cell("%%cuda stencil.opt_1")
+        cell.metadata["nbgrader"] = dict(nbgrader_cell("answer", "", solution=True).metadata["nbgrader"])
+        cell.metadata["nbgrader"]["cell_type"] = "markdown"
+        notebook = new_notebook(cells=[cell], metadata=PYTHON_NOTEBOOK)
+        ClearKernelSolutions().preprocess(notebook, {})
+        assert "#error" not in notebook.cells[0].source
+
+    def test_locked_kernel_cell_is_unchanged(self) -> None:
         given = new_code_cell("%%cuda stencil.naive\n__global__ void block2D_naive() {}")
         notebook = new_notebook(cells=[given.copy()], metadata=PYTHON_NOTEBOOK)
         ClearKernelSolutions().preprocess(notebook, {})
         assert notebook.cells[0].source == given.source
 
 
-@pytest.mark.parametrize(
-    ("cell", "is_kernel"),
-    [
-        (new_code_cell("%%cuda stencil.opt_1 --block 32 8\nint x;"), True),
-        (new_code_cell("\n%%cuda name"), True),
-        (new_code_cell("%%cudalike"), False),
-        (new_code_cell("x = 1  # %%cuda"), False),
-        (new_code_cell(""), False),
-        (new_markdown_cell("%%cuda stencil.opt_1"), False),
-    ],
-)
-def test_a_kernel_cell_is_one_whose_first_line_is_the_magic(
-    cell: nbformat.NotebookNode, is_kernel: bool
-) -> None:
-    assert is_kernel_cell(cell) == is_kernel
-
-
-def test_a_copied_cell_becomes_an_ordinary_one() -> None:
+def test_copied_cell_becomes_an_ordinary_cell() -> None:
     twice = [nbgrader_cell("same", "x = 1", solution=True), nbgrader_cell("same", "x = 2", solution=True)]
     twice[1].id = "the-copy"
     notebook = new_notebook(cells=twice)
@@ -112,13 +106,13 @@ def test_a_copied_cell_becomes_an_ordinary_one() -> None:
     assert "nbgrader" not in notebook.cells[0].metadata
 
 
-class Process(ExecuteToTheEnd):
-    """Runs cells by their text alone, and keeps a list of what ran and of new starts."""
+class FakeExecute(ExecuteWithRestarts):
+    """Preprocessor without a Jupyter kernel, which records the cells that ran and the restarts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ran: list[str] = []
-        self.forget()
+        self.reset()
 
     def run(self, *sources: str) -> list[nbformat.NotebookNode]:
         self.nb = new_notebook(cells=[nbgrader_cell(f"c{i}", text) for i, text in enumerate(sources)])
@@ -129,7 +123,7 @@ class Process(ExecuteToTheEnd):
         return list(self.nb.cells)
 
     def _cleanup_kernel(self) -> None:
-        self.ran.append("a new process")
+        self.ran.append("restart")
 
     def create_kernel_manager(self) -> None:
         return None
@@ -138,56 +132,54 @@ class Process(ExecuteToTheEnd):
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Process:
-    def execute(self: Process, cell: nbformat.NotebookNode, resources: object, index: int) -> object:
+def process(monkeypatch: pytest.MonkeyPatch) -> FakeExecute:
+    def execute(self: FakeExecute, cell: nbformat.NotebookNode, resources: object, index: int) -> object:
         self.ran.append(cell.source)
         self.nb.cells[index] = cell
         if cell.source == "dies":
             raise DeadKernelError
         if "raises" in cell.source or "loses" in cell.source:
-            words = LOST_CONTEXT if "loses" in cell.source else "wrong"
-            cell.outputs = [new_output("error", ename="LaunchError", evalue=words, traceback=[])]
+            message = LOST_CONTEXT if "loses" in cell.source else "wrong"
+            cell.outputs = [new_output("error", ename="LaunchError", evalue=message, traceback=[])]
         return cell, resources
 
     monkeypatch.setattr(Execute, "preprocess_cell", execute)
-    return Process()
+    return FakeExecute()
 
 
-class TestACellThatEndsItsProcess:
-    def test_gets_no_points_and_those_around_it_keep_theirs(self, process: Process) -> None:
+class TestEndedProcess:
+    def test_only_the_cell_that_ended_it_fails(self, process: FakeExecute) -> None:
         cells = process.run("test before", "dies", "test after")
         assert [utils.has_failed(cell) for cell in cells] == [False, True, False]
 
-    def test_has_the_others_repeated_in_a_new_process_without_tests_and_failures(
-        self, process: Process
-    ) -> None:
+    def test_successful_cells_run_again_without_test_cells(self, process: FakeExecute) -> None:
         process.run("a", "test a", "raises", "b", "dies", "c")
-        assert process.ran[5:] == ["a new process", "a", "b", "c"]
+        assert process.ran[5:] == ["restart", "a", "b", "c"]
 
-    def test_is_one_that_lost_the_gpu_too(self, process: Process) -> None:
+    def test_lost_cuda_context_restarts_the_process(self, process: FakeExecute) -> None:
         process.run("a", "loses the context", "b")
-        assert process.ran == ["a", "loses the context", "a new process", "a", "b"]
+        assert process.ran == ["a", "loses the context", "restart", "a", "b"]
 
-    def test_leaves_what_the_repeated_cells_showed_first(self, process: Process) -> None:
+    def test_repeated_cells_keep_their_outputs(self, process: FakeExecute) -> None:
         cells = process.run("a", "dies", "b")
         assert cells[0] is process.nb.cells[0]
 
-    def test_is_not_started_again_for_ever(self, process: Process) -> None:
+    def test_restarts_are_limited(self, process: FakeExecute) -> None:
         cells = process.run(*["dies"] * 9, "test after")
-        assert process.ran.count("a new process") == Process.most_restarts
+        assert process.ran.count("restart") == FakeExecute.max_restarts
         assert utils.determine_grade(cells[-1])[0] == 0
 
-    def test_a_kernel_that_is_only_wrong_needs_no_new_process(self, process: Process) -> None:
+    def test_failed_cell_does_not_restart_the_process(self, process: FakeExecute) -> None:
         process.run("raises", "b")
         assert process.ran == ["raises", "b"]
 
 
-def test_the_words_of_a_lost_gpu_are_those_of_the_cuda_device() -> None:
+def test_lost_context_text_is_part_of_the_messages_of_the_cuda_device() -> None:
     error = Exception("cudaErrorIllegalAddress")
     error.status = 700  # type: ignore[attr-defined]
     lost = lost_context(error, "`kernel`", "cuda:0")
     assert lost is not None
-    assert all(LOST_CONTEXT in words for words in (str(lost[0]), lost[1]))
+    assert all(LOST_CONTEXT in message for message in (str(lost[0]), lost[1]))
 
 
 def with_outputs(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -197,12 +189,12 @@ def with_outputs(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return cell
 
 
-def test_a_warning_on_stderr_costs_no_points() -> None:
+def test_stderr_output_keeps_the_points() -> None:
     cell = with_outputs(new_output("stream", name="stderr", text="DeprecationWarning: …"))
     assert utils.determine_grade(cell)[0] == 4
 
 
-def test_an_error_costs_the_points_with_or_without_a_warning() -> None:
+def test_error_gives_no_points() -> None:
     warning = new_output("stream", name="stderr", text="a warning")
     error = new_output("error", ename="WrongResult", evalue="", traceback=[])
     assert utils.determine_grade(with_outputs(warning, error))[0] == 0

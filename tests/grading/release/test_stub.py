@@ -1,4 +1,4 @@
-"""The stub of a released kernel cell is known again, and one line of a student's own makes it theirs."""
+"""Detection of the unchanged stub of a released kernel cell."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ CELL = f"\n// Changes from naive: a {{ tile }}.\n{SIGNATURE}{{\n{INDENTED}\n}}\n
 
 
 @pytest.mark.parametrize(
-    "text",
+    "source",
     [CELL, STUB, f"\n{STUB}\n", CELL.replace("// Changes", "/* a note */ // Changes"), CELL + "\n\n"],
     ids=["with its signature", "a whole cell", "empty lines", "another comment", "lines below"],
 )
-def test_the_released_stub_is_untouched(text: str) -> None:
-    assert is_untouched(text)
+def test_released_stub_is_untouched(source: str) -> None:
+    assert is_untouched(source)
 
 
 @pytest.mark.parametrize(
-    "text",
+    "source",
     [
         CELL.replace("    // YOUR", "    int x = 1;\n    // YOUR"),
         CELL.replace("\n}\n", "\n    int x = 1;\n}\n"),
@@ -34,5 +34,5 @@ def test_the_released_stub_is_untouched(text: str) -> None:
     ],
     ids=["code before", "code after", "#error deleted", "all deleted", "a function", "a macro", "nothing"],
 )
-def test_a_cell_that_its_author_changed_is_not(text: str) -> None:
-    assert not is_untouched(text)
+def test_changed_cell_is_not_untouched(source: str) -> None:
+    assert not is_untouched(source)

@@ -1,1 +1,1 @@
-"""Grading of a class: autograding, inspection of submissions, and the gradebook."""
+"""The grading pipeline: nbgrader's steps on a course, and an inspection of each submitted kernel."""

@@ -1,4 +1,4 @@
-"""Grading a class with nbgrader: one process per submission, so that one that breaks costs only itself."""
+"""Autograding and feedback with nbgrader: one process per submission, so that a failure affects only it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 from gpulab.grading.pipeline.course import Course, GradingError
 
-__all__ = ["Outcome", "autograde", "feedback"]
+__all__ = ["AutogradeResult", "autograde", "generate_feedback"]
 
-LIMIT_S = 1800.0  # of one submission as a whole, over nbgrader's own limit per cell
+TIMEOUT_S = 1800.0  # of one submission; nbgrader's own limit applies to each cell
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How the grading of one submission ended; `why` is "" when it went through."""
+class AutogradeResult:
+    """The end of grading one submission. error: one line, empty on success. seconds: wall time."""
 
     student: str
-    why: str
-    seconds: float  # wall time on this machine
+    error: str
+    seconds: float
 
     @property
     def graded(self) -> bool:
-        return not self.why
+        return not self.error
 
 
 def autograde(
@@ -33,30 +33,30 @@ def autograde(
     assignment: str,
     students: Sequence[str],
     *,
-    at_once: int = 1,
-    limit_s: float = LIMIT_S,
-) -> Iterator[Outcome]:
-    """Run the tests of each submission; outcomes come in the order of `students`.
+    jobs: int = 1,
+    timeout_s: float = TIMEOUT_S,
+) -> Iterator[AutogradeResult]:
+    """Run the test cells of each submission and yield the results in the order of `students`.
 
-    at_once: how many submissions run side by side; each has its own process and its own notebook
-    kernel, and the gradebook is locked by SQLite for each short write.
+    jobs: submissions graded in parallel. Each has its own process and its own Jupyter kernel; SQLite locks
+    the gradebook for each short write.
     """
     logs = course.work / "logs"
     logs.mkdir(parents=True, exist_ok=True)
 
-    def grade(student: str) -> Outcome:
-        begin = time.perf_counter()
-        who = f"--student={glob.escape(student)}"
-        answer = course.nbgrader("autograde", assignment, who, "--force", limit_s=limit_s)
-        (logs / f"{assignment}-{student}.txt").write_text(answer.log, encoding="utf-8")
-        return Outcome(student, answer.why, time.perf_counter() - begin)
+    def grade(student: str) -> AutogradeResult:
+        start = time.perf_counter()
+        selection = f"--student={glob.escape(student)}"
+        run = course.nbgrader("autograde", assignment, selection, "--force", timeout_s=timeout_s)
+        (logs / f"{assignment}-{student}.txt").write_text(run.log, encoding="utf-8")
+        return AutogradeResult(student, run.error, time.perf_counter() - start)
 
-    with ThreadPoolExecutor(max_workers=at_once) as pool:
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
         yield from pool.map(grade, students)
 
 
-def feedback(course: Course, assignment: str) -> None:
-    """Write nbgrader's feedback pages for everything graded; `GradingError` when it refuses."""
-    answer = course.nbgrader("generate_feedback", assignment, "--force")
-    if not answer.ok:
-        raise GradingError(f"no feedback for {assignment}: {answer.why}")
+def generate_feedback(course: Course, assignment: str) -> None:
+    """Write nbgrader's feedback pages of all graded submissions; raise `GradingError` if nbgrader fails."""
+    run = course.nbgrader("generate_feedback", assignment, "--force")
+    if not run.ok:
+        raise GradingError(f"no feedback was written for {assignment}: {run.error}")

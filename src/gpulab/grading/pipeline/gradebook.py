@@ -1,4 +1,4 @@
-"""What the gradebook says: points and the most there are, per student and test cell."""
+"""Scores of an assignment, read from nbgrader's gradebook."""
 
 from __future__ import annotations
 
@@ -14,50 +14,54 @@ __all__ = ["Grades", "read_grades"]
 
 @dataclass(frozen=True)
 class Grades:
-    """The gradebook of one assignment.
+    """Scores of one assignment.
 
-    cells: test cells with their most points, in the notebook's order.
-    points: by student, then by cell; None where a person has still to give points, or where the
-    submission was not graded.
+    max_scores: maximum of each test cell, in the order of the notebook.
+    scores: by student, then by test cell; None if a cell waits for manual grading or the submission was not
+    graded.
     """
 
     assignment: str
-    cells: Mapping[str, float]
-    points: Mapping[str, Mapping[str, float | None]]
+    max_scores: Mapping[str, float]
+    scores: Mapping[str, Mapping[str, float | None]]
 
     @property
-    def most(self) -> float:
-        return sum(self.cells.values())
+    def max_total(self) -> float:
+        return sum(self.max_scores.values())
 
     def total(self, student: str) -> float:
-        return sum(value or 0.0 for value in self.points[student].values())
+        return sum(score or 0.0 for score in self.scores[student].values())
 
 
 def read_grades(course: Course, assignment: str) -> Grades:
-    """Read one assignment's points from the gradebook."""
-    with opened(course) as book:
-        notebooks = sorted(book.find_assignment(assignment).notebooks, key=lambda each: each.name)
+    """Return the scores of one assignment."""
+    with open_gradebook(course) as gradebook:
+        notebooks = sorted(
+            gradebook.find_assignment(assignment).notebooks, key=lambda notebook: notebook.name
+        )
         order = [cell.name for notebook in notebooks for cell in notebook.source_cells]
-        most = {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
-        cells = {name: most[name] for name in sorted(most, key=order.index)}
-        points = {}
-        for submission in book.assignment_submissions(assignment):
-            given = {
+        unordered = {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
+        max_scores = {name: unordered[name] for name in sorted(unordered, key=order.index)}
+
+        scores = {}
+        for submission in gradebook.assignment_submissions(assignment):
+            graded = {
                 grade.name: None if grade.needs_manual_grade else grade.score
                 for notebook in submission.notebooks
                 for grade in notebook.grades
             }
-            points[submission.student.id] = {name: given.get(name) for name in cells}
-    return Grades(assignment, cells, dict(sorted(points.items())))
+            scores[submission.student.id] = {name: graded.get(name) for name in max_scores}
+    return Grades(assignment, max_scores, dict(sorted(scores.items())))
 
 
 @contextmanager
-def opened(course: Course) -> Iterator[Any]:
+def open_gradebook(course: Course) -> Iterator[Any]:
+    """Open nbgrader's gradebook and release its file at the end."""
     from nbgrader.api import Gradebook
 
-    book = Gradebook(course.database_url)
+    gradebook = Gradebook(course.database_url)
     try:
-        yield book
+        yield gradebook
     finally:
-        book.close()
-        book.engine.dispose()
+        gradebook.close()
+        gradebook.engine.dispose()

@@ -1,12 +1,13 @@
-"""What the lab itself says of each handed-in kernel: checked once more, apart from the student's process.
+"""Inspection of submitted kernels for the report, in a process apart from the submission's own Python.
 
-The gradebook holds points only. The report also wants the reasons, the picture of a wrong plane and
-the times; they are made here, from the kernel texts of the submission alone. None of its Python runs.
+The gradebook holds scores only. The report also shows reasons, a drawing of a wrong plane, and times. They
+are computed here from the kernel sources of the submission alone; none of its Python runs.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,28 +16,36 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.cell import KernelCell, parse_cell
+from gpulab.cell import KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices.base import Device
 from gpulab.errors import Diagnostic, HeaderError
-from gpulab.grading.pipeline.course import Course, run_to_the_end
-from gpulab.grading.pipeline.declared import Choice, choice_in
+from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.notebook_source import LevelChoice, last_level_choice
+from gpulab.grading.pipeline.processes import run_process
 from gpulab.grading.release.stub import is_untouched
 from gpulab.profiling.speedup import SpeedupTable, VariantTiming
 from gpulab.verification.verdict import Plane
 
-__all__ = ["Inspection", "KernelNote", "inspect", "inspect_in_own_process", "load", "speedups"]
+__all__ = [
+    "KernelInspection",
+    "SubmissionInspection",
+    "inspect_in_subprocess",
+    "inspect_notebook",
+    "load_inspection",
+    "speedup_tables",
+]
 
-LIMIT_S = 600.0  # of one submission
+TIMEOUT_S = 600.0  # of one submission
 
 
 @dataclass(frozen=True)
-class KernelNote:
-    """What is said of one kernel cell.
+class KernelInspection:
+    """The outcome of one kernel cell.
 
-    name: as in its header, "stencil.opt_1". state: "right", "wrong", "does not compile",
-    "not written" (still the stub) or "given" (still the stub, at a level that gives the kernel).
-    reasons and findings are sentences for its author.
-    timing: None where the kernel is not right; of the given text where it is given.
+    name: as in its header, such as "stencil.opt_1". state: "right", "wrong", "does not compile",
+    "not written" (the stub is unchanged) or "given" (it is unchanged, at a level that gives the kernel).
+    reasons, findings: sentences for the student. timing: None unless the kernel is correct; for "given" that
+    of the given file.
     """
 
     name: str
@@ -47,78 +56,121 @@ class KernelNote:
     plane: Plane | None = None
     timing: VariantTiming | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the inspection as plain data for JSON."""
+        data = asdict(replace(self, plane=None, timing=None))
+        if self.plane is not None:
+            data["plane"] = asdict(self.plane) | {"state": self.plane.state.tolist()}
+        if self.timing is not None:
+            data["timing"] = self.timing.as_dict()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> KernelInspection:
+        """Return the inspection whose `as_dict` was written as JSON."""
+        plane, timing = data["plane"], data["timing"]
+        if plane is not None:
+            state = np.array(plane["state"], np.uint8)
+            plane = Plane(plane["title"], tuple(plane["axes"]), state, tuple(plane["pitch"]))
+        return cls(
+            data["name"],
+            data["state"],
+            tuple(data["reasons"]),
+            tuple(data["findings"]),
+            tuple(Diagnostic(**diagnostic) for diagnostic in data["diagnostics"]),
+            plane,
+            VariantTiming.from_dict(timing) if timing is not None else None,
+        )
+
 
 @dataclass(frozen=True)
-class Inspection:
-    """All kernels of one submission.
+class SubmissionInspection:
+    """The outcomes of all kernels of one submission.
 
-    device: name of where they ran, kind: "sim" or "cuda". trouble: what stopped the inspection.
-    level: what the notebook chose, as its text says; None where it says nothing.
+    device: name of the device that they ran on; kind: "sim" or "cuda". error: why the inspection stopped.
+    level: the chosen level, as the source has it; None if it has none.
     """
 
     student: str
     device: str
-    kernels: tuple[KernelNote, ...]
-    trouble: str = ""
+    kernels: tuple[KernelInspection, ...]
+    error: str = ""
     kind: str = ""
     level: int | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the inspection as plain data for JSON."""
+        kernels = [kernel.as_dict() for kernel in self.kernels]
+        return asdict(replace(self, kernels=())) | {"kernels": kernels}
 
-def inspect(notebook: Path, student: str, lab: Path | None = None) -> Inspection:
-    """Check every problem kernel of a notebook; the last cell of a name counts, as in a session.
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SubmissionInspection:
+        """Return the inspection whose `as_dict` was written as JSON."""
+        kernels = tuple(map(KernelInspection.from_dict, data["kernels"]))
+        return cls(**{**data, "kernels": kernels})
 
-    lab: the course's own folder of the assignment, where the given files are read; None: the notebook's.
+
+def inspect_notebook(notebook: Path, student: str, lab: Path | None = None) -> SubmissionInspection:
+    """Check the kernel cells of a notebook; of several cells with one name the last counts.
+
+    lab: the course's folder of the assignment, which given files are read from; None: the notebook's.
     """
     from gpulab.devices import open_device
     from gpulab.grading.release.assignments import read_notebook
-    from gpulab.grading.release.preprocessors import is_kernel_cell
 
     device = open_device()
-    code = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
-    choice = choice_in(cell.source for cell in code) or Choice(None)
+    sources = [cell.source for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
+    choice = last_level_choice(sources) or LevelChoice(None)
     given = choice.given if choice.level == 2 else {}
-    notes = {}
-    for cell in filter(is_kernel_cell, code):
-        # IPython drops empty lines before a magic, so line 1 is the header's.
-        note = inspect_cell(cell.source.lstrip("\n"), device)
-        if note is not None and note.state == "not written" and note.name in given:
-            note = inspect_given(note.name, (lab or notebook.parent) / given[note.name], device)
-        if note is not None:
-            notes[note.name] = note
-    return Inspection(student, device.name, tuple(notes.values()), kind=device.kind, level=choice.level)
+
+    kernels = {}
+    for source in filter(is_kernel_cell, sources):
+        # IPython drops empty lines before a magic, so line 1 is the header.
+        kernel = inspect_cell(source.lstrip("\n"), device)
+        if kernel is not None and kernel.state == "not written" and kernel.name in given:
+            kernel = inspect_given(kernel.name, (lab or notebook.parent) / given[kernel.name], device)
+        if kernel is not None:
+            kernels[kernel.name] = kernel
+    return SubmissionInspection(
+        student, device.name, tuple(kernels.values()), kind=device.kind, level=choice.level
+    )
 
 
-def inspect_given(name: str, path: Path, device: Device) -> KernelNote:
-    """A given kernel: its time, for the kernels that are compared with it."""
+def inspect_given(name: str, path: Path, device: Device) -> KernelInspection:
+    """Time a given kernel, for the kernels that are compared with it."""
     try:
-        note = inspect_cell(path.read_text(encoding="utf-8"), device)
+        kernel = inspect_cell(path.read_text(encoding="utf-8"), device)
     except (OSError, UnicodeDecodeError):
-        note = None
-    return KernelNote(name, "given", timing=note.timing if note and note.name == name else None)
+        kernel = None
+    timing = kernel.timing if kernel and kernel.name == name else None
+    return KernelInspection(name, "given", timing=timing)
 
 
-def inspect_cell(text: str, device: Device) -> KernelNote | None:
-    """Compile, verify and time one cell; None for a cell that belongs to no problem."""
+def inspect_cell(source: str, device: Device) -> KernelInspection | None:
+    """Compile, check and time one cell; return None if it belongs to no problem."""
     from gpulab.verification.outcome import outcome_in_process, outcome_of
 
     try:
-        cell = parse_cell(text)
+        cell = parse_cell(source)
     except HeaderError as error:
-        words = text.split(maxsplit=2)
-        return KernelNote(words[1] if len(words) > 1 else "?", "wrong", (str(error),))
-    name = cell.header.name
+        words = source.split(maxsplit=2)
+        return KernelInspection(words[1] if len(words) > 1 else "?", "wrong", (str(error),))
+    name = cell.name
     if not isinstance(cell, KernelCell):
         return None
     if is_untouched(cell.source):
-        return KernelNote(name, "not written")
-    if device.needs_own_process:  # an endless kernel ends with its process only, a fault takes the context
+        return KernelInspection(name, "not written")
+
+    # A kernel without end can only be stopped with its process, and a fault ends the CUDA context.
+    if device.needs_own_process:
         outcome = outcome_in_process(cell, None, device.name, timed=True)
     else:
         outcome = outcome_of(cell, device, timed=True)
     if outcome.diagnostics:
-        return KernelNote(name, "does not compile", diagnostics=outcome.diagnostics)
+        return KernelInspection(name, "does not compile", diagnostics=outcome.diagnostics)
+
     result = outcome.result
-    return KernelNote(
+    return KernelInspection(
         name,
         "right" if outcome.correct else "wrong",
         outcome.reasons,
@@ -128,100 +180,73 @@ def inspect_cell(text: str, device: Device) -> KernelNote | None:
     )
 
 
-def inspect_in_own_process(
-    course: Course, assignment: str, student: str, limit_s: float = LIMIT_S
-) -> Inspection:
-    """`inspect` in a process of its own, so that whatever a kernel does, the class goes on.
+def inspect_in_subprocess(
+    course: Course, assignment: str, student: str, timeout_s: float = TIMEOUT_S
+) -> SubmissionInspection:
+    """Run `inspect_notebook` in a process of its own, so that no kernel can stop the grading of a class.
 
-    The result is kept in the course's work folder, where the report finds it.
+    The result is stored in the course's work folder, where `load_inspection` reads it.
     """
-    import subprocess
-
-    target = kept_at(course, assignment, student)
+    target = inspection_path(course, assignment, student)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     notebooks = sorted((course.submitted / student / assignment).glob("*.ipynb"))
     lab = course.source / assignment
     command = [sys.executable, "-m", __name__, str(target), student, str(lab), *map(str, notebooks)]
     try:
-        done = run_to_the_end(command, cwd=course.work, env=course.environment(), limit_s=limit_s)
-        said = done.stdout.strip().splitlines()
-        why = said[-1] if said else f"the process ended with code {done.returncode}."
+        done = run_process(command, cwd=course.work, env=course.environment(), timeout_s=timeout_s)
+        output = done.stdout.strip().splitlines()
+        error = output[-1] if output else f"the process ended with code {done.returncode}."
     except subprocess.TimeoutExpired:
-        why = f"the kernels were still running after {limit_s:.0f} s."
+        error = f"the kernels were still running after {timeout_s:.0f} s."
     if not target.is_file():
-        save(Inspection(student, "", (), why), target)
-    return load(course, assignment, student)
+        save_inspection(SubmissionInspection(student, "", (), error), target)
+    return load_inspection(course, assignment, student)
 
 
 def main(arguments: list[str]) -> None:
-    """`python -m gpulab.grading.pipeline.inspection TARGET STUDENT LAB NOTEBOOK...`."""
+    """Run `python -m gpulab.grading.pipeline.inspection TARGET STUDENT LAB NOTEBOOK...`."""
     target, student, lab, *notebooks = arguments
-    all_of_it = Inspection(student, "", ())
-    for notebook in notebooks:
-        one = inspect(Path(notebook), student, Path(lab))
-        all_of_it = replace(one, kernels=all_of_it.kernels + one.kernels)
-    save(all_of_it, Path(target))
+    submission = SubmissionInspection(student, "", ())
+    for path in notebooks:
+        notebook = inspect_notebook(Path(path), student, Path(lab))
+        submission = replace(notebook, kernels=submission.kernels + notebook.kernels)
+    save_inspection(submission, Path(target))
 
 
-# --- kept as JSON ------------------------------------------------------------------------------
+# --- storage as JSON ---------------------------------------------------------------------------
 
 
-def kept_at(course: Course, assignment: str, student: str) -> Path:
+def inspection_path(course: Course, assignment: str, student: str) -> Path:
     return course.work / "inspection" / assignment / f"{student}.json"
 
 
-def save(inspection: Inspection, path: Path) -> None:
-    kernels = [_as_dict(note) for note in inspection.kernels]
-    plain = asdict(replace(inspection, kernels=())) | {"kernels": kernels}
-    path.write_text(json.dumps(plain, default=lambda array: array.tolist()), encoding="utf-8")
+def save_inspection(inspection: SubmissionInspection, path: Path) -> None:
+    path.write_text(json.dumps(inspection.as_dict()), encoding="utf-8")
 
 
-def _as_dict(note: KernelNote) -> dict[str, Any]:
-    timing = note.timing.as_dict() if note.timing else None
-    return asdict(replace(note, timing=None)) | {"timing": timing}
-
-
-def load(course: Course, assignment: str, student: str) -> Inspection:
-    """What was kept of the last inspection; without kernels when there was none."""
-    path = kept_at(course, assignment, student)
+def load_inspection(course: Course, assignment: str, student: str) -> SubmissionInspection:
+    """Return the stored inspection of a submission; one without kernels if there is none to read."""
+    path = inspection_path(course, assignment, student)
     if not path.is_file():
-        return Inspection(student, "", (), "its kernels were not looked at yet: run `gpulab grade`.")
-    plain = json.loads(path.read_text(encoding="utf-8"))
-    kernels = tuple(_note(each) for each in plain["kernels"])
-    return Inspection(
-        plain["student"],
-        plain["device"],
-        kernels,
-        plain["trouble"],
-        plain["kind"],
-        plain.get("level"),  # an inspection of an older version has none
-    )
+        return SubmissionInspection(
+            student, "", (), "its kernels have not been inspected: run `gpulab grade`."
+        )
+    try:
+        return SubmissionInspection.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (KeyError, TypeError):  # the file has other keys than this version writes
+        return SubmissionInspection(
+            student, "", (), "it was inspected by another version of gpulab: run `gpulab grade` again."
+        )
 
 
-def _note(plain: Mapping[str, Any]) -> KernelNote:
-    plane, timing = plain["plane"], plain["timing"]
-    return KernelNote(
-        plain["name"],
-        plain["state"],
-        tuple(plain["reasons"]),
-        tuple(plain["findings"]),
-        tuple(Diagnostic(**each) for each in plain["diagnostics"]),
-        plane
-        and Plane(
-            plane["title"], tuple(plane["axes"]), np.array(plane["state"], np.uint8), tuple(plane["pitch"])
-        ),
-        timing and VariantTiming.from_dict(timing),
-    )
-
-
-def speedups(inspection: Inspection) -> list[SpeedupTable]:
-    """The speed-up table of each problem that this submission has right kernels of."""
+def speedup_tables(inspection: SubmissionInspection) -> list[SpeedupTable]:
+    """Return the speed-up table of each problem that the submission has timed kernels of."""
     tables: dict[str, SpeedupTable] = {}
-    for note in inspection.kernels:
-        if note.timing is not None:
-            name = note.name.split(".")[0]
-            tables.setdefault(name, SpeedupTable(name)).add(note.timing)
+    for kernel in inspection.kernels:
+        if kernel.timing is not None:
+            problem = kernel.name.split(".")[0]
+            tables.setdefault(problem, SpeedupTable(problem)).add(kernel.timing)
     return list(tables.values())
 
 

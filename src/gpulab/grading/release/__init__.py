@@ -1,1 +1,1 @@
-"""Release of assignments: nbgrader preprocessors, stubs, rubric, and the sample class."""
+"""Release of assignments: nbgrader preprocessors, stubs, the rubric, and the sample class."""

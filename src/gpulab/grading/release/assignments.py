@@ -1,4 +1,4 @@
-"""From a source notebook to the one students get: solutions out, C and Python stubs in."""
+"""Release of an assignment: from the source notebook to the students' notebook with stubs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course, GradingError
 from gpulab.grading.release.rubric import check_points, read_rubric
 
-__all__ = ["Release", "points_of", "read_notebook", "release", "texts_of"]
+__all__ = ["Release", "graded_sources", "max_points", "read_notebook", "release"]
 
 
 @dataclass(frozen=True)
 class Release:
-    """One released assignment: its folder and its notebooks."""
+    """A released assignment: its folder and its notebooks."""
 
     assignment: str
     folder: Path
@@ -25,35 +25,36 @@ class Release:
 
 
 def release(course: Course, assignment: str) -> Release:
-    """Make the students' version of one assignment and enter its cells in the gradebook.
+    """Create the student version of an assignment and enter its test cells in the gradebook.
 
-    Raises `UsageError` when notebook and rubric disagree, `GradingError` when nbgrader refuses.
+    Raises `UsageError` if notebook and rubric differ, and `GradingError` if nbgrader fails.
     """
-    rubric = read_rubric(course.desk / "rubric.toml", assignment)
-    sources = sorted((course.source / assignment).glob("*.ipynb"))
+    rubric = read_rubric(course.config_folder / "rubric.toml", assignment)
+    notebooks = sorted((course.source / assignment).glob("*.ipynb"))
     if rubric:
-        points = {name: value for path in sources for name, value in points_of(path).items()}
-        texts = {name: text for path in sources for name, text in texts_of(path).items()}
-        check_points(rubric, points, sources[0], texts)
-    answer = course.nbgrader("generate_assignment", assignment, "--force")
-    if not answer.ok:
-        raise GradingError(f"{assignment} was not released: {answer.why}")
+        points = {name: value for path in notebooks for name, value in max_points(path).items()}
+        sources = {name: text for path in notebooks for name, text in graded_sources(path).items()}
+        check_points(rubric, points, notebooks[0], sources)
+
+    run = course.nbgrader("generate_assignment", assignment, "--force")
+    if not run.ok:
+        raise GradingError(f"{assignment} was not released: {run.error}")
     folder = course.release / assignment
     return Release(assignment, folder, tuple(sorted(folder.glob("*.ipynb"))))
 
 
 def read_notebook(path: Path) -> nbformat.NotebookNode:
-    """A notebook in the current format; `UsageError` when the file is none."""
+    """Return a notebook in the current format; raise `UsageError` if the file is not a notebook."""
     try:
         return nbformat.read(path, as_version=4)  # type: ignore[no-any-return]
-    except OSError as broken:
-        raise UsageError(f"{path} cannot be read: {broken.strerror}.") from None
-    except Exception as broken:  # noqa: BLE001  (nbformat has half a dozen kinds for "no notebook")
-        raise UsageError(f"{path} is not a notebook: {str(broken).splitlines()[0]}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except Exception as error:  # noqa: BLE001  (nbformat raises many types for a malformed notebook)
+        raise UsageError(f"{path} is not a notebook: {str(error).splitlines()[0]}") from None
 
 
-def points_of(notebook: Path) -> dict[str, float]:
-    """Most points of each test cell of a source notebook."""
+def max_points(notebook: Path) -> dict[str, float]:
+    """Return the maximum points of each test cell by its grade_id."""
     return {
         cell.metadata.nbgrader["grade_id"]: float(cell.metadata.nbgrader["points"])
         for cell in read_notebook(notebook).cells
@@ -61,8 +62,8 @@ def points_of(notebook: Path) -> dict[str, float]:
     }
 
 
-def texts_of(notebook: Path) -> dict[str, str]:
-    """The text of each test cell that is code."""
+def graded_sources(notebook: Path) -> dict[str, str]:
+    """Return the source of each autograded test cell by its grade_id."""
     return {
         cell.metadata.nbgrader["grade_id"]: cell.source
         for cell in read_notebook(notebook).cells

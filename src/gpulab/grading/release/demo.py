@@ -1,4 +1,4 @@
-"""`gpulab demo`: a lab released, a made-up class graded, and every grade compared with what it must be."""
+"""`gpulab demo`: release a lab, grade the sample class, and compare every score with the expected points."""
 
 from __future__ import annotations
 
@@ -8,68 +8,75 @@ from pathlib import Path
 from rich.console import Console
 
 from gpulab.errors import UsageError
-from gpulab.grading.pipeline.classroom import class_report, grade_class, report_path
 from gpulab.grading.pipeline.course import Course, open_course
+from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions, report_path
 from gpulab.grading.release.assignments import release
-from gpulab.grading.release.sample_class import Sample, differences, hand_in, read_samples
-from gpulab.grading.reports.report import write_report
+from gpulab.grading.release.sample_class import (
+    SampleSubmission,
+    read_samples,
+    score_differences,
+    submit_sample,
+)
+from gpulab.grading.reports.html_report import write_report
 from gpulab.grading.reports.terminal_report import gradebook, speedup
 from gpulab.views.terminal import Bar, say
 
-__all__ = ["run", "set_up_class"]
+__all__ = ["run_demo", "set_up_class"]
 
 ASSIGNMENT = "01_stencil"
-MARK = ".made-by-gpulab-demo"
+MARKER = ".made-by-gpulab-demo"  # a file in a folder that the demo created and may delete
 
 
-def run(
-    config: Path, work: Path, console: Console, *, device: str | None = None, at_once: int | None = None
+def run_demo(
+    config_file: Path, work: Path, console: Console, *, device: str | None = None, jobs: int | None = None
 ) -> int:
-    """The whole demo; 0 when each sample submission has exactly its expected points, else 1.
+    """Run the demo; return 0 if every sample submission gets exactly its expected points, else 1.
 
-    work: emptied first and filled anew; nothing outside of it is written.
+    work: a folder that is emptied first. Nothing is written outside of it.
     """
-    empty(work)
-    course = open_course(config, work)
+    clear_folder(work)
+    course = open_course(config_file, work)
     say(f"Releasing {ASSIGNMENT} and grading the sample class; this takes about a minute.")
     samples = set_up_class(course)
-    outcomes = grade_class(course, ASSIGNMENT, device=device, at_once=at_once)
-    report = class_report(course, ASSIGNMENT, {sample.student: sample.about for sample in samples})
+    results = grade_submissions(course, ASSIGNMENT, device=device, jobs=jobs)
+    report = assignment_report(course, ASSIGNMENT, {sample.student: sample.about for sample in samples})
     console.print(gradebook(report))
     console.print(speedup(report))
     page = write_report([report], report_path(course))
 
-    wrong = [f"{outcome.student} was not graded: {outcome.why}" for outcome in outcomes if not outcome.graded]
+    errors = [f"{result.student} was not graded: {result.error}" for result in results if not result.graded]
     for sample in samples:
-        kind = report.inspections[sample.student].kind if sample.student in report.inspections else "sim"
-        wrong += differences(sample, report.grades.points.get(sample.student, {}), kind)
-    for line in wrong:
+        inspection = report.inspections.get(sample.student)
+        scores = report.grades.scores.get(sample.student, {})
+        errors += score_differences(sample, scores, inspection.kind if inspection else "sim")
+
+    for line in errors:
         console.print(f"NOT AS EXPECTED  {line}", markup=False, highlight=False)
-    if not wrong:
-        console.print(f"All {len(samples)} sample submissions have exactly the points they must have.")
-    console.print(f"The report:  {page}", markup=False, highlight=False, soft_wrap=True)
-    console.print("The lab:     make lab", markup=False, highlight=False)
-    return 1 if wrong else 0
+    if not errors:
+        console.print(f"All {len(samples)} sample submissions have exactly their expected points.")
+    console.print(f"Report:        {page}", markup=False, highlight=False, soft_wrap=True)
+    console.print("Open the lab:  make lab", markup=False, highlight=False)
+    return 1 if errors else 0
 
 
-def set_up_class(course: Course) -> list[Sample]:
-    """Release the lab and hand in the sample class."""
-    samples = read_samples(course.desk / "sample_class" / ASSIGNMENT)
+def set_up_class(course: Course) -> list[SampleSubmission]:
+    """Release the lab and submit the notebooks of the sample class."""
+    samples = read_samples(course.config_folder / "sample_class" / ASSIGNMENT)
     with Bar(f"releasing {ASSIGNMENT}"):
         released = release(course, ASSIGNMENT)
     for sample in samples:
-        hand_in(sample, released.notebooks[0], course.submitted)
+        submit_sample(sample, released.notebooks[0], course.submitted)
     return samples
 
 
-def empty(work: Path) -> None:
-    """Empty the demo's folder; a folder with anything else in it is left alone."""
-    mark = work / MARK
+def clear_folder(work: Path) -> None:
+    """Empty the demo's folder; raise `UsageError` if it holds files that the demo did not create."""
+    marker = work / MARKER
     if work.exists() and any(work.iterdir()):
-        if not mark.is_file():
+        if not marker.is_file():
             raise UsageError(
-                f"{work} holds something that the demo did not make: name another folder with --work."
+                f"{work} holds files that the demo did not create: choose another folder with --work."
             )
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+    marker.touch()

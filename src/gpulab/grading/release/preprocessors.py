@@ -1,6 +1,6 @@
-"""nbgrader's steps that gpulab replaces: C stubs in kernel cells, and submissions that must not be lost.
+"""nbgrader preprocessors for kernel cells and for submissions that nbgrader would give up on.
 
-`grading/nbgrader_config.py` puts them in the place of the stock ones; the order of the others stays.
+`grading/nbgrader_config.py` puts them in place of the stock ones and keeps the order of the others.
 """
 
 from __future__ import annotations
@@ -15,47 +15,44 @@ from nbgrader import utils
 from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, Execute, OverwriteCells
 from nbgrader.preprocessors import NbGraderPreprocessor as Preprocessor
 
+from gpulab.cell import is_kernel_cell
 from gpulab.grading.release.stub import answers_stub, asks_for_answers, kernel_stub
 
 __all__ = [
     "ClearKernelSolutions",
     "DropDuplicates",
     "DropStandardError",
-    "ExecuteToTheEnd",
+    "ExecuteWithRestarts",
     "RestoreCells",
-    "is_kernel_cell",
+    "first_line",
 ]
 
 Resources = dict[str, Any]
 
 
-def is_kernel_cell(cell: NotebookNode) -> bool:
-    """Whether this is a `%%cuda` cell: CUDA C below its first line, whatever the notebook's language."""
-    return cell.cell_type == "code" and header_of(cell.source).split()[:1] == ["%%cuda"]
-
-
-def header_of(source: str) -> str:
-    """The first line that is not empty, as IPython looks for a cell magic; "" when there is none."""
+def first_line(source: str) -> str:
+    """Return the first line that is not empty, where IPython expects a cell magic; "" if there is none."""
     return next((line for line in source.splitlines() if line.strip()), "")
 
 
 class ClearKernelSolutions(ClearSolutions):
-    """nbgrader's ClearSolutions that speaks C in kernel cells.
+    """nbgrader's ClearSolutions with C stubs in kernel cells.
 
-    The stock one picks the stub by the notebook's language, so Python's stub would land in C, and a
-    solution cell without markers would lose its `%%cuda` line.
+    The stock preprocessor selects the stub by the language of the notebook, so it would put Python's stub
+    into C, and it would remove the `%%cuda` line of a solution cell without markers.
     """
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: Resources, cell_index: int
     ) -> tuple[NotebookNode, Resources]:
-        if not is_kernel_cell(cell):
+        if cell.cell_type != "code" or not is_kernel_cell(cell.source):
             before, marker, _ = cell.source.partition(self.begin_solution_delimeter)
             stubs = {"python": answers_stub()} if marker and asks_for_answers(before) else {}
             return self._with_stubs(stubs, cell, resources, cell_index), resources
-        header = header_of(cell.source)
-        named = header.split()[1:2]
-        stub = kernel_stub(named[0] if named and not named[0].startswith("-") else "this kernel")
+
+        header = first_line(cell.source)
+        names = header.split()[1:2]
+        stub = kernel_stub(names[0] if names and not names[0].startswith("-") else "this kernel")
         has_markers = self.begin_solution_delimeter in cell.source
         cell = self._with_stubs({"cuda": stub}, cell, {**resources, "language": "cuda"}, cell_index)
         if utils.is_solution(cell) and not has_markers:
@@ -65,7 +62,7 @@ class ClearKernelSolutions(ClearSolutions):
     def _with_stubs(
         self, stubs: dict[str, str], cell: NotebookNode, resources: Resources, cell_index: int
     ) -> NotebookNode:
-        """The cell after the stock step, with these stubs by language beside the stock ones."""
+        """Return the cell after the stock preprocessor, run with additional stubs by language."""
         stock_stubs: dict[str, str] = self.code_stub  # type: ignore[has-type]
         self.code_stub = {**stock_stubs, **stubs}
         try:
@@ -76,10 +73,10 @@ class ClearKernelSolutions(ClearSolutions):
 
 
 class DropDuplicates(DeduplicateIds):
-    """A cell copied together with its nbgrader metadata becomes an ordinary cell.
+    """nbgrader's DeduplicateIds, which makes a copied cell an ordinary cell.
 
-    The stock step leaves an empty `nbgrader` entry, which the next step takes for an outdated
-    schema and gives up on the whole class.
+    The stock preprocessor leaves an empty `nbgrader` entry in the metadata. The next preprocessor takes it
+    for an outdated schema and stops the grading of the whole class.
     """
 
     def preprocess_cell(
@@ -92,116 +89,121 @@ class DropDuplicates(DeduplicateIds):
 
 
 class RestoreCells(OverwriteCells):
-    """Puts deleted cells back; the stock step stops when the cell before a deleted one is gone too."""
+    """nbgrader's OverwriteCells, which restores deleted cells.
+
+    The stock preprocessor stops if the cell before a deleted one was deleted too.
+    """
 
     def add_missing_grade_cells(
         self, nb: NotebookNode, resources: Resources
     ) -> tuple[NotebookNode, Resources]:
-        """Each missing test or locked cell goes behind the nearest cell of the source that is still there."""
+        """Insert each missing test cell or locked cell after the nearest preceding cell that still exists."""
         source = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
         order = [cell.name for cell in source.source_cells]
         solutions = {cell.name for cell in source.solution_cells}
         points = {cell.name: cell.max_score for cell in source.grade_cells}
         for number, cell in enumerate(source.source_cells):
-            place = {grade_id(other): index for index, other in enumerate(nb.cells) if grade_id(other)}
-            if cell.name in place or not (cell.name in points or cell.locked):
+            index_of = {grade_id(other): index for index, other in enumerate(nb.cells) if grade_id(other)}
+            if cell.name in index_of or not (cell.name in points or cell.locked):
                 continue
-            self.log.warning("Cell '%s' was missing; it is put back", cell.name)
+            self.log.warning("Cell '%s' was missing and is restored", cell.name)
             restored = self.missing_cell_transform(
                 cell, points.get(cell.name, 0), is_solution=cell.name in solutions
             )
-            if cell.name not in points:  # locked and given, such as the cell that loads gpulab
+            if cell.name not in points:  # a locked cell without points, such as the one that loads gpulab
                 restored.metadata.nbgrader["grade"] = False
                 del restored.metadata.nbgrader["points"]
             restored["id"] = f"restored-{number}"
-            before = [place[name] for name in order[:number] if name in place]
-            nb.cells.insert(max(before, default=-1) + 1, restored)
+            preceding = [index_of[name] for name in order[:number] if name in index_of]
+            nb.cells.insert(max(preceding, default=-1) + 1, restored)
         return nb, resources
 
 
-class ExecuteToTheEnd(Execute):
-    """Runs a submission; a cell that takes its Python process along costs only itself.
+class ExecuteWithRestarts(Execute):
+    """nbgrader's Execute, which continues in a new Jupyter kernel after a cell that ended the old one.
 
-    The stock step gives up on a submission whose process died or did not answer an interrupt (a GPU
-    kernel that never ends), and after a CUDA context is lost every later cell fails. Here the cell
-    that did it fails, and the cells after it run in a new process, in which those before were repeated.
+    The stock preprocessor gives up on a submission whose process died or did not answer an interrupt (as
+    with a GPU kernel without end), and after a lost CUDA context every later cell fails. Here only the cell
+    that caused it fails: the cells after it run in a new process, in which the successful cells before it
+    ran again.
     """
 
-    most_restarts = 3
+    max_restarts = 3
 
     def preprocess(
         self, nb: NotebookNode, resources: Resources | None = None, km: Any = None
     ) -> tuple[NotebookNode, Resources]:
-        self.forget()
+        self.reset()
         return super().preprocess(nb, resources, km)  # type: ignore[no-any-return]
 
-    def forget(self) -> None:
-        """Begin with a notebook of which nothing has run."""
-        self.lost = ""
+    def reset(self) -> None:
+        """Set the state for a notebook of which no cell has run."""
+        self.not_run = ""  # why no further cell can run; empty as long as cells run
         self.restarts = 0
-        self.to_repeat: list[int] = []
+        self.successful: list[int] = []  # indices of the cells to repeat in a new process
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: Resources, index: int
     ) -> tuple[NotebookNode, Resources]:
-        if self.lost:
-            return self.failed(cell, self.lost), resources
+        if self.not_run:
+            return self.failed(cell, self.not_run), resources
         try:
             cell, resources = super().preprocess_cell(cell, resources, index)
         except DeadKernelError:
             cell = self.failed(cell, "the Python process of this notebook ended in this cell.")
         except CellTimeoutError:
-            cell = self.failed(cell, f"still running after {self.timeout} s, and could not be interrupted.")
+            cell = self.failed(cell, f"still running after {self.timeout} s, and not interruptible.")
         else:
-            if not lost_its_gpu(cell):
+            if not has_lost_context(cell):
                 if cell.cell_type == "code" and not utils.is_grade(cell) and not utils.has_failed(cell):
-                    self.to_repeat.append(index)
+                    self.successful.append(index)
                 return cell, resources
-        self.log.error("Cell %d ended its process; the next ones run in a new one", index)
-        self.start_again(resources)
+        self.log.error("Cell %d ended its process; the following cells run in a new one", index)
+        self.restart(resources)
         return cell, resources
 
-    def start_again(self, resources: Resources) -> None:
-        """A new process in the state of the old one: the cells that went well run once more, unseen."""
+    def restart(self, resources: Resources) -> None:
+        """Start a new process and run the successful cells again; their outputs stay as they were."""
         self.restarts += 1
-        if self.restarts > self.most_restarts:
-            self.lost = f"not run: the cells before ended their process {self.restarts} times."
+        if self.restarts > self.max_restarts:
+            self.not_run = f"not run: earlier cells ended their process {self.restarts} times."
             return
         try:
             self._cleanup_kernel()
             self.km = self.create_kernel_manager()
             self.start_new_kernel()
             self.start_new_kernel_client()
-            for index in self.to_repeat:
-                shown = self.nb.cells[index]
-                super().preprocess_cell(copy.deepcopy(shown), resources, index)
-                self.nb.cells[index] = shown
+            for index in self.successful:
+                cell = self.nb.cells[index]
+                super().preprocess_cell(copy.deepcopy(cell), resources, index)
+                self.nb.cells[index] = cell
         except (DeadKernelError, CellTimeoutError, RuntimeError):
-            self.lost = "not run: a cell before ended its process, and so did a second try."
+            self.not_run = "not run: an earlier cell ended its process, and it could not be restarted."
 
-    def failed(self, cell: NotebookNode, why: str) -> NotebookNode:
+    def failed(self, cell: NotebookNode, reason: str) -> NotebookNode:
+        """Return the cell with an error output that has this reason."""
         if cell.cell_type == "code" and cell.source.strip():
-            error = new_output("error", ename="NotRun", evalue=why, traceback=[f"NotRun: {why}"])
+            error = new_output("error", ename="NotRun", evalue=reason, traceback=[f"NotRun: {reason}"])
             cell.outputs = [*cell.get("outputs", []), error]
             cell.execution_count = None
         return cell
 
 
-# Part of what gpulab.devices.cuda_errors says when a CUDA context is lost with all its arrays.
+# Part of each message of gpulab.devices.cuda_errors about a lost CUDA context.
 LOST_CONTEXT = "restart the notebook's Python kernel"
 
 
-def lost_its_gpu(cell: NotebookNode) -> bool:
-    """Whether a cell failed in a way after which its process can no longer use the GPU."""
+def has_lost_context(cell: NotebookNode) -> bool:
+    """Return whether a cell failed with a lost CUDA context, after which its process cannot use the GPU."""
     errors = (output for output in cell.get("outputs", []) if output.output_type == "error")
     return any(LOST_CONTEXT in error.evalue for error in errors)
 
 
 class DropStandardError(Preprocessor):
-    """Removes what cells wrote to stderr before points are given.
+    """Preprocessor that removes the stderr output of test cells before they are scored.
 
-    nbgrader gives 0 points for a single byte on stderr, so that a library's warning would cost a
-    student the cell. A failure in gpulab raises; a warning is no failure.
+    nbgrader gives 0 points to a cell with output on stderr, so that the warning of a library would cost the
+    points of the cell. A failed check raises an exception instead.
     """
 
     def preprocess_cell(
@@ -220,5 +222,5 @@ class DropStandardError(Preprocessor):
 
 
 def grade_id(cell: NotebookNode) -> str:
-    """nbgrader's name of a cell, "" for an ordinary one."""
+    """Return nbgrader's name of a cell, or "" for an ordinary cell."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))

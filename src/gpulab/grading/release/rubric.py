@@ -1,4 +1,4 @@
-"""The rubric: points per test cell with what earns them, and a check that the notebooks agree."""
+"""The rubric: points of each test cell and what earns them, compared with the notebooks."""
 
 from __future__ import annotations
 
@@ -9,108 +9,114 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.errors import UsageError
-from gpulab.grading.pipeline.declared import calls_in, hides_its_value
+from gpulab.grading.pipeline.notebook_source import check_calls, ends_with_check
 
 __all__ = ["Criterion", "check_points", "read_rubric"]
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One test cell: the most points it gives, and what earns them."""
+    """The rubric's entry for one test cell.
 
-    cell: str  # nbgrader's grade_id
+    cell: nbgrader's grade_id. points: the maximum at level 1; level_2: at level 2, None for the same.
+    earns: what earns the points. variant: the kernel that the cell checks, such as "stencil.opt_1", or "".
+    """
+
+    cell: str
     points: float
     earns: str
-    variant: str = ""  # "stencil.opt_1": the kernel this cell judges; "" for none
-    level_2: float | None = None  # the most points at level 2; None: as many
+    variant: str = ""
+    level_2: float | None = None
 
-    def at(self, level: int) -> float:
-        """The most points at a level."""
+    def max_points(self, level: int) -> float:
+        """Return the maximum points at a level."""
         return self.level_2 if level == 2 and self.level_2 is not None else self.points
 
 
 def read_rubric(path: Path, assignment: str) -> dict[str, Criterion]:
-    """The rubric of one assignment by cell; empty when the file has none for it.
+    """Return the rubric of one assignment by test cell; empty if the file has none for it.
 
-    Raises `UsageError` when the file is not a rubric.
+    Raises `UsageError` if the file is not a rubric.
     """
     if not path.is_file():
         return {}
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get(assignment, {})
-        return {name: _criterion(name, row) for name, row in table.items()}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
-        raise UsageError(f"{path}: {broken}") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as broken:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get(assignment, {})
+        return {name: _criterion(name, entry) for name, entry in entries.items()}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{path}, [{assignment}]: each cell is a table with `points` (a number) and `earns` (words); "
-            f"{type(broken).__name__}: {broken}"
+            f"{path}, [{assignment}]: each test cell needs a table with `points` (a number) and `earns` "
+            f"(text); {type(error).__name__}: {error}"
         ) from None
 
 
-def _criterion(name: str, row: Mapping[str, Any]) -> Criterion:
-    level_2 = float(row["level_2"]) if "level_2" in row else None
-    read = Criterion(name, float(row["points"]), str(row["earns"]), str(row.get("variant", "")), level_2)
-    if not 0 <= read.at(2) <= read.points:
-        raise ValueError(f"{name} has level_2 = {read.at(2):g}, which must lie between 0 and its points")
-    return read
+def _criterion(name: str, entry: Mapping[str, Any]) -> Criterion:
+    level_2 = float(entry["level_2"]) if "level_2" in entry else None
+    criterion = Criterion(
+        name, float(entry["points"]), str(entry["earns"]), str(entry.get("variant", "")), level_2
+    )
+    if not 0 <= criterion.max_points(2) <= criterion.points:
+        raise ValueError(f"{name}: level_2 = {criterion.max_points(2):g} must be between 0 and its points")
+    return criterion
 
 
 def check_points(
     rubric: Mapping[str, Criterion],
     points: Mapping[str, float],
     notebook: Path,
-    texts: Mapping[str, str] | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse a notebook whose test cells and the rubric do not say the same.
+    """Raise `UsageError` if the test cells of a notebook and the rubric differ.
 
-    points: of each cell by nbgrader's metadata. texts: of each test cell that is code, by name: what its
-    calls say of points and levels is compared too.
+    points: maximum of each test cell in nbgrader's metadata. sources: source of each autograded test cell,
+    whose calls of checks are compared too; None compares the metadata only.
     """
     for name in sorted(rubric.keys() | points.keys()):
         if name not in points:
-            raise UsageError(f"{notebook.name} has no test cell `{name}`, which the rubric gives points for.")
+            raise UsageError(f"{notebook.name} has no test cell `{name}`, which the rubric lists.")
         if name not in rubric:
-            raise UsageError(
-                f"{notebook.name}: the rubric does not name test cell `{name}`, which gives points."
-            )
+            raise UsageError(f"{notebook.name}: test cell `{name}` has points but is not in the rubric.")
         if points[name] != rubric[name].points:
             raise UsageError(
-                f"{notebook.name}: test cell `{name}` gives {points[name]:g} points, "
-                f"the rubric says {rubric[name].points:g}."
+                f"{notebook.name}: test cell `{name}` has {points[name]:g} points, "
+                f"but the rubric has {rubric[name].points:g}."
             )
-        if texts is None:
+        if sources is None:
             continue
-        if name in texts:
-            _check_calls(rubric[name], texts[name], notebook)
-        elif rubric[name].at(2) != rubric[name].points:
+        if name in sources:
+            _check_calls(rubric[name], sources[name], notebook)
+        elif rubric[name].max_points(2) != rubric[name].points:
             raise UsageError(
-                f"{notebook.name}: `{name}` is read by a person, so the rubric cannot give it other points "
-                "at level 2."
+                f"{notebook.name}: `{name}` is graded manually, so the rubric cannot give it other points at "
+                "level 2."
             )
 
 
-def _check_calls(row: Criterion, text: str, notebook: Path) -> None:
-    """Refuse a test cell whose call gives other points than the rubric, or a value nbgrader cannot see."""
-    where = f"{notebook.name}: test cell `{row.cell}`"
-    calls = calls_in(text, where)
+def _check_calls(criterion: Criterion, source: str, notebook: Path) -> None:
+    """Raise `UsageError` if the checks of a test cell give other points than the rubric."""
+    location = f"{notebook.name}: test cell `{criterion.cell}`"
+    calls = check_calls(source, location)
     for call in calls:
-        if row.variant and call.variant and call.variant != row.variant:
-            raise UsageError(f"{where} judges {call.variant}, the rubric says {row.variant}.")
+        if criterion.variant and call.variant and call.variant != criterion.variant:
+            raise UsageError(f"{location} checks {call.variant}, but the rubric has {criterion.variant}.")
         for level in (1, 2):
-            gives = call.gives(level)
-            if gives not in (None, row.at(level)):
+            given = call.max_points(level)
+            if given not in (None, criterion.max_points(level)):
                 raise UsageError(
-                    f"{where} gives {gives:g} points at level {level}, the rubric says {row.at(level):g}."
+                    f"{location} gives {given:g} points at level {level}, but the rubric has "
+                    f"{criterion.max_points(level):g}."
                 )
-    partial = [call for call in calls if call.points]
-    if row.at(2) != row.points and not any(2 in call.points for call in partial):
+
+    with_points = [call for call in calls if call.points]
+    if criterion.max_points(2) != criterion.points and not any(2 in call.points for call in with_points):
         raise UsageError(
-            f"{where} says nothing of level 2, where the rubric gives {row.at(2):g}: write "
-            f"points={{1: {row.points:g}, 2: {row.at(2):g}}} in its call."
+            f"{location} has no points for level 2, but the rubric has {criterion.max_points(2):g}: write "
+            f"points={{1: {criterion.points:g}, 2: {criterion.max_points(2):g}}} in the call of its check."
         )
-    if partial and (len(partial) > 1 or hides_its_value(text)):
+    if with_points and (len(with_points) > 1 or not ends_with_check(source)):
         raise UsageError(
-            f"{where} gives part of its points as its value, so its one call stands alone on the last line, "
-            "without a semicolon."
+            f"{location} can give part of its points, so its only check must be the last line, without a "
+            "semicolon: nbgrader takes the value of that line."
         )

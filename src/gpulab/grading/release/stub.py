@@ -1,4 +1,4 @@
-"""The stub that stands in a released kernel cell: how it is written, and how it is known again."""
+"""The stub in a released kernel cell: its text, and its detection in a submission."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _EMPTY_FUNCTION = re.compile(r"[^{};#]*\{\s*\}")
 
 
 def kernel_stub(name: str) -> str:
-    """What a student finds in the place of a kernel's solution.
+    """Return the lines that replace a kernel's solution.
 
-    `#error` makes the unsolved cell fail in the compiler, with words that say what to do; its text is
-    quoted, since an apostrophe outside quotes would make the preprocessor complain.
+    `#error` stops the compilation of an unchanged cell with a message. The message is quoted, because the
+    preprocessor warns about an apostrophe outside quotes. `is_untouched` detects this text also in notebooks
+    that were released earlier, so it must not change.
     """
     return (
         "// YOUR CODE HERE\n"
@@ -26,20 +27,20 @@ def kernel_stub(name: str) -> str:
     )
 
 
-def asks_for_answers(given: str) -> bool:
-    """Whether a Python cell's text in front of its solution names answers: `{"sectors": None}`."""
-    return _ANSWER.search(given) is not None
+def asks_for_answers(source: str) -> bool:
+    """Return whether the Python before a solution names answers to fill in, as in `{"sectors": None}`."""
+    return _ANSWER.search(source) is not None
 
 
 def answers_stub() -> str:
-    """What a student finds below the names of the answers. The test cell says what is open."""
+    """Return the line that replaces the solution of a cell with answers; it raises nothing."""
     return "# YOUR ANSWER HERE: write a number in the place of each None."
 
 
 def is_untouched(source: str) -> bool:
-    """Whether a cell's text, without its header, is the stub as it was released.
+    """Return whether the source of a cell, without its header, is the stub as it was released.
 
-    Comments do not count. One line of code beside the stub makes the cell its author's.
+    Comments are ignored. A line of code next to the stub makes the cell the student's own.
     """
     rest, stubs = _STUB.subn("", source)
     rest = _COMMENT.sub("", rest).strip()
