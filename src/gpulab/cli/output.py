@@ -32,7 +32,7 @@ def check_with_progress(
     """
     from gpulab.verification.outcome import outcome_in_process, outcome_of
 
-    with Bar(f"checking {cell.header.name}") as step:
+    with Bar(f"checking {cell.name}") as step:
         if device.needs_own_process:
             return outcome_in_process(cell, device_name, device.name, shapes, time_at=time_at, timed=timed)
         return outcome_of(cell, device, shapes, time_at=time_at, timed=timed, progress=step)

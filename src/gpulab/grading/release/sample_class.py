@@ -66,9 +66,9 @@ def read_sample(folder: Path) -> SampleSubmission:
     kernels: dict[str, str] = {}
     for path in sorted(folder.glob("*.cu")):
         for cell in read_cells(path):
-            if cell.header.name in kernels:
-                raise UsageError(f"{folder.name} has two sources of {cell.header.name}.")
-            kernels[cell.header.name] = path.read_text(encoding="utf-8")
+            if cell.name in kernels:
+                raise UsageError(f"{folder.name} has two sources of {cell.name}.")
+            kernels[cell.name] = path.read_text(encoding="utf-8")
     return SampleSubmission(folder.name, about, kernels, points, chance, level)
 
 
