@@ -38,7 +38,17 @@ __all__ = [
 
 
 class GpulabError(Exception):
-    """Base class of all exceptions that gpulab raises deliberately."""
+    """Base class of all exceptions that gpulab raises deliberately.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> try:
+    ...     gpulab.gpu("voodoo2")
+    ... except gpulab.GpulabError as error:
+    ...     print(type(error).__name__)
+    UsageError
+    """
 
 
 class UsageError(GpulabError):
@@ -56,7 +66,18 @@ class UsageError(GpulabError):
 
 
 class HeaderError(UsageError):
-    """The header of a kernel cell (`%%cuda PROBLEM.VARIANT --block …`) does not parse."""
+    """The header of a kernel cell (`%%cuda PROBLEM.VARIANT --block …`) does not parse.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> from gpulab.cell import parse_header
+    >>> try:
+    ...     parse_header("%%cuda stencil.opt_9")
+    ... except gpulab.HeaderError as error:
+    ...     print("opt_1" in str(error))  # the message lists the variants
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,17 @@ class Diagnostic:
         The message, without a place.
     source_line : str
         The line of the source, or "" if unknown. `str(diagnostic)` shows it with a caret below the column.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> try:
+    ...     gpulab.device("sim").compile("__global__ void k(float* x) { x[0] = y; }")
+    ... except gpulab.CompileError as error:
+    ...     print(error.diagnostics[0])
+    line 1: error: identifier "y" is undefined
+        __global__ void k(float* x) { x[0] = y; }
+                                             ^
     """
 
     line: int
@@ -118,7 +150,17 @@ class CompileError(GpulabError):
 
 
 class IncludeRefused(CompileError):
-    """The source includes a file that is not on the allow-list; the compiler did not run."""
+    """The source includes a file that is not on the allow-list; the compiler did not run.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> try:
+    ...     gpulab.device("sim").compile('#include "/etc/passwd"')
+    ... except gpulab.IncludeRefused as error:
+    ...     print(error.diagnostics[0].line)
+    1
+    """
 
 
 class UnsupportedInstruction(GpulabError):
@@ -130,6 +172,17 @@ class UnsupportedInstruction(GpulabError):
         The PTX instruction.
     line : int
         Its line in the source, from 1; 0 if unknown.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile("__global__ void k(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }")
+    >>> try:
+    ...     kernel(1, 1, (dev.zeros(1),))
+    ... except gpulab.UnsupportedInstruction as error:
+    ...     print(error.instruction, error.line)
+    tex.1d.v4.f32.s32 1
     """
 
     def __init__(self, instruction: str, line: int = 0, why: str = "") -> None:
@@ -149,6 +202,17 @@ class LaunchError(GpulabError):
     ----------
     findings : list of gpulab.Finding
         What failed and where; empty if the launch was refused before the kernel ran.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile("__global__ void k() { __trap(); }")
+    >>> try:
+    ...     kernel(1, 32, ())
+    ... except gpulab.LaunchError as error:
+    ...     print(error.findings[0].line, error.findings[0].block)
+    1 (0, 0, 0)
     """
 
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
@@ -157,7 +221,19 @@ class LaunchError(GpulabError):
 
 
 class MemoryFault(LaunchError):
-    """A thread accessed memory outside every array, a freed array, or a misaligned address."""
+    """A thread accessed memory outside every array, a freed array, or a misaligned address.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile("__global__ void k(float* x) { x[threadIdx.x] = 0; }")
+    >>> try:
+    ...     kernel(1, 32, (dev.zeros(31),))
+    ... except gpulab.MemoryFault as fault:
+    ...     print(fault.findings[0].kind, fault.findings[0].thread)
+    out_of_bounds_write (31, 0, 0)
+    """
 
 
 class WrongResult(GpulabError):
@@ -167,6 +243,16 @@ class WrongResult(GpulabError):
     ----------
     verdict : gpulab.verification.verdict.Verdict or None
         The comparison with the reference, for each array size that was checked.
+
+    Examples
+    --------
+    A kernel cell with wrong values raises it, and so can a check of your own:
+
+    >>> import gpulab
+    >>> raise gpulab.WrongResult("n = 32: y[0] is 0, and should be 1.")
+    Traceback (most recent call last):
+    ...
+    gpulab.errors.WrongResult: n = 32: y[0] is 0, and should be 1.
     """
 
     def __init__(self, message: str, verdict: Any = None) -> None:

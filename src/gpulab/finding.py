@@ -1,4 +1,4 @@
-"""A finding: one thing a kernel did that it must not do, in compute-sanitizer's terms."""
+"""A finding: one error of a kernel, in the terms of NVIDIA's Compute Sanitizer."""
 
 from __future__ import annotations
 
@@ -11,25 +11,43 @@ Index3 = tuple[int, int, int]
 
 
 def index_text(index: Index3) -> str:
-    """`(3,1)` of (3, 1, 0): z is said where it is not 0."""
+    """Return an index as text: `(3,1)` for (3, 1, 0); z is included only if it is not 0."""
     x, y, z = index
     return f"({x},{y},{z})" if z else f"({x},{y})"
 
 
 def unravel(number: int, dims: Index3) -> Index3:
-    """The index of a thread in its block, or a block in its grid, from its linear number; x runs fastest."""
+    """Return the index of a thread in its block, or of a block in its grid, from its linear number."""
     return number % dims[0], number // dims[0] % dims[1], number // (dims[0] * dims[1])
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause, with the first place where it was seen.
+    """One error of a kernel, with the first place where it occurred.
 
-    tool: `memcheck`, `racecheck`, `initcheck` or `synccheck`, as in NVIDIA's compute-sanitizer.
-    kind: a short stable name within the tool, such as `out_of_bounds_read`.
-    line: source line, counted as in the text that was compiled; 0 when unknown.
-    block, thread: `blockIdx` and `threadIdx` as (x, y, z), or None when unknown.
-    count: how often it was seen in this launch, where that is known.
+    Attributes
+    ----------
+    tool : {"memcheck", "racecheck", "initcheck", "synccheck"}
+        The tool of NVIDIA's Compute Sanitizer that reports such an error.
+    kind : str
+        A short, stable name within the tool, such as `out_of_bounds_read`.
+    line : int
+        The source line, counted from 1 in the compiled text; 0 if unknown.
+    block, thread : (int, int, int) or None
+        `blockIdx` and `threadIdx` as (x, y, z); None if unknown.
+    message : str
+        A sentence for the author of the kernel.
+    count : int
+        The number of occurrences in the launch, as far as known.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile("__global__ void k(float* x) { x[threadIdx.x + 1] = 0; }")
+    >>> finding = gpulab.sanitize(kernel, 1, 32, (dev.zeros(32),))[0]
+    >>> finding.tool, finding.line, finding.thread
+    ('memcheck', 1, (31, 0, 0))
     """
 
     tool: str
@@ -45,5 +63,5 @@ class Finding:
         return f"{where}{self.message}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as plain data, for JSON."""
+        """Return the finding as plain data for JSON."""
         return asdict(self)

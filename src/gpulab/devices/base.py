@@ -34,7 +34,29 @@ Array = Any  # a device array: `shape`, `dtype`, `nbytes`; CuPy's on a GPU, `sim
 
 
 class Kernel(ABC):
-    """One compiled `__global__` function on one device; call it with a grid, a block and arguments."""
+    """A compiled `__global__` function on one device; call it with a grid, a block and arguments.
+
+    Attributes
+    ----------
+    name : str
+        The name of the function.
+    program : Program
+        What the compiler made of the source: PTX, machine code, resources.
+    device : Device
+        The device that runs it.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile("__global__ void scale(float* x, float s) { x[threadIdx.x] *= s; }")
+    >>> x = dev.full(4, 1.5)
+    >>> kernel(1, 4, (x, 2.0))  # grid, block, arguments
+    >>> dev.asnumpy(x)
+    array([3., 3., 3., 3.], dtype=float32)
+    >>> kernel.resources.shared_bytes
+    0
+    """
 
     name: str
     program: Program
@@ -55,14 +77,24 @@ class Kernel(ABC):
 
     @abstractmethod
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch on `grid` blocks of `block` threads and wait for the end.
+        """Launch the kernel and wait for its end.
 
-        args: device arrays and scalars in the order of the kernel's parameters; a Python or NumPy
-        scalar is converted to the parameter's own type.
-        shared_mem: bytes of dynamic shared memory per block.
+        Parameters
+        ----------
+        grid, block : int or sequence of int
+            Blocks of the grid, and threads of a block, as (x, y, z); missing numbers are 1.
+        args : sequence
+            Device arrays and scalars in the order of the kernel's parameters. A Python or NumPy scalar is
+            converted to the type of its parameter.
+        shared_mem : int, optional
+            Bytes of dynamic shared memory per block.
 
-        Raises `LaunchError` (the launch was refused, never ended, a barrier was not reached by
-        all) or `MemoryFault` (a thread left its arrays).
+        Raises
+        ------
+        LaunchError
+            If the launch was refused, did not end, or some threads did not reach a barrier.
+        MemoryFault
+            If a thread accessed memory outside every array.
         """
 
 
@@ -114,15 +146,46 @@ class RecordableKernel(Kernel):
 
 
 class Device(ABC):
-    """Where kernels run. Arrays are allocated on it and copied to and from it explicitly."""
+    """A device that compiles and runs kernels: a CUDA GPU or the simulator of one.
 
-    kind: str  # "cuda" or "sim": the prefix of the device's name for `open_device`
-    measures_time = False  # `time` reads the GPU's clock; otherwise times are modelled
-    needs_own_process = False  # an endless kernel can be stopped only by ending its process
-    can_record = False  # launches can be instrumented: counters, sanitizer, traces
-    profiler: Profiler | None = None  # set by `gpulab.device`: the performance model is a higher layer
-    name: str  # "NVIDIA H200", or "simulator (H200)"
-    spec: Any  # gpulab.gpus.catalogue.GpuSpec of the GPU that is here, or that is modelled
+    Arrays are allocated on the device, and copied to and from it explicitly. `gpulab.device` opens one.
+
+    Attributes
+    ----------
+    name : str
+        Such as "NVIDIA H200" or "simulator (H200)".
+    kind : {"cuda", "sim"}
+        The prefix of the name that opens it.
+    spec : GpuSpec
+        Data sheet and limits of the GPU that runs kernels or is simulated.
+    measures_time : bool
+        True if `time` reads the clock of a GPU; otherwise times are modelled.
+    needs_own_process : bool
+        True if only ending the process stops an endless kernel.
+    can_record : bool
+        True if launches can be instrumented with counters, race checking and traces.
+    profiler : callable or None
+        The performance model, which `gpulab.device` sets because it belongs to a higher layer.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> import numpy as np
+    >>> dev = gpulab.device("sim:t10")
+    >>> x = dev.asarray(np.arange(4))
+    >>> dev.asnumpy(x)
+    array([0, 1, 2, 3])
+    >>> dev.name, dev.spec.sms, dev.measures_time
+    ('simulator (Tesla T10)', 30, False)
+    """
+
+    kind: str
+    measures_time = False
+    needs_own_process = False
+    can_record = False
+    profiler: Profiler | None = None
+    name: str
+    spec: Any
 
     @property
     def selector(self) -> str:

@@ -153,9 +153,31 @@ def names() -> tuple[str, ...]:
 
 
 def gpu(name: str) -> GpuSpec:
-    """Return the GPU with this key or name: `gtx280`, `GTX 280`, `GeForce GTX 280`.
+    """Return a GPU of the catalogue.
 
-    Raises `UsageError` if the catalogue does not have it.
+    Parameters
+    ----------
+    name : str
+        Its key or its name, in any case: `gtx280`, `GTX 280`, `GeForce GTX 280`. `gpulab.catalogue_table()`
+        lists all GPUs.
+
+    Returns
+    -------
+    GpuSpec
+        Figures of the data sheet, each in the unit that its name ends with, and the limits of its compute
+        capability.
+
+    Raises
+    ------
+    UsageError
+        If the catalogue does not have the GPU; the message lists the keys.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gtx280 = gpulab.gpu("GTX 280")
+    >>> gtx280.sms, gtx280.max_warps_per_sm
+    (30, 32)
     """
     wanted = _plain(name)
     for spec in _catalogue().values():

@@ -90,10 +90,23 @@ def occupancy(spec: Limits, threads_per_block: int, registers: int, shared_bytes
         Static and dynamic shared memory per block in bytes, without the part that the driver reserves. On
         compute capability 1.x, kernel arguments are in shared memory and must be added.
 
+    Returns
+    -------
+    Occupancy
+        Resident blocks and warps per SM, `fraction` of the largest number of warps, and the limiting
+        resource.
+
     Raises
     ------
     UsageError
         If the block has no threads, or a count is negative.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> result = gpulab.occupancy(gpulab.gpu("h200"), 256, registers=40, shared_bytes=0)
+    >>> result.warps_per_sm, result.fraction, result.limited_by
+    (48, 0.75, 'registers')
     """
     if threads_per_block < 1:
         raise UsageError(f"a block must have at least one thread, not {threads_per_block}.")

@@ -30,6 +30,15 @@ class Benchmark:
         Milliseconds of each launch in the order in which they were made, without the warm-up.
     provenance : Provenance
         Measured on a GPU, or modelled (one sample).
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim:h200")
+    >>> kernel = dev.compile("__global__ void fill(float* x) { x[blockIdx.x * 128 + threadIdx.x] = 1; }")
+    >>> result = gpulab.benchmark(kernel, 1 << 13, 128, [dev.empty(1 << 20)])
+    >>> result.median_ms == result.p80_ms == result.samples_ms[0]  # modelled: one sample
+    True
     """
 
     median_ms: float

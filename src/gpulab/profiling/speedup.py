@@ -162,12 +162,46 @@ def time_variant(
     n_repeat: int = 5,
     limit_s: float = 5.0,
 ) -> VariantTiming:
-    """Time a kernel of a problem at `shape`, by default at the problem's timing size.
+    """Time a kernel of a problem.
 
-    On a GPU it is measured. On the simulator it is modelled for the simulated GPU, as one sample: the wall
-    time of the simulator says nothing about a GPU.
+    On a GPU the time is measured. On the simulator it is modelled for the simulated GPU, as one sample.
 
-    Raises `UsageError` for a geometry that cannot be launched, and what the launch raises.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, compiled for `device` with the macros of `config`.
+    config : KernelConfig
+        Problem, variant, block and tile, as `gpulab.kernel_cell(name).config` returns them.
+    device : Device
+        The device that runs the kernel.
+    shape : tuple of int, optional
+        The size of the problem; by default the problem's timing size.
+    n_repeat : int
+        Launches to time.
+    limit_s : float
+        Stop early, after at least one sample, once the samples add up to this many seconds.
+
+    Returns
+    -------
+    VariantTiming
+        The configuration, the size, and the `timing`, a `gpulab.Benchmark`.
+
+    Raises
+    ------
+    UsageError
+        If the configuration cannot be launched at this size.
+    LaunchError, MemoryFault
+        If the launch fails.
+
+    Examples
+    --------
+    In a notebook, after the cell ``%%cuda matmul.K4`` ran:
+
+    >>> config = gpulab.kernel_cell("matmul.K4").config                   # doctest: +SKIP
+    >>> timed = gpulab.time_variant(gpulab.kernel("matmul.K4"), config,
+    ...                             device=gpulab.device())               # doctest: +SKIP
+    >>> timed.timing.median_ms                                            # doctest: +SKIP
+    6.99
     """
     launch = config.at(shape or config.timing_shape, device.spec)
     if not device.measures_time and kernel.program.ptx:

@@ -70,10 +70,25 @@ def verify(
         On the simulator, also report races and uninitialized reads. Without it only values and bounds are
         checked, by code that compiles several times faster.
 
+    Returns
+    -------
+    Verdict
+        `correct`, and if it is False, `reasons`: one sentence for each error.
+
     Raises
     ------
     UsageError
         If the block, the tile or a size cannot be launched, or the reference does not fit into memory.
+
+    Examples
+    --------
+    In a notebook, after the cell ``%%cuda matmul.K1`` ran:
+
+    >>> config = gpulab.kernel_cell("matmul.K1").config         # doctest: +SKIP
+    >>> verdict = gpulab.verify(gpulab.kernel("matmul.K1"), config,
+    ...                         device=gpulab.device())         # doctest: +SKIP
+    >>> verdict.correct                                         # doctest: +SKIP
+    True
     """
     problem = config.problem
     seed = secrets.randbits(63) if seed is None else seed

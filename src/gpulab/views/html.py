@@ -1,6 +1,15 @@
 """Views: notes, tables and stacks of them, each as HTML and as plain text.
 
 Nothing here imports IPython, because the grading report is built from the same views.
+
+Examples
+--------
+>>> import gpulab
+>>> gpulab.html.table(("block", "GFLOPS"), [("32x1", 107.4), ("64x1", 163.8)], numeric=[1])
+block  GFLOPS
+-----  ------
+32x1    107.4
+64x1    163.8
 """
 
 from __future__ import annotations
