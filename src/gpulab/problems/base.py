@@ -144,6 +144,7 @@ def gamma(operations: int) -> float:
 
 
 def _named(name: str) -> Problem:
+    """Return the problem of this name: the inverse of `Problem.__reduce__`."""
     from gpulab.problems import problem
 
     return problem(name)
@@ -180,7 +181,7 @@ class Problem(ABC):
     timing_size: ClassVar[Shape]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send the problem to another process by its name: its tables hold functions."""
+        """Pickle the problem by its name, because its tables hold functions that cannot be pickled."""
         return _named, (self.name,)
 
     def block_of(self, variant: str) -> Block:
