@@ -1,4 +1,4 @@
-// Writes prebuilt.sha256: which sources the committed build belongs to (tests/test_labextension.py).
+// Writes prebuilt.sha256, the checksums of the sources and of their build (see tests/test_labextension.py).
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,12 +1,12 @@
-// When a cell is a kernel cell: an extension that is on while the first line says %%cuda.
+// Detection of kernel cells: an editor extension that is active while the first line begins with %%cuda.
 
 import { Compartment, Prec, type Extension, type Text } from '@codemirror/state';
 import { EditorView, ViewPlugin, type PluginValue, type ViewUpdate } from '@codemirror/view';
 
-// As gpulab.cell reads it: a .cu file has the line behind //.
+// The same pattern as in gpulab.cell; in a .cu file the line is a // comment.
 const MARKER = /^\s*(\/\/\s*)?%%cuda(?=\s|$)/;
 
-/** Whether the first line with something on it is a kernel cell's; the lines after it are not read. */
+/** Returns whether the first line that is not empty is the header of a kernel cell. */
 function isKernel(doc: Text): boolean {
   for (const line of doc.iterLines()) {
     if (/\S/.test(line)) {
@@ -16,7 +16,7 @@ function isKernel(doc: Text): boolean {
   return false;
 }
 
-/** What `load` gives, before the notebook's own language, for as long as the text is a kernel cell's. */
+/** Returns an extension that applies the one of `load`, before the notebook's language, to kernel cells only. */
 export function whileKernel(load: () => Promise<Extension>): Extension {
   const place = new Compartment();
 
@@ -44,7 +44,7 @@ export function whileKernel(load: () => Promise<Extension>): Extension {
         return;
       }
       this.on = on;
-      // Not at once: a view takes no change while it is making one.
+      // A view does not accept a change during an update, so the extension is changed asynchronously.
       load().then(
         kernel => {
           if (this.open) {

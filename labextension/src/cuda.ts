@@ -1,4 +1,4 @@
-// CUDA C++ for CodeMirror: a C++ parser that does not see what is CUDA's own, and marks for exactly that.
+// CUDA C++ for CodeMirror: the C++ parser without the CUDA syntax, and decorations for that syntax.
 
 import { highlightingFor, syntaxTree, type LRLanguage } from '@codemirror/language';
 import { Prec, RangeSetBuilder, type Extension } from '@codemirror/state';
@@ -15,10 +15,10 @@ import { tags, type Tag } from '@lezer/highlight';
 
 const HEADER = /^\s*%%cuda[^\n]*/;
 
-// __global__, __shared__, …, and __launch_bounds__(256) with what is in its brackets.
+// Qualifiers such as __global__ and __shared__, and __launch_bounds__(256) with its arguments.
 const QUALIFIER = /\b__[a-z_]+__\b(\s*\((?:[^()]|\([^()]*\))*\))?/g;
 
-// Types are here because JupyterLab's theme has no colour for C++'s.
+// Types are included because JupyterLab's theme has no colour for the types of C++.
 const WORD = new RegExp(
   [
     /^\s*(?<header>%%cuda)/,
@@ -41,9 +41,9 @@ const TAGS: Record<string, Tag> = {
 const NO_CODE = /Comment|String|CharLiteral/;
 
 /**
- * The text with blanks for the header and the qualifiers: positions stay, and plain C++ is left.
+ * The document with the header and the qualifiers replaced by spaces, so that positions do not change.
  *
- * With them C++'s parser takes a kernel for something else: in __shared__ float a[8]; float is no type.
+ * The C++ parser misreads the qualifiers: in `__shared__ float a[8];` it does not parse float as a type.
  */
 class PlainCpp implements Input {
   private readonly header: number;
@@ -76,12 +76,12 @@ class PlainCpp implements Input {
   }
 }
 
-/** Marks for the words that PlainCpp hides and for those that C++ does not know. */
+/** Returns decorations for the words that PlainCpp hides and for the built-in names of CUDA. */
 function marks(view: EditorView): DecorationSet {
   const builder = new RangeSetBuilder<Decoration>();
   const tree = syntaxTree(view.state);
   for (const { from, to } of view.visibleRanges) {
-    // A visible range begins and ends with a line.
+    // Visible ranges consist of whole lines.
     for (const found of view.state.sliceDoc(from, to).matchAll(WORD)) {
       const [name, word] = Object.entries(found.groups!).find(([, text]) => text !== undefined)!;
       const start = from + found.index! + found[0].indexOf(word);
@@ -113,13 +113,13 @@ class Words implements PluginValue {
   }
 }
 
-/** C++ as JupyterLab has it, made into CUDA's. */
+/** Returns CUDA C++ as an extension of JupyterLab's C++ language. */
 export function cuda(cpp: LRLanguage): Extension {
   const language = cpp.configure({
     wrap: (_parse, text, fragments, ranges) =>
       cpp.parser.startParse(new PlainCpp(text), fragments, ranges)
   });
-  // Inside the marks of the highlighter, so that these colours are the ones that are seen.
+  // The highest precedence puts these decorations inside those of the highlighter, so that their colour applies.
   const words = ViewPlugin.fromClass(Words, { decorations: value => value.marks });
   return [language.extension, Prec.highest(words)];
 }

@@ -1,4 +1,4 @@
-// The JupyterLab plugin: cells and files that start with %%cuda are shown as CUDA C++.
+// The JupyterLab plugin, which highlights cells and files that begin with %%cuda as CUDA C++.
 
 import { LRLanguage } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
@@ -22,7 +22,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     extensions: IEditorExtensionRegistry,
     languages: IEditorLanguageRegistry
   ) => {
-    // JupyterLab has C++ itself and loads it when the first cell asks: it need not be in here too.
+    // The C++ parser is part of JupyterLab and is loaded when the first kernel cell needs it.
     const load = async (): Promise<Extension> => {
       const cpp = (await languages.getLanguage('C++'))?.support?.language;
       return cpp instanceof LRLanguage ? cuda(cpp) : [];
