@@ -78,7 +78,7 @@ def test_a_kernel_that_is_right_with_its_own_block_only_is_found_out(heard: Hear
     heard.wait_for(lambda exploration: {FOR_64_ONLY, narrow} <= exploration.checked)
     assert heard.exploration.points[FOR_64_ONLY].timing
     assert heard.exploration.points[narrow].wrong
-    assert "wrong with this block" in heard.exploration.points[narrow].why_not
+    assert "wrong with this block" in heard.exploration.points[narrow].error
 
 
 def test_what_is_known_stays_when_the_rest_is_left(heard: Heard) -> None:

@@ -50,7 +50,7 @@ def test_a_fault_does_not_end_a_sweep(gpu: Device, monkeypatch: pytest.MonkeyPat
     right, faulted, endless, again = sweep
     assert right.timing
     assert faulted.wrong
-    assert "did not end" in endless.why_not
+    assert "did not end" in endless.error
     assert again.timing
 
 
@@ -58,7 +58,7 @@ def test_a_wrong_kernel_is_found_before_the_gpu_runs_it(gpu: Device) -> None:
     with Bench(gpu, "cuda:0") as bench:
         one = bench.point(parse_cell(THREE_WAYS.replace("32", "64", 1)), (256, 256, 256))
     assert one.wrong
-    assert "found by the simulator" in one.why_not
+    assert "found by the simulator" in one.error
 
 
 def test_published_figures_stand_beside_modelled_and_measured_ones(gpu: Device) -> None:

@@ -28,7 +28,7 @@ def test_both_are_measured_in_as_many_rounds(gpu: Device, of: str, unit: str) ->
         shape=(512, 256, 384),
         rounds=4,
     )
-    assert beside.kernel.provenance.kind == beside.yardstick.provenance.kind == "measured"
-    assert len(beside.kernel.samples_ms) == len(beside.yardstick.samples_ms) == 4
+    assert beside.kernel.provenance.kind == beside.baseline.provenance.kind == "measured"
+    assert len(beside.kernel.samples_ms) == len(beside.baseline.samples_ms) == 4
     assert beside.unit == unit
     assert beside.fraction > 0

@@ -9,6 +9,7 @@ from gpulab.devices.base import Device
 from gpulab.problems import problem
 from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
 from gpulab.profiling.roofline_points import KernelVersion, roofline_of
+from tests.kernel_configs import config
 
 pytestmark = pytest.mark.cuda
 
@@ -39,7 +40,7 @@ def test_every_level_is_measured_and_none_is_above_what_the_gpu_can_do(gpu: Devi
 
 def test_times_are_measured_and_bytes_counted(gpu: Device) -> None:
     kernel = gpu.compile(K1, "mmkernel", defines(BLOCK, TILE))
-    versions = [KernelVersion("K1", kernel, BLOCK, TILE)]
+    versions = [KernelVersion(config("matmul.K1", BLOCK, TILE), kernel)]
     shape = (4096, 4096, 4096)  # arrays that L2 cannot hold
     found = roofline_of(problem("matmul"), versions, device=gpu, shape=shape)
     (point,) = found.points

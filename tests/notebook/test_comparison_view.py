@@ -89,6 +89,6 @@ def test_column_of_measured_figures_needs_a_measured_point() -> None:
 
 
 def test_shared_reason_is_shown_once() -> None:
-    compared: list[Any] = [PublishedComparison(row, why_not="it does not compile") for row in ROWS]
+    compared: list[Any] = [PublishedComparison(row, error="it does not compile") for row in ROWS]
     view = comparison_view("matmul.K4", compared, CITATION)
     assert view.text.count("it does not compile") == 1

@@ -1,4 +1,4 @@
-"""A kernel and a yardstick in turns on a stand-in for a GPU, whose clock says what it is told."""
+"""A kernel and a baseline in turns on a stand-in for a GPU, whose clock says what it is told."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_every_round_has_one_launch_of_each_and_who_is_first_changes(timed: tupl
 
 
 def test_the_times_are_measured(timed: tuple[ClockedGpu, Any]) -> None:
-    assert timed[1].kernel.provenance.kind == timed[1].yardstick.provenance.kind == "measured"
+    assert timed[1].kernel.provenance.kind == timed[1].baseline.provenance.kind == "measured"
 
 
 def test_without_a_gpu_there_is_no_time() -> None:

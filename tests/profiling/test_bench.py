@@ -28,7 +28,7 @@ def point(header: str = "matmul.K4 --block 32 --tile 1 2", device: Any = None, *
 
 def test_a_right_kernel_has_a_time() -> None:
     one = point()
-    assert one.why_not == ""
+    assert one.error == ""
     assert (one.kernel_ms, one.overall_ms) == (2.0, 3.0)
     assert one.grid == (2, 32, 1)
     assert one.occupancy
@@ -42,7 +42,7 @@ def test_a_wrong_kernel_is_not_timed() -> None:
     one = point("matmul.K4 --block 32 --tile 1 4")
     assert one.timing is None
     assert one.wrong
-    assert "wrong with this block and tile" in one.why_not
+    assert "wrong with this block and tile" in one.error
 
 
 def test_it_is_when_nobody_asks_for_the_check() -> None:
@@ -52,7 +52,7 @@ def test_it_is_when_nobody_asks_for_the_check() -> None:
 def test_a_text_that_does_not_compile_says_where() -> None:
     one = point("matmul.K4 --block 32 --tile 1 8")
     assert one.wrong
-    assert "line 3: no such register" in one.why_not
+    assert "line 3: no such register" in one.error
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_text_that_does_not_compile_says_where() -> None:
 )
 def test_what_cannot_be_launched_says_why(header: str, said: str) -> None:
     one = point(header)
-    assert said in one.why_not
+    assert said in one.error
     assert not one.wrong
 
 
@@ -79,7 +79,7 @@ def test_a_launch_that_fails_is_a_point_without_a_time(
 
     monkeypatch.setattr("gpulab.profiling.bench.time_variant", fails)
     one = point()
-    assert (one.why_not, one.wrong) == (str(error), wrong)
+    assert (one.error, one.wrong) == (str(error), wrong)
 
 
 def test_a_bus_that_nobody_knows_leaves_the_copies_out(monkeypatch: pytest.MonkeyPatch) -> None:

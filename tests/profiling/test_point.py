@@ -41,7 +41,7 @@ def test_times_of_two_kinds_are_not_added() -> None:
 
 
 def test_a_point_without_a_time_has_no_rates() -> None:
-    one = Point(K4, SHAPE, why_not="no.")
+    one = Point(K4, SHAPE, error="no.")
     assert one.iterations == ()
     assert one.as_dict()["kernel_gflops"] is None
     assert one.as_dict()["why_not"] == "no."

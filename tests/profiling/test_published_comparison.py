@@ -56,18 +56,18 @@ def test_there_is_no_error_where_a_figure_is_missing(value: Any, published: Any)
 def test_a_tile_that_the_text_does_not_take_is_not_timed() -> None:
     one = beside_one(row(tile=(1, 4, 1)))
     assert one.error_percent is None
-    assert "wrong with this block and tile" in one.why_not
+    assert "wrong with this block and tile" in one.error
 
 
 def test_a_tile_that_does_not_compile_is_not_timed() -> None:
-    assert "does not compile" in beside_one(row(tile=(1, 8, 1))).why_not
+    assert "does not compile" in beside_one(row(tile=(1, 8, 1))).error
 
 
 @pytest.mark.parametrize("values", [{"block": None}, {"tile": None}, {"shape": None}, {"gpu": ""}])
 def test_a_row_that_does_not_tell_what_ran_has_no_model(values: dict[str, Any]) -> None:
     one = beside_one(row(**values))
     assert one.modelled is None
-    assert one.why_not
+    assert one.error
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_row_that_does_not_tell_what_ran_has_no_model(values: dict[str, Any]) 
 def test_an_unrolled_row_needs_an_unrolled_text(text: str, modelled: bool) -> None:
     one = beside_one(row(k_unroll=4), text)
     assert (one.modelled is not None) is modelled
-    assert bool(one.why_not) is not modelled
+    assert bool(one.error) is not modelled
 
 
 @pytest.mark.parametrize(("text", "third"), [("#pragma unroll TILE_Z\n", 4), ("#pragma unroll 4\n", 1)])
@@ -108,7 +108,7 @@ def test_on_a_gpu_what_is_modelled_is_measured_too(
 
     def point(bench: Any, cell_: Any, shape: Any) -> Point:
         wrong = "" if cell_.config.tile[1] in (1, 2) else "no."
-        return Point(cell_.config, shape, bottleneck="here", why_not=wrong)
+        return Point(cell_.config, shape, bottleneck="here", error=wrong)
 
     opened = {None: Gpu(), "sim:t10": device}
     monkeypatch.setattr("gpulab.profiling.published_comparison.open_device", opened.__getitem__)

@@ -69,7 +69,7 @@ def test_a_point_is_there_before_the_next_one_is_timed(monkeypatch: pytest.Monke
 def test_a_combination_that_cannot_be_launched_does_not_end_it() -> None:
     points = list(sweep(blocks=[(32,), (2048,), (64,)], sizes=["64"]))
     assert [bool(point.timing) for point in points] == [True, False, True]
-    assert "at most 1024" in points[1].why_not
+    assert "at most 1024" in points[1].error
 
 
 @pytest.mark.parametrize("sizes", [["many"], ["64", "0"]])

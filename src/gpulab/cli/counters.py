@@ -13,7 +13,7 @@ from gpulab.views.terminal import Bar, say, say_heat
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
-    from gpulab.profiling.counts.cell_counts import CellCounts
+    from gpulab.profiling.counts.cell_counts import LaunchReport
 
 __all__ = ["add_commands"]
 
@@ -64,7 +64,7 @@ def run_counters(args: argparse.Namespace) -> int:
     return 0
 
 
-def print_counts(cell: Cell, counts: CellCounts, line: int | None) -> None:
+def print_counts(cell: Cell, counts: LaunchReport, line: int | None) -> None:
     """Print the counts of all lines, or with `line` the drawings of that line's accesses."""
     from gpulab.views.counts_view import drawings_view, heat_text, totals_view
 

@@ -79,7 +79,7 @@ class CsvTable:
     def _row(self, point: Point, iteration: Iteration | None) -> dict[str, Any]:
         from gpulab.problems import problem
 
-        row: dict[str, Any] = {"kernel": f"{point.problem}.{point.variant}", "why_not": point.why_not}
+        row: dict[str, Any] = {"kernel": f"{point.problem}.{point.variant}", "why_not": point.error}
         row |= dict(zip(problem(point.problem).axes, point.shape, strict=True))
         for name, size in (("grid", point.grid), ("block", point.block), ("tile", point.tile)):
             row |= {

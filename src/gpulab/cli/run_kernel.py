@@ -102,12 +102,12 @@ def run_kernels(args: argparse.Namespace, file: Path) -> int:
                 code = max(code, report_error(cell, error))
                 continue
 
-            code = max(code, int(point is None or bool(point.why_not)))
+            code = max(code, int(point is None or bool(point.error)))
             results.append(_as_dict(launched, point, checked=not args.no_check))
             if point is None:
                 continue
-            if point.why_not:
-                say(f"{cell.name} was not timed: {point.why_not}", "red", error=True)
+            if point.error:
+                say(f"{cell.name} was not timed: {point.error}", "red", error=True)
                 continue
             if table is not None:
                 table.add(point)
@@ -179,8 +179,8 @@ def _time(cell: Cell, shape: Shape, args: argparse.Namespace, device: Device) ->
         Bench(device, args.device, check=False, iterations=iterations) as bench,
     ):
         point = bench.point(cell, shape)
-    if point.why_not and not point.wrong:
-        raise UsageError(point.why_not)
+    if point.error and not point.wrong:
+        raise UsageError(point.error)
     return point
 
 

@@ -135,7 +135,7 @@ class Exploration:
             # What is known stays, and neither being left nor failing to be prepared is a verdict.
             if setting in self.points or ended or task.prepare:
                 return
-            point = Point(setting.cell.config, setting.shape, why_not=str(error))
+            point = Point(setting.cell.config, setting.shape, error=str(error))
         if point is None:
             return
         self.points[setting] = point

@@ -89,8 +89,8 @@ def comparison_view(name: str, comparisons: Sequence[PublishedComparison], citat
 
 def _columns(footnotes: Footnotes) -> tuple[Column[PublishedComparison], ...]:
     def error(comparison: PublishedComparison) -> str:
-        if comparison.why_not:
-            return footnotes.mark(comparison.why_not)
+        if comparison.error:
+            return footnotes.mark(comparison.error)
         return MISSING if comparison.error_percent is None else f"{comparison.error_percent:+.0f} %"
 
     return (

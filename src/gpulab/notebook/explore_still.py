@@ -77,7 +77,7 @@ def _blocks(pen: SvgPen, curve: Curve, columns: dict[Block, float], step: float)
         point = curve.points[block]
         if point is not None and point.timing is None:
             cross = f"M{x - 5:.1f} {BOTTOM - 5:.1f}l10 10m0-10l-10 10"
-            reason = point.why_not.partition("\n")[0]
+            reason = point.error.partition("\n")[0]
             pen.path(cross, edge="bad", width=3, title=f"no time: {reason}")
         if point is not None and point.occupancy is not None:
             height = 34 * point.occupancy

@@ -33,14 +33,14 @@ def point_view(setting: Setting, point: Point, *, checked: bool, beside: Point |
     """
     what = _where(setting)
     if point.timing is None:
-        why = point.why_not.partition("\n")[0]
+        why = point.error.partition("\n")[0]
         return _lines(f"{what}: no time", why, hue="bad" if point.wrong else "hint")
     figures = (
         f"{rate(point.kernel_gflops)} GFLOPS, {rate(point.gb_s)} GB/s, {milliseconds(point.kernel_ms)} ms"
     )
     if point.occupancy is not None:
         figures += f", occupancy {point.occupancy:.0%}"
-    words = point.words or (beside.words if beside else "")
+    words = point.explanation or (beside.explanation if beside else "")
     said = f"{words[:1].upper()}{words[1:]}. " if words else ""
     if beside is not None and beside.timing is not None:
         said = f"The model has {milliseconds(beside.kernel_ms)} ms. {said}"
@@ -59,7 +59,7 @@ def hover(point: Point) -> str:
     """The figures of a point, line by line, for plotly."""
     lines = [f"<b>block {block_name(point.block)}</b>"]
     if point.timing is None:
-        return "<br>".join([*lines, "no time: " + escape(point.why_not.partition("\n")[0][:120])])
+        return "<br>".join([*lines, "no time: " + escape(point.error.partition("\n")[0][:120])])
     lines += [f"{rate(point.kernel_gflops)} GFLOPS", f"{rate(point.gb_s)} GB/s of bytes nobody can avoid"]
     lines += [f"{milliseconds(point.kernel_ms)} ms"]
     lines += [f"occupancy {point.occupancy:.0%}"] if point.occupancy is not None else []
@@ -75,7 +75,7 @@ def curve_table(points: Sequence[Point]) -> View:
             rate(point.kernel_gflops),
             rate(point.gb_s),
             "-" if point.occupancy is None else f"{point.occupancy:.0%}",
-            point.bottleneck or ("-" if point.timing else point.why_not.partition("\n")[0]),
+            point.bottleneck or ("-" if point.timing else point.error.partition("\n")[0]),
         ]
         for point in points
     ]

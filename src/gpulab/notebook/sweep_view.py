@@ -79,7 +79,7 @@ def sweep_table(
             points.append(point)
             progress(len(points), len(sweep), extents(point.block))
 
-    errors = {point.why_not for point in points}
+    errors = {point.error for point in points}
     if len(errors) == 1 and all(errors):  # the same sentence in every row needs no table
         return paragraph(f"`{name}` cannot be timed: {errors.pop()}")
     return points_view(points, fastest(points))

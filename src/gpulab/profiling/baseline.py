@@ -1,4 +1,4 @@
-"""A kernel's time beside a yardstick's, in turns on the same GPU: a plain copy, or the vendor's product."""
+"""Times of a kernel and of a baseline on the same GPU: a memory copy, or the vendor's matrix product."""
 
 from __future__ import annotations
 
@@ -19,31 +19,42 @@ from gpulab.verification.inputs import place_arguments
 __all__ = ["BASELINES", "BaselineComparison", "time_against_baseline"]
 
 BASELINES: Mapping[str, str] = {
-    "copy": "a copy from the GPU's memory to the GPU's memory",
+    "copy": "a copy within the GPU's memory",
     "sgemm": "the vendor's SGEMM (fp32, without TF32)",
 }
 
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """Two times of one run, in turns, and the rates they make.
+    """The times of a kernel and of a baseline, measured in turns, and their rates.
 
-    of: which yardstick, "copy" or "sgemm". kernel_rate and yardstick_rate in `unit`: GB/s (10^9 bytes that no
-    kernel can avoid, or that the copy reads and writes) or GFLOPS (as the problem counts them).
+    Attributes
+    ----------
+    of : str
+        The baseline, a key of `BASELINES`.
+    shape : tuple of int
+        The problem's size.
+    kernel, baseline : Benchmark
+        The times.
+    kernel_rate, baseline_rate : float
+        In `unit`: GB/s (1e9 compulsory bytes, or bytes that the copy reads and writes) or GFLOPS (as the
+        problem counts them).
+    unit : str
+        "GB/s" or "GFLOPS".
     """
 
     of: str
     shape: Shape
     kernel: Benchmark
-    yardstick: Benchmark
+    baseline: Benchmark
     kernel_rate: float
-    yardstick_rate: float
+    baseline_rate: float
     unit: str
 
     @property
     def fraction(self) -> float:
-        """The kernel's rate as a part of the yardstick's."""
-        return self.kernel_rate / self.yardstick_rate
+        """The kernel's rate divided by the baseline's."""
+        return self.kernel_rate / self.baseline_rate
 
 
 def time_against_baseline(
@@ -56,17 +67,16 @@ def time_against_baseline(
     rounds: int = 9,
     warmup: int = 3,
 ) -> BaselineComparison:
-    """Time a kernel and a yardstick on a CUDA device, one launch of each in every round.
+    """Time a kernel and a baseline on a CUDA device, one launch of each per round.
 
-    of: "copy" moves as many bytes as the problem cannot avoid, half of them read and half written; "sgemm"
-    multiplies the problem's own matrices.
-    shape: None for the problem's timing size.
+    of: "copy" moves the problem's compulsory bytes, half of them read and half written; "sgemm" multiplies
+    the problem's matrices. shape: by default the problem's timing size.
 
-    Raises `UsageError` for a geometry that cannot be launched, where there is no GPU, and where the vendor's
-    library is missing; and what the launch raises.
+    Raises `UsageError` for a geometry that cannot be launched, without a GPU, and without the vendor's
+    library; and what the launch raises.
     """
     if not device.measures_time:
-        raise UsageError(f"a time beside {BASELINES[of]} needs a GPU; this is the {device.name}.")
+        raise UsageError(f"a comparison with {BASELINES[of]} needs a GPU; this device is the {device.name}.")
     problem, launch = config.problem, config.at(shape or config.timing_shape, device.spec)
     shape = launch.shape
     arrays = place_arguments(device, problem.arguments(shape, np.random.default_rng(0)))
@@ -77,19 +87,21 @@ def time_against_baseline(
     def run() -> None:
         kernel(launch.grid, launch.block, args)
 
-    mine, theirs = sample(
+    kernel_ms, baseline_ms = sample(
         [lambda: device.time(run), lambda: device.time(reference)], n_repeat=rounds, n_warmup=warmup
     )
     detail = f"median at {problem.format_shape(shape)}, in turns"
     provenance = device.timing_provenance(detail)
-    here, there = Benchmark.from_samples(mine, provenance), Benchmark.from_samples(theirs, provenance)
+    timed = Benchmark.from_samples(kernel_ms, provenance)
+    reference_timed = Benchmark.from_samples(baseline_ms, provenance)
     work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (problem.flops(shape) / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
-    return BaselineComparison(of, shape, here, there, work / here.median_ms, moved / there.median_ms, unit)
+    rates = work / timed.median_ms, moved / reference_timed.median_ms
+    return BaselineComparison(of, shape, timed, reference_timed, *rates, unit)
 
 
 def _copy(device: Device, nbytes: int) -> Callable[[], None]:
-    """A copy of `nbytes` within the device's memory, by CUDA itself."""
+    """Return a function that copies `nbytes` within the device's memory."""
     source, target = device.zeros(nbytes, np.uint8), device.zeros(nbytes, np.uint8)
 
     def copy() -> None:
@@ -99,9 +111,12 @@ def _copy(device: Device, nbytes: int) -> Callable[[], None]:
 
 
 def _sgemm(arrays: Mapping[str, Any]) -> Callable[[], None]:
-    """a = c b (as NumPy sees the arrays) by cuBLAS."""
+    """Return a function that computes a = c @ b (NumPy's shapes) with cuBLAS."""
     if os.environ.get("CUPY_TF32", "0") != "0":
-        raise UsageError("CUPY_TF32 is set, and fp32 is compared with fp32: unset it and start again.")
+        raise UsageError(
+            "the environment variable CUPY_TF32 is set, but the baseline is fp32. Unset it and restart
+            Python."
+        )
     import cupy
 
     a, b, c = (arrays[name] for name in "abc")
@@ -113,6 +128,6 @@ def _sgemm(arrays: Mapping[str, Any]) -> Callable[[], None]:
         multiply()
     except GpulabError:
         raise
-    except Exception as error:  # noqa: BLE001  (a missing library is any of half a dozen kinds)
-        raise UsageError(f"the vendor's SGEMM cannot be called here: {error}") from None
+    except Exception as error:  # noqa: BLE001  (a missing library raises one of several unrelated types)
+        raise UsageError(f"the vendor's SGEMM is not available: {error}") from None
     return multiply

@@ -1,4 +1,4 @@
-"""Times kernel cells at any size, block and tile; compiles and checks a text once for each block and tile."""
+"""Times of kernel cells at any size, block and tile; each text is compiled and verified once per geometry."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from gpulab.cell import Cell, require_kernel_cell
+from gpulab.devices import open_device
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import CompileError, LaunchError, MemoryFault, UnsupportedInstruction, UsageError
 from gpulab.gpus.occupancy import occupancy
@@ -26,13 +27,18 @@ __all__ = ["Bench"]
 
 
 class Bench:
-    """`with Bench(device) as bench: bench.point(cell, (4096, 4096, 4096))`.
+    """A timer of kernel cells: ``with Bench(device) as bench: bench.point(cell, (4096, 4096, 4096))``.
 
-    device_name: the device as `open_device` takes it. On a GPU the kernels run in a process of their own,
-    which ends with the `with`.
-    check: leave out the time of a kernel whose values are wrong on the problem's check sizes; `point` may say
-    otherwise.
-    iterations: launches that are timed.
+    Parameters
+    ----------
+    device : Device
+        Where the kernels run. On a GPU they run in a worker process, which ends with the `with` block.
+    device_name : str, optional
+        The name of the device for `open_device` in the worker process.
+    check : bool
+        Do not time a kernel whose values are wrong on the problem's check sizes.
+    iterations : int
+        Launches to time.
     """
 
     def __init__(
@@ -42,10 +48,10 @@ class Bench:
         self._worker: Worker | None = None
         self._time: WorkerFunction
         if device.needs_own_process:
-            self._worker = Worker(_bench_there, device_name, iterations, name="gpulab bench")
+            self._worker = Worker(_timer_in_worker, device_name, iterations, name="gpulab bench")
             self._time = self._worker.call
         else:
-            self._time = _Stand(device, iterations).timed
+            self._time = _CellTimer(device, iterations).time
 
     def __enter__(self) -> Self:
         return self
@@ -57,10 +63,9 @@ class Bench:
             self._worker.end()
 
     def point(self, cell: Cell, shape: Shape, *, check: bool | None = None) -> Point:
-        """The cell's kernel at this size, with the block and tile of its header.
+        """Return the time of a cell's kernel at one size, or a point with the reason why it has none.
 
-        What cannot be launched, is wrong or faults is a point without a time, and raises nothing. Raises
-        `UsageError` for a cell of no problem.
+        check: overrides that of the bench. Raises `UsageError` for a cell of no problem.
         """
         config = require_kernel_cell(cell).config
         point = Point(config, shape)
@@ -68,20 +73,21 @@ class Bench:
             launch = config.at(shape, self._device.spec)
             config.require_size(shape)
         except UsageError as error:
-            return replace(point, why_not=str(error))
+            return replace(point, error=str(error))
+
         point = replace(point, grid=launch.grid)
         try:
-            answer: Point = self._time(cell, point, self._check if check is None else check)
-        except WorkerDied as stopped:
-            return replace(point, why_not=f"{stopped}.", wrong=True)
-        if answer.why_not and self._worker is not None:  # a fault takes the CUDA context with it
+            timed: Point = self._time(cell, point, self._check if check is None else check)
+        except WorkerDied as death:
+            return replace(point, error=f"{death}.", wrong=True)
+        if timed.error and self._worker is not None:  # a fault invalidates the worker's CUDA context
             self._worker.end()
-        return answer
+        return timed
 
     def prepare(self, cell: Cell) -> None:
-        """Make all code for a cell, on the simulator, so that its first point takes less time.
+        """Compile all code that the cell's first point needs, on the simulator, into the disk cache.
 
-        What is found is kept on disk, where there is room for it; what is wrong with the cell is not said.
+        A cell that does not compile is skipped without an error.
         """
         if self._device.measures_time:
             return
@@ -91,43 +97,44 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    """A kernel for one block and tile, or why there is none."""
+class _PreparedKernel:
+    """A compiled and verified kernel for one geometry, or the reason why there is none."""
 
     kernel: Kernel | None = None
-    why_not: str = ""
+    error: str = ""
     wrong: bool = False
 
 
-class _Stand:
-    """Where kernels of a bench run: in the process it is made in."""
+class _CellTimer:
+    """Compiles, verifies and times cells in its own process."""
 
     def __init__(self, device: Device, iterations: int) -> None:
         self._device, self._iterations = device, iterations
-        self._prepared: dict[tuple[Cell, bool], _Prepared] = {}
+        self._prepared: dict[tuple[Cell, bool], _PreparedKernel] = {}
 
-    def timed(self, cell: Cell, point: Point, check: bool) -> Point:
-        """The point with its time, or with the reason why it has none."""
+    def time(self, cell: Cell, point: Point, check: bool) -> Point:
+        """Return the point with its time, or with the reason why it has none."""
         if (cell, check) not in self._prepared:
             self._prepared[cell, check] = self._prepare(cell, point, check)
         prepared = self._prepared[cell, check]
         if prepared.kernel is None:
-            return replace(point, why_not=prepared.why_not, wrong=prepared.wrong)
+            return replace(point, error=prepared.error, wrong=prepared.wrong)
+
         try:
-            timed = self._measured(prepared.kernel, point)
+            timed = self._time_kernel(prepared.kernel, point)
         except LaunchError as error:
-            # A launch that was refused, for want of memory say, is nobody's fault: nothing was found in it.
+            # A refused launch, for lack of memory for example, is no fault of the kernel.
             faulted = isinstance(error, MemoryFault) or bool(error.findings)
-            return replace(point, why_not=str(error), wrong=faulted)
+            return replace(point, error=str(error), wrong=faulted)
         except (UsageError, UnsupportedInstruction) as error:
-            return replace(point, why_not=str(error))
-        with suppress(UsageError):  # nobody knows this GPU's bus
-            copies = time_copies(self._device, point.config.problem, point.shape)
-            return replace(timed, copies=copies)
+            return replace(point, error=str(error))
+
+        with suppress(UsageError):  # the catalogue does not have the bus of this GPU
+            return replace(timed, copies=time_copies(self._device, point.config.problem, point.shape))
         return timed
 
-    def _measured(self, kernel: Kernel, point: Point) -> Point:
-        """The point with the kernel's time: on a GPU as many launches as asked for, else the model's."""
+    def _time_kernel(self, kernel: Kernel, point: Point) -> Point:
+        """Return the point with the kernel's time: measured on a GPU, otherwise modelled."""
         device = self._device
         if not device.measures_time and kernel.program.ptx:
             profile = profile_variant(kernel, point.config, device=device, shape=point.shape)
@@ -136,8 +143,9 @@ class _Stand:
                 timing=modelled(profile, self._iterations),
                 occupancy=profile.occupancy.fraction,
                 bottleneck=profile.bottleneck,
-                words=profile.explanation,
+                explanation=profile.explanation,
             )
+
         timed = time_variant(
             kernel,
             point.config,
@@ -150,14 +158,14 @@ class _Stand:
         resident = occupancy(device.spec, prod(point.block), resources.registers, resources.shared_bytes)
         return replace(point, timing=timed.timing, occupancy=resident.fraction)
 
-    def _prepare(self, cell: Cell, point: Point, check: bool) -> _Prepared:
-        """Compile the text for the point's block and tile, and check it when that was asked for."""
+    def _prepare(self, cell: Cell, point: Point, check: bool) -> _PreparedKernel:
+        """Compile the text for the point's block and tile, and verify it if requested."""
         device = self._device
         try:
             kernel = compile_cell(cell, device)
             reason = signature_reason(kernel, point.config)
             if not reason and check:
-                # Values only: code is made for each block and tile, and watched code is slow to make.
+                # Values only: every geometry needs code of its own, and sanitized code compiles slowly.
                 verdict = preflight(kernel, point.config, device) or verify(
                     kernel, point.config, device=device, sanitized=False
                 )
@@ -165,16 +173,15 @@ class _Stand:
                     first = " ".join(verdict.reasons[:1]).partition(" Hint:")[0]
                     reason = f"wrong with this block and tile: {first}"
         except CompileError as error:
-            said = next((d for d in error.diagnostics if d.severity == "error"), None)
-            words = f"line {said.line}: {said.message}" if said else str(error)
-            return _Prepared(why_not=f"it does not compile: {words}", wrong=True)
+            first_error = next((d for d in error.diagnostics if d.severity == "error"), None)
+            message = f"line {first_error.line}: {first_error.message}" if first_error else str(error)
+            return _PreparedKernel(error=f"it does not compile: {message}", wrong=True)
         except (UsageError, UnsupportedInstruction) as error:
-            return _Prepared(why_not=str(error))
-        return _Prepared(why_not=reason, wrong=True) if reason else _Prepared(kernel)
+            return _PreparedKernel(error=str(error))
+
+        return _PreparedKernel(error=reason, wrong=True) if reason else _PreparedKernel(kernel)
 
 
-def _bench_there(device_name: str | None, iterations: int) -> WorkerFunction:
-    """The stand of a new process."""
-    from gpulab.devices import open_device
-
-    return _Stand(open_device(device_name), iterations).timed
+def _timer_in_worker(device_name: str | None, iterations: int) -> WorkerFunction:
+    """Return the function that times cells in a worker process."""
+    return _CellTimer(open_device(device_name), iterations).time

@@ -1,4 +1,4 @@
-"""One kernel at one size, block and tile: its time with and without the copies, or why there is none."""
+"""Points of a sweep: a kernel at one size, block and tile, with its times and rates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,20 @@ __all__ = ["Iteration", "Point"]
 
 @dataclass(frozen=True)
 class Iteration:
-    """One launch and its rates. Times in milliseconds; overall: with the copies there and back.
+    """The time of one launch and its rates.
 
-    gb_s: bytes that no kernel can avoid moving (1e9), by the kernel's seconds. points_s: inner points in a
-    second, of a stencil only.
+    Attributes
+    ----------
+    kernel_ms : float
+        The kernel's time in milliseconds.
+    overall_ms : float or None
+        The same with the copies to and from the device; None if they are unproblem.
+    kernel_gflops, overall_gflops : float
+        The problem's operations divided by these times, in GFLOPS.
+    gb_s : float
+        The compulsory bytes divided by the kernel's time, in GB/s (1e9 bytes).
+    points_s : float or None
+        Inner points per second; for a stencil only.
     """
 
     kernel_ms: float
@@ -33,12 +43,26 @@ class Iteration:
 class Point:
     """A kernel at one size, block and tile.
 
-    grid: blocks, None where nothing can be launched. timing: of the kernel alone. copies: of its inputs to
-    the device and its output back; None where they are not known.
-    occupancy: resident warps by those that an SM can hold, 0 to 1. bottleneck: what bounds the time, where
-    that is known; words: the same as a sentence.
-    why_not: why there is no time, in a sentence. wrong: the reason is the kernel, whose text does not compile
-    or whose values are wrong, and not what was asked for.
+    Attributes
+    ----------
+    config : KernelConfig
+        Problem, variant, block and tile.
+    shape : tuple of int
+        The problem's size.
+    grid : tuple of int or None
+        Blocks of the launch; None if it is not possible.
+    timing : Benchmark or None
+        The kernel's time.
+    copies : Benchmark or None
+        The time of copying the inputs to the device and the output back.
+    occupancy : float or None
+        Resident warps divided by the most that an SM can hold, from 0 to 1.
+    bottleneck, explanation : str
+        The modelled bottleneck, and a sentence about it.
+    error : str
+        Why there is no time.
+    wrong : bool
+        The kernel is the reason: it does not compile, faults or computes wrong values.
     """
 
     config: KernelConfig
@@ -48,8 +72,8 @@ class Point:
     copies: Benchmark | None = None
     occupancy: float | None = None
     bottleneck: str = ""
-    words: str = ""
-    why_not: str = ""
+    explanation: str = ""
+    error: str = ""
     wrong: bool = False
 
     @property
@@ -71,22 +95,22 @@ class Point:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations of one launch, as the lab counts them."""
+        """Floating-point operations of one launch, as the problem counts them."""
         return self.config.problem.flops(self.shape)
 
     @property
     def provenance(self) -> Provenance | None:
-        """Where the kernel's time comes from."""
+        """The provenance of the kernel's time."""
         return self.timing.provenance if self.timing else None
 
     @property
     def median(self) -> Iteration | None:
-        """The middle one of the launches and its rates; None where none was timed."""
+        """The median time and its rates; None without a time."""
         return self._iteration(self.timing.median_ms) if self.timing else None
 
     @property
     def iterations(self) -> tuple[Iteration, ...]:
-        """Every launch that was timed, in order. The copies are the same median for all of them."""
+        """Every timed launch, in order; the median time of the copies is added to each."""
         return tuple(map(self._iteration, self.timing.samples_ms)) if self.timing else ()
 
     @property
@@ -107,11 +131,11 @@ class Point:
 
     @property
     def gb_s(self) -> float | None:
-        """Bytes that no kernel can avoid moving (1e9 bytes), by the kernel's seconds."""
+        """The compulsory bytes divided by the kernel's time, in GB/s (1e9 bytes)."""
         return self.median.gb_s if self.median else None
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON; what is not known is None."""
+        """Return plain data for JSON; unknown values are None."""
         geometry = ("problem", "variant", "shape", "grid", "block", "tile", "flops")
         rates = ("kernel_ms", "overall_ms", "kernel_gflops", "overall_gflops", "gb_s", "points_s")
         return {
@@ -122,31 +146,31 @@ class Point:
             "bottleneck": self.bottleneck or None,
             "provenance": self.timing.provenance.as_dict() if self.timing else None,
             "copies_provenance": self.copies.provenance.as_dict() if self.copies else None,
-            "why_not": self.why_not or None,
+            "why_not": self.error or None,
         }
 
     def _iteration(self, kernel_ms: float) -> Iteration:
         copies_ms = self._copies_ms()
         overall_ms = None if copies_ms is None else kernel_ms + copies_ms
-        known = self.config.problem
-        unavoidable = known.compulsory_bytes(self.shape)
+        problem = self.config.problem
+        compulsory = problem.compulsory_bytes(self.shape)
         return Iteration(
             kernel_ms,
             overall_ms,
             _per_ns(self.flops, kernel_ms),
             None if overall_ms is None else _per_ns(self.flops, overall_ms),
-            _per_ns(unavoidable, kernel_ms),
-            _per_ns(known.work(self.shape), kernel_ms) * 1e9 if self.problem == "stencil" else None,
+            _per_ns(compulsory, kernel_ms),
+            _per_ns(problem.work(self.shape), kernel_ms) * 1e9 if self.problem == "stencil" else None,
         )
 
     def _copies_ms(self) -> float | None:
-        """The copies' time where it can be added to the kernel's: both measured, or both modelled."""
+        """Return the time of the copies if it can be added: both measured, or both modelled."""
         if self.copies is None or self.timing is None:
             return None
-        same = self.copies.provenance.kind == self.timing.provenance.kind
-        return self.copies.median_ms if same else None
+        comparable = self.copies.provenance.kind == self.timing.provenance.kind
+        return self.copies.median_ms if comparable else None
 
 
 def _per_ns(amount: float, ms: float) -> float:
-    """1e9 of something in a second."""
+    """Return a rate in 1e9 per second, from an amount and milliseconds."""
     return amount / ms / 1e6 if ms > 0 else 0.0

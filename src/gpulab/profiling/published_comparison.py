@@ -1,4 +1,4 @@
-"""Published figures of a kernel, each beside a text of ours at the same size, block and tile."""
+"""Comparison of a kernel with published figures, at the same size, block and tile."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from gpulab.profiling.point import Point
 
 __all__ = ["PublishedComparison", "compare_with_published", "error_percent", "tile_of"]
 
-# How often a text writes out its loop over k: a figure, or the macro that the header's third tile number is.
+# The unroll factor of a loop: a number, or the macro of the third number of the tile.
 _UNROLLED = re.compile(r"#\s*pragma\s+unroll\s*\(?\s*(\d+|TILE_Z)\b")
 _BY_HEADER = "TILE_Z"
 
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """A published row and our kernel's two points for it.
+    """A published row, and the points of a kernel at the same size and geometry.
 
-    modelled: on the GPU that the row was measured on. measured: on the GPU that is here, where there is one.
-    why_not: why it was not modelled, in a sentence.
+    modelled: for the GPU of the row. measured: on this session's GPU, if there is one. error: why the
+    kernel was not modelled.
     """
 
     row: PublishedRow
     modelled: Point | None = None
     measured: Point | None = None
-    why_not: str = ""
+    error: str = ""
 
     @property
     def error_percent(self) -> float | None:
-        """How far the model is off what was published: of the kernel alone where it was, else of overall."""
+        """The deviation of the modelled rate in percent: of the kernel if it was published, else overall."""
         point = self.modelled
         if point is None:
             return None
@@ -49,64 +49,63 @@ class PublishedComparison:
 def compare_with_published(
     rows: Sequence[PublishedRow], cell: Cell, device_name: str | None = None
 ) -> Iterator[PublishedComparison]:
-    """The rows one by one, the cell's text compiled with the block and tile of each.
+    """Yield the comparison with each row, for the cell compiled with the row's block and tile.
 
-    device_name: of the session's device, as `open_device` takes it; a CUDA GPU measures what is modelled. A
-    text that does not compile with a row's block and tile, or is wrong with them, is neither modelled nor
-    measured.
+    device_name: the session's device; a CUDA GPU also measures. A text that does not compile or is wrong
+    with a row's geometry is neither modelled nor measured.
     """
-    here = open_device(device_name)
+    session_device = open_device(device_name)
     benches: dict[str | None, Bench] = {}
     with ExitStack() as open_benches:
 
-        def point(on: Device, name: str | None, meant: Cell, row: PublishedRow) -> Point:
-            if name not in benches:  # one for each device: what it compiled and checked serves all sizes
-                benches[name] = open_benches.enter_context(Bench(on, name))
+        def point(device: Device, name: str | None, planned: Cell, row: PublishedRow) -> Point:
+            if name not in benches:  # one per device: its compiled kernels serve all sizes
+                benches[name] = open_benches.enter_context(Bench(device, name))
             assert row.shape
-            return benches[name].point(meant, row.shape)
+            return benches[name].point(planned, row.shape)
 
         for row in rows:
             tile = tile_of(row, cell)
             if row.block is None or tile is None:
-                yield PublishedComparison(row, why_not=_not_comparable(row, cell))
+                yield PublishedComparison(row, error=_not_comparable(row, cell))
                 continue
-            meant, name = require_kernel_cell(cell).with_geometry(row.block, tile), f"sim:{row.gpu}"
-            modelled = point(open_device(name), name, meant, row)
+            planned, name = require_kernel_cell(cell).with_geometry(row.block, tile), f"sim:{row.gpu}"
+            modelled = point(open_device(name), name, planned, row)
             measured = None
-            if here.measures_time and not modelled.why_not:
-                measured = point(here, device_name, meant, row)
-            yield PublishedComparison(row, modelled, measured, modelled.why_not)
+            if session_device.measures_time and not modelled.error:
+                measured = point(session_device, device_name, planned, row)
+            yield PublishedComparison(row, modelled, measured, modelled.error)
 
 
 def error_percent(value: float | None, published: float | None) -> float | None:
-    """100 * (value - published) / published; None where one of them is not known."""
+    """Return ``100 * (value - published) / published``; None if one of them is unknown."""
     if value is None or not published:
         return None
     return 100 * (value - published) / published
 
 
 def tile_of(row: PublishedRow, cell: Cell) -> Block | None:
-    """The tile in its header with which a cell is the kernel of a row; None where it cannot be."""
+    """Return the tile with which a cell is the kernel of a row; None if it cannot be."""
     if row.tile is None or _not_comparable(row, cell):
         return None
     return (*row.tile[:2], row.k_unroll) if _BY_HEADER in _unrolled(cell) else row.tile
 
 
 def _unrolled(cell: Cell) -> frozenset[str]:
-    """The words of the text's `#pragma unroll`."""
+    """Return the factors of the text's `#pragma unroll` lines."""
     return frozenset(_UNROLLED.findall(cell.source))
 
 
 def _not_comparable(row: PublishedRow, cell: Cell) -> str:
-    """Why our kernel cannot be put beside a row; "" when it can."""
+    """Return why a kernel cannot be compared with a row; "" if it can."""
     if not row.gpu:
-        return "it was not measured on a GPU of the catalogue."
+        return "the row was not measured on a GPU of the catalogue."
     if row.block is None or row.tile is None or row.shape is None:
-        return "its block, tile or size was not published."
+        return "the row has no block, tile or size."
     k = row.k_unroll
     if k > 1 and not _unrolled(cell) & {str(k), _BY_HEADER}:
         return (
-            f"its loop over k is unrolled by {k}; the cell has neither `#pragma unroll {k}` nor "
-            f"`#pragma unroll {_BY_HEADER}` there."
+            f"the published kernel unrolls its loop over k by {k}; the cell has no `#pragma unroll {k}` or "
+            f"`#pragma unroll {_BY_HEADER}`."
         )
     return ""

@@ -1,4 +1,4 @@
-"""The speed-up table: each variant so far beside the rung before it."""
+"""The speed-up table: the time of each timed variant, compared with the previous step."""
 
 from __future__ import annotations
 
@@ -62,12 +62,25 @@ class VariantTiming:
 
 @dataclass(frozen=True)
 class SpeedupRow:
-    """One line of the table; times in milliseconds.
+    """One row of the speed-up table.
 
-    before: the variant it is compared with, before_ms its time and speedup = before_ms / after_ms; all
-    three None where there is none to compare with: the ladder's first rung, or nothing timed before it
-    at the same shape on the same device.
-    gflops: the problem's operations by after_ms.
+    Attributes
+    ----------
+    variant, changes : str
+        The step, and what it changes.
+    before : str or None
+        The variant that it is compared with; None for the first step, and if no earlier step was timed at the
+        same size on the same device.
+    before_ms, after_ms : float
+        The times of `before` and of `variant`, in milliseconds.
+    speedup : float or None
+        ``before_ms / after_ms``.
+    gflops : float
+        The problem's floating-point operations divided by `after_ms`, in GFLOPS.
+    shape, block, tile : tuple of int
+        Size and geometry.
+    provenance : Provenance
+        Of the time.
     """
 
     variant: str
@@ -83,16 +96,16 @@ class SpeedupRow:
     provenance: Provenance
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON."""
+        """Return plain data for JSON."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return data | {"provenance": self.provenance.as_dict()}
 
 
 @dataclass
 class SpeedupTable:
-    """The variants of one problem that were timed, in the order of its ladder.
+    """The timed variants of one problem, in the order of its steps.
 
-    `table.add(VariantTiming(...))` puts a variant in, or in the place of its last time.
+    `add` replaces an earlier time of the same variant.
     """
 
     problem: str
@@ -112,17 +125,17 @@ class SpeedupTable:
         return len(self.timings)
 
     def as_list(self) -> list[dict[str, Any]]:
-        """The rows as plain data for JSON."""
+        """Return the rows as plain data for JSON."""
         return [row.as_dict() for row in self]
 
     def _rows(self) -> Iterator[SpeedupRow]:
-        known = problem_named(self.problem)
-        for name, variant in known.variants.items():
-            here = self.timings.get(name)
-            if here is None:
+        problem = problem_named(self.problem)
+        for name, variant in problem.variants.items():
+            timed = self.timings.get(name)
+            if timed is None:
                 continue
-            before = self._before(known, name)
-            after_ms = here.timing.median_ms
+            before = self._before(problem, name)
+            after_ms = timed.timing.median_ms
             before_ms = before.timing.median_ms if before else None
             yield SpeedupRow(
                 variant=name,
@@ -131,25 +144,25 @@ class SpeedupTable:
                 before_ms=before_ms,
                 after_ms=after_ms,
                 speedup=before_ms / after_ms if before_ms is not None and after_ms > 0 else None,
-                gflops=known.flops(here.shape) / after_ms / 1e6 if after_ms > 0 else 0.0,
-                shape=here.shape,
-                block=here.block,
-                tile=here.tile,
-                provenance=here.timing.provenance,
+                gflops=problem.flops(timed.shape) / after_ms / 1e6 if after_ms > 0 else 0.0,
+                shape=timed.shape,
+                block=timed.block,
+                tile=timed.tile,
+                provenance=timed.timing.provenance,
             )
 
-    def _before(self, known: Problem, name: str) -> VariantTiming | None:
-        """The rung before, else the ladder's first, when its time can be compared with this one's."""
-        here = self.timings[name]
-        for candidate in (known.variants[name].baseline, next(iter(known.variants))):
-            there = self.timings.get(candidate) if candidate else None
+    def _before(self, problem: Problem, name: str) -> VariantTiming | None:
+        """Return the time of the previous step, or of the first one, if it is comparable."""
+        timed = self.timings[name]
+        for candidate in (problem.variants[name].baseline, next(iter(problem.variants))):
+            earlier = self.timings.get(candidate) if candidate else None
             if (
-                there is not None
-                and there is not here
-                and there.shape == here.shape
-                and there.timing.provenance.comparable(here.timing.provenance)
+                earlier is not None
+                and earlier is not timed
+                and earlier.shape == timed.shape
+                and earlier.timing.provenance.comparable(timed.timing.provenance)
             ):
-                return there
+                return earlier
         return None
 
 

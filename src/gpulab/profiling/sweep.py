@@ -1,4 +1,4 @@
-"""Sweeps: kernels over blocks, tiles and sizes, one point at a time."""
+"""Sweeps of kernels over blocks, tiles and sizes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,37 @@ from gpulab.profiling.point import Point
 __all__ = ["Sweep", "blocks_like", "default_blocks", "fastest"]
 
 WARP = 32
-# A block of two axes: x is at least half a warp, so that what lies side by side is read together.
-X_FROM, X_TO = 16, 128
-SQUARE_FROM = 8
+# Threads on the x axis of a two-dimensional block: at least half a warp, so that accesses coalesce.
+MIN_X, MAX_X = 16, 128
+MIN_SQUARE = 8  # threads on each axis of a square block
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every cell at every size, with every tile and block, in this order; iterate to run it.
+    """A sweep: every cell at every size with every tile and block. Iterate over it to run it.
 
-        for point in Sweep(cells, device, blocks=[(64,), (128,)], sizes=["1024", "4096"]): ...
+    ``for point in Sweep(cells, device, blocks=[(64,), (128,)], sizes=["1024", "4096"]): ...``
 
-    blocks, tiles: the numbers that are left out are those of the cell's header. No blocks: the legal powers
-    of two, see `default_blocks`; no tiles: the header's. sizes: as the problem reads them; none: the
-    problem's timing size.
-    device_name: as `open_device` takes it; check, iterations: as `Bench` has them.
+    `len` is the number of points. A combination that cannot be launched is a point with an `error`.
 
-    `len` is the number of points. An interrupted loop keeps what it has: every point is complete by itself.
-    A combination that cannot be launched is a point whose `why_not` says why.
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Cells of problems.
+    device : Device
+        Where they run.
+    blocks, tiles : sequence of tuple of int
+        Missing numbers are those of the cell's header. Without blocks, the legal powers of two are used (see
+        `default_blocks`); without tiles, the header's.
+    sizes : sequence of str
+        Sizes such as "128" or "65x47x9"; without any, the problem's timing size.
+    device_name, check, iterations
+        See `Bench`.
 
-    Raises `UsageError`, when it is made, for a size that is none and for a cell of no problem.
+    Raises
+    ------
+    UsageError
+        If there is no cell, a cell belongs to no problem, or a size is invalid.
     """
 
     cells: Sequence[Cell]
@@ -78,42 +89,42 @@ class Sweep:
             yield planned, shape
 
 
-def default_blocks(known: Problem, variant: str, limits: Limits) -> tuple[Block, ...]:
-    """The blocks of a variant's own shape: see `blocks_like`."""
-    return blocks_like(known.block_of(variant), limits)
+def default_blocks(problem: Problem, variant: str, limits: Limits) -> tuple[Block, ...]:
+    """Return the blocks of the variant's default shape; see `blocks_like`."""
+    return blocks_like(problem.block_of(variant), limits)
 
 
-def blocks_like(one: Block, limits: Limits) -> tuple[Block, ...]:
-    """Blocks of the same shape as this one whose sides are powers of two, as far as the GPU allows them.
+def blocks_like(block: Block, limits: Limits) -> tuple[Block, ...]:
+    """Return the legal blocks of the same shape whose extents are powers of two.
 
-    A block that is long on one axis stays so, from one warp on; a square one stays square, from 8 x 8 on;
-    any other has 16 to 128 threads in x, at least two in y, and two warps or more.
+    A one-dimensional block stays so, with at least one warp; a square block stays square, with at least 8 x 8
+    threads; any other block has 16 to 128 threads in x, at least two in y, and at least two warps.
     """
-    x, y, z = one
+    x, y, z = block
     powers = [1 << power for power in range(11)]
     if y == z == 1:
         blocks = [(long, 1, 1) for long in powers if long >= WARP]
     elif x == z == 1:
         blocks = [(1, long, 1) for long in powers if long >= WARP]
     elif x == y:
-        blocks = [(side, side, 1) for side in powers if side >= SQUARE_FROM]
+        blocks = [(side, side, 1) for side in powers if side >= MIN_SQUARE]
     else:
         blocks = [
-            (i, j, 1) for i in powers if X_FROM <= i <= X_TO for j in powers if j >= 2 and i * j >= 2 * WARP
+            (i, j, 1) for i in powers if MIN_X <= i <= MAX_X for j in powers if j >= 2 and i * j >= 2 * WARP
         ]
     return tuple(block for block in blocks if _legal(block, limits))
 
 
 def fastest(points: Sequence[Point]) -> frozenset[int]:
-    """Places of the points with the most GFLOPS of their problem at their size."""
+    """Return the indices of the points with the shortest time of their problem and size."""
     best: dict[tuple[str, Shape], int] = {}
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         if point.kernel_ms is None:
             continue
         key = point.problem, point.shape
-        before = points[best[key]].kernel_ms if key in best else None
-        if before is None or point.kernel_ms < before:
-            best[key] = place
+        shortest = points[best[key]].kernel_ms if key in best else None
+        if shortest is None or point.kernel_ms < shortest:
+            best[key] = index
     return frozenset(best.values())
 
 

@@ -1,4 +1,4 @@
-"""Copies between host and device: measured on a GPU, else modelled from the bus and published figures."""
+"""Copies between host and device: measured on a GPU, otherwise modelled from bus and published figures."""
 
 from __future__ import annotations
 
@@ -29,9 +29,18 @@ _TO_DEVICE, _FROM_DEVICE = 1, 2
 
 @dataclass(frozen=True)
 class Transfer:
-    """One copy: bytes, which way, and from or to which kind of host memory.
+    """One copy between host and device.
 
-    pinned: whether the host's memory is page-locked. timing: of one copy, with its provenance.
+    Attributes
+    ----------
+    nbytes : int
+        Its size.
+    to_device : bool
+        The direction.
+    pinned : bool
+        The host memory is page-locked.
+    timing : Benchmark
+        The time of one copy.
     """
 
     nbytes: int
@@ -47,11 +56,18 @@ class Transfer:
 
 @dataclass(frozen=True)
 class ImpliedRate:
-    """The bandwidth of copies that a published pair of figures implies, in GB/s.
+    """The bandwidth of copies that a published pair of rates implies.
 
-    The difference of the two times is that of the copies: rate = bytes / (flops / overall - flops / kernel).
-    low, high: the same with each figure as far off as its printed digits allow.
-    row: the printed pair; the fastest kernel's, on which the rounding weighs least.
+    The copies take the difference of the two times: ``rate = bytes / (flops / overall - flops / kernel)``.
+
+    Attributes
+    ----------
+    gb_s : float
+        In GB/s (1e9 bytes).
+    low, high : float
+        Its range, given the rounding of the printed rates.
+    row : PublishedRow
+        The pair: that of the fastest kernel, where rounding matters least.
     """
 
     gb_s: float
@@ -66,21 +82,21 @@ class ImpliedRate:
 def time_copy(
     device: Device, nbytes: int, *, to_device: bool = True, pinned: bool = False, repeats: int = 5
 ) -> Transfer:
-    """The time of one copy of `nbytes` between the host and `device`.
+    """Time one copy of `nbytes` between the host and a device.
 
-    On a GPU it is measured, once to warm up and then `repeats` times. On the simulator it is modelled of
-    the GPU that it stands for: the peak of its bus times the efficiency in `transfers.toml`; for pageable
-    memory on a GPU with published times with and without copies, the bandwidth that those imply. The
-    fixed time of a copy, some microseconds, is not in the model.
+    On a GPU it is measured, `repeats` times after one warm-up. On the simulator it is modelled for the
+    simulated GPU: the peak of its bus times the efficiency in `transfers.toml`, or, for pageable memory on
+    a GPU with published times with and without copies, the bandwidth that these imply. The model leaves out
+    the fixed cost of a copy, which is some microseconds.
 
-    Raises `UsageError` for no bytes or no repeats, and for more memory than the GPU has.
+    Raises `UsageError` for less than one byte or repeat, and for more memory than the GPU has.
     """
     if nbytes < 1 or repeats < 1:
         raise UsageError(f"a copy has at least one byte and is timed at least once: {nbytes=}, {repeats=}.")
     if not device.measures_time:
         return Transfer(nbytes, to_device, pinned, _modelled(device.name, device.spec, nbytes, pinned))
-    way = "to the device" if to_device else "from the device"
-    detail = f"median of {repeats} copies {way}, {_kind(pinned)} memory"
+    direction = "to the device" if to_device else "from the device"
+    detail = f"median of {repeats} copies {direction}, {_kind(pinned)} memory"
     (samples,) = sample([_copying(device, nbytes, to_device, pinned)], n_repeat=repeats)
     timing = Benchmark.from_samples(samples, device.timing_provenance(detail))
     return Transfer(nbytes, to_device, pinned, timing)
@@ -95,11 +111,9 @@ def time_copies(
     repeats: int = 5,
     gpu: str | None = None,
 ) -> Benchmark:
-    """What "overall" adds to the kernel: every input copied to the device, every output back.
+    """Time the copies of a launch: every input to the device and every output back.
 
-    gpu: key of a GPU in the catalogue to model instead of timing `device`.
-
-    Raises as `time_copy` does.
+    gpu: the key of a catalogue GPU to model instead. Raises as `time_copy` does.
     """
     sizes = _sizes(problem.name, problem.checked_shape(shape))
     if gpu is not None or not device.measures_time:
@@ -116,7 +130,7 @@ def time_copies(
 
 
 def implied_rate(gpu_key: str) -> ImpliedRate | None:
-    """The bandwidth that the published tables of a GPU imply, or None where none prints both figures."""
+    """Return the bandwidth that a GPU's published tables imply; None if no row has both rates."""
     pairs = [row for row in rows(gpu=gpu_key) if row.overall_gflops and row.kernel_gflops and row.shape]
     return _implied_by(max(pairs, key=lambda row: row.kernel_gflops or 0)) if pairs else None
 
@@ -137,53 +151,51 @@ def _implied_by(row: PublishedRow) -> ImpliedRate:
 
 
 def _printed(value: float) -> tuple[float, float]:
-    """What a printed figure may have been: whole ones are rounded down, the others to the nearest tenth."""
+    """Return the range of a printed rate: integers are rounded down, others to the nearest tenth."""
     return (value, value + 1) if isinstance(value, int) else (value - 0.05, value + 0.05)
 
 
 def _modelled(name: str, spec: GpuSpec, nbytes: int, pinned: bool) -> Benchmark:
-    gb_s, words = _rate(spec, pinned)
-    provenance = Provenance("modelled", name, f"{_kind(pinned)} memory, {gb_s:.3g} GB/s: {words}")
+    gb_s, source = _rate(spec, pinned)
+    provenance = Provenance("modelled", name, f"{_kind(pinned)} memory, {gb_s:.3g} GB/s: {source}")
     return Benchmark.from_samples([nbytes / gb_s / 1e6], provenance)
 
 
 def _rate(spec: GpuSpec, pinned: bool) -> tuple[float, str]:
-    """GB/s of a copy, and where the figure comes from in words."""
+    """Return the bandwidth of a copy in GB/s, and its source."""
     implied = None if pinned else implied_rate(spec.key) if spec.key else None
     if implied is not None:
         return implied.gb_s, f"implied by the published times with and without copies, {implied.row.source}"
     if spec.bus_gb_s is None:
-        raise UsageError(
-            f"the catalogue does not know the bus of {spec.name}: its copies cannot be modelled."
-        )
+        raise UsageError(f"the catalogue has no bus for {spec.name}, so its copies cannot be modelled.")
     entry = _rates()["page_locked" if pinned else "pageable"]
     efficiency = float(entry["efficiency"])
-    words = f"{spec.bus}, peak {spec.bus_gb_s:.1f} GB/s * {efficiency}; {entry['source']}"
-    return spec.bus_gb_s * efficiency, words
+    source = f"{spec.bus}, peak {spec.bus_gb_s:.1f} GB/s * {efficiency}; {entry['source']}"
+    return spec.bus_gb_s * efficiency, source
 
 
 def _copying(device: Device, nbytes: int, to_device: bool, pinned: bool) -> Callable[[], float]:
-    """A function that copies once on a CUDA GPU and gives the milliseconds between two events around it."""
+    """Return a function that copies once on a CUDA GPU and returns the milliseconds it took."""
     import cupy
 
-    there = device.empty(nbytes, np.uint8)
-    # Written once, so that the pages of pageable memory exist before the clock runs.
+    array = device.empty(nbytes, np.uint8)
+    # Written once, so that the pages of pageable memory are mapped before the copy is timed.
     memory: Any = cupy.cuda.alloc_pinned_memory(nbytes) if pinned else bytearray(nbytes)
     host = np.frombuffer(memory, np.uint8, nbytes)
     host[:] = 1
 
     def copy() -> None:
         if to_device:
-            cupy.cuda.runtime.memcpy(there.data.ptr, host.ctypes.data, nbytes, _TO_DEVICE)
+            cupy.cuda.runtime.memcpy(array.data.ptr, host.ctypes.data, nbytes, _TO_DEVICE)
         else:
-            cupy.cuda.runtime.memcpy(host.ctypes.data, there.data.ptr, nbytes, _FROM_DEVICE)
+            cupy.cuda.runtime.memcpy(host.ctypes.data, array.data.ptr, nbytes, _FROM_DEVICE)
 
     return lambda: device.time(copy)
 
 
 @cache
 def _sizes(problem: str, shape: Shape) -> tuple[tuple[int, bool], ...]:
-    """(bytes, whether it goes to the device) of every array of a launch: each crosses the bus once."""
+    """Return (bytes, True if copied to the device) for every array of a launch."""
     arguments = problem_named(problem).arguments(shape, None)
     arrays = [argument for argument in arguments if argument.role != "scalar"]
     return tuple((argument.value.nbytes, argument.role == "input") for argument in arrays)

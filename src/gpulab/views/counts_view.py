@@ -9,7 +9,7 @@ from gpulab.views.html import View, disclosure, escape, paragraph, stack, table
 from gpulab.views.warp_view import access_title, access_view
 
 if TYPE_CHECKING:
-    from gpulab.profiling.counts.cell_counts import CellCounts
+    from gpulab.profiling.counts.cell_counts import LaunchReport
     from gpulab.profiling.counts.source_lines import SourceLine, Traffic
 
 __all__ = ["Segment", "counts_view", "drawings_view", "heat_text", "totals_view"]
@@ -28,7 +28,7 @@ _HEADS_SAY = (
 )
 
 
-def counts_view(counts: CellCounts) -> View:
+def counts_view(counts: LaunchReport) -> View:
     """The totals, then the source with its columns of heat; a line that accesses memory opens drawings."""
     return stack(totals_view(counts), _listing(counts))
 
@@ -38,7 +38,7 @@ def drawings_view(line: SourceLine) -> View:
     return stack(*(stack(paragraph(f"\n{access_title(g)}"), access_view(g)) for g in line.accesses))
 
 
-def heat_text(counts: CellCounts) -> list[list[Segment]]:
+def heat_text(counts: LaunchReport) -> list[list[Segment]]:
     """The source with its figures for a terminal: lines of pieces of text, each with its heat."""
     lines: list[list[Segment]] = [
         [(f"{'line':>4} " + " ".join(f"{head[row]:>9}" for head in _HEADS), 0)] if row == 0
@@ -54,7 +54,7 @@ def heat_text(counts: CellCounts) -> list[list[Segment]]:
     return lines
 
 
-def totals_view(counts: CellCounts) -> View:
+def totals_view(counts: LaunchReport) -> View:
     """What the whole launch took, by memory and kind of access."""
     rows = [
         (
@@ -82,7 +82,7 @@ def totals_view(counts: CellCounts) -> View:
     )
 
 
-def _listing(counts: CellCounts) -> View:
+def _listing(counts: LaunchReport) -> View:
     heads = "".join(
         f'<i title="{escape(says)}">{escape(head[0])}<br>{escape(head[1])}</i>'
         for head, says in zip(_HEADS, _HEADS_SAY, strict=True)
@@ -101,7 +101,7 @@ def _listing(counts: CellCounts) -> View:
     return View(html, text)
 
 
-def _most_to_gain(counts: CellCounts) -> set[int]:
+def _most_to_gain(counts: LaunchReport) -> set[int]:
     """The accesses that are drawn, by `id`: of every line its first one, then those with the most to gain."""
     ranked = sorted(
         (place > 0, group.traffic.fewest - group.traffic.units, line.number, place, id(group))
@@ -111,7 +111,7 @@ def _most_to_gain(counts: CellCounts) -> set[int]:
     return {number for *_, number in ranked[:_DRAWN_IN_ALL]}
 
 
-def _row(line: SourceLine, counts: CellCounts, drawn: set[int], *, is_open: bool) -> str:
+def _row(line: SourceLine, counts: LaunchReport, drawn: set[int], *, is_open: bool) -> str:
     figures = f'<span class="gp-no">{line.number}</span>'
     columns = _figures(line, counts) if line.warp_instructions else []
     for column, (shown, heat, says) in enumerate(columns):
@@ -135,7 +135,7 @@ def _row(line: SourceLine, counts: CellCounts, drawn: set[int], *, is_open: bool
     )
 
 
-def _figures(line: SourceLine, counts: CellCounts) -> list[tuple[str, int, str]]:
+def _figures(line: SourceLine, counts: LaunchReport) -> list[tuple[str, int, str]]:
     """The four columns of a line: what is shown, its heat, and what hovering over it says."""
     if not line.warp_instructions:
         return [("", 0, "")] * 4

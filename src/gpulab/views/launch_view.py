@@ -11,7 +11,7 @@ from gpulab.views.html import View, paragraph, stack
 
 if TYPE_CHECKING:
     from gpulab.devices.base import Dim3, Kernel
-    from gpulab.profiling.counts.cell_counts import CellCounts
+    from gpulab.profiling.counts.cell_counts import LaunchReport
 
 __all__ = ["line_view", "show_counts"]
 
@@ -74,7 +74,7 @@ def show_counts(
     return counts_view(counts)
 
 
-def line_view(counts: CellCounts, line: int) -> View:
+def line_view(counts: LaunchReport, line: int) -> View:
     """Return one source line and drawings of its accesses; raise `UsageError` if it has none."""
     selected = next((each for each in counts.lines if each.number == line), None)
     if selected is None or not selected.accesses:

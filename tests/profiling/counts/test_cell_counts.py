@@ -10,25 +10,25 @@ import pytest
 import gpulab
 from gpulab.cell import read_cells
 from gpulab.errors import MemoryFault
-from gpulab.profiling.counts.cell_counts import CellCounts, count_cell
+from gpulab.profiling.counts.cell_counts import LaunchReport, count_cell
 from gpulab.profiling.counts.source_lines import Traffic
 from gpulab.verification.check import compile_cell
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 
 
-def counted(cell, shape=None) -> CellCounts:
+def counted(cell, shape=None) -> LaunchReport:
     device = gpulab.device("sim:h200")
     return count_cell(cell, compile_cell(cell, device), shape=shape).report
 
 
 @pytest.fixture(scope="module")
-def tiles() -> CellCounts:
+def tiles() -> LaunchReport:
     return counted(read_cells(KERNELS / "matmul/right/K5_tiles.cu")[0])
 
 
 @pytest.fixture(scope="module")
-def columns() -> CellCounts:
+def columns() -> LaunchReport:
     return counted(read_cells(KERNELS / "matmul/right/Ks_rows_across_threads.cu")[0])
 
 

@@ -31,8 +31,8 @@ def test_stencil_has_columns_for_bandwidth_and_points(point: Point, has: bool) -
 
 
 def test_shared_reason_is_shown_once() -> None:
-    refused = replace(MATMUL, timing=None, why_not="it is too large.")
-    other = replace(MATMUL, timing=None, why_not="it is wrong.")
+    refused = replace(MATMUL, timing=None, error="it is too large.")
+    other = replace(MATMUL, timing=None, error="it is wrong.")
     text = points_view([refused, MATMUL, refused, other]).text
     assert text.count("not timed") == 3
     assert text.count("it is too large.") == 1

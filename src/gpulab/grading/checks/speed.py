@@ -123,7 +123,7 @@ def _speed_view(name: str, beside: BaselineComparison, thresholds: Mapping[float
 
     rows = [
         (name, f"{beside.kernel.median_ms:.4g}", f"{beside.kernel_rate:,.0f}"),
-        (BASELINES[beside.of], f"{beside.yardstick.median_ms:.4g}", f"{beside.yardstick_rate:,.0f}"),
+        (BASELINES[beside.of], f"{beside.baseline.median_ms:.4g}", f"{beside.baseline_rate:,.0f}"),
     ]
     caption = f"Times: {beside.kernel.provenance}."
     times = table(("kernel", "time (ms)", beside.unit), rows, numeric=(1, 2), caption=caption)

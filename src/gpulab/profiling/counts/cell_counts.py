@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.instrument.counters.counter_recorder import SiteCount
 
-__all__ = ["CellCount", "CellCounts", "count_cell", "count_launch"]
+__all__ = ["CellCount", "LaunchReport", "count_cell", "count_launch"]
 
 
 @dataclass(frozen=True)
-class CellCounts:
-    """Counts of one launch of a kernel. size: on what, in the problem's words or as grid and block."""
+class LaunchReport:
+    """The counts of one launch by source line. size: the problem's size, or grid and block, as text."""
 
     size: str
     counters: Counters
@@ -39,7 +39,7 @@ class CellCounts:
 
     @property
     def totals(self) -> tuple[tuple[str, str, Traffic], ...]:
-        """(space, kind, traffic) of global and shared memory, for those that were accessed."""
+        """(space, kind, traffic) of every kind of access to global and shared memory."""
         found = []
         for space in ("global", "shared"):
             for kind in dict.fromkeys(a.kind for a in self.counters.accesses if a.space == space):
@@ -51,7 +51,7 @@ class CellCounts:
 
     @property
     def origin(self) -> str:
-        """Where every one of the numbers comes from, as a sentence without its full stop."""
+        """The provenance of the numbers, as a phrase."""
         counts = self.counters
         how = "exact, except as noted" if counts.caveats else "exact"
         if counts.sampled_blocks is not None:
@@ -59,7 +59,7 @@ class CellCounts:
         return f"counted by the {counts.provenance.device} on {self.size}: {how}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data for JSON: metrics, lines, and where the numbers come from."""
+        """Return plain data for JSON: metrics, lines and their provenance."""
         counts = self.counters
         return {
             "size": self.size,
@@ -106,7 +106,7 @@ class CellCount:
     source: str
 
     @cached_property
-    def report(self) -> CellCounts:
+    def report(self) -> LaunchReport:
         """The counts by source line."""
         size = self.launch.config.problem.format_shape(self.launch.shape)
         return _by_line(
@@ -164,19 +164,18 @@ def count_cell(
 
 def count_launch(
     kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
-) -> CellCounts:
+) -> LaunchReport:
     """Launch any kernel once on the simulator, on copies of its arrays, and count.
 
-    The arrays stay as they are, so that a kernel can be looked at before, after or between its launches.
-    Lines are those of the text that the kernel was compiled from; there are none for a kernel of PTX alone.
+    Lines are those of the text that the kernel was compiled from; a kernel of PTX alone has none.
 
-    Raises `UsageError` for what is no kernel, for another number of arguments than it has and for one that
-    has no PTX; and what the launch raises: `LaunchError`, `MemoryFault`, `UnsupportedInstruction`.
+    Raises `UsageError` for an object that is no kernel, for a wrong number of arguments and for a kernel
+    without PTX; and what the launch raises: `LaunchError`, `MemoryFault`, `UnsupportedInstruction`.
     """
     if not isinstance(kernel, Kernel):
         raise UsageError(
-            f"this is no kernel but {type(kernel).__name__}; a kernel comes from gpulab.kernel(NAME) or "
-            "from dev.compile(TEXT)."
+            f"this is not a kernel but {type(kernel).__name__}; kernels come from gpulab.kernel(NAME) or "
+            "dev.compile(TEXT)."
         )
     if not kernel.program.ptx:
         raise UsageError(f"`{kernel.name}` has no PTX, so the simulator cannot count what it does.")
@@ -200,13 +199,13 @@ def _by_line(
     grid: tuple[int, int, int],
     arguments: Mapping[str, Any],
     source: str,
-) -> CellCounts:
+) -> LaunchReport:
     places = Places.of(kernel, arguments, grid)
-    return CellCounts(size, counts, source_lines(counts, source, places))
+    return LaunchReport(size, counts, source_lines(counts, source, places))
 
 
 def _sizes(sizes: tuple[int, int, int], what: str) -> str:
-    """`4 x 2 blocks`, without sizes of 1 at the end."""
+    """Return sizes as text, such as `4 x 2 blocks`; sizes of 1 at the end are omitted."""
     x, y, z = sizes
     told = [x, y, z] if z > 1 else [x, y] if y > 1 else [x]
     return f"{' x '.join(map(str, told))} {what}{'s' * (x * y * z != 1)}"

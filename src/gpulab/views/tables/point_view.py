@@ -57,7 +57,7 @@ def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> 
     marked = {id(points[index]) for index in best}
 
     def bottleneck(point: Point) -> str:
-        return f"not timed {footnotes.mark(point.why_not)}" if point.why_not else point.bottleneck or MISSING
+        return f"not timed {footnotes.mark(point.error)}" if point.error else point.bottleneck or MISSING
 
     columns: list[Column[Point]] = [
         Column("", lambda point: BEST if id(point) in marked else ""),
