@@ -96,7 +96,7 @@ def test_a_copy_of_nothing_is_refused(device, nbytes, repeats):
 
 def test_a_gpu_with_an_unknown_bus_says_so(device):
     device.spec = SimpleNamespace(key="", name="GeForce Unknown", bus="", bus_gb_s=None)
-    with pytest.raises(UsageError, match="does not know the bus of GeForce Unknown"):
+    with pytest.raises(UsageError, match="GeForce Unknown"):
         time_copy(device, 100)
 
 

@@ -114,8 +114,7 @@ def _sgemm(arrays: Mapping[str, Any]) -> Callable[[], None]:
     """Return a function that computes a = c @ b (NumPy's shapes) with cuBLAS."""
     if os.environ.get("CUPY_TF32", "0") != "0":
         raise UsageError(
-            "the environment variable CUPY_TF32 is set, but the baseline is fp32. Unset it and restart
-            Python."
+            "the variable CUPY_TF32 is set, but the baseline is fp32. Unset it and restart Python."
         )
     import cupy
 
