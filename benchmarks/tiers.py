@@ -99,7 +99,7 @@ class _Simulator:
         self.kernel.record(recording, self.launch.grid, self.launch.block, self.arguments)
         if isinstance(recording, CounterRecorder):
             recording.sites()
-            recording.touched()
+            recording.touched_sectors()
         elif isinstance(recording, RacecheckRecorder):
             found = recording.hazards()
             recording.finish()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gpulab.profiling.counts.warp_access import Places, warp_access
-from gpulab.simt.instrument.counters.counter_recorder import Picture
+from gpulab.simt.instrument.counters.counter_recorder import RequestSample
 
 ALL = 2**32 - 1
 PLACES = Places([("A0", 4096, 4096, 4), ("B", 65536, 64, 8)], [("tile", 0), ("strip", 256)], (3, 2, 2))
 
 
 def picture(addresses, units=0, mask=ALL, block=0):
-    return Picture(mask, block, 1, units, tuple(addresses))
+    return RequestSample(mask, block, 1, units, tuple(addresses))
 
 
 def test_adjacent_floats_fill_four_sectors():

@@ -137,7 +137,7 @@ def told(body: str, block: Block, number: int) -> list[object]:
 def shown(one: Requests, start: int) -> tuple[object, ...]:
     base = 0 if one.access.space == "shared" else start
     active = (one.masks[:, None] >> np.arange(32)) & 1
-    return one.access, one.come_to, one.made, one.masks.tolist(), ((one.addresses - base) * active).tolist()
+    return one.access, one.reached, one.made, one.masks.tolist(), ((one.addresses - base) * active).tolist()
 
 
 @pytest.mark.parametrize("name", BODIES)

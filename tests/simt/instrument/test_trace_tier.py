@@ -1,4 +1,4 @@
-"""The traced tier runs a slice of a kernel: it must trace and count what the whole kernel would."""
+"""Tests of the traced tier, which runs a slice of a kernel and must count and trace as the kernel does."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ HEAD = """
 """
 BODIES = {
     "values only": "float v = a[i] * 2 + a[(i + 7) % n]; b[i] = sqrtf(v);",
-    "an index that was loaded": "b[i] = a[k[i] % n];",
-    "an index that was stored before": "k[i ^ 1] = (i * 7) % n; __syncthreads(); b[i] = a[k[i]];",
+    "a loaded index": "b[i] = a[k[i] % n];",
+    "an index stored by another thread": "k[i ^ 1] = (i * 7) % n; __syncthreads(); b[i] = a[k[i]];",
     "an index through shared memory": """
         __shared__ int s[96]; s[t] = (t * 5) % 96; __syncthreads(); b[i] = a[s[95 - t]];""",
-    "an index that a copy brings": """
+    "an index from an asynchronous copy": """
         __shared__ int s[96]; k[i] = (i * 3) % n;
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
             :: "r"((unsigned)__cvta_generic_to_shared(&s[t])), "l"(k + i));
         asm volatile("cp.async.wait_all;"); __syncthreads(); b[i] = a[s[95 - t] % n];""",
-    "a loop as long as a value says": "float v = 0; for (int j = 0; j < k[i] % 9; ++j) v += a[j]; b[i] = v;",
+    "a loop bound from memory": "float v = 0; for (int j = 0; j < k[i] % 9; ++j) v += a[j]; b[i] = v;",
     "a branch by a float": "if (a[i] > 0.5f) b[i] = a[n - 1 - i]; else b[i / 2] = 1.0f;",
     "a float in shared memory": """
         __shared__ float s[96]; s[t] = a[i]; __syncthreads();
         float v = 0; for (int j = 0; j < 96; ++j) v += s[j] * s[(j + t) % 96]; b[i] = v;""",
-    "an index that was exchanged": """
+    "an index from an exchange": """
         atomicExch(&k[i ^ 1], (i * 7) % n); __syncthreads(); b[i] = a[k[i]];""",
     "a carry": """
         unsigned low, high; asm("add.cc.u32 %0, %2, %3; addc.u32 %1, 0, 0;"
             : "=r"(low), "=r"(high) : "r"(k[i] * 4000000u), "r"(3000000000u)); b[i] = a[high];""",
-    "lanes that wait for those of a mask": """
+    "a spin loop before a shuffle": """
         unsigned m = n > 5 ? ~0u : 1u; while (atomicCAS(k, -1, -2) == -1) {} float v = a[i];
         if (tx < 32) v += __shfl_down_sync(m, v, 1); b[i] = v;""",
     "a ticket": "if (t == 0) { int w = atomicAdd(k, 1); b[w % n] = a[w % n]; }",
-    "atomics that nobody reads": "atomicAdd(&b[k[i] % 64], a[i]); atomicMax(&k[i % 32], i);",
-    "a minimum that a loop waits for": """
+    "atomics without a result": "atomicAdd(&b[k[i] % 64], a[i]); atomicMax(&k[i % 32], i);",
+    "a loop on an atomic minimum": """
         int old = k[0]; while (old > i && old > 900) { atomicMin(k, old - 1); old = k[0]; } b[i] = old;""",
     "a sum over the warp": """
         float v = a[i]; for (int d = 16; d; d /= 2) v += __shfl_down_sync(~0u, v, d);
@@ -60,18 +60,18 @@ BODIES = {
     "an index from local memory": """
         int v[8]; for (int j = 0; j < 8; ++j) v[j] = (i * j) % n; b[i] = a[v[k[i] & 7]];""",
     "a pointer chosen by a value": "const float* p = k[i] & 1 ? a : b; b[i] = p[i / 2];",
-    "lanes that leave": "if (k[i] % 3 == 0) return; __syncwarp(__activemask()); b[i] = a[i];",
+    "an early return": "if (k[i] % 3 == 0) return; __syncwarp(__activemask()); b[i] = a[i];",
     "64 bits from two words": """
         unsigned long long w = (unsigned long long)k[i] * 4294967297ull + i; b[i] = a[w % n];""",
     "float4": "float4 v = ((const float4*)a)[i / 4]; ((float4*)b)[i / 4] = make_float4(v.x, 1, v.z, 2);",
-    "a bank": "__shared__ float s[33 * 48]; s[33 * tx + ty] = a[i]; __syncthreads(); b[i] = s[33 * ty + tx];",
+    "a tile": "__shared__ float s[33 * 48]; s[33 * tx + ty] = a[i]; __syncthreads(); b[i] = s[33 * ty + tx];",
     "printing": 'if (i == 5) printf("%d\\n", k[i]); b[i] = a[i];',
 }
 
 
 @dataclass
 class Traced:
-    """start: where the first array lies."""
+    """The recorders of one launch in both modes; `start` is the address of the first array."""
 
     counted: TraceRecorder
     wave: TraceRecorder
@@ -81,11 +81,11 @@ class Traced:
 
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both codes have the same name there."""
+    """Disable the cache, in which the sliced and the complete code have the same key."""
     monkeypatch.setattr(native, "kernel_cache", lambda: None)
 
 
-def made(body: str) -> SimulatedKernel:
+def compile_body(body: str) -> SimulatedKernel:
     device = simulator()
     assert isinstance(device, SimulatedDevice)
     text = f'extern "C" __global__ void k(const float* a, float* b, int* k, int n) {{{HEAD}{body}}}'
@@ -93,41 +93,39 @@ def made(body: str) -> SimulatedKernel:
 
 
 def traced(body: str) -> Traced:
-    """The launch counted, and a wave of it traced, on fresh arrays."""
-    kernel, rng = made(body), np.random.default_rng(1)
+    """Count a launch on new arrays, and trace a wave of it."""
+    kernel, rng = compile_body(body), np.random.default_rng(1)
     device = kernel.device
     arrays = [
         device.asarray(rng.random(THREADS, np.float32)),
         device.asarray(rng.random(THREADS, np.float32)),
         device.asarray(rng.integers(0, 1000, THREADS, np.int32)),
     ]
-    recordings = TraceRecorder(), TraceRecorder(Wave(2, 4, 1000, 100_000))
+    recorders = TraceRecorder(), TraceRecorder(Wave(2, 4, 1000, 100_000))
     printed = ""
     wave = np.arange(2, 6)
-    for recording, order in zip(recordings, (None, wave), strict=True):
-        recording.cores = 1  # what waits for other blocks goes the same way each time
-        kernel.record(recording, GRID, BLOCK, (*arrays, np.int32(THREADS)), order=order)
+    for recorder, order in zip(recorders, (None, wave), strict=True):
+        recorder.cores = 1  # so that blocks that wait for other blocks take the same path each time
+        kernel.record(recorder, GRID, BLOCK, (*arrays, np.int32(THREADS)), order=order)
         printed += kernel.printed
-    return Traced(*recordings, start=arrays[0].allocation.address, printed=printed)
+    return Traced(*recorders, start=arrays[0].allocation.address, printed=printed)
 
 
 def relative(requests: list[Requests], start: int) -> list[tuple[int, int, list[int], list[list[int]]]]:
-    """By site; addresses in global memory from the first array's on, of the lanes that are active."""
+    """Return the samples of each site; global addresses are relative to the first array."""
     found = []
-    for one in requests:
-        base = start if one.access.space != "shared" else 0
+    for request in requests:
+        base = start if request.access.space != "shared" else 0
         lanes = [
             [int(a) - base if a >= base else int(a) for lane, a in enumerate(row) if mask >> lane & 1]
-            for mask, row in zip(one.masks.tolist(), one.addresses, strict=True)
+            for mask, row in zip(request.masks.tolist(), request.addresses, strict=True)
         ]
-        found.append((one.come_to, one.made, one.masks.tolist(), lanes))
+        found.append((request.reached, request.made, request.masks.tolist(), lanes))
     return found
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_the_slice_counts_and_asks_for_what_the_whole_kernel_does(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slice_counts_and_traces_as_the_complete_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sliced = traced(BODIES[name])
     monkeypatch.setattr(TraceInstrumentation, "values", True)
     whole = traced(BODIES[name])
@@ -140,36 +138,36 @@ def test_the_slice_counts_and_asks_for_what_the_whole_kernel_does(
 
 
 def flow(body: str) -> tuple[ControlFlow, ControlFlow]:
-    kernel = made(body)
+    kernel = compile_body(body)
     registers = {name for block in kernel.flow.blocks for item in block.code for name in writes(item)}
     return kernel.flow, without_values(kernel.flow, registers)
 
 
-def operations(some: ControlFlow) -> list[str]:
-    return [item.op for block in some.blocks for item in block.code]
+def operations(flow: ControlFlow) -> list[str]:
+    return [item.op for block in flow.blocks for item in block.code]
 
 
-def test_what_is_only_computed_is_left_out() -> None:
+def test_slice_omits_values_that_affect_no_address() -> None:
     _, sliced = flow(BODIES["a float in shared memory"])
     left = [item for block in sliced.blocks for item in block.code if item.op not in ("skip", "touch")]
     assert not [item for item in left if "f32" in item.parts]
     assert operations(sliced).count("touch") > 3
 
 
-def test_blocks_and_places_stay() -> None:
+def test_slice_preserves_blocks_and_positions() -> None:
     whole, sliced = flow(BODIES["a branch by a float"])
     assert [len(block.code) for block in sliced.blocks] == [len(block.code) for block in whole.blocks]
     assert [block.targets for block in sliced.blocks] == [block.targets for block in whole.blocks]
 
 
-def test_a_value_that_decides_a_branch_is_kept() -> None:
+def test_slice_keeps_values_that_decide_branches() -> None:
     whole, sliced = flow(BODIES["a branch by a float"])
     deciding = {block.condition.name for block in whole.blocks if block.condition is not None}
     kept = {name for block in sliced.blocks for item in block.code for name in writes(item)}
     assert deciding <= kept
 
 
-def test_nothing_reads_what_was_left_out() -> None:
+def test_slice_reads_no_omitted_register() -> None:
     for body in BODIES.values():
         whole, sliced = flow(body)
         before = {name for block in whole.blocks for item in block.code for name in writes(item)}
@@ -179,12 +177,12 @@ def test_nothing_reads_what_was_left_out() -> None:
 
 
 @pytest.mark.parametrize("body", ["float v = a[i + n]; b[i] = v;", "b[i - 1] = 1.0f;"])
-def test_an_address_out_of_bounds_is_found_though_nothing_is_loaded_or_stored(body: str) -> None:
+def test_out_of_bounds_address_is_reported_although_the_access_is_omitted(body: str) -> None:
     with pytest.raises(MemoryFault):
         traced(body)
 
 
-LINES = 1 << 42  # as many are told apart
+LINES = 1 << 42  # a traced line has 42 bits for the address
 ROW = """
 extern "C" __global__ void k(const unsigned char* a, unsigned char* out, int lanes)
 {
@@ -198,7 +196,7 @@ extern "C" __global__ void k(const unsigned char* a, unsigned char* out, int lan
 @pytest.mark.parametrize("stride", [0, 1, 4, 8, 16, 24, 32, 33, 64, 128, 200])
 @pytest.mark.parametrize("offset", [0, 20, 127])
 @pytest.mark.parametrize("lanes", [64, 40])
-def test_a_request_is_its_lines_with_their_sectors(stride: int, offset: int, lanes: int) -> None:
+def test_traced_request_has_its_lines_and_sectors(stride: int, offset: int, lanes: int) -> None:
     device = simulator()
     assert isinstance(device, SimulatedDevice)
     kernel = device.compile(ROW.replace("OFFSET", str(offset)).replace("STRIDE", str(stride)), "k")
@@ -220,8 +218,8 @@ def test_a_request_is_its_lines_with_their_sectors(stride: int, offset: int, lan
         assert sum(word >> 5 & 1 for word in words) == 2
 
 
-def test_lanes_share_a_line_on_a_device_that_has_seen_thousands_of_arrays() -> None:
-    """Addresses are never used again: they grow beyond the bits that a traced line has for them."""
+def test_addresses_beyond_the_bits_of_a_traced_line() -> None:
+    """Addresses are never reused, so that after many allocations they exceed 42 bits of line number."""
     device = SimulatedDevice("h200")
     kernel = device.compile(ROW.replace("OFFSET", "0").replace("STRIDE", "1"), "k")
     while (a := device.zeros(64, np.uint8)).allocation.address < 128 * LINES:

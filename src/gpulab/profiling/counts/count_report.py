@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.control_flow import Block, ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite
-    from gpulab.simt.instrument.counters.counter_recorder import Count, CounterRecorder, Picture, SiteCount
+    from gpulab.simt.instrument.counters.counter_recorder import (
+        Count,
+        CounterRecorder,
+        RequestSample,
+        SiteCount,
+    )
     from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = ["CountReport", "ptx_block_counts"]
@@ -41,8 +46,8 @@ class _AccessTotals:
 
     access: AccessSite
     counts: dict[str, npt.NDArray[np.float64]]
-    first: Picture | None
-    worst: Picture | None
+    first: RequestSample | None
+    worst: RequestSample | None
 
 
 @dataclass
@@ -210,7 +215,7 @@ class CountReport:
         """Return the bytes of all sectors that were read and written; scaled, but at most an array's size."""
         sectors: dict[int, npt.NDArray[np.float64]] = {}
         for weight, recorder in self.samples:
-            for base, both in recorder.touched().items():
+            for base, both in recorder.touched_sectors().items():
                 sectors[base] = sectors.get(base, np.zeros(2)) + weight * np.array(both)
 
         memory = self.kernel.device.memory
@@ -255,7 +260,7 @@ class CountReport:
 
 def ptx_block_counts(flow: ControlFlow, recorder: CounterRecorder) -> list[PtxBlock]:
     """Return the basic blocks of PTX with their executions, as `machine_counts` needs them."""
-    rounds = recorder.rounds()
+    groups = recorder.iteration_groups()
     return [
         PtxBlock(
             block.number,
@@ -264,7 +269,7 @@ def ptx_block_counts(flow: ControlFlow, recorder: CounterRecorder) -> list[PtxBl
             warps,
             threads,
             parted,
-            {group: IterationGroups(*counts) for group, counts in rounds.get(block.number, {}).items()},
+            {group: IterationGroups(*counts) for group, counts in groups.get(block.number, {}).items()},
         )
         for block, (warps, threads, parted) in zip(flow.blocks, recorder.blocks().tolist(), strict=True)
     ]
@@ -303,7 +308,7 @@ def _numbers(count: Count) -> npt.NDArray[np.float64]:
     return np.array([count.executions, count.threads, count.units, count.ideal], np.float64)
 
 
-def _worse(totals: _AccessTotals, site: SiteCount) -> Picture | None:
+def _worse(totals: _AccessTotals, site: SiteCount) -> RequestSample | None:
     if totals.worst is None or site.worst is None:
         return totals.worst or site.worst
     return site.worst if site.worst.units > totals.worst.units else totals.worst

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gpulab.simt.instrument.counters.counter_recorder import Picture
+    from gpulab.simt.instrument.counters.counter_recorder import RequestSample
 
 __all__ = ["FLOPS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Metrics"]
 
@@ -60,8 +60,8 @@ class AccessCounter:
     sectors: int = 0
     wavefronts: int = 0
     bank_conflicts: int = 0
-    first: Picture | None = None
-    worst: Picture | None = None
+    first: RequestSample | None = None
+    worst: RequestSample | None = None
 
     @property
     def sectors_per_request(self) -> float:

@@ -13,7 +13,7 @@ from gpulab.simt.ptx.symbols import variable_name
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
-    from gpulab.simt.instrument.counters.counter_recorder import Picture
+    from gpulab.simt.instrument.counters.counter_recorder import RequestSample
 
 __all__ = ["BANKS", "BANK_BYTES", "Places", "Touched", "TouchingLane", "WarpAccess", "warp_access"]
 
@@ -177,7 +177,7 @@ class Places:
         return max(before, key=lambda variable: variable[1], default=("", 0))
 
 
-def warp_access(picture: Picture, space: str, width: int, places: Places) -> WarpAccess:
+def warp_access(picture: RequestSample, space: str, width: int, places: Places) -> WarpAccess:
     """Return which lane touches which sectors (space "global") or words (space "shared").
 
     `width` is the bytes per lane.

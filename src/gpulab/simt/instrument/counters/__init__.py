@@ -1,1 +1,1 @@
-"""The counters tier: executions, sectors and wavefronts of each access."""
+"""The counted tier: executions, sectors and wavefronts of each access."""

@@ -1,6 +1,6 @@
-"""Where the counters of the counted tier lie: a head, blocks of code, loops, then a record for each site.
+"""Layout of the counters: a head, basic blocks, loops, then a record for each access site.
 
-All of it is 64-bit words, one copy for each of the host's cores, named here by their offsets in bytes.
+All counters are 64-bit words, with one copy for each worker; the constants are offsets in bytes.
 """
 
 from __future__ import annotations
@@ -13,33 +13,41 @@ from gpulab.simt.codegen.context import CodegenContext
 
 SECTOR_BYTES = 32
 
-HEAD = 64  # bytes before the counters: how far this worker's maps lie from those in the launch's table
+HEAD = 64  # bytes before the counters; the first word is the distance of this worker's sector maps
 
-# A block's: executions by warps, their active threads, executions after which the lanes went two ways.
+# Of a basic block: executions by warps, their active threads, executions that ended in a divergent branch.
 BLOCK_BYTES = 24
-# A loop's: for groups of 2 and of 4 rounds in a row, those that warps went, their active threads, and both
-# for the first group since the loop was entered.
+# Of a loop, for groups of 2 and of 4 consecutive iterations: groups executed by warps, their active threads,
+# and both for the first group after the loop was entered.
 LOOP_BYTES = 64
 
-# A site's record: words of 64 bits, at these bytes.
+# Of a site.
 EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
-SHARED, LOCAL = 64, 104  # the same for lanes of a generic access that go to shared and to local memory
-FIRST_PICTURE = 128
-PICTURE_BYTES = 288  # mask, block, warp, units, 32 addresses
-WORST_PICTURE = FIRST_PICTURE + PICTURE_BYTES
-MEMO = WORST_PICTURE + PICTURE_BYTES  # mask, the answer, up to …
-MEMO_LANES = 64  # … 32 numbers that it was for
+SHARED, LOCAL = 64, 104  # the same for the lanes of a generic access to shared and to local memory
+FIRST_SAMPLE = 128
+SAMPLE_BYTES = 288  # lane mask, block, warp, sectors or wavefronts, 32 addresses
+WORST_SAMPLE = FIRST_SAMPLE + SAMPLE_BYTES
+MEMO = (
+    WORST_SAMPLE + SAMPLE_BYTES
+)  # the last request: its lane mask, its result, and at MEMO_LANES its addresses
+MEMO_LANES = 64
 SHARED_MEMO = MEMO + MEMO_LANES + 8 * WARP
 RECORD_BYTES = SHARED_MEMO + MEMO_LANES + 8 * WARP
-MAP_PADDING = 16  # bytes behind a map of sectors, which is read in words
+MAP_PADDING = 16  # bytes after a sector map, which is read in 64-bit words
 
 
 @dataclass(frozen=True)
-class Record:
-    """Where everything of one kernel lies.
+class CounterLayout:
+    """Offsets of the counters of one kernel.
 
-    blocks: how many blocks of code. loops: the innermost ones whose rounds are counted, by their first
-    blocks, with the blocks that lead into them. warps: of a block of threads.
+    Attributes
+    ----------
+    blocks : int
+        Number of basic blocks.
+    loops : mapping
+        The innermost loops: the first block of each, and the blocks outside that lead into it.
+    warps : int
+        Warps of a thread block.
     """
 
     blocks: int
@@ -51,13 +59,13 @@ class Record:
         return HEAD + _padded(BLOCK_BYTES * self.blocks)
 
     @property
-    def rounds_at(self) -> int:
-        """For each warp, and each loop, the rounds since it was entered."""
+    def iterations_at(self) -> int:
+        """Offset of the iterations of each warp and loop since the loop was entered."""
         return self.loops_at + LOOP_BYTES * len(self.loops)
 
     @property
     def sites_at(self) -> int:
-        return self.rounds_at + _padded(8 * len(self.loops) * self.warps)
+        return self.iterations_at + _padded(8 * len(self.loops) * self.warps)
 
 
 def _padded(size: int) -> int:
@@ -65,13 +73,13 @@ def _padded(size: int) -> int:
 
 
 def population(cg: CodegenContext, mask: str) -> str:
-    """How many lanes of a mask are on, in 64 bits."""
-    found = cg.b.call("llvm.ctpop.i32", "i32", ("i32", mask))
-    return cg.b.value(f"zext i32 {found} to i64")
+    """Return the number of lanes of a mask as a 64-bit integer."""
+    count = cg.b.call("llvm.ctpop.i32", "i32", ("i32", mask))
+    return cg.b.value(f"zext i32 {count} to i64")
 
 
 def add(cg: CodegenContext, place: str, by: str) -> None:
-    """Count `by` more at a place."""
+    """Emit the addition of `by` to the counter at `place`."""
     b = cg.b
     before = b.value(f"load i64, ptr {place}")
     b.line(f"store i64 {b.value(f'add i64 {before}, {by}')}, ptr {place}")

@@ -1,4 +1,4 @@
-"""What the counted tier counted: the host's side of it, for one launch."""
+"""Host side of the counted tier: owns the counters of one launch and sums them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpulab.simt.instrument.base import Forms
 from gpulab.simt.instrument.counters.counter_layout import (
     BLOCK_BYTES,
     EXCESS,
-    FIRST_PICTURE,
+    FIRST_SAMPLE,
     HEAD,
     IDEAL,
     LOCAL,
@@ -22,24 +22,34 @@ from gpulab.simt.instrument.counters.counter_layout import (
     RECORD_BYTES,
     SHARED,
     WORST,
-    WORST_PICTURE,
-    Record,
+    WORST_SAMPLE,
+    CounterLayout,
 )
-from gpulab.simt.instrument.counters.loop_rounds import GROUPS
+from gpulab.simt.instrument.counters.loop_code import GROUPS
 from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.runtime.allocation import Memory
 from gpulab.simt.runtime.worker import LaunchWorker
 
-__all__ = ["Count", "CounterRecorder", "Picture", "SiteCount"]
+__all__ = ["Count", "CounterRecorder", "RequestSample", "SiteCount"]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One warp's access: 32 lanes against sectors or banks.
+class RequestSample:
+    """One recorded request of a warp.
 
-    mask: bit n is lane n, whether it was active. block: the block's number in the grid. warp: the warp's
-    number in the block. units: sectors or wavefronts that it took. addresses: by lane, in bytes: device
-    addresses, or offsets in the block's shared memory; of inactive lanes they say nothing.
+    Attributes
+    ----------
+    mask : int
+        The active lanes; bit n is lane n.
+    block : int
+        Linear number of the block in the grid.
+    warp : int
+        Number of the warp in the block.
+    units : int
+        Sectors or wavefronts of the request.
+    addresses : tuple of int
+        By lane: device addresses, or offsets in the block's shared memory, in bytes. The values of inactive
+        lanes are undefined.
     """
 
     mask: int
@@ -51,11 +61,18 @@ class Picture:
 
 @dataclass(frozen=True)
 class Count:
-    """What the requests of one site, to one state space, came to.
+    """Totals of the requests of one site to one state space.
 
-    executions: requests, each of a warp with at least one active lane. threads: their active lanes.
-    units: sectors (global) or wavefronts (shared); 0 for other spaces. ideal: units without any
-    bank conflict (shared); for global memory one for each request.
+    Attributes
+    ----------
+    executions : int
+        Requests: executions by a warp with at least one active lane.
+    threads : int
+        Active lanes of all requests.
+    units : int
+        Sectors (global) or wavefronts (shared); 0 for other spaces.
+    ideal : int
+        Wavefronts without bank conflicts (shared); for global memory, one for each request.
     """
 
     executions: int
@@ -66,20 +83,21 @@ class Count:
 
 @dataclass(frozen=True)
 class SiteCount:
-    """One instruction that accesses memory: what it is, by state space what it did, two pictures."""
+    """Counts of one access site by state space, its first request and one with the most units."""
 
     access: AccessSite
     counts: dict[str, Count]
-    first: Picture | None
-    worst: Picture | None
+    first: RequestSample | None
+    worst: RequestSample | None
 
 
 class CounterRecorder(Recorder):
-    """Counts one launch.
+    """Recorder of the counters of one launch; each worker has its own counters and sector maps.
 
-    Each worker has counters and maps of its own, which are added up when they are asked for.
-
-    forms: see `Instrumentation.forms`; without any, accesses to shared memory are counted as PTX has them.
+    Parameters
+    ----------
+    forms : Forms, optional
+        See `Instrumentation.forms`. Without it, accesses to shared memory are counted as in PTX.
     """
 
     tier = "counted"
@@ -90,7 +108,7 @@ class CounterRecorder(Recorder):
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:  # noqa: ARG002
         self.native = native
         facts = native.metadata
-        self.record = Record(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)
+        self.layout = CounterLayout(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)
         self.workers: list[LaunchWorker] = []
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
@@ -107,7 +125,7 @@ class CounterRecorder(Recorder):
         return rows
 
     def attach(self, worker: LaunchWorker) -> None:
-        size = self.record.sites_at + RECORD_BYTES * max(len(worker.native.sites), 1)
+        size = self.layout.sites_at + RECORD_BYTES * max(len(worker.native.sites), 1)
         raw = np.zeros(size + 64, np.uint8)
         fresh = raw[-raw.ctypes.data % 64 :][:size]
         before = worker.memory.get("observed")
@@ -123,42 +141,43 @@ class CounterRecorder(Recorder):
         worker["observed"] = fresh.ctypes.data
 
     def blocks(self) -> npt.NDArray[np.int64]:
-        """For each block of PTX, by its number: how often it was executed by a warp; the active threads of
-        those; how often the lanes went two ways afterwards.
-        """
+        """Return, for each basic block, executions by warps, their active threads, and divergent branches."""
         count = self.native.metadata["blocks"]
         words = [w.memory["observed"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
         return np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
 
-    def rounds(self) -> dict[int, dict[int, tuple[int, int, int, int]]]:
-        """By the first block of each innermost loop: how often warps went 2, and 4, rounds in a row, and with
-        how many active threads; the same for the first time since the loop was entered.
+    def iteration_groups(self) -> dict[int, dict[int, tuple[int, int, int, int]]]:
+        """Return the groups of 2 and of 4 consecutive iterations of each innermost loop.
+
+        The keys are the first block of the loop and the size of the group. The values are groups executed by
+        warps, their active threads, and both for the first group after the loop was entered.
         """
-        start, end = self.record.loops_at, self.record.rounds_at
+        start, end = self.layout.loops_at, self.layout.iterations_at
         words = [w.memory["observed"][start:end].view(np.int64) for w in self.workers]
         counts = np.sum(words, axis=0, dtype=np.int64).reshape(-1, len(GROUPS), 4).tolist()
         return {
             head: {
                 group: (four[0], four[1], four[2], four[3]) for group, four in zip(GROUPS, both, strict=True)
             }
-            for head, both in zip(self.record.loops, counts, strict=True)
+            for head, both in zip(self.layout.loops, counts, strict=True)
         }
 
-    def touched(self) -> dict[int, tuple[int, int]]:
-        """By an allocation's address: how many of its sectors were read, and written, at all."""
-        found = {}
+    def touched_sectors(self) -> dict[int, tuple[int, int]]:
+        """Return the number of distinct sectors read and written, by the address of the allocation."""
+        sectors = {}
         for base, start, length in self._spans:
             read, written = (self._marked(start, length), self._marked(start + length, length))
             if read or written:
-                found[base] = (read, written)
-        return found
+                sectors[base] = (read, written)
+        return sectors
 
     def _marked(self, start: int, length: int) -> int:
-        found = np.bitwise_or.reduce([a_map[start : start + length] for a_map in self._maps])
-        return int(np.unpackbits(found[found != 0]).sum(dtype=np.int64))
+        """Return the number of sectors that any worker has marked in a part of the maps."""
+        merged = np.bitwise_or.reduce([a_map[start : start + length] for a_map in self._maps])
+        return int(np.unpackbits(merged[merged != 0]).sum(dtype=np.int64))
 
     def sites(self) -> list[SiteCount]:
-        """Every instruction that accesses memory, in the order of the code; the plain code's is the same."""
+        """Return the counts of every access site in program order; those of the plain code are added."""
         blocks = self.blocks()
         places: dict[tuple[int, int, str, int], list[int]] = {}
         for number, access in enumerate(self.native.sites):
@@ -170,7 +189,7 @@ class CounterRecorder(Recorder):
     def _site(self, numbers: list[int], block: npt.NDArray[np.int64]) -> SiteCount:
         access = self.native.sites[numbers[0]]
         records = [self._record(w, n) for w in self.workers for n in numbers]
-        words = np.sum([r[: FIRST_PICTURE // 8] for r in records], axis=0)
+        words = np.sum([r[: FIRST_SAMPLE // 8] for r in records], axis=0)
 
         def count(offset: int, executions: int, threads: int, served: bool = True) -> Count:
             more, ideal = (int(words[(offset + o) // 8]) for o in (EXCESS, IDEAL))
@@ -191,20 +210,21 @@ class CounterRecorder(Recorder):
             executions, threads = own(0) if access.apart else (int(block[0]), int(block[1]))
             served = access.width > 0 and access.space in ("global", "shared")
             counts = {access.space: count(0, executions, threads, served)}
-        pictures = [
-            (_picture(r[FIRST_PICTURE // 8 :]), _picture(r[WORST_PICTURE // 8 :]))
+
+        samples = [
+            (_sample(r[FIRST_SAMPLE // 8 :]), _sample(r[WORST_SAMPLE // 8 :]))
             for r in records
             if r[WORST // 8]
         ]
-        first = min((p for p, _ in pictures), key=lambda p: (p.block, p.warp), default=None)
-        worst = min((p for _, p in pictures), key=lambda p: (-p.units, p.block, p.warp), default=None)
+        first = min((s for s, _ in samples), key=lambda s: (s.block, s.warp), default=None)
+        worst = min((s for _, s in samples), key=lambda s: (-s.units, s.block, s.warp), default=None)
         return SiteCount(access, counts, first, worst)
 
     def _record(self, worker: LaunchWorker, number: int) -> npt.NDArray[np.int64]:
-        start = self.record.sites_at + RECORD_BYTES * number
+        start = self.layout.sites_at + RECORD_BYTES * number
         return worker.memory["observed"][start : start + RECORD_BYTES].view(np.int64)
 
 
-def _picture(words: npt.NDArray[np.int64]) -> Picture:
+def _sample(words: npt.NDArray[np.int64]) -> RequestSample:
     mask, block, warp, units = (int(w) for w in words[:4])
-    return Picture(mask & 0xFFFF_FFFF, block, warp, units, tuple(int(w) for w in words[4 : 4 + WARP]))
+    return RequestSample(mask & 0xFFFF_FFFF, block, warp, units, tuple(int(w) for w in words[4 : 4 + WARP]))

@@ -1,6 +1,6 @@
-; The counted tier's runtime: what its code calls where a pattern is not known when the code is made.
-; Names in braces are byte offsets of a context's fields (layout.py), others those of a site's record
-; (counted.py).
+; Runtime of the counted tier: functions for accesses whose pattern is not known when code is generated.
+; Names in braces are byte offsets of context fields (runtime/layout.py), other names those of a site's record
+; (counter_layout.py).
 
 declare i32 @llvm.ctpop.i32(i32)
 declare i32 @llvm.umax.i32(i32, i32)
@@ -21,40 +21,40 @@ define internal void @sim_add(ptr %counter, i32 %by) alwaysinline {
   ret void
 }
 
-; Keep a warp's addresses as a picture: (mask, block, warp, units, 32 addresses).
-define internal void @sim_draw(ptr %ctx, i32 %warp, ptr %picture, ptr %addresses, i32 %mask, i32 %units) noinline cold {
+; Store a request as a sample: (mask, block, warp, units, 32 addresses).
+define internal void @sim_store_sample(ptr %ctx, i32 %warp, ptr %sample, ptr %addresses, i32 %mask, i32 %units) noinline cold {
   %block = call i64 @get(ptr %ctx, i64 ${block})
   %mask64 = zext i32 %mask to i64
   %warp64 = zext i32 %warp to i64
   %units64 = zext i32 %units to i64
-  call void @put(ptr %picture, i64 0, i64 %mask64)
-  call void @put(ptr %picture, i64 8, i64 %block)
-  call void @put(ptr %picture, i64 16, i64 %warp64)
-  call void @put(ptr %picture, i64 24, i64 %units64)
-  %to = getelementptr i8, ptr %picture, i64 32
+  call void @put(ptr %sample, i64 0, i64 %mask64)
+  call void @put(ptr %sample, i64 8, i64 %block)
+  call void @put(ptr %sample, i64 16, i64 %warp64)
+  call void @put(ptr %sample, i64 24, i64 %units64)
+  %to = getelementptr i8, ptr %sample, i64 32
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %addresses, i64 256, i1 false)
   ret void
 }
 
-; An access that is worse than every one before it at this site is drawn; so is the first one.
-define internal void @sim_worse(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units) noinline cold {
+; Sample the first request of a site, and each request with more units than all before it.
+define internal void @sim_sample(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units) noinline cold {
   %worst.p = getelementptr i8, ptr %site, i64 $WORST
   %worst = load i64, ptr %worst.p
   %units64 = zext i32 %units to i64
   store i64 %units64, ptr %worst.p
-  %second = getelementptr i8, ptr %site, i64 $WORST_PICTURE
-  call void @sim_draw(ptr %ctx, i32 %warp, ptr %second, ptr %addresses, i32 %mask, i32 %units)
+  %second = getelementptr i8, ptr %site, i64 $WORST_SAMPLE
+  call void @sim_store_sample(ptr %ctx, i32 %warp, ptr %second, ptr %addresses, i32 %mask, i32 %units)
   %is.first = icmp eq i64 %worst, 0
   br i1 %is.first, label %first, label %done
 first:
-  %picture = getelementptr i8, ptr %site, i64 $FIRST_PICTURE
-  call void @sim_draw(ptr %ctx, i32 %warp, ptr %picture, ptr %addresses, i32 %mask, i32 %units)
+  %sample = getelementptr i8, ptr %site, i64 $FIRST_SAMPLE
+  call void @sim_store_sample(ptr %ctx, i32 %warp, ptr %sample, ptr %addresses, i32 %mask, i32 %units)
   br label %done
 done:
   ret void
 }
 
-; The table's row of the allocation that an address lies in, or null.
+; Return the table row of the allocation that contains an address, or null.
 define internal ptr @sim_allocation(ptr %ctx, i64 %a) noinline cold {
 entry:
   %table.i = call i64 @get(ptr %ctx, i64 ${allocations})
@@ -82,7 +82,7 @@ none:
   ret ptr null
 }
 
-; Mark the sectors of some lanes in a map of this worker's, of one bit a sector.
+; Mark the sectors of some lanes in a map of this worker, which has one bit for each sector.
 define internal void @sim_mark(ptr %map, i64 %base, ptr %addresses, i32 %lanes) noinline {
 entry:
   br label %loop
@@ -109,10 +109,10 @@ done:
   ret void
 }
 
-; The same for what the access does: marks is 1 for reads, 2 for writes, 3 for both.
-define internal void @sim_touch(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %lanes, i32 %marks) noinline {
-  %known = icmp ne i64 %shadow, 0
-  br i1 %known, label %reads, label %done
+; Mark sectors in the maps of an access: marks is 1 for reads, 2 for writes, 3 for both.
+define internal void @sim_mark_access(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %lanes, i32 %marks) noinline {
+  %repeated = icmp ne i64 %shadow, 0
+  br i1 %repeated, label %reads, label %done
 reads:
   %observed.i = call i64 @get(ptr %ctx, i64 ${observed})
   %observed = inttoptr i64 %observed.i to ptr
@@ -139,7 +139,7 @@ done:
   ret void
 }
 
-; One lane of each set of lanes with equal numbers.
+; Return one lane of each set of lanes with equal numbers.
 define internal i32 @sim_leaders(ptr %numbers, i32 %mask) noinline #1 {
 entry:
   %all = load <32 x i64>, ptr %numbers, align 64
@@ -163,9 +163,9 @@ done:
   ret i32 %found.next
 }
 
-; Whether the lanes' addresses, in units and from the first active lane on, are those of the last time;
-; if not, they are kept for the next.
-define internal i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 %shift) noinline #1 {
+; Return true if the lanes' addresses, in units and relative to the first active lane, equal those of the
+; previous request; otherwise store them for the next one.
+define internal i1 @sim_is_repeated(ptr %memo, ptr %addresses, i32 %mask, i64 %shift) noinline #1 {
   %first = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
   %a0.p = getelementptr i64, ptr %addresses, i32 %first
   %a0 = load i64, ptr %a0.p
@@ -185,8 +185,8 @@ define internal i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 %shift) 
   %old.mask = load i32, ptr %memo
   %other = xor i32 %mask, %old.mask
   %any = or i32 %differs, %other
-  %known = icmp eq i32 %any, 0
-  br i1 %known, label %same, label %new
+  %repeated = icmp eq i32 %any, 0
+  br i1 %repeated, label %same, label %new
 same:
   ret i1 true
 new:
@@ -195,13 +195,13 @@ new:
   ret i1 false
 }
 
-; A request to global memory of any lanes, at least one: its 32-byte sectors.
+; Count the 32-byte sectors of a request to global memory with at least one active lane.
 define internal void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, ptr %slot, i32 %marks) noinline #1 {
 entry:
   %memo = getelementptr i8, ptr %site, i64 $MEMO
   %leaders.p = getelementptr i8, ptr %memo, i64 8
-  %known = call i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 5)
-  br i1 %known, label %counted, label %search
+  %repeated = call i1 @sim_is_repeated(ptr %memo, ptr %addresses, i32 %mask, i64 5)
+  br i1 %repeated, label %counted, label %search
 search:
   %lanes.p = getelementptr i8, ptr %memo, i64 $MEMO_LANES
   %searched = call i32 @sim_leaders(ptr %lanes.p, i32 %mask)
@@ -224,11 +224,11 @@ counted:
   %offset = sub <32 x i64> %a, %base.v
   %out = icmp uge <32 x i64> %offset, %bytes.v
   %out.bits = bitcast <32 x i1> %out to i32
-  %strangers = and i32 %out.bits, %leaders
-  %at.home = icmp eq i32 %strangers, 0
-  br i1 %at.home, label %near, label %far
+  %outside = and i32 %out.bits, %leaders
+  %all.inside = icmp eq i32 %outside, 0
+  br i1 %all.inside, label %near, label %far
 near:
-  call void @sim_touch(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %leaders, i32 %marks)
+  call void @sim_mark_access(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %leaders, i32 %marks)
   br label %judge
 far:
   ; Before the site's first access has been resolved, and where lanes go to several allocations.
@@ -246,7 +246,7 @@ far.mark:
   %row.bytes = call i64 @get(ptr %row, i64 8)
   %row.shadow = call i64 @get(ptr %row, i64 24)
   %bit = shl i32 1, %lane
-  call void @sim_touch(ptr %ctx, i64 %row.shadow, i64 %row.base, i64 %row.bytes, ptr %addresses, i32 %bit, i32 %marks)
+  call void @sim_mark_access(ptr %ctx, i64 %row.shadow, i64 %row.base, i64 %row.bytes, ptr %addresses, i32 %bit, i32 %marks)
   br label %far.next
 far.next:
   %more = icmp ne i32 %rest, 0
@@ -258,14 +258,14 @@ judge:
   %worse = icmp ugt i64 %units64, %worst
   br i1 %worse, label %draw, label %done
 draw:
-  call void @sim_worse(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
+  call void @sim_sample(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
   br label %done
 done:
   ret void
 }
 
-; Whether each lane's neighbour, one or two lanes further, is off or asks for the same element. Elements of
-; 8 and 16 bytes are then served to twice as many lanes at once.
+; Return true if each lane's neighbour, at a distance of one or two lanes, is inactive or reads the same
+; element. Elements of 8 and 16 bytes are then served to twice as many lanes at once.
 define internal i1 @sim_pairs(ptr %numbers, i32 %mask) noinline #1 {
   %all = load <32 x i64>, ptr %numbers, align 64
   %one = shufflevector <32 x i64> %all, <32 x i64> poison, <32 x i32> <$SWAPPED_1>
@@ -288,17 +288,17 @@ define internal i1 @sim_pairs(ptr %numbers, i32 %mask) noinline #1 {
   ret i1 %any
 }
 
-; A request to shared memory of any lanes, at least one: its wavefronts. Elements of 8 and 16 bytes (shift 3
-; and 4) are served to two halves and four quarters of the warp by themselves; joins: to twice as many where
-; lanes come in equal pairs. counters and memo are those of the space shared, which lie apart from the site's
-; first ones where the access is generic.
+; Count the wavefronts of a request to shared memory with at least one active lane. Elements of 8 and 16 bytes
+; (shift 3 and 4) are served to the two halves or four quarters of the warp one after the other, or, if joins
+; is true, to twice as many lanes if pairs of lanes read the same element. For generic accesses, counters and
+; memo are those of shared memory and not the site's first ones.
 define internal void @sim_banks(ptr %ctx, i32 %warp, ptr %site, ptr %counters, ptr %memo, ptr %addresses, i32 %mask, i64 %shift, i1 %joins) noinline #1 {
 entry:
   %counts = alloca [32 x i32], align 64
   %total.p = getelementptr i8, ptr %memo, i64 8
   %ideal.p = getelementptr i8, ptr %memo, i64 16
-  %known = call i1 @sim_known(ptr %memo, ptr %addresses, i32 %mask, i64 %shift)
-  br i1 %known, label %counted, label %search
+  %repeated = call i1 @sim_is_repeated(ptr %memo, ptr %addresses, i32 %mask, i64 %shift)
+  br i1 %repeated, label %counted, label %search
 search:
   %lanes.p = getelementptr i8, ptr %memo, i64 $MEMO_LANES
   %wide = sub i64 %shift, 2
@@ -375,13 +375,13 @@ counted:
   %worse = icmp ugt i64 %units64, %worst
   br i1 %worse, label %draw, label %done
 draw:
-  call void @sim_worse(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
+  call void @sim_sample(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
   br label %done
 done:
   ret void
 }
 
-; The lanes whose generic address lies in the window that begins at an address.
+; Return the lanes whose generic address is in the window that starts at an address.
 define internal i32 @sim_in_window(ptr %addresses, i64 %start) noinline #1 {
   %a = load <32 x i64>, ptr %addresses, align 64
   %start.1 = insertelement <32 x i64> poison, i64 %start, i64 0
@@ -392,7 +392,7 @@ define internal i32 @sim_in_window(ptr %addresses, i64 %start) noinline #1 {
   ret i32 %bits
 }
 
-; An access by generic addresses: each lane counts to the space where it goes.
+; Count an access by generic addresses: each lane for the state space of its address.
 define internal void @sim_generic(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i64 %shift, ptr %slot, i32 %marks) noinline #1 {
   %shared.all = call i32 @sim_in_window(ptr %addresses, i64 ${SHARED_WINDOW})
   %local.all = call i32 @sim_in_window(ptr %addresses, i64 ${LOCAL_WINDOW})

@@ -1,19 +1,21 @@
-"""The code that counts the sectors of an access to global memory.
+"""Code that counts the sectors of an access to global memory.
 
-Where a row of lanes touches neighbouring elements, its sectors are groups of neighbouring lanes: the mask
-of active lanes, shifted by the row's misalignment, is cut into groups and the groups with a lane counted.
-Everything else goes to `sim_sectors`, which looks at each lane's address.
+If a row of lanes accesses neighbouring elements, each of its sectors belongs to a group of neighbouring
+lanes. The mask of active lanes, shifted by the row's misalignment, is divided into these groups, and groups
+with an active lane are counted. Other accesses call `sim_sectors`, which uses each lane's address.
 """
 
 from __future__ import annotations
 
 from gpulab.simt.instrument.counters.counter_layout import EXCESS, LAST, MAP_PADDING, SECTOR_BYTES, WORST, add
-from gpulab.simt.instrument.counters.site_code import READS, WRITES, Site
+from gpulab.simt.instrument.counters.site_code import READS, WRITES, SiteCounter
 
-__all__ = ["SectorSite"]
+__all__ = ["SectorCounter"]
 
 
-class SectorSite(Site):
+class SectorCounter(SiteCounter):
+    """Counter of an access to global memory."""
+
     served = True
 
     def requests(self) -> None:
@@ -22,7 +24,7 @@ class SectorSite(Site):
         steps = abs(self.stride)
         neighbours = self.rows and (steps == 0 or SECTOR_BYTES % steps == 0) and len(self.rows) <= 2
         if not neighbours or self.marks == READS | WRITES:
-            self.look("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
+            self.call_runtime("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
             return
         near, other = b.new_label("near"), b.new_label("other")
         base = b.value(f"load i64, ptr {slot}")
@@ -44,7 +46,7 @@ class SectorSite(Site):
             if len(offsets) == 1:
                 self.rows_at(slot, offsets, [self.merged(masks)], other)
             else:
-                # Rows of the same sectors are one row; rows whose sectors are others add up.
+                # Two rows in the same sectors count as one row; the counts of disjoint rows add up.
                 one, two = (b.value(f"lshr i64 {o}, 5") for o in offsets) if not self.stride else offsets
                 same, apart = b.new_label("same"), b.new_label("apart")
                 b.branch(b.value(f"icmp eq i64 {one}, {two}"), same, apart)
@@ -60,15 +62,15 @@ class SectorSite(Site):
                     b.open(apart)
                 self.rows_at(slot, offsets, masks, other)
         with cg.side_block(other):
-            self.look("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
+            self.call_runtime("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
 
     def merged(self, masks: list[str]) -> str:
         return masks[0] if len(masks) == 1 else self.b.value(f"or i64 {masks[0]}, {masks[1]}")
 
     def rows_at(self, slot: str, offsets: list[str], masks: list[str], other: str) -> None:
-        """Count rows of different sectors, at these offsets into the slot's allocation.
+        """Count rows of disjoint sectors at these offsets in the allocation.
 
-        Those that need more sectors than ever before here are for others to look at.
+        A request with more sectors than any before it at this site branches to `other`, which samples it.
         """
         b = self.b
         if self.whole:
@@ -100,7 +102,7 @@ class SectorSite(Site):
         return counts[0] if len(counts) == 1 else self.b.value(f"add i64 {counts[0]}, {counts[1]}")
 
     def whole_rows(self, offsets: list[str]) -> tuple[list[str], str]:
-        """Of rows with every lane active: a bit for each sector that each one touches; their number."""
+        """Return the sectors of rows with all lanes active, as bits for each row, and their number."""
         b = self.b
         if self.stride == 0:
             return ["1"] * len(offsets), str(len(offsets))
@@ -114,7 +116,7 @@ class SectorSite(Site):
         return groups, self.sum_of(counts)
 
     def groups(self, mask: str, offset: str) -> str:
-        """A bit for each sector from the row's first one on: whether an active lane is in it."""
+        """Return a bit for each sector of a row, set if an active lane accesses it."""
         b = self.b
         steps = abs(self.stride)
         if steps == 0:
@@ -131,7 +133,7 @@ class SectorSite(Site):
             parts = b.value(f"bitcast i64 {moved} to <{count} x i{lanes}>")
             some = b.value(f"icmp ne <{count} x i{lanes}> {parts}, zeroinitializer")
             return b.value(f"zext i{count} {b.value(f'bitcast <{count} x i1> {some} to i{count}')} to i64")
-        # Groups of 4 or 2 bits: fold each into its lowest one, then bring those together.
+        # Groups of 4 or 2 bits: fold each group into its lowest bit, then compress these bits.
         for step in (1, 2)[: lanes.bit_length() - 1]:
             moved = b.value(f"or i64 {moved}, {b.value(f'lshr i64 {moved}, {step}')}")
         spread, held = lanes, 1
@@ -144,10 +146,10 @@ class SectorSite(Site):
         return moved
 
     def mark(self, slot: str, groups: list[str], offsets: list[str]) -> None:
-        """Put the sectors of groups into this worker's map; mostly they are there already."""
+        """Mark the sectors in this worker's map; usually they are marked already."""
         b = self.b
         shadow = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 32')}")
-        shadow = b.value(f"getelementptr i8, ptr {shadow}, i64 {b.value(f'load i64, ptr {self.observed}')}")
+        shadow = b.value(f"getelementptr i8, ptr {shadow}, i64 {b.value(f'load i64, ptr {self.counters}')}")
         if self.marks == WRITES:
             size = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 24')}")
             eighth = b.value(f"lshr i64 {size}, 8")
@@ -172,10 +174,10 @@ class SectorSite(Site):
         b.jump(self.done)
 
     def fetch_next(self, slot: str, offsets: list[str]) -> None:
-        """Ask the host's memory for what comes after the next, if new sectors go on to come at one distance.
+        """Prefetch the data after the next access on the host, assuming a constant distance of accesses.
 
-        The instructions that count stand between one access and the next, so that the processor would
-        look for the next one only when this one's data have come.
+        The counting code between two accesses is so long that the processor would start the next load only
+        after the current one has completed.
         """
         b = self.b
         last = self.at(LAST)
@@ -195,6 +197,6 @@ class SectorSite(Site):
 
 
 def _pattern(spread: int, held: int) -> int:
-    """Ones at the low `held` of every `spread` bits of 64, as LLVM's signed literal."""
+    """Return 64 bits in which the low `held` of every `spread` bits are set, as a signed literal."""
     bits = sum(((1 << held) - 1) << at for at in range(0, 64, spread)) & ((1 << 64) - 1)
     return bits - (1 << 64) if bits >> 63 else bits

@@ -1,4 +1,4 @@
-"""The code that counts one access to memory: how often it ran, and what a space adds to that."""
+"""Code that counts one access to memory: its executions and, in derived classes, its traffic."""
 
 from __future__ import annotations
 
@@ -10,25 +10,33 @@ from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.counters.counter_layout import EXECUTIONS, THREADS, add, population
 from gpulab.simt.runtime import layout
 
-__all__ = ["READS", "WRITES", "GenericSite", "Site"]
+__all__ = ["READS", "WRITES", "GenericCounter", "SiteCounter"]
 
-READS, WRITES = 1, 2  # which maps of sectors an access is marked in
+READS, WRITES = 1, 2  # flags for the sector maps in which an access is marked
 
 
-class Site:
-    """The code that counts one access, put before it.
+class SiteCounter:
+    """Emitter of the code that counts one access; the code precedes the access.
 
-    observed: the worker's counters; record: those of this site. apart: its executions are counted here
-    and not with its block. lanes: bits of the lanes that make requests.
+    Parameters
+    ----------
+    counters : str
+        Pointer to the worker's counters.
+    record : str
+        Pointer to the counters of this site.
+    apart : bool
+        Executions are counted here and not taken from the basic block.
+    lanes : int
+        Mask of the lanes that make requests.
     """
 
-    served = False  # whether there is something to count besides its executions
+    served = False  # True in classes that count traffic in addition to executions
 
     def __init__(
-        self, cg: CodegenContext, access: MemoryAccess, observed: str, record: str, apart: bool, lanes: int
+        self, cg: CodegenContext, access: MemoryAccess, counters: str, record: str, apart: bool, lanes: int
     ) -> None:
         self.cg, self.b, self.access, self.apart = cg, cg.b, access, apart
-        self.observed, self.record = observed, record
+        self.counters, self.record = counters, record
         self.where, self.size = access.address, access.size
         self.mask = cg.mask_bits(access.item.predicate)
         if lanes != -1:
@@ -38,11 +46,12 @@ class Site:
         self.width = cg.width if self.where.kind == "affine" else WARP
         self.stride = self.where.stride if self.where.kind == "affine" else 0
         self.shift = self.size.bit_length() - 1
-        # Bytes from the first lane of a row down to the lowest one.
+        # Distance in bytes from the first lane of a row to the lane with the lowest address.
         self.back = self.stride * (self.width - 1) if self.stride < 0 else 0
         self.marks = {"reads": READS, "writes": WRITES}.get(access.action, READS | WRITES)
 
     def count(self) -> None:
+        """Emit the code."""
         b, cg = self.b, self.cg
         if not self.served and not self.apart:
             return
@@ -59,18 +68,22 @@ class Site:
         b.open(self.done)
 
     def requests(self) -> None:
-        """What memory does for it; ends with a jump to `done`. Here: nothing that is counted."""
+        """Emit the code that counts traffic; it ends with a jump to `done`. This class counts none."""
         self.b.jump(self.done)
 
     def at(self, offset: int) -> str:
+        """Return a pointer to a field of the site's record."""
         return self.b.value(f"getelementptr i8, ptr {self.record}, i64 {offset}")
 
     def slot(self) -> str:
+        """Return a pointer to the site's cache of an allocation."""
         offset = self.access.site * layout.SITE_CACHE_BYTES
         return self.b.value(f"getelementptr i8, ptr {self.cg.site_caches}, i64 {offset}")
 
-    def look(self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()) -> None:
-        """Let a function of counted.ll look at every lane."""
+    def call_runtime(
+        self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Call a function of counters.ll, which uses the address of every lane."""
         b, cg = self.b, self.cg
         b.line(f"store <{WARP} x i64> {cg.to_vector(self.where)}, ptr {cg.scratch}, align 64")
         b.call(
@@ -80,8 +93,8 @@ class Site:
         b.jump(self.done)
 
     def row_masks(self) -> list[str]:
-        """The active lanes of each row as the low bits of 64, its lowest address first."""
-        b, found = self.b, []
+        """Return the active lanes of each row as the low bits of an i64, lowest address first."""
+        b, masks = self.b, []
         for number in range(len(self.rows)):
             mask, ty = self.mask, "i32"
             if self.width < WARP:
@@ -90,15 +103,15 @@ class Site:
                 mask = b.value(f"trunc i32 {moved} to {ty}")
             if self.stride < 0:
                 mask = b.call(f"llvm.bitreverse.{ty}", ty, (ty, mask))
-            found.append(b.value(f"zext {ty} {mask} to i64"))
-        return found
+            masks.append(b.value(f"zext {ty} {mask} to i64"))
+        return masks
 
 
-class GenericSite(Site):
-    """By generic addresses: each lane counts to the space where it goes."""
+class GenericCounter(SiteCounter):
+    """Counter of an access by generic addresses; each lane is counted for the state space of its address."""
 
     served = True
 
     def requests(self) -> None:
         shift, slot = str(max(self.shift, 2)), self.slot()
-        self.look("sim_generic", ("i64", shift), ("ptr", slot), ("i32", str(self.marks)))
+        self.call_runtime("sim_generic", ("i64", shift), ("ptr", slot), ("i32", str(self.marks)))

@@ -1,7 +1,7 @@
-"""The code that counts the wavefronts of an access to shared memory.
+"""Code that counts the wavefronts of an access to shared memory.
 
-Rows of lanes of which no two can want different words of one bank take as few as there can be; everything
-else goes to `sim_banks`, which looks at each lane's address.
+Rows of lanes that cannot have a bank conflict take the smallest number of wavefronts. Other accesses call
+`sim_banks`, which uses each lane's address.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from math import gcd
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.instrument.counters.counter_layout import EXCESS, IDEAL, MEMO, WORST, add
-from gpulab.simt.instrument.counters.site_code import READS, Site
+from gpulab.simt.instrument.counters.site_code import READS, SiteCounter
 
-__all__ = ["MATRICES", "WavefrontSite"]
+__all__ = ["MATRICES", "WavefrontCounter"]
 
 BANKS = 32
-MATRICES = {"ldmatrix": 1, "stmatrix": 0}  # instructions of whole matrices; which operand is the address
+MATRICES = {"ldmatrix": 1, "stmatrix": 0}  # matrix instructions, with the position of the address operand
 
 
-class WavefrontSite(Site):
+class WavefrontCounter(SiteCounter):
+    """Counter of an access to shared memory."""
+
     served = True
 
     def requests(self) -> None:
@@ -42,22 +44,22 @@ class WavefrontSite(Site):
                     add(cg, self.at(IDEAL), more)
                 b.jump(self.done)
         with cg.side_block(other):
-            self.look(
+            self.call_runtime(
                 "sim_banks",
                 ("i64", str(max(self.shift, 2))),
-                ("i1", str(self.joins).lower()),
+                ("i1", str(self.pairs_lanes).lower()),
                 counters=(("ptr", self.record), ("ptr", self.at(MEMO))),
             )
 
     @property
-    def joins(self) -> bool:
-        """Whether lanes that ask for the same element may be served together (see `sim_pairs`)."""
+    def pairs_lanes(self) -> bool:
+        """True if pairs of lanes that read the same element are served together (see `sim_pairs`)."""
         return self.marks == READS and self.access.item.op not in MATRICES
 
     def without_conflicts(self) -> str | None:
-        """An i1: whether no two lanes that are served together want different words of one bank.
+        """Return an i1 that is true if no two lanes access different words of one bank in a wavefront.
 
-        None where each lane has to be looked at.
+        The result is None if that depends on each lane's address.
         """
         b = self.b
         if not self.rows:
@@ -68,7 +70,7 @@ class WavefrontSite(Site):
                 return "true" if alone else None
             if steps != self.size or self.width < 4 * WARP // self.size:
                 return None
-            whole = not self.joins or self.whole
+            whole = not self.pairs_lanes or self.whole
             return "true" if whole else b.value(f"icmp eq i32 {self.mask}, -1")
         if alone:
             odd = steps % 4 == 0 and gcd(steps // 4, BANKS) == 1
@@ -83,12 +85,12 @@ class WavefrontSite(Site):
         return b.value(f"or i1 {same}, {b.value(apart)}")
 
     def parts(self) -> str:
-        """How many groups of lanes that are served together have an active lane."""
+        """Return the number of groups of lanes, served one after the other, that have an active lane."""
         b = self.b
         count = max(self.size // 4, 1)
-        if self.stride == 0 and self.joins:
+        if self.stride == 0 and self.pairs_lanes:
             count = max(count // 2, 1)
-        elif self.joins or self.whole:
+        elif self.pairs_lanes or self.whole:
             return str(count)
         if count == 1:
             return "1"

@@ -1,1 +1,1 @@
-"""The trace tier: memory requests of each warp in program order, for the cache model."""
+"""The traced tier: memory requests of each warp in program order, for the cache model."""

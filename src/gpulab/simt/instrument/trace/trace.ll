@@ -1,4 +1,4 @@
-; The traced tier: what each warp asks of memory, written down in the order in which it asks.
+; Runtime of the traced tier: it records the memory requests of each warp in program order.
 
 declare i32 @llvm.ctpop.i32(i32)
 
@@ -9,51 +9,51 @@ define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
   ret void
 }
 
-; Count a request of a site. Where its lanes' addresses are to be kept, or null: those of the first ones are,
-; and of every $EVERY-th behind them.
-define internal ptr @sim_picture(ptr %observed, i64 %site, i32 %mask) noinline {
+; Count a request of a site. Return the buffer for its lanes' addresses if the request is sampled, otherwise null.
+; The first requests are sampled, and every $EVERY-th after them.
+define internal ptr @sim_sample(ptr %observed, i64 %site, i32 %mask) noinline {
 entry:
-  %pictures.i = call i64 @get(ptr %observed, i64 $PICTURES)
+  %samples.i = call i64 @get(ptr %observed, i64 $SAMPLES)
   %offset = mul i64 %site, $SITE_BYTES
-  %record.i = add i64 %pictures.i, %offset
+  %record.i = add i64 %samples.i, %offset
   %record = inttoptr i64 %record.i to ptr
-  %asked = load i64, ptr %record
-  %asked.next = add i64 %asked, 1
-  store i64 %asked.next, ptr %record
-  %nobody = icmp eq i32 %mask, 0
-  br i1 %nobody, label %done, label %active
+  %reached = load i64, ptr %record
+  %reached.next = add i64 %reached, 1
+  store i64 %reached.next, ptr %record
+  %inactive = icmp eq i32 %mask, 0
+  br i1 %inactive, label %done, label %active
 active:
   %active.p = getelementptr i8, ptr %record, i64 8
   %requests = load i64, ptr %active.p
   %requests.next = add i64 %requests, 1
   store i64 %requests.next, ptr %active.p
-  %kept.p = getelementptr i8, ptr %record, i64 16
-  %kept = load i64, ptr %kept.p
-  %room = icmp ult i64 %kept, $KEPT
-  br i1 %room, label %choose, label %done
+  %sampled.p = getelementptr i8, ptr %record, i64 16
+  %sampled = load i64, ptr %sampled.p
+  %free = icmp ult i64 %sampled, $SAMPLES_PER_SITE
+  br i1 %free, label %choose, label %done
 choose:
   %early = icmp ult i64 %requests, $EARLY
   %rest = urem i64 %requests, $EVERY
-  %turn = icmp eq i64 %rest, 0
-  %take = or i1 %early, %turn
+  %periodic = icmp eq i64 %rest, 0
+  %take = or i1 %early, %periodic
   br i1 %take, label %keep, label %done
 keep:
-  %kept.next = add i64 %kept, 1
-  store i64 %kept.next, ptr %kept.p
-  %at = mul i64 %kept, $PICTURE_BYTES
+  %sampled.next = add i64 %sampled, 1
+  store i64 %sampled.next, ptr %sampled.p
+  %at = mul i64 %sampled, $SAMPLE_BYTES
   %at.head = add i64 %at, $SITE_HEAD
-  %picture = getelementptr i8, ptr %record, i64 %at.head
+  %sample = getelementptr i8, ptr %record, i64 %at.head
   %mask64 = zext i32 %mask to i64
-  store i64 %mask64, ptr %picture
-  %lanes = getelementptr i8, ptr %picture, i64 8
+  store i64 %mask64, ptr %sample
+  %lanes = getelementptr i8, ptr %sample, i64 8
   ret ptr %lanes
 done:
   ret ptr null
 }
 
-; A request to global memory: its lines of 128 bytes, each with the sectors of it that are asked for.
-; stride: of a row of 32 active lanes, which lie behind each other without leaving a sector out; -1: of each lane
-; its own address. False when the warp has traced as much as it is to.
+; Record the lines of 128 bytes of a request to global memory, each with its requested sectors. stride is that of
+; a row of 32 active lanes without gaps between their sectors, or -1 if each lane has its own address. Return false
+; if the warp has recorded the requested amount.
 define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride) noinline {
 entry:
   %block = call i64 @get(ptr %ctx, i64 ${block})
@@ -71,18 +71,18 @@ entry:
   %used = load i64, ptr %state
   %requests.p = getelementptr i8, ptr %state, i64 8
   %requests = load i64, ptr %requests.p
-  %most = call i64 @get(ptr %observed, i64 $REQUESTS)
+  %limit = call i64 @get(ptr %observed, i64 $REQUESTS)
   %capacity = call i64 @get(ptr %observed, i64 $CAPACITY)
   %end = add i64 %used, 32
-  %enough = icmp uge i64 %requests, %most
+  %enough = icmp uge i64 %requests, %limit
   %full = icmp ugt i64 %end, %capacity
   %stops = or i1 %enough, %full
   br i1 %stops, label %stop, label %ask
 stop:
   ret i1 false
 ask:
-  %nobody = icmp eq i32 %mask, 0
-  br i1 %nobody, label %over, label %begin
+  %inactive = icmp eq i32 %mask, 0
+  br i1 %inactive, label %over, label %begin
 begin:
   %requests.next = add i64 %requests, 1
   store i64 %requests.next, ptr %requests.p
@@ -179,8 +179,9 @@ over:
   ret i1 true
 }
 
-; A request: kept, or traced. rows: of as many rows of lanes only the first addresses are there, behind the
-; lanes' places, with a stride from lane to lane; 0: each lane's own address. False: the warp is to end.
+; Sample or trace a request. If rows is not 0, only the first address of each row is given, after the space for the
+; lanes' addresses, with a stride from lane to lane; otherwise each lane's address is given. Return false if the warp
+; must end.
 define internal i1 @sim_request(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i32 %rows, i64 %stride, i64 %stores) noinline {
 entry:
   %states = call i64 @get(ptr %observed, i64 $STATES)
@@ -192,8 +193,8 @@ entry:
   %is.row = and i1 %whole.row, %close
   br i1 %traces, label %traced, label %counted
 counted:
-  %picture = call ptr @sim_picture(ptr %observed, i64 %site, i32 %mask)
-  %none = icmp eq ptr %picture, null
+  %sample = call ptr @sim_sample(ptr %observed, i64 %site, i32 %mask)
+  %none = icmp eq ptr %sample, null
   br i1 %none, label %done, label %apart
 done:
   ret i1 true
@@ -203,7 +204,7 @@ trace.row:
   %row.fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride)
   ret i1 %row.fine
 apart:
-  %to = phi ptr [ %picture, %counted ], [ null, %traced ]
+  %to = phi ptr [ %sample, %counted ], [ null, %traced ]
   %given = icmp eq i32 %rows, 0
   br i1 %given, label %ready, label %expand
 expand:
@@ -238,8 +239,8 @@ keep:
   ret i1 true
 }
 
-; A warp begins a block of code, whose counters lie at an offset: once more, with so many lanes. False when it
-; is traced and has executed as many instructions as it is to.
+; Count an execution of a basic block, whose counters are at an offset, and its active lanes. Return false if the
+; warp is traced and has executed the requested number of instructions.
 define internal i1 @sim_enter(ptr %ctx, i32 %warp, ptr %observed, i64 %at, i32 %mask, i64 %cost) noinline {
   %times.p = getelementptr i8, ptr %observed, i64 %at
   %times = load i64, ptr %times.p
@@ -255,14 +256,14 @@ define internal i1 @sim_enter(ptr %ctx, i32 %warp, ptr %observed, i64 %at, i32 %
   %traces = icmp ne i64 %states, 0
   br i1 %traces, label %trace, label %on
 trace:
-  %fine = call i1 @sim_goes_on(ptr %ctx, i32 %warp, ptr %observed, i64 %cost)
+  %fine = call i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %observed, i64 %cost)
   ret i1 %fine
 on:
   ret i1 true
 }
 
-; Count instructions of a warp; false when it has executed as many as it is to.
-define internal i1 @sim_goes_on(ptr %ctx, i32 %warp, ptr %observed, i64 %cost) noinline {
+; Count instructions of a warp. Return false if it has executed the requested number.
+define internal i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %observed, i64 %cost) noinline {
   %block = call i64 @get(ptr %ctx, i64 ${block})
   %first.block = call i64 @get(ptr %observed, i64 $FIRST_BLOCK)
   %number = sub i64 %block, %first.block
@@ -274,12 +275,12 @@ define internal i1 @sim_goes_on(ptr %ctx, i32 %warp, ptr %observed, i64 %cost) n
   %states.i = call i64 @get(ptr %observed, i64 $STATES)
   %state.offset = mul i64 %index, $STATE_BYTES
   %state.i = add i64 %states.i, %state.offset
-  %spent.i = add i64 %state.i, 16
-  %spent.p = inttoptr i64 %spent.i to ptr
-  %spent = load i64, ptr %spent.p
-  %now = add i64 %spent, %cost
-  store i64 %now, ptr %spent.p
-  %most = call i64 @get(ptr %observed, i64 $INSTRUCTIONS)
-  %fine = icmp ule i64 %now, %most
+  %executed.i = add i64 %state.i, 16
+  %executed.p = inttoptr i64 %executed.i to ptr
+  %executed = load i64, ptr %executed.p
+  %now = add i64 %executed, %cost
+  store i64 %now, ptr %executed.p
+  %limit = call i64 @get(ptr %observed, i64 $INSTRUCTIONS)
+  %fine = icmp ule i64 %now, %limit
   ret i1 %fine
 }

@@ -1,18 +1,18 @@
-"""The traced tier: the requests of every warp in their order, for a model of caches to be given.
+"""The traced instrumentation: the memory requests of every warp in program order, for the cache model.
 
-It runs in one of two modes. Counting: blocks of code and rounds of loops are counted as in the counted tier,
-and the lanes' addresses of a few requests of each site, to global and to shared memory, are kept as they
-are; every warp runs to its end. Tracing: every warp of a wave of blocks writes down the lines of global
-memory that it asks for, until it has made some number of requests or executed some number of instructions,
-and then ends, whatever its kernel would go on to do.
+It has two modes. The counting mode counts basic blocks and loop iterations as the counted tier does, and
+samples the lanes' addresses of a few requests of each site to global and shared memory; every warp runs to
+its end. In the tracing mode, every warp of a wave of blocks records the lines of global memory that it
+requests. The warp ends when it has made a given number of requests or executed a given number of
+instructions.
 
-A traced line is one word:
+A traced line is one 64-bit word:
 
-    bits 22…   the address by 128
-    bits 6-21  the site, by its number among `CodegenContext.accesses`
-    bit 5      the first line of a request
-    bit 4      a store or an atomic
-    bits 0-3   the sectors of 32 bytes that are asked for
+    bits 22-63  the address divided by 128
+    bits 6-21   the index of the site in `CodegenContext.sites`
+    bit 5       set for the first line of a request
+    bit 4       set for a store or an atomic operation
+    bits 0-3    the requested sectors of 32 bytes
 """
 
 from __future__ import annotations
@@ -29,27 +29,28 @@ from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.base import INSTRUMENTATIONS
 from gpulab.simt.instrument.counters.counter_code import CounterInstrumentation
 from gpulab.simt.instrument.counters.counter_layout import BLOCK_BYTES, HEAD
-from gpulab.simt.instrument.counters.loop_rounds import count_rounds
+from gpulab.simt.instrument.counters.loop_code import count_iterations
 
 __all__ = ["LAYOUT", "TraceInstrumentation"]
 
-KEPT = 48  # requests of a site whose addresses are kept, on each of the host's cores
-# Of a worker's head: words set before a launch. Of a warp of the wave: words used, requests, instructions.
+SAMPLES_PER_SITE = 48  # sampled requests of a site, for each worker
+# Byte offsets and sizes that generated code, trace.ll and the recorder share. The offsets up to SAMPLES are
+# those of the fields in a worker's head, which are set before a launch.
 LAYOUT = {
-    "FIRST_BLOCK": 8,  # the number of the wave's first block
-    "STATES": 16,  # address of the warps' states, block after block; 0 where nothing is traced
-    "WORDS": 24,  # address of the warps' words
-    "CAPACITY": 32,  # words of a warp
-    "REQUESTS": 40,  # of a warp at most
-    "INSTRUCTIONS": 48,  # of a warp at most
-    "PICTURES": 56,  # address of the sites' pictures
-    "STATE_BYTES": 24,
-    "SITE_HEAD": 24,  # times that the site was come to, requests, pictures kept
-    "PICTURE_BYTES": 8 + 8 * WARP,  # mask, addresses
-    "SITE_BYTES": 24 + KEPT * (8 + 8 * WARP),
-    "KEPT": KEPT,
-    "EARLY": 8,
-    "EVERY": 61,
+    "FIRST_BLOCK": 8,  # linear number of the first block of the wave
+    "STATES": 16,  # address of the states of the wave's warps, or 0 in the counting mode
+    "WORDS": 24,  # address of the warps' traced lines
+    "CAPACITY": 32,  # words for each warp
+    "REQUESTS": 40,  # largest number of requests of a warp
+    "INSTRUCTIONS": 48,  # largest number of instructions of a warp
+    "SAMPLES": 56,  # address of the samples of all sites
+    "STATE_BYTES": 24,  # of a warp: words used, requests, instructions
+    "SITE_HEAD": 24,  # of a site: executions, executions with an active lane, samples
+    "SAMPLE_BYTES": 8 + 8 * WARP,  # lane mask and addresses
+    "SITE_BYTES": 24 + SAMPLES_PER_SITE * (8 + 8 * WARP),
+    "SAMPLES_PER_SITE": SAMPLES_PER_SITE,
+    "EARLY": 8,  # number of first requests of a site that are all sampled
+    "EVERY": 61,  # after these, one request in so many is sampled
     "LINE_SHIFT": 22,
     "LINE_UNIT": 1 << 22,
 }
@@ -62,7 +63,7 @@ def _runtime() -> str:
 
 
 class TraceInstrumentation(CounterInstrumentation):
-    """Emits the tracing."""
+    """Instrumentation that samples or traces memory requests."""
 
     tier = "traced"
     values = False
@@ -80,13 +81,13 @@ class TraceInstrumentation(CounterInstrumentation):
 
     def on_block(self, cg: CodegenContext, block: Block) -> None:
         b, on = cg.b, cg.b.new_label("on")
-        fine = b.call(
-            "sim_enter", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
+        continues = b.call(
+            "sim_enter", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.counters),
             ("i64", str(HEAD + BLOCK_BYTES * block.number)), ("i32", cg.mask()),
             ("i64", str(len(block.code) + 1)),
         )  # fmt: skip
-        self.end_unless(cg, fine, on)
-        count_rounds(cg, self.observed, self.record, block)
+        self.exit_unless(cg, continues, on)
+        count_iterations(cg, self.counters, self.layout, block)
 
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         part = self.parts.get((cg.block_number, cg.instruction_index), 0)
@@ -97,7 +98,8 @@ class TraceInstrumentation(CounterInstrumentation):
             cg.sites[access.site], opcode=access.item.text, block=cg.block_number,
             index=cg.instruction_index, part=part, apart=access.item.predicate is not None, width=access.size,
         )  # fmt: skip
-        b, where = cg.b, access.address
+
+        b, address = cg.b, access.address
         begin, on = b.new_label("access"), b.new_label("on")
         mask = cg.mask_bits(access.item.predicate)
         if access.space == "shared":
@@ -105,28 +107,28 @@ class TraceInstrumentation(CounterInstrumentation):
         else:
             b.jump(begin)
         with cg.side_block(begin):
-            rows = 0 if where.kind == "varying" else len(where.refs)
-            if rows:  # the lanes' addresses are worked out over there: less code here
-                for number, ref in enumerate(where.refs):
+            rows = 0 if address.kind == "varying" else len(address.refs)
+            if rows:  # `sim_request` computes the lanes' addresses, which keeps this code short
+                for number, ref in enumerate(address.refs):
                     place = b.value(f"getelementptr i64, ptr {cg.scratch}, i64 {WARP + number}")
                     b.line(f"store i64 {ref}, ptr {place}")
             else:
-                b.line(f"store <{WARP} x i64> {cg.to_vector(where)}, ptr {cg.scratch}, align 64")
-            stride = where.stride if where.kind == "affine" else 0
-            fine = b.call(
-                "sim_request", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.observed),
+                b.line(f"store <{WARP} x i64> {cg.to_vector(address)}, ptr {cg.scratch}, align 64")
+            stride = address.stride if address.kind == "affine" else 0
+            continues = b.call(
+                "sim_request", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.counters),
                 ("i64", str(access.site)), ("ptr", cg.scratch), ("i32", mask), ("i32", str(rows)),
                 ("i64", str(stride)), ("i64", "0" if access.action == "reads" else "1"),
             )  # fmt: skip
-            self.end_unless(cg, fine, on, opened=False)
+            self.exit_unless(cg, continues, on, opened=False)
         b.open(on)
 
-    def end_unless(self, cg: CodegenContext, fine: str, on: str, opened: bool = True) -> None:
-        """The warp ends here, as one does that leaves its kernel, where `fine` is false."""
+    def exit_unless(self, cg: CodegenContext, condition: str, on: str, opened: bool = True) -> None:
+        """Emit the end of the warp, as if its threads had exited, for a false condition."""
         b = cg.b
-        enough = b.new_label("enough")
-        b.branch(fine, on, enough, likely=True)
-        b.open(enough)
+        stop = b.new_label("stop")
+        b.branch(condition, on, stop, likely=True)
+        b.open(stop)
         b.line("ret i32 -1")
         if opened:
             b.open(on)

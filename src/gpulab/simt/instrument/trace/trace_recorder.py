@@ -1,4 +1,4 @@
-"""What the traced tier traced: the host's side of it, for one launch."""
+"""Host side of the traced tier: samples and traces of the memory requests of one launch."""
 
 from __future__ import annotations
 
@@ -21,9 +21,16 @@ __all__ = ["Requests", "TraceRecorder", "Wave"]
 
 @dataclass(frozen=True)
 class Wave:
-    """Neighbouring blocks that are traced.
+    """Consecutive blocks that are traced.
 
-    first: the first one's number in the grid. requests, instructions: at most so many of each warp.
+    Attributes
+    ----------
+    first : int
+        Linear number of the first block in the grid.
+    blocks : int
+        Number of blocks.
+    requests, instructions : int
+        Largest number of requests and instructions of each warp.
     """
 
     first: int
@@ -34,24 +41,38 @@ class Wave:
 
 @dataclass(frozen=True)
 class Requests:
-    """Some requests of one site.
+    """Sampled requests of one site.
 
-    come_to: how often a warp came to the instruction; made: how often with an active lane. masks,
-    addresses: of the requests that were kept, (requests,) and (requests, 32).
+    Attributes
+    ----------
+    access : AccessSite
+        The site.
+    reached : int
+        Executions of the instruction by warps, including those without an active lane.
+    made : int
+        Executions with at least one active lane.
+    masks, addresses : ndarray
+        Lane masks and addresses of the sampled requests, of shape (samples,) and (samples, 32).
     """
 
     access: AccessSite
-    come_to: int
+    reached: int
     made: int
     masks: npt.NDArray[np.uint32]
     addresses: npt.NDArray[np.int64]
 
 
 class TraceRecorder(CounterRecorder):
-    """Traces one launch of a wave; without one only blocks of code and rounds are counted.
+    """Recorder of the traced tier: traces a wave, or counts and samples if no wave is given.
 
-    words, used: the lines of each warp of the wave, in the form of `trace_code`, and how many.
-    spent: the instructions that each one executed.
+    Attributes
+    ----------
+    words : ndarray
+        Traced lines of each warp of the wave, as `trace_code` describes them.
+    used : ndarray
+        Number of lines of each warp.
+    ended : ndarray
+        Warps that reached the end of the kernel.
     """
 
     tier = "traced"
@@ -75,14 +96,16 @@ class TraceRecorder(CounterRecorder):
         before = worker.memory.get("observed")
         if before is None:
             self.workers.append(worker)
+
         sites = max(len(worker.native.sites), 1)
-        pictures = np.zeros(sites * LAYOUT["SITE_BYTES"], np.uint8)
-        kept = worker.memory.get("pictures")
-        if kept is not None:
-            pictures[: len(kept)] = kept
-        worker.memory["pictures"] = pictures
-        raw = np.zeros(self.record.sites_at + 64, np.uint8)
-        fresh = raw[-raw.ctypes.data % 64 :][: self.record.sites_at]
+        samples = np.zeros(sites * LAYOUT["SITE_BYTES"], np.uint8)
+        old = worker.memory.get("samples")
+        if old is not None:
+            samples[: len(old)] = old
+        worker.memory["samples"] = samples
+
+        raw = np.zeros(self.layout.sites_at + 64, np.uint8)
+        fresh = raw[-raw.ctypes.data % 64 :][: self.layout.sites_at]
         if before is not None:
             fresh[:] = before
         head = fresh.view(np.int64)
@@ -94,7 +117,7 @@ class TraceRecorder(CounterRecorder):
             }  # fmt: skip
             for name, value in settings.items():
                 head[LAYOUT[name] // 8] = value
-        head[LAYOUT["PICTURES"] // 8] = pictures.ctypes.data
+        head[LAYOUT["SAMPLES"] // 8] = samples.ctypes.data
         worker.memory["observed"] = fresh
         worker["observed"] = fresh.ctypes.data
 
@@ -104,25 +127,25 @@ class TraceRecorder(CounterRecorder):
 
     @property
     def ended(self) -> npt.NDArray[np.bool_]:
-        """Which warps came to their kernel's end."""
+        """Flags of the warps that reached the end of the kernel."""
         assert self.wave is not None
         stopped = self.states[:, 1] >= self.wave.requests
         stopped |= self.states[:, 0] + 32 > self.capacity
         return ~stopped & (self.states[:, 2] <= self.wave.instructions)
 
     def requests(self) -> list[Requests]:
-        """By site, in the order of their numbers."""
-        found = []
+        """Return the sampled requests of each site, in the order of the sites."""
+        result = []
         for number, access in enumerate(self.native.sites):
             if not access.opcode:
                 continue
-            come_to, made, masks, addresses = 0, 0, [], []
+            reached, made, masks, addresses = 0, 0, [], []
             for worker in self.workers:
                 start = number * LAYOUT["SITE_BYTES"]
-                record = worker.memory["pictures"][start : start + LAYOUT["SITE_BYTES"]].view(np.int64)
-                come_to, made = come_to + int(record[0]), made + int(record[1])
-                kept = record[3 : 3 + int(record[2]) * (1 + WARP)].reshape(-1, 1 + WARP)
-                masks.append(kept[:, 0].astype(np.uint32))
-                addresses.append(kept[:, 1:])
-            found.append(Requests(access, come_to, made, np.concatenate(masks), np.concatenate(addresses)))
-        return found
+                record = worker.memory["samples"][start : start + LAYOUT["SITE_BYTES"]].view(np.int64)
+                reached, made = reached + int(record[0]), made + int(record[1])
+                samples = record[3 : 3 + int(record[2]) * (1 + WARP)].reshape(-1, 1 + WARP)
+                masks.append(samples[:, 0].astype(np.uint32))
+                addresses.append(samples[:, 1:])
+            result.append(Requests(access, reached, made, np.concatenate(masks), np.concatenate(addresses)))
+        return result
