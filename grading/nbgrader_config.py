@@ -1,6 +1,6 @@
-"""nbgrader's settings for this course: labs/ is the source, grading/work/ holds everything made from it.
+"""nbgrader settings of this course: labs/ holds the sources, grading/work/ all generated files.
 
-`gpulab release`, `gpulab grade` and a plain `nbgrader` called in this folder all read this file.
+`gpulab release`, `gpulab grade` and `nbgrader` itself, if called in this folder, read this file.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ from gpulab.grading.release.preprocessors import (
 
 c = get_config()
 
-# The place of this file decides, not the folder nbgrader was called in: nbgrader wants root absolute.
+# Derived from the location of this file, because nbgrader needs an absolute root in whatever folder it runs.
 root = Path(__file__).resolve().parent.parent
 work = Path(__file__).resolve().parent.relative_to(root) / "work"
 
@@ -45,11 +45,11 @@ c.CourseDirectory.autograded_directory = str(work / "autograded")
 c.CourseDirectory.feedback_directory = str(work / "feedback")
 c.CourseDirectory.db_url = f"sqlite:///{root / work / 'gradebook.db'}"
 
-# `nbgrader zip_collect NAME` reads work/downloaded/NAME/archive/: STUDENT_NOTEBOOK.ipynb, or archives of it.
+# `nbgrader zip_collect NAME` reads work/downloaded/NAME/archive/: files STUDENT_NOTEBOOK.ipynb, or archives.
 c.ZipCollectApp.downloaded_directory = str(work / "downloaded")
 c.FileNameCollectorPlugin.named_regexp = r".*/(?P<student_id>[^/]+)_(?P<file_id>[^/_]+)\.ipynb"
 
-# Stock order (nbgrader 0.9), with C stubs where ClearSolutions stood.
+# The stock order of nbgrader 0.9, with ClearKernelSolutions in place of ClearSolutions.
 c.GenerateAssignment.preprocessors = [
     IncludeHeaderFooter,
     InstantiateTests,
@@ -65,7 +65,7 @@ c.GenerateAssignment.preprocessors = [
     CheckCellMetadata,
 ]
 
-# Stock order, with copied cells made harmless and deleted tests put back.
+# The stock order, with DropDuplicates and RestoreCells in place of DeduplicateIds and OverwriteCells.
 c.Autograde.sanitize_preprocessors = [
     ClearOutput,
     DropDuplicates,
@@ -73,9 +73,9 @@ c.Autograde.sanitize_preprocessors = [
     RestoreCells,
     CheckCellMetadata,
 ]
-c.OverwriteCells.add_missing_cells = True  # a deleted test is 0 points, not "no points"
+c.OverwriteCells.add_missing_cells = True  # without it a deleted test cell has no score at all
 
-# Stock order; a cell that ends its process costs only itself, and a warning costs nothing.
+# The stock order, with ExecuteWithRestarts in place of Execute, and DropStandardError.
 c.Autograde.autograde_preprocessors = [
     ExecuteWithRestarts,
     DropStandardError,
@@ -87,10 +87,10 @@ c.Autograde.autograde_preprocessors = [
     CheckCellMetadata,
 ]
 
-# The simulator ends a kernel that never ends by itself (its instruction budget); this is for Python
-# loops and for a GPU that does not answer. A cell that checks a kernel on a slow laptop takes seconds.
+# Seconds per cell. The simulator stops a kernel without end by its instruction budget, so this limit is for
+# Python loops and for a GPU that does not respond. A check of a kernel takes seconds on a slow laptop.
 c.Execute.timeout = 120
-c.Execute.iopub_timeout = 20  # after an interrupt: a call into C comes back at its own pace
-c.Execute.startup_timeout = 120
+c.Execute.iopub_timeout = 20  # s, after an interrupt: a call into C delays its effect
+c.Execute.startup_timeout = 120  # s
 c.Execute.shutdown_kernel = "immediate"
-c.Execute.store_widget_state = False  # widgets' state is megabytes, and feedback pages do not show it
+c.Execute.store_widget_state = False  # megabytes that feedback pages do not show

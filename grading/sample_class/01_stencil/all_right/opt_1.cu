@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 32 8
-// The whole frame of the block lies in shared memory, its halo included.
+// The frame of the block, with its halo, is in shared memory.
 #define AT(i, j, k) ((i) + nx * ((j) + ny * (k)))
 
 __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)

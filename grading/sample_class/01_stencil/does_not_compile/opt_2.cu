@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_2 --block 32 8
-// Rolling frames with the halo in shared memory; two tiles in turn need one barrier a frame.
+// Rolling frames with the halo in shared memory; two alternating tiles need one barrier per frame.
 __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float tile[2][BLOCK_Y + 2][BLOCK_X + 2];

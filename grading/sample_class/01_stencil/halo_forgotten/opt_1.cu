@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 16 16
-// There is room for the halo, but nobody fills it.
+// The halo is allocated but never filled.
 __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float s[BLOCK_Y + 2][BLOCK_X + 2];

@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_2 --block 16 16
-// Below and above in registers, the current frame in shared memory, neighbours of other blocks from global.
+// The frames below and above in registers, the current one in shared memory, other neighbours in global memory.
 __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float current[BLOCK_Y][BLOCK_X];

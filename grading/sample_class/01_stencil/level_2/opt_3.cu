@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_3 --block 32 4 --tile 1 2 0
-// Two points a thread, one block height apart in y.
+// Two points per thread, one block height apart in y.
 __global__ void block2D_opt_3(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float current[2 * BLOCK_Y][BLOCK_X];

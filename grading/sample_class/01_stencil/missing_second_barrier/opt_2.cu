@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_2 --block 32 8
-// Three frames in shared memory; which is which moves on by one each step.
+// Three frames in shared memory, whose roles rotate in each step.
 __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float frames[3][BLOCK_Y + 2][BLOCK_X + 2];

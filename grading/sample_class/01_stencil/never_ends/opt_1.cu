@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 32 8
-// Right: one warp a row, rows of other blocks from global memory.
+// Correct: one warp per row; rows of other blocks are read from global memory.
 __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float rows[BLOCK_Y][BLOCK_X + 2];

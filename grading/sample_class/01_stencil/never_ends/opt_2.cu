@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_2 --block 32 8
-// The loop over the frames waits for a k that nobody moves on.
+// The loop over the frames never increments k.
 __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float current[BLOCK_Y][BLOCK_X];

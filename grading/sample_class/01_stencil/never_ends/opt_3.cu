@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_3 --block 16 16 --tile 2 1 0
-// Right: two points a thread that lie side by side in x.
+// Correct: two points per thread, adjacent in x.
 __global__ void block2D_opt_3(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float current[BLOCK_Y + 2][2 * BLOCK_X + 2];

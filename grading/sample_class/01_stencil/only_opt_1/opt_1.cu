@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 24 5
-// The tile holds the block's own points; a neighbour outside of it is read from global memory.
+// The tile holds the points of the block; neighbours outside of it are read from global memory.
 __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float own[BLOCK_Y][BLOCK_X];

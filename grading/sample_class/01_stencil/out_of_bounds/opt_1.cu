@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 16 16
-// Every thread fetches the halo with a stride, so corners come along.
+// All threads load the halo with a stride, including its corners.
 __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     const int W = BLOCK_X + 2, H = BLOCK_Y + 2;
