@@ -23,7 +23,7 @@ from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
-    from gpulab.simt.analysis.control_flow import ControlFlow
+    from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
 

@@ -11,7 +11,7 @@ from gpulab.model.warp_timing import CodeBlock, Operation
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
     from gpulab.compiler.sass.machine_counts import ExecutedInstruction
-    from gpulab.simt.analysis.control_flow import ControlFlow
+    from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = ["machine_blocks", "ptx_blocks", "register_pressure"]
@@ -193,7 +193,7 @@ def _fold_shared_loads(operations: Sequence[Operation]) -> list[Operation]:
 
 def _ptx_operation(item: Instruction) -> Operation | None:
     """Return the operation of a PTX instruction; None if the assembler removes it."""
-    from gpulab.simt.analysis.control_flow import reads, writes
+    from gpulab.simt.analysis.basic_blocks import reads, writes
 
     if not item.row or item.op in _FREE or "param" in item.parts:
         return None
@@ -220,7 +220,7 @@ def _ptx_operation(item: Instruction) -> Operation | None:
 
 def register_pressure(flow: ControlFlow) -> int:
     """Return the most values that are live at once in a thread, without predicates: about its registers."""
-    from gpulab.simt.analysis.control_flow import reads, writes
+    from gpulab.simt.analysis.basic_blocks import reads, writes
 
     def registers(live: Iterable[str]) -> int:
         return sum(not name.startswith("%p") for name in live)

@@ -28,7 +28,7 @@ from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
     from gpulab.devices.base import RecordableKernel
-    from gpulab.simt.analysis.control_flow import ControlFlow
+    from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulab.compiler import compile_program
-from gpulab.simt.analysis.control_flow import Block
+from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.analysis.reconvergence import (
     deferred_blocks,
     exit_blocks,

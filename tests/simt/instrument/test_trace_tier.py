@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
 from gpulab.errors import MemoryFault
-from gpulab.simt.analysis.control_flow import ControlFlow, reads, writes
+from gpulab.simt.analysis.basic_blocks import ControlFlow, reads, writes
 from gpulab.simt.analysis.slicing import without_values
 from gpulab.simt.codegen import native
 from gpulab.simt.instrument.trace.trace_code import TraceInstrumentation

@@ -21,7 +21,7 @@ from gpulab.provenance import Provenance
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode
     from gpulab.devices.base import RecordableKernel
-    from gpulab.simt.analysis.control_flow import Block, ControlFlow
+    from gpulab.simt.analysis.basic_blocks import Block, ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.counters.counter_recorder import (
         Count,
@@ -282,7 +282,7 @@ def _instructions(block: Block) -> list[Instruction]:
 
 
 def _read_by(item: Instruction) -> tuple[str, ...]:
-    from gpulab.simt.analysis.control_flow import reads, writes
+    from gpulab.simt.analysis.basic_blocks import reads, writes
 
     # A predicated atomic keeps the previous value of its result, which is no use of the result.
     own = set(writes(item)) if item.predicate is not None else set()
@@ -290,7 +290,7 @@ def _read_by(item: Instruction) -> tuple[str, ...]:
 
 
 def _kind(item: Instruction, used: set[str]) -> str:
-    from gpulab.simt.analysis.control_flow import writes
+    from gpulab.simt.analysis.basic_blocks import writes
 
     if "param" in item.parts:
         return "parameter"

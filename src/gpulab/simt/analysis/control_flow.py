@@ -1,126 +1,35 @@
-"""Control flow of a kernel: blocks in running order, and which registers are alive where.
+"""Building the control-flow graph of a kernel and ordering its blocks.
 
-Blocks are numbered so that every loop is contiguous and, inside it, a block comes after the blocks
-that lead to it; lanes that part then meet again at the first block they have in common.
+Blocks are numbered in *running order*: every loop is contiguous, and inside it a block comes after its
+predecessors. Divergent lanes that run in this order reconverge at the first block they have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.analysis.basic_blocks import Block, ControlFlow, is_warp_sync, with_code
 from gpulab.simt.ptx.inlining import FlatFunction
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg, Sym, Vec
+from gpulab.simt.ptx.syntax import Imm, Instruction, Reg, Sym
 
-__all__ = [
-    "Block",
-    "ControlFlow",
-    "build_control_flow",
-    "has_result",
-    "is_warp_sync",
-    "live_before",
-    "reads",
-    "registers_of",
-    "widening_sites",
-    "with_code",
-    "writes",
-]  # fmt: skip
+__all__ = ["blocks_past", "build_control_flow"]
 
-# Instructions whose first operand is not a destination.
-NO_RESULT = {
-    "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
-    "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "setmaxnreg",
-    "stmatrix", "touch", "skip",
-}  # fmt: skip
-
-
-@dataclass
-class Block:
-    """Straight-line code and how it ends.
-
-    end: `jump` (targets: next), `branch` (taken, not taken; `condition` decides), `barrier`
-    (targets: where the warp goes on; `barrier` is the instruction), `exit` or `trap`.
-    meeting: the first instruction, where it waits for lanes of the warp. last: the one that ends the block,
-    where there is one.
-    """
-
-    number: int
-    code: list[Instruction] = field(default_factory=list)
-    end: str = "exit"
-    targets: tuple[int, ...] = ()
-    condition: Reg | None = None
-    barrier: Instruction | None = None
-    warp_sync: Instruction | None = None
-    line: int = 0
-    last: Instruction | None = None
-
-
-@dataclass
-class ControlFlow:
-    """The blocks of a kernel, in running order, with the registers alive at each one's start."""
-
-    blocks: list[Block]
-    live_in: list[frozenset[str]]
-
-
-def registers_of(operands: Iterable[Operand]) -> Iterator[str]:
-    """The names of the registers in operands, those of addresses and vectors too."""
-    for operand in operands:
-        if isinstance(operand, Reg):
-            yield operand.name
-        elif isinstance(operand, Mem):
-            yield from registers_of((operand.base,))
-        elif isinstance(operand, Vec):
-            yield from registers_of(operand.parts)
-
-
-def has_result(item: Instruction) -> bool:
-    if item.op in ("bar", "barrier"):
-        return "red" in item.parts
-    if item.op == "mbarrier":
-        return not {"init", "inval"} & set(item.parts)
-    return item.op not in NO_RESULT
-
-
-def writes(item: Instruction) -> tuple[str, ...]:
-    """The registers an instruction assigns."""
-    if item.call is not None:
-        return tuple(f"{name}+0" for name in item.call.results)
-    if not has_result(item) or not item.operands:
-        return ()
-    return tuple(registers_of(item.operands[:1]))
-
-
-def reads(item: Instruction) -> tuple[str, ...]:
-    """The registers an instruction needs; under a predicate that includes what it may leave as it is."""
-    found = list(registers_of(item.operands[1:] if has_result(item) else item.operands))
-    if item.call is not None:
-        found += [f"{name}+0" for name in item.call.arguments]
-    if item.predicate is not None:
-        found += [item.predicate.name, *writes(item)]
-    return tuple(found)
+Edges = dict[int, tuple[int, ...]]
 
 
 def build_control_flow(flat: FlatFunction, split_at_warp_sync: bool = False) -> ControlFlow:
-    """Cut a flat body into blocks, put them in running order, and find what is alive where.
+    """Divide a kernel without calls into basic blocks, in running order.
 
-    split_at_warp_sync: also cut before instructions that wait for lanes of their warp, so that lanes can be
-    suspended there.
+    Parameters
+    ----------
+    flat : FlatFunction
+        The kernel.
+    split_at_warp_sync : bool
+        Also start a block at instructions that wait for lanes of their warp, so that lanes can be suspended
+        there.
     """
-    return _Builder(flat, split_at_warp_sync).flow()
-
-
-def with_code(blocks: list[Block], registers: set[str]) -> ControlFlow:
-    """The same blocks with other code. registers: all that the kernel has."""
-    return ControlFlow(blocks, _liveness(blocks, registers))
-
-
-def is_warp_sync(item: Instruction) -> bool:
-    """Whether an instruction waits for the lanes of the mask that is its last operand."""
-    if item.op in ("shfl", "vote", "match", "redux", "elect"):
-        return "sync" in item.parts
-    return item.op == "bar" and "warp" in item.parts
+    return _Builder(flat, split_at_warp_sync).build()
 
 
 class _Builder:
@@ -128,16 +37,17 @@ class _Builder:
         self.flat, self.split_at_warp_sync = flat, split_at_warp_sync
         self.blocks: list[Block] = []
         self.labels: dict[str, int] = {}
-        self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label still to come
-        self.bodies: dict[str, int] = {}  # bodies that several calls share: label -> first block
-        self.calls: list[tuple[int, str]] = []  # (the block that calls, the body's label)
-        self.returns: dict[int, int] = {}  # the block that calls -> where it goes on afterwards
+        self.pending: list[tuple[Block, str]] = []  # blocks whose first target is a label
+        # Functions that several calls share are part of the body, see `ptx.inlining`.
+        self.functions: dict[str, int] = {}  # label of a shared function -> its first block
+        self.calls: list[tuple[int, str]] = []  # (calling block, label of the function)
+        self.returns: dict[int, int] = {}  # calling block -> block after the call
 
-    def flow(self) -> ControlFlow:
-        self.cut()
+    def build(self) -> ControlFlow:
+        self.split()
         for block, label in self.pending:
             if label not in self.labels:
-                raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not there")
+                raise UnsupportedInstruction(f"bra {label}", block.line, "a label that is not defined")
             block.targets = (self.labels[label], *block.targets)
         self.blocks = self.in_running_order()
         return with_code(self.blocks, set(self.flat.registers))
@@ -147,37 +57,20 @@ class _Builder:
         self.blocks.append(block)
         return block
 
-    def cut(self) -> None:
+    def split(self) -> None:
+        """Divide the body at labels, branches, barriers and exits."""
         block = self.start()
         open_block = True
         for item in [*self.flat.body, Instruction(("ret",), (), None, 0)]:
             if isinstance(item, str):
-                following = self.start()
-                if item.endswith(":enter") and "@" not in item:
-                    self.bodies[item] = following.number
-                if item.startswith("return@"):
-                    calling = (c for c, _ in self.calls if c not in self.returns)
-                    self.returns.update(dict.fromkeys(calling, following.number))
-                if open_block:
-                    block.end, block.targets = "jump", (following.number,)
-                self.labels[item] = following.number
-                block, open_block = following, True
+                block, open_block = self.label(item, block, open_block), True
                 continue
-            if not open_block:  # nothing leads here; it is dropped when the blocks are ordered
+            if not open_block:  # unreachable code; dropped when the blocks are ordered
                 block, open_block = self.start(), True
+
             block.line = item.line or block.line
             if item.op == "bra":
-                block.last = item
-                target = item.operands[0]
-                assert isinstance(target, Sym)
-                self.pending.append((block, target.name))
-                if target.name.endswith(":enter") and "@" not in target.name:
-                    self.calls.append((block.number, target.name))
-                if item.predicate is None:
-                    block.end, open_block = "jump", False
-                else:
-                    block.end, block.condition = "branch", item.predicate
-                    block.targets, block = self.next_targets()
+                block, open_block = self.branch(block, item)
             elif item.op == "brx":
                 block, open_block = self.switch(block, item), False
             elif item.op in ("ret", "exit", "trap"):
@@ -197,12 +90,40 @@ class _Builder:
             else:
                 block.code.append(item)
 
-    def next_targets(self) -> tuple[tuple[int, ...], Block]:
+    def label(self, name: str, block: Block, open_block: bool) -> Block:
+        """Start a block at a label; `block` falls through to it if it is open."""
         following = self.start()
-        return (following.number,), following
+        if _is_function_label(name):
+            self.functions[name] = following.number
+        if name.startswith("return@"):
+            callers = (c for c, _ in self.calls if c not in self.returns)
+            self.returns.update(dict.fromkeys(callers, following.number))
+        if open_block:
+            block.end, block.targets = "jump", (following.number,)
+        self.labels[name] = following.number
+        return following
+
+    def branch(self, block: Block, item: Instruction) -> tuple[Block, bool]:
+        """End a block with a branch; return the block for the code that follows and if it is reachable."""
+        block.last = item
+        target = item.operands[0]
+        assert isinstance(target, Sym)
+        self.pending.append((block, target.name))
+        if _is_function_label(target.name):
+            self.calls.append((block.number, target.name))
+        if item.predicate is None:
+            block.end = "jump"
+            return block, False
+        block.end, block.condition = "branch", item.predicate
+        return self.fall_through(block), True
+
+    def fall_through(self, block: Block) -> Block:
+        following = self.start()
+        block.targets = (following.number,)
+        return following
 
     def guarded(self, block: Block, item: Instruction) -> Block:
-        """For `@p ret` and `@p bar`: a block of its own behind a branch on `p`."""
+        """Return the block for an instruction that ends it: a block of its own if it has a predicate."""
         if item.predicate is None:
             return block
         inner, after = self.start(), self.start()
@@ -211,7 +132,11 @@ class _Builder:
         return inner
 
     def barrier(self, block: Block, item: Instruction) -> Block:
-        """A barrier is a block of its own, so that a warp can come back to it; so is what follows."""
+        """End a block with a barrier; return the next.
+
+        The barrier has a block of its own, and the code after it starts another one, so that a suspended
+        warp can resume at either.
+        """
         if item.predicate is not None:
             block = self.guarded(block, item)
             after = self.blocks[block.number + 1]
@@ -225,7 +150,7 @@ class _Builder:
         return after
 
     def switch(self, block: Block, item: Instruction) -> Block:
-        """`brx.idx index, table` as a chain of comparisons; the last entry needs none."""
+        """Expand `brx.idx index, table` to a chain of comparisons; the last entry needs none."""
         index, table = item.operands
         assert isinstance(table, Sym)
         labels = self.flat.tables[table.name]
@@ -239,15 +164,15 @@ class _Builder:
             self.flat.registers[hit.name] = "pred"
             block.code.append(Instruction(("setp", "eq", "u32"), (hit, index, Imm(number)), None, item.line))
             block.end, block.condition = "branch", hit
-            block.targets, block = self.next_targets()
+            block = self.fall_through(block)
         return block
 
     def in_running_order(self) -> list[Block]:
-        """Renumber. Bodies that calls share come before the kernel's own code, and those they call before.
+        """Return the reachable blocks, renumbered.
 
-
-        A call counts as a step to where it returns to, so that the way through a body from one call to
-        the return of another does not make a loop of everything between them.
+        Functions that several calls share come before the kernel's own code, callees before callers. A call
+        counts as an edge to its return address, so that the path through a shared function from one call to
+        the return of another does not turn everything between them into a loop.
         """
         edges = {b.number: b.targets for b in self.blocks}
         reached, work = {0}, [0]
@@ -256,16 +181,19 @@ class _Builder:
                 if target not in reached:
                     reached.add(target)
                     work.append(target)
-        apart = {*self.bodies.values(), *self.returns.values()}
-        steps = {n: tuple(t for t in targets if t not in apart) for n, targets in edges.items()}
-        for calling, back in self.returns.items():
-            steps[calling] += (back,)
+
+        interprocedural = {*self.functions.values(), *self.returns.values()}
+        local = {n: tuple(t for t in targets if t not in interprocedural) for n, targets in edges.items()}
+        for caller, back in self.returns.items():
+            local[caller] += (back,)
+
         order: list[int] = []
         for start in self.callees_first():
-            order = order or [0]  # the kernel's first block, which nothing leads back to here
-            _place([n for n in self.part(start) if n in reached], {start}, steps, steps, order)
-        own = [n for n in self.part(0) if n in reached and n not in order]
-        _place(own, set(steps[0]) if order else {0}, steps, steps, order)
+            order = order or [0]  # the entry block, which no function returns to
+            _append_in_order([n for n in self.extent(start) if n in reached], {start}, local, local, order)
+        own = [n for n in self.extent(0) if n in reached and n not in order]
+        _append_in_order(own, set(local[0]) if order else {0}, local, local, order)
+
         number = {old: new for new, old in enumerate(order)}
         for old in order:
             self.blocks[old].number = number[old]
@@ -273,68 +201,98 @@ class _Builder:
         return [self.blocks[old] for old in order]
 
     def callees_first(self) -> list[int]:
-        """The first blocks of the shared bodies; one that calls another comes behind it."""
-        found: list[int] = []
+        """Return the first blocks of the shared functions, callees before their callers."""
+        order: list[int] = []
         seen: set[int] = set()
 
         def visit(start: int) -> None:
             if start in seen:
                 return
             seen.add(start)
-            for calling, label in self.calls:
-                if calling in self.part(start):
-                    visit(self.bodies[label])
-            found.append(start)
+            for caller, label in self.calls:
+                if caller in self.extent(start):
+                    visit(self.functions[label])
+            order.append(start)
 
-        for start in sorted(self.bodies.values()):
+        for start in sorted(self.functions.values()):
             visit(start)
-        return found
+        return order
 
-    def part(self, start: int) -> range:
-        """The blocks of the shared body that begins at `start`; of the kernel itself for 0."""
-        return range(start, min((s for s in self.bodies.values() if s > start), default=len(self.blocks)))
+    def extent(self, start: int) -> range:
+        """Return the blocks of the shared function that begins at `start`, or of the kernel for 0."""
+        return range(start, min((s for s in self.functions.values() if s > start), default=len(self.blocks)))
+
+
+def _is_function_label(name: str) -> bool:
+    return name.endswith(":enter") and "@" not in name
 
 
 def blocks_past(blocks: list[Block], barrier: int) -> frozenset[int]:
-    """Blocks where lanes can only be when they have not come, and will not come, to the barrier of a block.
+    """Return the blocks from which no lane can still reach the barrier that ends a block.
 
-    They lie behind it (on a way on which numbers grow), and there is a way from them to the end without
-    it. Lanes that wait elsewhere may still come to it, or leave the kernel; and so may lanes that have been
-    there and wait inside a loop for their next round, while others are a round ahead of them.
+    They can be reached from the barrier by increasing block numbers, and the kernel's end can be reached from
+    them without passing the barrier. Lanes elsewhere may still reach it, or exit; so may lanes that have
+    passed it and are suspended inside a loop, while others are an iteration ahead.
     """
-    behind = {barrier}
-    for block in blocks[barrier:]:  # numbers grow on the way, so one pass will do
-        if block.number in behind:
-            behind |= {t for t in block.targets if t > block.number}
-    before: dict[int, list[int]] = {}
+    after = {barrier}
+    for block in blocks[barrier:]:  # numbers increase along the path, so one pass is enough
+        if block.number in after:
+            after |= {t for t in block.targets if t > block.number}
+
+    predecessors: dict[int, list[int]] = {}
     for block in blocks:
         for target in block.targets:
-            before.setdefault(target, []).append(block.number)
-    ends = _reached([b.number for b in blocks if b.end == "exit"], before, barrier)
-    around = _reached([0], {b.number: list(b.targets) for b in blocks}, barrier)  # without having been there
-    again = _reached(before.get(barrier, []), before, barrier)
-    return frozenset((behind & ends) - (again - around) - {barrier})
+            predecessors.setdefault(target, []).append(block.number)
+    successors = {b.number: list(b.targets) for b in blocks}
+
+    can_end = _reachable([b.number for b in blocks if b.end == "exit"], predecessors, barrier)
+    bypassing = _reachable([0], successors, barrier)
+    returning = _reachable(predecessors.get(barrier, []), predecessors, barrier)
+    return frozenset((after & can_end) - (returning - bypassing) - {barrier})
 
 
-def _reached(start: list[int], steps: dict[int, list[int]], but: int) -> set[int]:
-    """Where steps from `start` lead that do not go through the block `but`."""
-    found = set(start) - {but}
-    work = list(found)
+def _reachable(start: list[int], edges: dict[int, list[int]], excluded: int) -> set[int]:
+    """Return the nodes that can be reached from `start` without passing `excluded`."""
+    reached = set(start) - {excluded}
+    work = list(reached)
     while work:
-        for number in steps.get(work.pop(), ()):
-            if number != but and number not in found:
-                found.add(number)
+        for number in edges.get(work.pop(), ()):
+            if number != excluded and number not in reached:
+                reached.add(number)
                 work.append(number)
-    return found
+    return reached
 
 
-def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[list[int]]:
-    """Strongly connected components in topological order (Tarjan, without recursion)."""
+def _append_in_order(
+    nodes: list[int], heads: set[int], edges: Edges, all_edges: Edges, order: list[int]
+) -> None:
+    """Append `nodes` to `order` with loops contiguous and predecessors first."""
+    candidates = set(nodes)
+    for component in _components(sorted(nodes, key=lambda n: (n not in heads, n)), edges):
+        first = component[0]
+        if len(component) == 1 and first not in edges[first]:
+            order.append(first)
+            continue
+
+        # The loop's head is its lowest entry; the rest is ordered without the edges back to it.
+        members = set(component)
+        entered = {t for n in candidates - members for t in edges[n] if t in members} | (heads & members)
+        entered |= {t for n in order for t in all_edges[n] if t in members}
+        head = min(entered or members)
+        order.append(head)
+        rest = sorted(members - {head})
+        if rest:
+            inner = {n: tuple(t for t in edges[n] if t != head) for n in rest}
+            _append_in_order(rest, {t for t in edges[head] if t in members}, inner, all_edges, order)
+
+
+def _components(nodes: list[int], edges: Edges) -> list[list[int]]:
+    """Return the strongly connected components in topological order (Tarjan's algorithm, iterative)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
-    found: list[list[int]] = []
+    components: list[list[int]] = []
     inside = set(nodes)
     for root in nodes:
         if root in index:
@@ -343,6 +301,7 @@ def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[lis
         index[root] = low[root] = len(index)
         stack.append(root)
         on_stack.add(root)
+
         while work:
             node, successors = work[-1]
             for successor in successors:
@@ -369,81 +328,5 @@ def _components(nodes: list[int], edges: dict[int, tuple[int, ...]]) -> list[lis
                         component.append(member)
                         if member == node:
                             break
-                    found.append(component)
-    return found[::-1]
-
-
-Edges = dict[int, tuple[int, ...]]
-
-
-def _place(nodes: list[int], heads: set[int], edges: Edges, all_edges: Edges, order: list[int]) -> None:
-    """Append `nodes` to `order`: loops contiguous, predecessors first."""
-    inside_of = set(nodes)
-    for component in _components(sorted(nodes, key=lambda n: (n not in heads, n)), edges):
-        first = component[0]
-        if len(component) == 1 and first not in edges[first]:
-            order.append(first)
-            continue
-        members = set(component)
-        entered = {t for n in inside_of - members for t in edges[n] if t in members} | (heads & members)
-        entered |= {t for n in order for t in all_edges[n] if t in members}
-        head = min(entered or members)
-        order.append(head)
-        rest = sorted(members - {head})
-        if rest:
-            inner = {n: tuple(t for t in edges[n] if t != head) for n in rest}
-            _place(rest, {t for t in edges[head] if t in members}, inner, all_edges, order)
-
-
-def _liveness(blocks: list[Block], registers: set[str]) -> list[frozenset[str]]:
-    needed: list[set[str]] = []
-    assigned: list[set[str]] = []
-    for block in blocks:
-        need: set[str] = set()
-        done: set[str] = set()
-        code = block.code + ([block.barrier] if block.barrier else [])
-        for item in code:
-            need |= (set(reads(item)) & registers) - done
-            done |= set(writes(item)) & registers
-        if block.condition is not None and block.condition.name not in done:
-            need.add(block.condition.name)
-        needed.append(need)
-        assigned.append(done)
-    live = [set(n) for n in needed]
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            out: set[str] = set()
-            for target in block.targets:
-                out |= live[target]
-            now = needed[block.number] | (out - assigned[block.number])
-            if now != live[block.number]:
-                live[block.number] = now
-                changed = True
-    return [frozenset(s) for s in live]
-
-
-def widens(item: Instruction) -> bool:
-    """Whether an instruction extends a 32-bit integer to 64 bits (rows must not wrap around there)."""
-    if item.op in ("mul", "mad"):
-        return "wide" in item.parts and item.parts[-1] in ("s32", "u32")
-    return item.op == "cvt" and item.parts[-2:] in tuple(
-        (a, b) for a in ("s64", "u64") for b in ("s32", "u32")
-    )
-
-
-def widening_sites(blocks: list[Block]) -> dict[tuple[int, int], int]:
-    """Every place (block, index) that widens, numbered."""
-    places = [(b.number, i) for b in blocks for i, item in enumerate(b.code) if widens(item)]
-    return {place: number for number, place in enumerate(places)}
-
-
-def live_before(flow: ControlFlow, registers: set[str], block: Block, index: int) -> frozenset[str]:
-    """The registers that are still needed when instruction `index` of a block is about to run."""
-    alive = set().union(*(flow.live_in[t] for t in block.targets))
-    if block.condition is not None:
-        alive.add(block.condition.name)
-    for item in reversed(block.code[index:]):
-        alive = alive - set(writes(item)) | set(reads(item))
-    return frozenset(alive & registers)
+                    components.append(component)
+    return components[::-1]

@@ -1,9 +1,12 @@
-"""Divergence: who runs next when the lanes of a warp part, and where the others wait meanwhile.
+"""Reconvergence of divergent lanes at thread frontiers.
 
-The lanes with the lower block number run first and the others wait at their block. The *frontier* of a
-block is the set of blocks where lanes may be waiting while it runs (Diamos et al., "SIMD re-convergence
-at thread frontiers", MICRO 2011). It is found when the code is made, so that the only run-time state of
-divergence is one 32-bit mask for each such block, and a branch that all lanes take alike costs nothing.
+When a warp diverges, the lanes with the lowest block number run first and the others are suspended at the
+start of their block. The *frontier* of a block is the set of blocks where lanes may be suspended while it
+runs (Diamos et al., "SIMD re-convergence at thread frontiers", MICRO 2011). Frontiers are computed when code
+is generated, so that the only run-time state of divergence is one 32-bit mask per frontier block, and a
+uniform branch costs nothing.
+
+A *rendezvous* is a block where lanes wait for others of their warp: a barrier, or a `.sync` instruction.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
-from gpulab.simt.analysis.control_flow import Block, blocks_past, reads, writes
+from gpulab.simt.analysis.basic_blocks import Block, reads, writes
+from gpulab.simt.analysis.control_flow import blocks_past
 
 __all__ = [
     "deferred_blocks",
@@ -26,24 +30,33 @@ __all__ = [
 
 
 def exit_blocks(blocks: list[Block]) -> frozenset[int]:
-    """Blocks where a thread only ends: whoever is sent there has left, and nobody waits for it."""
+    """Return the blocks in which a thread only exits. Lanes sent there have left the kernel."""
     return frozenset(b.number for b in blocks if b.end == "exit" and not b.code)
 
 
 def rendezvous_blocks(blocks: list[Block]) -> dict[int, frozenset[int]]:
-    """Blocks where lanes wait for others of their warp, and for each where lanes will not come from."""
+    """Return each rendezvous block with the blocks from which no lane can still reach it."""
     return {b.number: blocks_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.warp_sync}
 
 
 def deferred_blocks(
-    frontier: Iterable[int], real: AbstractSet[int], past: dict[int, frozenset[int]]
+    frontier: Iterable[int], targets: AbstractSet[int], past: dict[int, frozenset[int]]
 ) -> frozenset[int]:
-    """Stops where lanes go on waiting when others are sent to `real`: those may still come.
+    """Return the rendezvous blocks whose lanes stay suspended while other lanes run at `targets`.
 
-    Lanes can wait there that are a round of a loop ahead. They must not take the turn from those they wait
-    for after each block: a lock that these wait for, and the loop that does, would never have a turn.
+    The lanes at `targets` may still reach the rendezvous. If the suspended ones, which may be one iteration
+    of a loop ahead, took precedence after each block, then a lock holder that they wait for might never run.
+
+    Parameters
+    ----------
+    frontier : iterable of int
+        Blocks where lanes may be suspended.
+    targets : set of int
+        Blocks that receive lanes now.
+    past : dict
+        As returned by `rendezvous_blocks`.
     """
-    return frozenset(n for n in frontier if n in past and n not in real and not past[n] & real)
+    return frozenset(n for n in frontier if n in past and n not in targets and not past[n] & targets)
 
 
 def resume_order(
@@ -52,49 +65,60 @@ def resume_order(
     exits: frozenset[int],
     past: dict[int, frozenset[int]],
 ) -> tuple[list[int], list[int]]:
-    """Where a warp may go on when lanes are sent to `targets`: (in order of trial, all occupied).
+    """Return the blocks at which a warp may resume, in the order they are tried, and all occupied blocks.
 
-    The lowest occupied block runs next; stops that are held back (see there) come last. Where nobody can
-    have left, one of `targets` is occupied, and the trial ends at the highest of them.
+    The lowest occupied block runs next; deferred rendezvous blocks come last. If no lane can have exited, one
+    of `targets` is occupied, so the order ends at the highest of them.
     """
     real = set(targets) - exits
     occupied = sorted(frontier | real)
-    held = deferred_blocks(frontier, real, past)
-    order = [n for n in occupied if n not in held]
+    deferred = deferred_blocks(frontier, real, past)
+    order = [n for n in occupied if n not in deferred]
     if not targets or exits & set(targets):
-        return order + sorted(held), occupied
+        return order + sorted(deferred), occupied
     return [n for n in order if n <= max(real)], occupied
 
 
-def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
-    """The frontier of every block, when the branches of the blocks in `divergent` part lanes.
+def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[int]) -> list[frozenset[int]]:
+    """Return the frontier of every block.
 
-    spins: heads of loops where lanes may give way to others that wait (see `find_spin_loops`).
+    Parameters
+    ----------
+    blocks : list of Block
+        The kernel's blocks.
+    divergent : set of int
+        Blocks whose branch can diverge.
+    spin_loops : frozenset of int
+        Heads of loops in which lanes yield to suspended lanes (see `find_spin_loops`).
     """
     exits = exit_blocks(blocks)
     past = rendezvous_blocks(blocks)
     past_bits = {number: sum(1 << n for n in behind) for number, behind in past.items()}
-    stop_bits = sum(1 << n for n in past)
-    found = [0] * len(blocks)  # sets of blocks, as bits: a kernel of 500 blocks has many thousand steps
+    rendezvous_bits = sum(1 << n for n in past)
+    found = [0] * len(
+        blocks
+    )  # sets of blocks as bits: kernels of 500 blocks take thousands of steps
     work, queued, seen = [0], {0}, {0}
 
-    def step(target: int, waiting: int) -> None:
-        """Lanes may run at `target` while others wait."""
-        if waiting & ~found[target] or target not in seen:
-            found[target] |= waiting
+    def step(target: int, suspended: int) -> None:
+        """Record that lanes may run at `target` while others are suspended."""
+        if suspended & ~found[target] or target not in seen:
+            found[target] |= suspended
             seen.add(target)
             if target not in queued:
                 queued.add(target)
                 heappush(work, -target)
 
     while work:
-        number = -heappop(work)  # the highest first: the last found takes 3 times as many rounds
+        number = -heappop(work)  # highest first; lowest first would take three times as many steps
         queued.discard(number)
         block, here = blocks[number], found[number]
+
         if block.warp_sync:
             for other in _members(here & ~(1 << number)):
                 if other not in past[number]:
                     step(other, here & ~(1 << other) | 1 << number)
+
         for targets in target_sets(block, divergent):
             if block.end == "barrier":
                 for target in targets:
@@ -103,22 +127,26 @@ def frontiers(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -
                     if other not in past[number]:
                         step(other, here & ~(1 << other) | 1 << number)
                 continue
+
             real = sum(1 << target for target in targets if target not in exits)
             tried = occupied = here | real
-            may = here & stop_bits & ~real
-            held = sum(1 << n for n in _members(may) if not past_bits[n] & real)  # as in `deferred_blocks`
+            waiting = here & rendezvous_bits & ~real
+            deferred = sum(
+                1 << n for n in _members(waiting) if not past_bits[n] & real
+            )  # cf. deferred_blocks
             if targets and not exits & set(targets):  # as in `resume_order`
-                tried &= ~held & (1 << real.bit_length()) - 1
+                tried &= ~deferred & (1 << real.bit_length()) - 1
             for target in _members(tried):
-                step(target, (occupied >> target + 1 << target + 1 | held) & ~(1 << target))
-        if number in spins:
+                step(target, (occupied >> target + 1 << target + 1 | deferred) & ~(1 << target))
+
+        if number in spin_loops:
             for target in _members(here):
                 step(target, here & ~(1 << target) | 1 << number)
     return [frozenset(_members(f)) for f in found]
 
 
 def _members(bits: int) -> Iterator[int]:
-    """The blocks of a set of bits, the lowest first."""
+    """Yield the numbers of the set bits, lowest first."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
@@ -126,7 +154,7 @@ def _members(bits: int) -> Iterator[int]:
 
 
 def target_sets(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
-    """Sets of targets that can receive lanes together."""
+    """Return the sets of targets that can receive lanes at the same time."""
     if block.end in ("exit", "trap"):
         return [()]
     targets = tuple(dict.fromkeys(block.targets))
@@ -136,28 +164,34 @@ def target_sets(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
 
 
 def find_spin_loops(blocks: list[Block]) -> frozenset[int]:
-    """Heads of loops that may wait for another thread: what ends them is read from memory inside them."""
-    found = set()
+    """Return the heads of loops that may wait for another thread.
+
+    The exit condition of such a loop depends on memory that the loop reads.
+    """
+    heads = set()
     for last in blocks:
         for head in last.targets:
             if head > last.number:
                 continue
+
+            # Registers that depend on memory read inside the loop.
             loop = blocks[head : last.number + 1]
-            read: set[str] = set()
+            dependent: set[str] = set()
             grows = True
             while grows:
-                before = len(read)
+                before = len(dependent)
                 for item in (i for b in loop for i in b.code):
                     memory = item.op in ("ld", "atom", "mbarrier")
                     shared = memory and not {"param", "local", "const"} & set(item.parts)
-                    if shared or read & set(reads(item)):
-                        read |= set(writes(item))
-                grows = len(read) > before
-            ends = (
+                    if shared or dependent & set(reads(item)):
+                        dependent |= set(writes(item))
+                grows = len(dependent) > before
+
+            conditions = (
                 b.condition.name
                 for b in loop
                 if b.condition and any(t not in range(head, last.number + 1) for t in b.targets)
             )
-            if read & set(ends):
-                found.add(head)
-    return frozenset(found)
+            if dependent & set(conditions):
+                heads.add(head)
+    return frozenset(heads)

@@ -1,10 +1,11 @@
-"""A kernel without the values that it computes: what is left says where it goes and what it asks of memory.
+"""Program slicing: remove the computation of values that affect neither control flow nor addresses.
 
-A model of caches is given addresses, and counts of blocks of code; most of a kernel's work is on values that
-neither depends on. The rest is a slice of it (M. Weiser, Program Slicing, 1984), taken backwards from
-branches, addresses and masks. What a load outside it asks for is still asked for and checked, and so for a
-store or an atomic, by an instruction of its own, `touch`; other instructions outside it become `skip`.
-Blocks keep their numbers and instructions their places: what is counted is what the whole kernel would have.
+The cache model needs the addresses of a kernel's memory requests and the execution counts of its blocks. Most
+instructions compute values on which neither depends. The slice (M. Weiser, "Program slicing", 1984) is
+computed backwards from branches, addresses and masks. A load, store or atomic outside the slice is replaced
+by the pseudo-instruction `touch`, which still checks and records its addresses; other instructions outside it
+become `skip`. Blocks keep their numbers and instructions their positions, so counts are those of the whole
+kernel.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpulab.simt.analysis.control_flow import (
+from gpulab.simt.analysis.basic_blocks import (
     Block,
     ControlFlow,
     has_result,
@@ -27,22 +28,22 @@ from gpulab.simt.ptx.syntax import Instruction, Mem, Sym
 __all__ = ["without_values"]
 
 SPACES = ("global", "shared", "local")
-# They do more than assign their result, whoever needs it. Those that touch memory have rules of their own.
-ACTS = ("bar", "barrier", "mbarrier")
-TOUCHING = ("ld", "ldu", "st", "atom", "red")
+# Operations with side effects. Those that access memory are treated separately.
+SIDE_EFFECTS = ("bar", "barrier", "mbarrier")
+ACCESSES = ("ld", "ldu", "st", "atom", "red")
 
 
 def without_values(flow: ControlFlow, registers: set[str]) -> ControlFlow:
-    """The slice. registers: all that the kernel has."""
+    """Return the slice of a kernel; `registers` are all registers of the kernel."""
     needed, spaces = _slice(flow.blocks)
-    blocks = [replace(b, code=[_kept(item, needed, spaces) for item in b.code]) for b in flow.blocks]
+    blocks = [replace(b, code=[_sliced(item, needed, spaces) for item in b.code]) for b in flow.blocks]
     return with_code(blocks, registers)
 
 
 def _slice(blocks: list[Block]) -> tuple[set[str], set[str]]:
-    """The registers in the slice, and the state spaces whose contents are."""
+    """Return the registers in the slice, and the state spaces whose contents are in it."""
     items = [item for block in blocks for item in block.code]
-    needed = {name for block in blocks for name in _read_at_ends(block)}
+    needed = {name for block in blocks for name in _read_at_end(block)}
     spaces = set(SPACES) if any(item.call is not None for item in items) else set()
     before = -1
     while len(needed) + len(spaces) != before:
@@ -53,30 +54,30 @@ def _slice(blocks: list[Block]) -> tuple[set[str], set[str]]:
                 spaces |= _spaces(item)
             if item.op == "cp" and "shared" in spaces:
                 spaces.add("global")
-            if result or _acts(item, spaces):
+            if result or _has_side_effect(item, spaces):
                 needed.update(reads(item))
             else:
-                needed.update(_read_anyway(item))
+                needed.update(_read_by_stand_in(item))
     return needed, spaces
 
 
-def _read_at_ends(block: Block) -> Iterator[str]:
+def _read_at_end(block: Block) -> Iterator[str]:
     if block.condition is not None:
         yield block.condition.name
     if block.barrier is not None:
         yield from reads(block.barrier)
 
 
-def _acts(item: Instruction, spaces: set[str]) -> bool:
-    """Whether an instruction must be executed, whoever needs its result."""
+def _has_side_effect(item: Instruction, spaces: set[str]) -> bool:
+    """Return True if an instruction must be executed even if its result is not needed."""
     if item.op in ("st", "atom", "red"):
         return not spaces.isdisjoint(_spaces(item))
-    return not has_result(item) or item.call is not None or item.op in ACTS
+    return not has_result(item) or item.call is not None or item.op in SIDE_EFFECTS
 
 
-def _read_anyway(item: Instruction) -> Iterator[str]:
-    """What is read of an instruction that is not executed: an address, its mask, and whom it waits for."""
-    memory = _memory(item)
+def _read_by_stand_in(item: Instruction) -> Iterator[str]:
+    """Yield the registers that `touch` or `skip` still needs: address, predicate and mask of lanes."""
+    memory = _visible_address(item)
     if memory is not None:
         yield from registers_of((memory,))
         if item.predicate is not None:
@@ -85,19 +86,19 @@ def _read_anyway(item: Instruction) -> Iterator[str]:
         yield from registers_of(item.operands[-1:])
 
 
-def _kept(item: Instruction, needed: set[str], spaces: set[str]) -> Instruction:
-    """The instruction, or what stands for it in the slice."""
-    if _acts(item, spaces) or not needed.isdisjoint(writes(item)):
+def _sliced(item: Instruction, needed: set[str], spaces: set[str]) -> Instruction:
+    """Return the instruction if it is in the slice, otherwise `touch` or `skip`."""
+    if _has_side_effect(item, spaces) or not needed.isdisjoint(writes(item)):
         return item
-    memory = _memory(item)
+    memory = _visible_address(item)
     if memory is not None:
         return replace(item, parts=("touch", *item.parts), operands=(memory,))
     return replace(item, parts=("skip", *item.parts), operands=(), predicate=None)
 
 
-def _memory(item: Instruction) -> Mem | None:
-    """The address of a load or a store that somebody but the thread itself can see."""
-    if item.op not in TOUCHING or "local" in item.parts or len(item.operands) < 2:
+def _visible_address(item: Instruction) -> Mem | None:
+    """Return the address of an access to memory that other threads can see, otherwise None."""
+    if item.op not in ACCESSES or "local" in item.parts or len(item.operands) < 2:
         return None
     memory = item.operands[item.op not in ("st", "red")]
     if not isinstance(memory, Mem) or ("param" in item.parts and isinstance(memory.base, Sym)):
@@ -110,7 +111,7 @@ def _reads_memory(item: Instruction) -> bool:
 
 
 def _spaces(item: Instruction) -> set[str]:
-    """Which memory an instruction may read or write; one of two addresses may be in either."""
+    """Return the state spaces that an instruction may access; a generic address may lie in any of them."""
     stems = {part.partition("::")[0] for part in item.parts[1:]}
-    found = stems.intersection(SPACES)
-    return found or (set() if stems & {"param", "const"} else set(SPACES))
+    named = stems.intersection(SPACES)
+    return named or (set() if stems & {"param", "const"} else set(SPACES))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.simt.analysis.control_flow import ControlFlow
+from gpulab.simt.analysis.basic_blocks import ControlFlow
 from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis, analyse, divergent_uses, row_width
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Module, Operand, Vec

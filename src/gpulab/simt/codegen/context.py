@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.analysis.control_flow import Block
-from gpulab.simt.analysis.divergence import WARP, LaneShape
+from gpulab.simt.analysis.basic_blocks import Block
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.analysis.lane_shapes import LaneShape
 from gpulab.simt.analysis.reconvergence import target_sets
 from gpulab.simt.codegen import special_registers
 from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Value, float_literal, suffix, vector

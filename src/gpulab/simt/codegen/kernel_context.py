@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from gpulab.simt.analysis.control_flow import ControlFlow
+from gpulab.simt.analysis.basic_blocks import ControlFlow
 from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis
 from gpulab.simt.analysis.specialization import ConstantTable, LaunchConstants
 from gpulab.simt.codegen.ir import Builder, Value

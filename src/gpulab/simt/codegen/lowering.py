@@ -10,7 +10,7 @@ them into SSA values. How single instructions are made is in `arithmetic`, `memo
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.analysis import control_flow
+from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_blocks, resume_order, target_sets
 from gpulab.simt.codegen import special_registers, suspension
@@ -117,7 +117,7 @@ class Lowering(CodegenContext):
 
     # -- blocks ---------------------------------------------------------------------------------
 
-    def block(self, block: control_flow.Block) -> None:
+    def block(self, block: basic_blocks.Block) -> None:
         b = self.b
         self.block_number = block.number
         self.invalidate_cache()
@@ -155,7 +155,7 @@ class Lowering(CodegenContext):
         else:
             self.branch(block)
 
-    def branch(self, block: control_flow.Block) -> None:
+    def branch(self, block: basic_blocks.Block) -> None:
         b = self.b
         assert block.condition is not None
         yes, no = block.targets
@@ -177,7 +177,7 @@ class Lowering(CodegenContext):
         self.instrumentation.on_branch(self, block, here, there)
         self.dispatch(block, {yes: here, no: there})
 
-    def dispatch(self, block: control_flow.Block, sent: dict[int, str]) -> None:
+    def dispatch(self, block: basic_blocks.Block, sent: dict[int, str]) -> None:
         """Send lanes to their targets and go on with the lowest block that holds any."""
         b = self.b
         frontier = self.analysis.frontier[block.number]

@@ -16,7 +16,8 @@ from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
 from gpulab.errors import UsageError
-from gpulab.simt.analysis.control_flow import ControlFlow, build_control_flow, is_warp_sync
+from gpulab.simt.analysis.basic_blocks import ControlFlow, is_warp_sync
+from gpulab.simt.analysis.control_flow import build_control_flow
 from gpulab.simt.analysis.divergence import WARP, analyse
 from gpulab.simt.analysis.reconvergence import find_spin_loops
 from gpulab.simt.analysis.slicing import without_values

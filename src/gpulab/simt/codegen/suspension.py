@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.analysis import control_flow
+from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import check, handles
@@ -81,8 +81,8 @@ def _entries(cg: CodegenContext) -> list[SuspendPoint]:
     """Where the plain code is entered: before every instruction that widens."""
     found = []
     registers = set(cg.flat.registers)
-    for (number, index), place in control_flow.widening_sites(cg.flow.blocks).items():
-        alive = control_flow.live_before(cg.flow, registers, cg.flow.blocks[number], index)
+    for (number, index), place in basic_blocks.widening_sites(cg.flow.blocks).items():
+        alive = basic_blocks.live_before(cg.flow, registers, cg.flow.blocks[number], index)
         kept = tuple(sorted(alive | cg.analysis.preserved[number]))
         waiting = tuple(sorted(cg.analysis.frontier[number]))
         found.append(SuspendPoint(FALLBACK + place, number, kept, waiting, None, index))
@@ -93,8 +93,8 @@ def _canonical(cg: CodegenContext) -> tuple[dict[str, int], int]:
     """Where each register lies in the canonical form: the same in both codes of a kernel."""
     names: set[str] = set().union(*cg.flow.live_in)
     registers = set(cg.flat.registers)
-    for number, index in control_flow.widening_sites(cg.flow.blocks):
-        names |= control_flow.live_before(cg.flow, registers, cg.flow.blocks[number], index)
+    for number, index in basic_blocks.widening_sites(cg.flow.blocks):
+        names |= basic_blocks.live_before(cg.flow, registers, cg.flow.blocks[number], index)
     start = -(-4 * len(cg.flow.blocks) // 64) * 64
     return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
 
@@ -148,7 +148,7 @@ def enter_fallback(cg: CodegenContext) -> None:
     b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
     b.line(f"call void @llvm.memset.p0.i64(ptr {area}, i8 0, i64 {size}, i1 false)")
     _save_suspended(cg, area, tuple(sorted(cg.analysis.frontier[cg.block_number])))
-    alive = control_flow.live_before(cg.flow, set(cg.flat.registers), block, cg.instruction_index)
+    alive = basic_blocks.live_before(cg.flow, set(cg.flat.registers), block, cg.instruction_index)
     for name in sorted(alive | cg.analysis.preserved[cg.block_number]):
         value = cg.read(name)
         place = b.value(f"getelementptr i8, ptr {area}, i64 {cg.canonical_at[name]}")
@@ -160,7 +160,7 @@ def enter_fallback(cg: CodegenContext) -> None:
         else:
             cg.store_lanes(value, place)
     b.line(f"store i32 {cg.mask()}, ptr {_state(cg, MASK)}")
-    site = control_flow.widening_sites(cg.flow.blocks)[cg.block_number, cg.instruction_index]
+    site = basic_blocks.widening_sites(cg.flow.blocks)[cg.block_number, cg.instruction_index]
     b.line(f"ret i32 {FALLBACK + site}")
 
 
@@ -266,7 +266,7 @@ def yield_lanes(cg: CodegenContext, point: SuspendPoint) -> None:
 # -- barriers -----------------------------------------------------------------------------------
 
 
-def barrier(cg: CodegenContext, block: control_flow.Block, point: SuspendPoint) -> None:
+def barrier(cg: CodegenContext, block: basic_blocks.Block, point: SuspendPoint) -> None:
     """`bar.sync`, `bar.red`: wait for the block, or for as many threads as are named."""
     b = cg.b
     item = block.barrier
@@ -295,7 +295,7 @@ def barrier(cg: CodegenContext, block: control_flow.Block, point: SuspendPoint) 
     _suspend(cg, point, mask, access)
 
 
-def converge(cg: CodegenContext, block: control_flow.Block) -> None:
+def converge(cg: CodegenContext, block: basic_blocks.Block) -> None:
     """Before an instruction that waits for lanes of the warp: those that may still come are let run first."""
     b = cg.b
     assert block.warp_sync is not None

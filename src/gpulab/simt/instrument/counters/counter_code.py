@@ -24,7 +24,7 @@ from functools import cache
 from importlib import resources
 from string import Template
 
-from gpulab.simt.analysis.control_flow import Block
+from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import add_offset, address
 from gpulab.simt.codegen.context import CodegenContext

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.simt.analysis.control_flow import Block
+from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.instrument.counters.counter_layout import LOOP_BYTES, CounterLayout, add, population
 
