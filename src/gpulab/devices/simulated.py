@@ -18,7 +18,7 @@ from gpulab.devices.faults import explain
 from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
-from gpulab.simt.ptx.inlining import function_address
+from gpulab.simt.ptx.call_graph import function_address
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 

@@ -95,9 +95,7 @@ def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[in
     past = rendezvous_blocks(blocks)
     past_bits = {number: sum(1 << n for n in behind) for number, behind in past.items()}
     rendezvous_bits = sum(1 << n for n in past)
-    found = [0] * len(
-        blocks
-    )  # sets of blocks as bits: kernels of 500 blocks take thousands of steps
+    found = [0] * len(blocks)  # sets of blocks as bits: kernels of 500 blocks take thousands of steps
     work, queued, seen = [0], {0}, {0}
 
     def step(target: int, suspended: int) -> None:

@@ -67,7 +67,7 @@ class KernelContext:
     def __post_init__(self) -> None:
         self.line = 0  # source line of the instruction that is being lowered
         self.threads = prod(self.launch_constants.block)
-        self.warps = self.launch_constants.number("warp_count")
+        self.warps = self.launch_constants.value("warp_count")
         self.width = self.analysis.width or WARP
         self.rows_per_warp = WARP // self.width
         self.specials: dict[str, Value] = {}
@@ -86,7 +86,7 @@ class KernelContext:
     def constant(self, ty: str, *entry: str | int) -> str:
         """Return an entry of `LaunchConstants`: a literal, or a load from the constant table."""
         if self.table is None:
-            return str(self.launch_constants.number(*entry))
+            return str(self.launch_constants.value(*entry))
         return self.b.value(f"load {ty}, ptr {self.table.address(*entry)}")
 
     def add_site(self, action: str, space: str, size: int) -> int:

@@ -204,7 +204,7 @@ def lower(
     }
     table = ConstantTable() if instrumentation.shared and not fallback else None
     if table:
-        blocks, analysis, table.kept = hoist_constants(flat, blocks, special.block, kept)
+        blocks, analysis, table.literals = hoist_constants(flat, blocks, special.block, kept)
     else:
         analysis = analyse(flat, blocks, special.block, fallback)
     lowering = Lowering(
@@ -247,7 +247,7 @@ def module_text(lowering: Lowering, function: str) -> str:
     }
     for name, ty in READ_BY_RUNTIME.items():
         place = f"alias {ty}, ptr {table.address(name)}" if table else ""
-        constants[name] = ty, place or f"constant {ty} {launched.number(name)}"
+        constants[name] = ty, place or f"constant {ty} {launched.value(name)}"
     for name, (ty, known) in constants.items():
         runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {known}")
     runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
@@ -325,7 +325,7 @@ def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[st
         "metadata": lowering.metadata,
     }
     if store:
-        now = lowering.table.kept if lowering.table else []
+        now = lowering.table.literals if lowering.table else []
         if now != kept:
             store.put(which, json.dumps(now).encode())
         store.put(_key(made_for, module, now), json.dumps(facts).encode() + b"\n" + machine_code)

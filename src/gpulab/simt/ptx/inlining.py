@@ -1,9 +1,9 @@
-"""One flat body per kernel: every call of a device function becomes plain control flow.
+"""Inlining of device functions: a kernel without calls.
 
-A `.param` variable of a call becomes registers, one for each offset that is stored to it; passing
-an argument is then a `mov`. A function that calls itself, or whose address is taken, has one body
-that all its callers share: a call leaves the place to return to on the thread's stack and jumps, a
-return pops it and jumps back. Everything else is expanded where it is called.
+A `.param` variable of a call becomes registers, one for each offset that is stored to it, so that passing an
+argument is a `mov`. A recursive function, or one whose address is taken, is not inlined: its body appears
+once, a call pushes the number of its return site on the thread's stack and jumps, and a return pops the
+number and jumps back. All other functions are inlined at every call.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gpulab.errors import UnsupportedInstruction
+from gpulab.simt.ptx.call_graph import CallGraph, function_address
 from gpulab.simt.ptx.syntax import (
     Function,
     Imm,
@@ -23,20 +24,36 @@ from gpulab.simt.ptx.syntax import (
     Variable,
     Vec,
     type_size,
+    vector_elements,
 )
 
-__all__ = ["BUILTINS", "STACK", "FlatFunction", "flatten", "function_address"]
+__all__ = ["BUILTINS", "STACK", "FlatFunction", "flatten"]
 
 BUILTINS = ("vprintf", "__assertfail", "__nanosleep")
-STACK = "stack"  # the local variable that shared bodies keep their frames in
-STACK_BYTES = 16 << 10  # a thread's stack; the real one begins at 1 KiB and is set by the host
-FUNCTION_WINDOW = 0x7E03_0000_0000  # what a function's address looks like
+STACK = "stack"  # the local variable that holds the frames of functions that are not inlined
+STACK_BYTES = 16 << 10  # per thread; CUDA's default is 1 KiB, and hosts can raise it
 TOP = Reg("stack top")
 
 
 @dataclass
 class FlatFunction:
-    """A kernel with no calls left except `BUILTINS`."""
+    """A kernel whose only calls are those of `BUILTINS`.
+
+    Attributes
+    ----------
+    name : str
+        The kernel.
+    entry : Function
+        Its function in the module.
+    body : list
+        Instructions and labels.
+    registers : dict
+        PTX type of each register.
+    variables : dict
+        Variables of the kernel and of all functions that it calls.
+    tables : dict
+        Labels of each `.branchtargets`.
+    """
 
     name: str
     entry: Function
@@ -46,66 +63,23 @@ class FlatFunction:
     tables: dict[str, list[str]] = field(default_factory=dict)
 
 
-def function_address(module: Module, name: str) -> int | None:
-    """The number that stands for a function's address; None when there is no such function."""
-    names = list(module.functions)
-    return FUNCTION_WINDOW + 16 * names.index(name) if name in module.functions else None
-
-
 def flatten(module: Module, name: str) -> FlatFunction:
-    """Turn every call in the kernel `name` into control flow."""
+    """Return the kernel `name` with all calls replaced by control flow."""
     flat = FlatFunction(name, module.functions[name])
     _Flattener(module, flat).run()
     return flat
 
 
-def _symbols(operand: Operand) -> set[str]:
-    if isinstance(operand, Sym):
-        return {operand.name}
-    if isinstance(operand, Mem):
-        return _symbols(operand.base)
-    return set().union(*(_symbols(p) for p in operand.parts)) if isinstance(operand, Vec) else set()
-
-
 class _Flattener:
     def __init__(self, module: Module, flat: FlatFunction) -> None:
         self.module, self.flat = module, flat
-        self.copies = 0
-        self.sites: dict[str, list[str]] = {}  # shared body -> labels to return to
-        self.taken = self.addresses_taken()
-        self.shared = self.taken | {f for f in module.functions if f in self.reachable(f)}
-
-    def addresses_taken(self) -> set[str]:
-        """Functions whose address is a value somewhere."""
-        used = {s for v in self.module.variables.values() for _, s, _ in v.references}
-        for function in self.module.functions.values():
-            for item in function.body:
-                if isinstance(item, Instruction):
-                    used |= set().union(*(_symbols(o) for o in item.operands))
-        return {n for n in used if n in self.module.functions and not self.module.functions[n].external}
-
-    def callees(self, name: str) -> set[str]:
-        found: set[str] = set()
-        for item in self.module.functions[name].body:
-            if isinstance(item, Instruction) and item.call is not None:
-                target = item.call.target
-                found |= {target.name} if isinstance(target, Sym) else self.taken
-        return {n for n in found if n in self.module.functions}
-
-    def reachable(self, name: str) -> set[str]:
-        """Functions that a call of `name` can lead to."""
-        found: set[str] = set()
-        work = list(self.callees(name))
-        while work:
-            callee = work.pop()
-            if callee not in found:
-                found.add(callee)
-                work += self.callees(callee)
-        return found
+        self.graph = CallGraph(module)
+        self.copies = 0  # counter for unique names
+        self.return_sites: dict[str, list[str]] = {}  # labels, by function that is not inlined
 
     def run(self) -> None:
         flat = self.flat
-        needed = self.reachable(flat.name) & self.shared
+        needed = self.graph.reachable(flat.name) & self.graph.not_inlined
         if needed:
             flat.registers[TOP.name] = "b64"
             flat.variables[STACK] = Variable(STACK, "local", STACK_BYTES, 16)
@@ -114,17 +88,19 @@ class _Flattener:
         for name in sorted(needed):
             flat.body.append(f"{name}:enter")
             self.expand(self.module.functions[name], f"{name}:", name)
-            self.leave(name)
+            self.emit_return(name)
 
-    # -- shared bodies --------------------------------------------------------------------------
+    # -- functions that are not inlined ---------------------------------------------------------
 
     def emit(self, *parts: str | Operand, line: int = 0) -> None:
+        """Append an instruction, given as its words followed by its operands."""
         names = tuple(p for p in parts if isinstance(p, str))
         self.flat.body.append(
             Instruction(names, tuple(p for p in parts if not isinstance(p, str)), None, line)
         )
 
     def scratch(self, name: str, ty: str) -> Reg:
+        """Return a register of the inliner, declared with a PTX type."""
         self.flat.registers[name] = ty
         return Reg(name)
 
@@ -136,7 +112,7 @@ class _Flattener:
         self.emit("add", "s64", TOP, TOP, Imm(-8), line=line)
         self.emit("ld", "local", "b64", target, Mem(TOP), line=line)
 
-    def enter(
+    def emit_call(
         self,
         names: list[str],
         arguments: tuple[str, ...],
@@ -144,19 +120,19 @@ class _Flattener:
         caller: str | None,
         line: int,
     ) -> None:
-        """Jump to one of the shared bodies `names`, chosen by `pointer`, and come back behind the jump.
+        """Jump to the function among `names` that `pointer` selects, and continue at a return site.
 
-        A caller that may be running below itself keeps its registers on the stack meanwhile.
+        A caller that the callee may call again saves its registers on the stack.
         """
-        kept = self.kept(names, caller)
-        for register, ty in kept:
+        saved = self.saved_registers(names, caller)
+        for register, ty in saved:
             self.push(self.as_word(register, ty, line), line)
         for name in names:
             self.pass_in(name, f"{name}:", arguments, line)
         self.copies += 1
         site = f"return@{self.copies}"
         for name in names:
-            self.sites.setdefault(name, []).append(site)
+            self.return_sites.setdefault(name, []).append(site)
         number = self.scratch("return site", "b64")
         self.emit("mov", "u64", number, Imm(self.copies), line=line)
         self.push(number, line)
@@ -169,23 +145,23 @@ class _Flattener:
                 self.emit("setp", "eq", "u64", predicate, pointer, Imm(address), line=line)
             self.flat.body.append(Instruction(("bra",), (Sym(f"{name}:enter"),), predicate, line))
         if pointer is not None:
-            self.emit("trap", line=line)  # not the address of any function
+            self.emit("trap", line=line)  # the pointer is not the address of a function
         self.flat.body.append(site)
-        for register, ty in reversed(kept):
+        for register, ty in reversed(saved):
             word = self.scratch("popped", "b64")
             self.pop(word, line)
             self.from_word(register, ty, word, line)
 
-    def kept(self, names: list[str], caller: str | None) -> list[tuple[str, str]]:
-        """The caller's registers, less the results that the call brings, where it may run again below."""
-        if caller is None or not any(caller in self.reachable(n) | {n} for n in names):
+    def saved_registers(self, names: list[str], caller: str | None) -> list[tuple[str, str]]:
+        """Return the registers of a recursive caller, without the results of the call, and their types."""
+        if caller is None or not any(caller in self.graph.reachable(n) | {n} for n in names):
             return []
         results = tuple(f"{n}:{r.name}+" for n in names for r in self.module.functions[n].results)
-        mine = self.flat.registers.items()
-        return [(r, t) for r, t in mine if r.startswith(f"{caller}:") and not r.startswith(results)]
+        registers = self.flat.registers.items()
+        return [(r, t) for r, t in registers if r.startswith(f"{caller}:") and not r.startswith(results)]
 
     def as_word(self, register: str, ty: str, line: int) -> Reg:
-        """A register as 64 bits."""
+        """Emit the conversion of a register to 64 bits, and return the result."""
         word = self.scratch("pushed", "b64")
         if ty == "pred":
             self.emit("selp", "u64", word, Imm(1), Imm(0), Reg(register), line=line)
@@ -199,6 +175,7 @@ class _Flattener:
         return word
 
     def from_word(self, register: str, ty: str, word: Reg, line: int) -> None:
+        """Emit the conversion of 64 bits to a register."""
         if ty == "pred":
             self.emit("setp", "ne", "u64", Reg(register), word, Imm(0), line=line)
         elif type_size(ty) == 8:
@@ -209,10 +186,10 @@ class _Flattener:
             self.emit("cvt", bits, "u64", same, word, line=line)
             self.emit("mov", f"b{bits[1:]}", Reg(register), same, line=line)
 
-    def leave(self, name: str) -> None:
-        """The end of a shared body: give back its frame and jump to where it was called."""
+    def emit_return(self, name: str) -> None:
+        """Release the frame of a function and jump to the return site on the stack."""
         function = self.module.functions[name]
-        if name in self.taken:  # a caller by pointer does not know which body it called
+        if name in self.graph.address_taken:  # a call through a pointer expects the results here
             for position, formal in enumerate(function.results):
                 self.copy_param(f"{name}:{formal.name}", f"returned {position}", 0, formal.type)
         frame = self.frame_bytes(function)
@@ -220,7 +197,7 @@ class _Flattener:
             self.emit("add", "s64", TOP, TOP, Imm(-frame))
         back = self.scratch("return to", "b64")
         self.pop(back, 0)
-        sites = self.sites.get(name, [])
+        sites = self.return_sites.get(name, [])
         for site in sites[:-1]:
             hit = self.scratch(f"to {site}", "pred")
             self.emit("setp", "eq", "u64", hit, back, Imm(int(site.split("@")[1])))
@@ -232,31 +209,32 @@ class _Flattener:
 
     @staticmethod
     def frame_bytes(function: Function) -> int:
+        """Return the size of a function's local variables on the stack."""
         total = 0
         for variable in function.variables:
             if variable.space == "local":
                 total = -(-total // 16) * 16 + variable.size
         return -(-total // 16) * 16
 
-    # -- bodies ---------------------------------------------------------------------------------
+    # -- inlining -------------------------------------------------------------------------------
 
-    def expand(self, function: Function, prefix: str, body: str | None) -> None:
-        """Append the body of `function`, with its own names behind `prefix`.
+    def expand(self, function: Function, prefix: str, owner: str | None) -> None:
+        """Append the body of a function with `prefix` before its names.
 
-        body: the name of the shared body that this belongs to, or None.
+        `owner` is the function without inlining that the body becomes a part of; None for the kernel.
         """
         labels = {item for item in function.body if isinstance(item, str)}
         own = {v.name for v in function.variables} | {p.name for p in function.params + function.results}
         own |= labels | set(function.tables)
         self.flat.registers.update({prefix + r: t for r, t in function.registers.items()})
         frame: dict[str, Reg] = {}
-        if body == function.name:
+        if owner == function.name:
             frame = self.open_frame(function, prefix)
         names: dict[str, str] = {}
         for variable in function.variables:
-            # What a function has in shared memory is there once, however many copies there are of its text.
-            owner = f"{function.name}:" if variable.space == "shared" and not function.entry else prefix
-            names[variable.name] = name = owner + variable.name
+            # A shared variable of a function exists once, even if the function is inlined several times.
+            once = variable.space == "shared" and not function.entry
+            names[variable.name] = name = (f"{function.name}:" if once else prefix) + variable.name
             if variable.space != "param" and name not in frame:
                 self.flat.variables[name] = replace(variable, name=name)
         self.flat.tables.update(
@@ -266,14 +244,14 @@ class _Flattener:
 
         def rename(operand: Operand) -> Operand:
             if isinstance(operand, Reg):
-                mine = operand.name in function.registers
-                return replace(operand, name=prefix + operand.name) if mine else operand
+                is_own = operand.name in function.registers
+                return replace(operand, name=prefix + operand.name) if is_own else operand
             if isinstance(operand, Sym):
                 if prefix + operand.name in frame:
                     return frame[prefix + operand.name]
                 if operand.name in own:
-                    placed = names.get(operand.name, prefix + operand.name)
-                    return operand if operand.name in entry_params else Sym(placed)
+                    name = names.get(operand.name, prefix + operand.name)
+                    return operand if operand.name in entry_params else Sym(name)
                 address = function_address(self.module, operand.name)
                 return operand if address is None else Imm(address)
             if isinstance(operand, Mem):
@@ -292,7 +270,7 @@ class _Flattener:
             if item.call is not None:
                 target = item.call.target
                 target = target if isinstance(target, Sym) else rename(target)
-                self.call(replace(copy, call=replace(item.call, target=target)), prefix, body)
+                self.call(replace(copy, call=replace(item.call, target=target)), prefix, owner)
             elif item.op == "ret" and not function.entry:
                 self.flat.body.append(Instruction(("bra",), (Sym(f"{prefix}return"),), predicate, item.line))
             elif item.op in ("ld", "st") and "param" in item.parts and self.is_call_param(copy, entry_params):
@@ -303,50 +281,52 @@ class _Flattener:
             self.flat.body.append(f"{prefix}return")
 
     def open_frame(self, function: Function, prefix: str) -> dict[str, Reg]:
-        """Local variables of a shared body live on the stack: their addresses, as registers."""
-        found: dict[str, Reg] = {}
+        """Allocate a function's local variables on the stack; return registers with their addresses."""
+        addresses: dict[str, Reg] = {}
         at = 0
         for variable in function.variables:
             if variable.space == "local":
                 at = -(-at // 16) * 16
                 address = self.scratch(f"{prefix}{variable.name} at", "b64")
                 self.emit("add", "s64", address, TOP, Imm(at))
-                found[prefix + variable.name] = address
+                addresses[prefix + variable.name] = address
                 at += variable.size
         if at:
             self.emit("add", "s64", TOP, TOP, Imm(self.frame_bytes(function)))
-        return found
+        return addresses
 
     @staticmethod
     def is_call_param(item: Instruction, entry_params: set[str]) -> bool:
+        """Return True if a load or store accesses a `.param` variable of a call."""
         memory = item.operands[1] if item.op == "ld" else item.operands[0]
         assert isinstance(memory, Mem)
         return isinstance(memory.base, Sym) and memory.base.name not in entry_params
 
     def moves(self, item: Instruction) -> list[Instruction]:
-        """`st.param.v2.f32 [p+8], {a, b}` as `mov p+8, a; mov p+12, b`."""
+        """Replace `st.param.v2.f32 [p+8], {a, b}` by `mov p+8, a; mov p+12, b`."""
         load = item.op == "ld"
         memory, value = (item.operands[1], item.operands[0]) if load else item.operands
         assert isinstance(memory, Mem)
         assert isinstance(memory.base, Sym)
         assert isinstance(memory.offset, int)
         ty = item.parts[-1]
-        parts = value.parts if isinstance(value, Vec) else (value,)
-        found = []
-        for number, part in enumerate(parts):
+        moves = []
+        for number, part in enumerate(vector_elements(value)):
             slot = Reg(f"{memory.base.name}+{memory.offset + number * type_size(ty)}")
             if load:
                 self.flat.registers.setdefault(slot.name, ty)
             else:
                 self.flat.registers[slot.name] = ty
             pair = (part, slot) if load else (slot, part)
-            found.append(
-                Instruction(self.filling(ty, part) if load else ("mov", ty), pair, item.predicate, item.line)
+            moves.append(
+                Instruction(
+                    self.filling_move(ty, part) if load else ("mov", ty), pair, item.predicate, item.line
+                )
             )
-        return found
+        return moves
 
-    def filling(self, ty: str, target: Operand) -> tuple[str, ...]:
-        """The instruction that puts a parameter of type `ty` into a register: a narrow one fills it."""
+    def filling_move(self, ty: str, target: Operand) -> tuple[str, ...]:
+        """Return the instruction that moves a parameter to a register; a narrow one is extended."""
         width = type_size(self.flat.registers.get(target.name, ty)) if isinstance(target, Reg) else 0
         if width <= type_size(ty) or ty[0] not in "sub":
             return ("mov", ty)
@@ -355,7 +335,8 @@ class _Flattener:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def call(self, item: Instruction, prefix: str, body: str | None) -> None:
+    def call(self, item: Instruction, prefix: str, owner: str | None) -> None:
+        """Append a call."""
         call = item.call
         assert call is not None
         arguments = tuple(prefix + a for a in call.arguments)
@@ -372,11 +353,11 @@ class _Flattener:
             around = replace(item.predicate, negated=not item.predicate.negated)
             self.flat.body.append(Instruction(("bra",), (Sym(skip),), around, item.line))
         if isinstance(call.target, Sym):
-            self.call_by_name(item, call.target.name, arguments, results, body)
+            self.call_by_name(item, call.target.name, arguments, results, owner)
         else:
-            shape = (len(arguments), len(results))
-            names = [n for n in sorted(self.taken) if self.signature(n) == shape]
-            self.enter(names, arguments, call.target, body, item.line)
+            signature = (len(arguments), len(results))
+            names = [n for n in sorted(self.graph.address_taken) if self.signature(n) == signature]
+            self.emit_call(names, arguments, call.target, owner, item.line)
             for position, outer in enumerate(results):
                 ty = self.module.functions[names[0]].results[position].type if names else None
                 self.copy_param(f"returned {position}", outer, item.line, ty)
@@ -384,6 +365,7 @@ class _Flattener:
             self.flat.body.append(skip)
 
     def signature(self, name: str) -> tuple[int, int]:
+        """Return the numbers of parameters and of results of a function."""
         function = self.module.functions[name]
         return len(function.params), len(function.results)
 
@@ -393,21 +375,23 @@ class _Flattener:
         name: str,
         arguments: tuple[str, ...],
         results: tuple[str, ...],
-        body: str | None,
+        owner: str | None,
     ) -> None:
         function = self.module.functions.get(name)
         if function is None or function.external:
-            raise UnsupportedInstruction(f"call {name}", item.line, "a function that is not in this text")
-        if name in self.shared:
-            self.enter([name], arguments, None, body, item.line)
+            raise UnsupportedInstruction(
+                f"call {name}", item.line, "a function that this module does not define"
+            )
+        if name in self.graph.not_inlined:
+            self.emit_call([name], arguments, None, owner, item.line)
             self.pass_out(name, f"{name}:", results, item.line)
             return
         self.copies += 1
-        # Registers of an expanded body count as its caller's when they are kept across calls.
-        inner = f"{body}:" if body is not None else ""
+        # The prefix makes registers of an inlined function its caller's, which saves them across calls.
+        inner = f"{owner}:" if owner is not None else ""
         inner += f"{name}@{self.copies}:"
         self.pass_in(name, inner, arguments, item.line)
-        self.expand(function, inner, body)
+        self.expand(function, inner, owner)
         self.pass_out(name, inner, results, item.line)
 
     def pass_in(self, name: str, inner: str, arguments: tuple[str, ...], line: int) -> None:
@@ -420,7 +404,7 @@ class _Flattener:
 
     def copy_param(self, source: str, target: str, line: int, ty: str | None = None) -> None:
         slots = [(s, t) for s, t in self.flat.registers.items() if s.startswith(source + "+")]
-        if not slots and ty is not None and "[" not in ty:  # the shared body that stores it comes later
+        if not slots and ty is not None and "[" not in ty:  # stored by code that comes later
             slots = [(f"{source}+0", ty)]
             self.flat.registers.setdefault(*slots[0])
         for slot, slot_type in slots:

@@ -1,4 +1,4 @@
-"""PTX text read into a module: variables, functions, registers and blocks (PTX manual, sections 4 to 6)."""
+"""Parser of PTX modules: variables, functions, registers and scopes (PTX manual, sections 4 to 6)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 from dataclasses import replace
 
 from gpulab.errors import UnsupportedInstruction, UsageError
-from gpulab.simt.ptx.operands import Instructions, unused
+from gpulab.simt.ptx.operands import InstructionParser, unused_name
 from gpulab.simt.ptx.syntax import (
     Function,
     Imm,
@@ -22,37 +22,38 @@ from gpulab.simt.ptx.syntax import (
 )
 from gpulab.simt.ptx.tokens import literal
 
-__all__ = ["Reader"]
+__all__ = ["ModuleParser", "parse"]
 
-MAIN_FILE = "cell.cu"  # what the compile room calls the student's text; other files are headers
-MOST_REGISTERS = 1 << 20  # virtual registers of one declaration: far above what a compiler writes
-MOST_BYTES = 1 << 32  # of one variable
+MAIN_FILE = "cell.cu"  # name that the compiler gives the kernel's source; other files are headers
+MAX_REGISTERS = 1 << 20  # virtual registers of one declaration; compilers use far fewer
+MAX_BYTES = 1 << 32  # of one variable
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, ValueError, struct.error)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 
 
-class Reader(Instructions):
-    """Reads a whole text."""
+class ModuleParser(InstructionParser):
+    """Parser of a whole module."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         files = dict(_FILE.findall(text))
         self.main_file = next((number for number, name in files.items() if name.endswith(MAIN_FILE)), "1")
         self.result = Module()
-        self.blocks: list[tuple[int, int, set[str]]] = []  # inner blocks: (start, end, labels)
+        self.inner_scopes: list[tuple[int, int, set[str]]] = []  # (start, end, labels) in the body
 
-    def read(self) -> Module:
-        """Raises `UsageError` where the text is not PTX."""
+    def parse(self) -> Module:
+        """Parse the module. Raises `UsageError` if the text is not PTX."""
         try:
             while self.peek():
                 self.declaration()
         except MALFORMED as error:
-            raise UsageError(f"this is not PTX: cannot read it near `{self.near()}`.") from error
+            raise UsageError(f"invalid PTX: syntax error near `{self.near()}`.") from error
         except RecursionError:
-            raise UsageError("this is not PTX: its blocks are nested too deeply.") from None
+            raise UsageError("invalid PTX: its scopes are nested too deeply.") from None
         return self.result
 
     def declaration(self) -> None:
+        """Parse a declaration of the module."""
         word = self.peek()
         while word in (".visible", ".extern", ".weak", ".common"):
             self.next()
@@ -67,10 +68,10 @@ class Reader(Instructions):
         elif word in (".version", ".target", ".address_size", ".loc", ".file", ".alias", ".pragma"):
             self.skip_to(";")
         else:
-            raise UsageError(f"this is not PTX: a module cannot hold `{word}`.")
+            raise UsageError(f"invalid PTX: `{word}` is not allowed at module scope.")
 
     def variables(self) -> list[Variable]:
-        """`.shared .align 4 .b8 name[1024] = {…}, other;` of any state space."""
+        """Parse the declaration of variables: `.shared .align 4 .b8 name[1024] = {…}, other;`."""
         space = self.next()[1:]
         align, vector, size, ty = 0, 1, 0, ""
         while self.peek().startswith("."):
@@ -85,7 +86,7 @@ class Reader(Instructions):
                 raise UnsupportedInstruction(f".{word}", self.line, "textures and surfaces")
             else:
                 ty, size = word, type_size(word) * vector
-        found = []
+        variables = []
         while True:
             name = self.next()
             count, open_end = 1, False
@@ -93,12 +94,12 @@ class Reader(Instructions):
                 if self.peek() == "]":
                     open_end = True
                 else:
-                    if space == "shared":  # where it ends is the launch's concern
-                        self.apart.add(self.at)
+                    if space == "shared":  # offsets in shared memory are constants of the launch
+                        self.excluded.add(self.at)
                     count *= int(self.next(), 0)
                 self.expect("]")
-            if not 0 <= count * size <= MOST_BYTES:
-                raise UsageError(f"`{name}` is larger than any device's memory.")
+            if not 0 <= count * size <= MAX_BYTES:
+                raise UsageError(f"invalid PTX: `{name}` has more than {MAX_BYTES >> 30} GiB.")
             image: bytes | None = None
             references: tuple[tuple[int, str, int], ...] = ()
             if self.accept("="):
@@ -107,23 +108,24 @@ class Reader(Instructions):
                     count = -(-len(image) // size)
                 image = image.ljust(count * size, b"\0")
             elif open_end:
-                count = 0  # `extern __shared__ x[]`: sized by the launch
-            found.append(Variable(name, space, count * size, align or size, image, references))
+                count = 0  # `extern __shared__ x[]`: the launch determines the size
+            variables.append(Variable(name, space, count * size, align or size, image, references))
             if not self.accept(","):
                 break
         self.expect(";")
-        return found
+        return variables
 
     def initializer(self, ty: str) -> tuple[bytes, tuple[tuple[int, str, int], ...]]:
+        """Parse an initializer; return the contents and the references of `Variable`."""
         data = bytearray()
         references: list[tuple[int, str, int]] = []
         width = type_size(ty)
 
-        def one() -> None:
+        def element() -> None:
             token = self.next()
             if token == "{":
                 while self.peek() not in ("}", ""):
-                    one()
+                    element()
                     self.accept(",")
                 self.expect("}")
                 return
@@ -149,15 +151,16 @@ class Reader(Instructions):
             else:
                 data.extend((value.value & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
 
-        one()
+        element()
         return bytes(data), tuple(references)
 
     # -- functions ------------------------------------------------------------------------------
 
     def function(self) -> None:
+        """Parse a kernel or a device function."""
         entry = self.next() == ".entry"
-        function = self.function_here = Function("", entry, [])
-        self.scopes, self.blocks = [{}], []
+        function = self.current = Function("", entry, [])
+        self.scopes, self.inner_scopes = [{}], []
         outputs: list[tuple[Param, Operand]] = []
         inputs: list[tuple[Param, Operand]] = []
         if not entry and self.peek() == "(":
@@ -166,9 +169,9 @@ class Reader(Instructions):
         if self.peek() == "(":
             inputs = self.param_list()
         function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
-        while self.peek() not in ("{", ";", ""):  # `.maxntid 256, 1, 1` and its like are the launch's concern
+        while self.peek() not in ("{", ";", ""):  # directives such as `.maxntid 256, 1, 1`
             if self.next()[:1].isdigit():
-                self.apart.add(self.at - 1)
+                self.excluded.add(self.at - 1)
         if self.accept(";"):
             function.external = True
             self.result.functions.setdefault(function.name, function)
@@ -177,25 +180,26 @@ class Reader(Instructions):
         for param, register in inputs:
             if not isinstance(register, Sym):
                 function.body.append(self.transfer("ld", param.name, register))
-        self.block(function)
+        self.statements(function)
         self.rename_labels(function)
-        given: list[tuple[str, Operand]] = [
+        in_registers: list[tuple[str, Operand]] = [
             (p.name, register) for p, register in outputs if not isinstance(register, Sym)
         ]
-        if given:
-            self.give_results(function, given)
+        if in_registers:
+            self.store_results(function, in_registers)
         self.result.functions[function.name] = function
 
-    def give_results(self, function: Function, given: list[tuple[str, Operand]]) -> None:
+    def store_results(self, function: Function, results: list[tuple[str, Operand]]) -> None:
+        """Store results that are declared as registers to `.param` variables before each return."""
         body: list[Instruction | str] = []
         for item in [*function.body, Instruction(("ret",), (), None, self.line)]:
             if isinstance(item, Instruction) and item.op == "ret":
-                body += [self.transfer("st", name, value, item.predicate) for name, value in given]
+                body += [self.transfer("st", name, value, item.predicate) for name, value in results]
             body.append(item)
         function.body = body
 
     def param_list(self) -> list[tuple[Param, Operand]]:
-        """Parameters, each with the registers that it is, or its own name."""
+        """Parse parameters; each comes with its registers, or with its name if it is in `.param` space."""
         self.expect("(")
         params = []
         while not self.accept(")"):
@@ -204,9 +208,10 @@ class Reader(Instructions):
         return params
 
     def param(self) -> tuple[Param, Operand]:
+        """Parse one parameter."""
         word = self.next()
         if word not in (".param", ".reg"):
-            raise UsageError(f"this is not PTX: a parameter list cannot hold `{word}`.")
+            raise UsageError(f"invalid PTX: `{word}` is not allowed in a parameter list.")
         align, ty, pointer, vector = 0, "b32", False, ""
         while self.peek().startswith("."):
             part = self.next()[1:]
@@ -231,14 +236,14 @@ class Reader(Instructions):
             ty = f"{ty}[]"
         return Param(name, ty, size, align or min(size, 8), pointer), Sym(name)
 
-    def block(self, function: Function) -> None:
-        """Statements up to the closing brace; inner braces scope names."""
+    def statements(self, function: Function) -> None:
+        """Parse statements up to the closing brace."""
         while not self.accept("}"):
             word = self.peek()
             if word == "":
-                raise UsageError("this is not PTX: the text ends inside a function.")
+                raise UsageError("invalid PTX: the text ends inside a function.")
             if word == "{":
-                self.inner_block(function)
+                self.inner_scope(function)
             elif word == ".loc":
                 self.location()
             elif word == ".reg":
@@ -259,24 +264,25 @@ class Reader(Instructions):
             else:
                 function.body += self.instructions()
 
-    def inner_block(self, function: Function) -> None:
+    def inner_scope(self, function: Function) -> None:
+        """Parse a scope in braces."""
         self.next()
         self.scopes.append({})
         start = len(function.body)
-        self.block(function)
+        self.statements(function)
         self.scopes.pop()
         labels = {item for item in function.body[start:] if isinstance(item, str)}
-        self.blocks.append((start, len(function.body), labels))
+        self.inner_scopes.append((start, len(function.body), labels))
 
     def rename_labels(self, function: Function) -> None:
-        """Labels of inner blocks that share their name with others: inline assembly repeats its own."""
+        """Make labels of inner scopes unique: copies of inline assembly repeat their labels."""
         names = [item for item in function.body if isinstance(item, str)]
-        for number, (start, end, labels) in enumerate(self.blocks):
+        for number, (start, end, labels) in enumerate(self.inner_scopes):
             repeated = {name for name in labels if names.count(name) > 1}
-            for place in range(start, end if repeated else start):
-                item = function.body[place]
+            for at in range(start, end if repeated else start):
+                item = function.body[at]
                 if isinstance(item, str):
-                    function.body[place] = f"{item}'{number}" if item in repeated else item
+                    function.body[at] = f"{item}'{number}" if item in repeated else item
                 else:
                     item.operands = tuple(
                         Sym(f"{o.name}'{number}") if isinstance(o, Sym) and o.name in repeated else o
@@ -285,37 +291,39 @@ class Reader(Instructions):
             names = [item for item in function.body if isinstance(item, str)]
 
     def local_variables(self, function: Function) -> None:
-        """Variables of a function; its global and constant ones belong to the module."""
+        """Parse variables of a function; global and constant ones are added to the module."""
         for variable in self.variables():
-            module = variable.space in ("global", "const")
-            taken = self.result.variables if module else {v.name for v in function.variables}
-            name = unused(variable.name, taken) if variable.name in taken else variable.name
+            in_module = variable.space in ("global", "const")
+            taken = self.result.variables if in_module else {v.name for v in function.variables}
+            name = unused_name(variable.name, taken) if variable.name in taken else variable.name
             self.scopes[-1][variable.name] = Sym(name)
-            if module:
+            if in_module:
                 self.result.variables[name] = replace(variable, name=name)
             else:
                 function.variables.append(replace(variable, name=name))
 
     def targets(self) -> list[str]:
+        """Parse the labels of `.branchtargets`."""
         return [word for word in self.skip_to(";") if word != ","]
 
     def location(self) -> None:
-        """`.loc file line column[, function_name label, inlined_at file line column]`.
+        """Parse `.loc file line column[, function_name label, inlined_at file line column]`.
 
-        A line of a header counts as the line of the student's text that it was inlined at.
+        Code from a header gets the line of the kernel's source at which it was inlined.
         """
         self.next()
         words = self.skip_to(";")
-        places = [words[:2]]
+        locations = [words[:2]]
         if "inlined_at" in words:
             at = words.index("inlined_at")
-            places.append(words[at + 1 : at + 3])
-        for file, line in places:
-            if file == self.main_file and line != "0":  # line 0: the instruction has no line of its own
+            locations.append(words[at + 1 : at + 3])
+        for file, line in locations:
+            if file == self.main_file and line != "0":  # line 0 means that the instruction has no line
                 self.line = int(line)
                 return
 
     def register_declaration(self) -> None:
+        """Parse `.reg .b32 %r<9>, other;`."""
         self.next()
         ty, vector = self.next()[1:], ""
         if ty in ("v2", "v4"):
@@ -326,11 +334,13 @@ class Reader(Instructions):
         while True:
             name = self.next()
             if self.accept("<"):
-                many = int(self.next())
+                count = int(self.next())
                 self.expect(">")
-                if many > MOST_REGISTERS:
-                    raise UsageError(f"this is not PTX: {many} registers are more than a thread can have.")
-                for number in range(many):
+                if count > MAX_REGISTERS:
+                    raise UsageError(
+                        f"invalid PTX: {count} registers `{name}`; the limit is {MAX_REGISTERS}."
+                    )
+                for number in range(count):
                     self.declare(f"{name}{number}", ty, vector)
             else:
                 self.declare(name, ty, vector)
@@ -340,12 +350,10 @@ class Reader(Instructions):
 
 
 def parse(text: str) -> Module:
-    """Parse a PTX module. Raises `UsageError` where the text is not PTX."""
-    reader = Reader(text)
-    module = reader.read()
+    """Parse a PTX module. Raises `UsageError` if the text is not PTX."""
+    parser = ModuleParser(text)
+    module = parser.parse()
     module.digest = hashlib.sha256(text.encode()).hexdigest()
-    module.template_digest, module.constants = (
-        hashlib.sha256(reader.form().encode()).hexdigest(),
-        reader.numbers,
-    )
+    module.template_digest = hashlib.sha256(parser.template().encode()).hexdigest()
+    module.constants = parser.constants
     return module

@@ -1,7 +1,7 @@
-"""PTX text as data: functions, instructions, operands, each with the source line it came from.
+"""Syntax tree of a PTX module: functions, instructions and operands, with their source lines.
 
-The grammar is the PTX ISA's (sections 4 to 6 and 10 of the manual). Only the shape of the text is
-kept here; how it is read is in `reading`, what an instruction means where it is executed.
+The grammar is in sections 4 to 6 and 10 of the PTX manual. The tree is built by `parser`; what instructions
+compute is defined in `gpulab.simt.instructions`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from gpulab.errors import UsageError
 
 __all__ = [
+    "CARRY",
+    "Call",
     "Function",
     "HoistedConstant",
     "Imm",
@@ -39,9 +41,16 @@ class Reg:
 
 @dataclass(frozen=True)
 class Imm:
-    """A literal. `bits` is set for `0f…` and `0d…`, which name a floating point value by its bits.
+    """A literal.
 
-    place: where it stands among `Module.numbers`, -1 for one that does not.
+    Attributes
+    ----------
+    value : int or float
+        The value.
+    bits : int or None
+        The bits of a floating-point literal that is written as `0f…` or `0d…`.
+    constant_index : int
+        Index in `Module.constants`; -1 if the literal cannot be hoisted.
     """
 
     value: int | float
@@ -51,7 +60,10 @@ class Imm:
 
 @dataclass(frozen=True)
 class HoistedConstant:
-    """One of `Module.numbers`, whatever its value, or 2 to its power (see `numbers`)."""
+    """An entry of `Module.constants` whose value the code loads from a table; with `power`, 2 to its power.
+
+    See `gpulab.simt.analysis.specialization`.
+    """
 
     index: int
     power: bool = False
@@ -59,16 +71,25 @@ class HoistedConstant:
 
 @dataclass(frozen=True)
 class Sym:
-    """A variable, function or label, by name."""
+    """The name of a variable, function or label."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Mem:
-    """`[base + offset]`; `rest` is what else stands in the brackets (of textures and tensors).
+    """An address `[base + offset]`.
 
-    place: of the offset, as of an `Imm`.
+    Attributes
+    ----------
+    base : Operand
+        A register or a variable.
+    offset : int or HoistedConstant
+        Bytes.
+    rest : tuple of Operand
+        Further operands in the brackets, as for textures and tensors.
+    constant_index : int
+        Index of the offset in `Module.constants`; -1 if it cannot be hoisted.
     """
 
     base: Operand
@@ -79,7 +100,7 @@ class Mem:
 
 @dataclass(frozen=True)
 class Vec:
-    """`{a, b, …}`; `_` stands for a part that is not wanted."""
+    """A vector `{a, b, …}`; the name `_` stands for an element that is discarded."""
 
     parts: tuple[Operand, ...]
 
@@ -89,9 +110,22 @@ Operand = Reg | Imm | HoistedConstant | Sym | Mem | Vec
 
 @dataclass
 class Instruction:
-    """`@pred op.mod.mod a, b, c;` with `parts` = ("op", "mod", "mod").
+    """An instruction `@predicate op.mod.mod a, b, c;`.
 
-    line: of the source. row: of the PTX text, from 1; 0 for an instruction that does not stand there.
+    Attributes
+    ----------
+    parts : tuple of str
+        ("op", "mod", "mod").
+    operands : tuple of Operand
+        The operands; the first one is usually the destination.
+    predicate : Reg or None
+        The guard.
+    line : int
+        Line of the source.
+    call : Call or None
+        The parts of a `call`, which has no operands.
+    row : int
+        Line of the PTX text, from 1; 0 for an instruction that was not written there.
     """
 
     parts: tuple[str, ...]
@@ -103,16 +137,18 @@ class Instruction:
 
     @property
     def op(self) -> str:
+        """The operation, without modifiers."""
         return self.parts[0]
 
     @property
     def text(self) -> str:
+        """The operation and its modifiers, as in PTX."""
         return ".".join(self.parts)
 
 
 @dataclass
 class Call:
-    """The parts of a `call`: where results go, what is called, what is passed (.param variables)."""
+    """The parts of a `call`: variables in `.param` space for results and arguments, and the callee."""
 
     results: tuple[str, ...]
     target: Operand
@@ -121,20 +157,34 @@ class Call:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of any state space. `initial` is its image, with symbol references left out."""
+    """A variable in any state space.
+
+    Attributes
+    ----------
+    name, space : str
+        Its name, and "global", "shared", "local", "const" or "param".
+    size, align : int
+        Bytes; the size of an `extern __shared__` array is 0.
+    initial : bytes or None
+        Initial contents, with 0 in place of addresses.
+    references : tuple
+        Addresses among the contents: (byte offset, symbol, addend).
+    """
 
     name: str
     space: str
     size: int
     align: int
     initial: bytes | None = None
-    references: tuple[tuple[int, str, int], ...] = ()  # (byte offset, symbol, addend)
+    references: tuple[tuple[int, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Param:
+    """A formal parameter of a function, or its result; sizes are in bytes."""
+
     name: str
-    type: str  # "u32", "f32", "b8" …
+    type: str  # such as "u32" or "f32"; "b8[]" for an array
     size: int
     align: int
     pointer: bool = False
@@ -142,6 +192,8 @@ class Param:
 
 @dataclass
 class Function:
+    """A kernel (`entry`) or a device function."""
+
     name: str
     entry: bool
     params: list[Param]
@@ -155,9 +207,18 @@ class Function:
 
 @dataclass
 class Module:
-    """A PTX text as data. digest: the hash of the text, which stands for all of it.
+    """A PTX module.
 
-    form: the hash of the text without some of its numbers, and numbers: these, as 64 bits.
+    Attributes
+    ----------
+    functions, variables : dict
+        By name.
+    digest : str
+        Hash of the text.
+    template_digest : str
+        Hash of the text without the constants that can be hoisted.
+    constants : list of int
+        These constants, as 64-bit words.
     """
 
     functions: dict[str, Function] = field(default_factory=dict)
@@ -168,11 +229,11 @@ class Module:
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
-CARRY = "%cc"  # the condition code register, as an operand of the instructions that use it
+CARRY = "%cc"  # the carry flag, which is made an explicit operand
 
 
 def type_size(name: str) -> int:
-    """Bytes of a PTX type: 4 for `u32`, `f32`, `b32`, `f16x2`."""
+    """Return the size of a PTX type in bytes: 4 for `u32`, `f32`, `b32` and `f16x2`."""
     if name == "pred":
         return 1
     if name in ("f16x2", "bf16x2"):
@@ -181,7 +242,7 @@ def type_size(name: str) -> int:
         return 2
     digits = re.sub(r"^\D+", "", name)
     if digits not in SIZES:
-        raise UsageError(f"`.{name}` is not a PTX type that the simulator knows.")
+        raise UsageError(f"`.{name}` is not a PTX type that the simulator supports.")
     return SIZES[digits]
 
 

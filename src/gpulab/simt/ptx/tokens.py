@@ -1,4 +1,4 @@
-"""PTX text as words, and the literals among them."""
+"""Tokens of a PTX text, and the values of literals."""
 
 from __future__ import annotations
 
@@ -28,30 +28,40 @@ _TOKEN = re.compile(
 
 
 class Tokens:
-    """The words of a text, one after the other. Raises `UsageError` where it cannot be PTX."""
+    """A stream of tokens. Raises `UsageError` if the text is not PTX.
+
+    Attributes
+    ----------
+    tokens : list of str
+        The tokens.
+    at : int
+        Index of the next token.
+    constants : list of int
+        Constants that can be hoisted (see `gpulab.simt.analysis.specialization`).
+    """
 
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " " + "\n" * m[0].count("\n"), text)
         # A directive that ends with its line gets a semicolon, so that everything is a statement.
         text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-        self.ends = [match.start() for match in re.finditer("\n", text)]  # of the lines
+        self.line_ends = [match.start() for match in re.finditer("\n", text)]
         self.tokens: list[str] = []
         self.starts: list[int] = []
         for token, start in self._scan(text):
             self.tokens.append(token)
             self.starts.append(start)
         self.at = 0
-        self.numbers: list[int] = []
-        self.apart: set[int] = set()  # words that are no part of the text's form: these, and some sizes
+        self.constants: list[int] = []
+        self.excluded: set[int] = set()  # tokens outside the template: the constants, and some sizes
 
     @staticmethod
     def _scan(text: str) -> Iterator[tuple[str, int]]:
-        """Each word, and where it begins."""
+        """Yield each token and its offset in the text."""
         at, end = 0, len(text.rstrip())
         while at < end:
             match = _TOKEN.match(text, at)
             if match is None:
-                raise UsageError(f"this is not PTX: cannot read `{text[at : at + 30].strip()}`.")
+                raise UsageError(f"invalid PTX: unexpected text `{text[at : at + 30].strip()}`.")
             token = match[match.lastgroup]  # type: ignore[index]
             start = match.start(match.lastgroup)  # type: ignore[arg-type]
             if token[0] == "." and token.count(".") > 1:  # `.reg.u64`
@@ -61,64 +71,69 @@ class Tokens:
             at = match.end()
 
     def row(self) -> int:
-        """The line of the text, from 1, that the next word stands in."""
+        """Return the line of the text, from 1, in which the next token is."""
         start = self.starts[self.at] if self.at < len(self.starts) else 0
-        return bisect.bisect_left(self.ends, start) + 1
+        return bisect.bisect_left(self.line_ends, start) + 1
 
     def peek(self) -> str:
+        """Return the next token without consuming it; "" at the end."""
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def next(self) -> str:
+        """Consume the next token."""
         token = self.peek()
         self.at += 1
         return token
 
     def accept(self, token: str) -> bool:
+        """Consume the next token if it is `token`."""
         if self.peek() == token:
             self.at += 1
             return True
         return False
 
     def expect(self, token: str) -> None:
-        got = self.next()
-        if got != token:
-            raise UsageError(f"this is not PTX: expected `{token}`, found `{got}` near `{self.near()}`.")
+        """Consume `token`; raise `UsageError` if the next token is another one."""
+        actual = self.next()
+        if actual != token:
+            raise UsageError(f"invalid PTX: expected `{token}`, found `{actual}` near `{self.near()}`.")
 
     def near(self) -> str:
+        """Return the text around the next token, for messages."""
         return " ".join(self.tokens[max(0, self.at - 8) : self.at + 3])
 
     def skip_to(self, end: str) -> list[str]:
-        """The words up to `end`, which is passed over; the end of the text ends them too."""
-        found = []
+        """Consume tokens up to and including `end`, or to the end of the text; return those before it."""
+        skipped = []
         while (token := self.next()) not in (end, ""):
-            found.append(token)
-        return found
+            skipped.append(token)
+        return skipped
 
     def offset(self) -> tuple[int, list[int]]:
-        """`+4`, `-8+4`, or nothing; and which words its numbers are."""
-        total, words = 0, []
+        """Consume an offset such as `+4`, `-8+4` or nothing; return it and the indices of its numbers."""
+        total, indices = 0, []
         while self.peek() in ("+", "-"):
             sign = -1 if self.next() == "-" else 1
             if self.peek() == "-":
                 self.next()
                 sign = -sign
-            words.append(self.at)
+            indices.append(self.at)
             total += sign * int(self.next().rstrip("U"), 0)
-        return total, words
+        return total, indices
 
-    def hoist_constants(self, value: int, words: list[int]) -> int:
-        """Keep a number apart from the text's form; its place among the numbers."""
-        self.apart.update(words)
-        self.numbers.append(value)
-        return len(self.numbers) - 1
+    def add_constant(self, value: int, indices: list[int]) -> int:
+        """Add a constant, written in the tokens `indices`; return its index among the constants."""
+        self.excluded.update(indices)
+        self.constants.append(value)
+        return len(self.constants) - 1
 
-    def form(self) -> str:
-        """The words, but for the numbers that were set apart."""
-        return "\n".join("#" if at in self.apart else token for at, token in enumerate(self.tokens))
+    def template(self) -> str:
+        """Return the text without the excluded tokens."""
+        return "\n".join("#" if at in self.excluded else token for at, token in enumerate(self.tokens))
 
 
 def literal(token: str) -> Imm:
-    """A number; `0f…` and `0d…` name a float by its bits."""
+    """Return the value of a numeric token; `0f…` and `0d…` give the bits of a float."""
     body = token.lstrip("-")
     if body[:2] in ("0f", "0F") and len(body) == 10:
         bits = int(body.removeprefix(body[:2]), base=16)
