@@ -16,7 +16,7 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING
 
-from gpulab.simt.analysis import control_flow
+from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
@@ -220,9 +220,9 @@ class RacecheckInstrumentation(Instrumentation):
         elif (block, address) in self.reads:
             start, read = self.reads[block, address]
             between = cg.flow.blocks[block].code[start + 1 : index]
-            changed = {name for item in between for name in control_flow.writes(item)}
+            changed = {name for item in between for name in basic_blocks.writes(item)}
             same_line = cg.sites[read].line == cg.sites[access.site].line
-            if same_line and not changed.intersection(control_flow.registers_of((address,))):
+            if same_line and not changed.intersection(basic_blocks.registers_of((address,))):
                 cg.metadata["updates"].append([read, access.site])
 
     def is_strong(self, access: MemoryAccess) -> bool:
