@@ -123,13 +123,13 @@ def parse_header(line: str) -> Header:
     marker = _MARKER.match(line)
     text = line[marker.end() :] if marker else line
     try:
-        words = shlex.split(text)
+        tokens = shlex.split(text)
     except ValueError:
         raise HeaderError(f"a quote is not closed in `{text.strip()}`; the header is {FORM}.") from None
-    if not words:
+    if not tokens:
         raise HeaderError(f"the header names no kernel; it is {FORM}.")
 
-    name, *rest = words
+    name, *rest = tokens
     if name.startswith("-"):
         raise HeaderError(f"the name comes first, before `{name}`: {FORM}.")
 

@@ -1,4 +1,4 @@
-"""Times of a launch: warm-up, every sample kept, median and percentiles."""
+"""Times of a launch: warm-up, samples, median and percentiles."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def benchmark(
     limit_s : float
         Stop early, after at least one sample, once the samples add up to this many seconds.
     detail : str
-        Text for the provenance, beside the device's name.
+        Text for the provenance, after the device's name.
 
     Returns
     -------
@@ -173,6 +173,6 @@ def sample(
     samples: list[list[float]] = [[] for _ in measures]
     while len(samples[0]) < n_repeat and (not samples[0] or sum(samples[0]) < limit_s * 1e3):
         turn = list(zip(samples, measures, strict=True))
-        for kept, measure in turn if len(samples[0]) % 2 else reversed(turn):
-            kept.append(measure())
+        for taken, measure in turn if len(samples[0]) % 2 else reversed(turn):
+            taken.append(measure())
     return samples

@@ -1,4 +1,4 @@
-"""The verdict on one kernel cell: the same for the notebook, the terminal and the grader."""
+"""The check of one kernel cell, as the notebook, the terminal and the grader run it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpulab.verification.verify import Progress, Verdict, signature_reason, veri
 
 __all__ = ["CheckResult", "check_cell", "check_kernel", "compile_cell", "preflight"]
 
-# The assembler's own words, and the compile room's for them.
+# The message of the assembler, and that of `compiler.build`, about too much shared memory.
 TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the most")
 
 
@@ -71,7 +71,7 @@ class CheckResult:
 
     @property
     def printed(self) -> str:
-        """What the kernel's printf wrote while it was checked."""
+        """The output of the kernel's `printf` during verification."""
         return self.verdict.printed if self.verdict else ""
 
     def as_dict(self) -> dict[str, Any]:

@@ -40,14 +40,14 @@ class LaunchReport:
     @property
     def totals(self) -> tuple[tuple[str, str, Traffic], ...]:
         """(space, kind, traffic) of every kind of access to global and shared memory."""
-        found = []
+        totals = []
         for space in ("global", "shared"):
             for kind in dict.fromkeys(a.kind for a in self.counters.accesses if a.space == space):
                 members = [a for a in self.counters.accesses if (a.space, a.kind) == (space, kind)]
                 traffic = traffic_of(members)
                 if traffic.requests:
-                    found.append((space, kind, traffic))
-        return tuple(found)
+                    totals.append((space, kind, traffic))
+        return tuple(totals)
 
     @property
     def origin(self) -> str:
@@ -207,5 +207,5 @@ def _by_line(
 def _sizes(sizes: tuple[int, int, int], what: str) -> str:
     """Return sizes as text, such as `4 x 2 blocks`; sizes of 1 at the end are omitted."""
     x, y, z = sizes
-    told = [x, y, z] if z > 1 else [x, y] if y > 1 else [x]
-    return f"{' x '.join(map(str, told))} {what}{'s' * (x * y * z != 1)}"
+    extents = [x, y, z] if z > 1 else [x, y] if y > 1 else [x]
+    return f"{' x '.join(map(str, extents))} {what}{'s' * (x * y * z != 1)}"
