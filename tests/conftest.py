@@ -1,7 +1,7 @@
-"""For all tests: a cache of compiled kernels of their own, so that they neither use nor fill a person's.
+"""Settings and fixtures of all tests.
 
-Processes that run tests side by side share it, and processes that tests start inherit it. Where they run
-side by side, the tests of a module run in one of them.
+The tests have a kernel cache of their own and do not touch the user's. All test processes of a run share it,
+and processes that tests start inherit it.
 """
 
 from __future__ import annotations
@@ -10,23 +10,37 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" not in os.environ:  # else the process that started this one made it
+if "PYTEST_XDIST_WORKER" not in os.environ:  # otherwise the parent process created it
     _folder = tempfile.mkdtemp(prefix="gpulab-tests-")
     atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-    os.environ["GPULAB_CACHE"] = _folder  # before gpulab looks at it
-    os.environ["GPULAB_CACHE_MB"] = "2048"  # all of them: what was left out would be compiled again
+    os.environ["GPULAB_CACHE"] = _folder  # must be set before gpulab is imported
+    os.environ["GPULAB_CACHE_MB"] = "2048"  # large enough for the kernels of all tests
+
+
+@pytest.fixture
+def empty_session() -> Iterator[None]:
+    """Remove the session's cells, kernels and times before and after a test."""
+    from gpulab import session
+    from gpulab.notebook import session_timings
+
+    session.clear()
+    session_timings.clear()
+    yield
+    session.clear()
+    session_timings.clear()
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Hand out whole modules, so that what the tests of one share is made once.
+    """Assign whole modules to processes, so that module fixtures are created once.
 
-    Random kernels share nothing: they are handed out one by one, at the end, so that no process waits. All
-    browser tests look at one JupyterLab, one after the other, since they wait for seconds.
+    Fuzz tests have no fixtures: each is assigned on its own. All browser tests use one JupyterLab and run in
+    one process.
     """
     from xdist.scheduler import LoadScopeScheduling
 

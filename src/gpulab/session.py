@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpulab.cell import Cell
     from gpulab.devices.base import Kernel
 
-__all__ = ["cell", "keep_cell", "kernel", "kernel_names"]
+__all__ = ["cell", "clear", "keep_cell", "kernel", "kernel_names"]
 
 _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
@@ -26,6 +26,12 @@ def keep_cell(run: Cell, compiled: Kernel | None = None) -> None:
         _KERNELS.pop(run.name, None)
     else:
         _KERNELS[run.name] = compiled
+
+
+def clear() -> None:
+    """Remove all cells and kernels."""
+    _CELLS.clear()
+    _KERNELS.clear()
 
 
 def kernel(name: str) -> Kernel:

@@ -18,7 +18,7 @@ from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.errors import CompileError, Diagnostic, LaunchError, MemoryFault
 from gpulab.finding import Finding
 from gpulab.gpus.catalogue import gpu
-from gpulab.notebook import load, session_timings
+from gpulab.notebook import load
 from gpulab.problems import problem
 
 
@@ -143,8 +143,7 @@ def time_small_sizes() -> None:
 
 
 @pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    session_timings._TABLES.clear()
+def notebook(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
     stencil = type(problem("stencil"))
     monkeypatch.setattr(stencil, "timing_size", stencil.timing_size)  # restored afterwards
     time_small_sizes()

@@ -21,9 +21,7 @@ ROWS = rows("t10", variant="K4")
 CITATION = source("t10").citation
 
 
-@pytest.fixture(autouse=True)
-def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_CELLS", {})
+pytestmark = pytest.mark.usefixtures("empty_session")
 
 
 def point(ms: float, provenance: Provenance = MODELLED) -> Point:

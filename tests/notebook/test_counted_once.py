@@ -11,7 +11,6 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from gpulab.devices.simulated import SimulatedKernel
-from gpulab.notebook import session_timings
 from gpulab.simt.codegen import native
 from tests.notebook.conftest import CellRun
 
@@ -19,9 +18,8 @@ KERNELS = Path(__file__).parents[1] / "kernels"
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    session_timings._TABLES.clear()
     InteractiveShell.clear_instance()
     fresh = InteractiveShell.instance(colors="nocolor")
     fresh.run_cell("%load_ext gpulab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,20 +46,18 @@ def point(setting: Setting, ms: float, **more: Any) -> Point:
 
 
 @pytest.fixture
-def right_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def right_kernel(empty_session: None) -> None:
     """A session in which K1 was right and timed."""
-    monkeypatch.setattr(session, "_CELLS", {"matmul.K1": CELL})
-    monkeypatch.setattr(session_timings, "_TABLES", {})
+    session.keep_cell(CELL)
     timing = Benchmark.from_samples([1.0], Provenance("modelled", "a GPU"))
     session_timings.keep_timing("matmul", VariantTiming(config("matmul.K1", (64, 1, 1)), SHAPE, timing))
-    return
 
 
 # -- what it says where nobody can move a slider ------------------------------------------------------
 
 
-def test_without_a_right_kernel_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_timings, "_TABLES", {})
+@pytest.mark.usefixtures("empty_session")
+def test_without_a_right_kernel_it_says_what_to_do() -> None:
     assert "run a %%cuda matmul cell" in gpulab.explore("matmul").text
 
 

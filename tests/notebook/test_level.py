@@ -21,9 +21,8 @@ TEST = CHECK + "require_correct('stencil.opt_1', points={1: 10, 2: 0})"
 
 
 @pytest.fixture(autouse=True)
-def new_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def new_session(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level, "STATE", level.LevelState())
-    monkeypatch.setattr(session, "_CELLS", {})
     monkeypatch.setattr(magic, "time_cell", lambda *_: None)
 
 

@@ -9,7 +9,6 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from gpulab.errors import CompileError, WrongResult
-from gpulab.notebook import session_timings
 from tests.notebook.conftest import CellRun
 
 SOURCE = '<div class="gp-source">'
@@ -17,8 +16,7 @@ KERNELS = Path(__file__).parents[1] / "kernels" / "stencil"
 
 
 @pytest.fixture
-def shell() -> Iterator[InteractiveShell]:
-    session_timings._TABLES.clear()
+def shell(empty_session: None) -> Iterator[InteractiveShell]:
     InteractiveShell.clear_instance()
     fresh = InteractiveShell.instance(colors="nocolor")
     fresh.run_cell("%load_ext gpulab")

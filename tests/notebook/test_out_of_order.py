@@ -7,20 +7,15 @@ from collections.abc import Callable, Iterator
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from gpulab import session
 from gpulab.errors import CompileError, GpulabError, UsageError
-from gpulab.notebook import magic, session_timings
+from gpulab.notebook import magic
 from tests.notebook.conftest import CellRun
 
 TEST = "from gpulab.grading.checks import require_correct\nrequire_correct('stencil.opt_1')"
 
 
 @pytest.fixture(autouse=True)
-def restarted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing has run yet."""
-    monkeypatch.setattr(session, "_CELLS", {})
-    monkeypatch.setattr(session, "_KERNELS", {})
-    monkeypatch.setattr(session_timings, "_TABLES", {})
+def new_session(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(magic, "time_cell", lambda *_: None)
 
 

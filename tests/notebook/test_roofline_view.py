@@ -13,9 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 import gpulab
-from gpulab import session
 from gpulab.errors import UsageError
-from gpulab.notebook import session_timings
 from gpulab.notebook.roofline_figure import RooflineFigure, roofline_figure
 from gpulab.profiling.roofline import Roofline
 from gpulab.views.roofline.roofline_layout import scene_of
@@ -147,29 +145,21 @@ def test_unknown_theme_raises() -> None:
 # -- gpulab.roofline --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty session."""
-    monkeypatch.setattr(session, "_KERNELS", {})
-    monkeypatch.setattr(session, "_CELLS", {})
-    monkeypatch.setattr(session_timings, "_TABLES", {})
-
-
-def test_empty_session_gives_ceilings_without_points(kernels: None) -> None:
+def test_empty_session_gives_ceilings_without_points(empty_session: None) -> None:
     figure = gpulab.roofline("matmul")
     assert not figure.roofline.points
     assert figure.roofline.ceilings
     assert any("matmul" in line for line in figure.still.text.splitlines())
 
 
-def test_no_problem_gives_the_ceilings_alone(kernels: None) -> None:
+def test_no_problem_gives_the_ceilings_alone(empty_session: None) -> None:
     figure = gpulab.roofline(None, "gtx280")
     assert not figure.roofline.points
     assert {c.level for c in figure.roofline.ceilings} == {"DRAM", "shared memory", "fp32"}
     assert "GTX 280" in figure.layout.title.text
 
 
-def test_correct_kernel_is_drawn_with_its_modelled_time(kernels: None) -> None:
+def test_correct_kernel_is_drawn_with_its_modelled_time(empty_session: None) -> None:
     run_in_session(MATMUL)
     found: Roofline = gpulab.roofline("matmul", "gtx280", 256).roofline
     assert [point.variant for point in found.points] == ["K1"]
@@ -177,28 +167,28 @@ def test_correct_kernel_is_drawn_with_its_modelled_time(kernels: None) -> None:
     assert {c.provenance.kind for c in found.ceilings} == {"published"}
 
 
-def test_kernel_whose_arrays_stay_in_l2_is_left_out(kernels: None) -> None:
+def test_kernel_whose_arrays_stay_in_l2_is_left_out(empty_session: None) -> None:
     run_in_session(MATMUL)
     found = gpulab.roofline("matmul", size=64).roofline
     assert not found.points
     assert any("L2" in note for note in found.notes)
 
 
-def test_compulsory_bytes_are_those_of_the_problem(kernels: None) -> None:
+def test_compulsory_bytes_are_those_of_the_problem(empty_session: None) -> None:
     run_in_session(MATMUL)
     found = gpulab.roofline("matmul", "gtx280", 256, "compulsory").roofline
     assert found.gpu == "GeForce GTX 280"
     assert found.points[0].nbytes == 3 * 4 * 256 * 256
 
 
-def test_wrong_kernel_is_left_out_with_a_note(kernels: None) -> None:
+def test_wrong_kernel_is_left_out_with_a_note(empty_session: None) -> None:
     run_in_session(MATMUL.replace("sum +=", "sum -="))
     found = gpulab.roofline("matmul", size=256).roofline
     assert not found.points
     assert any("K1" in note for note in found.notes)
 
 
-def test_kernels_left_out_for_the_same_reason_share_a_note(kernels: None) -> None:
+def test_kernels_left_out_for_the_same_reason_share_a_note(empty_session: None) -> None:
     for variant in ("K1", "K2", "K3"):
         text = MATMUL.replace("matmul.K1", f"matmul.{variant}").replace("sum +=", "sum -=")
         run_in_session(text)
@@ -206,7 +196,7 @@ def test_kernels_left_out_for_the_same_reason_share_a_note(kernels: None) -> Non
     assert note.startswith("K1, K2, K3")
 
 
-def test_kernel_that_cannot_take_the_size_is_left_out(kernels: None) -> None:
+def test_kernel_that_cannot_take_the_size_is_left_out(empty_session: None) -> None:
     run_in_session(MATMUL)
     found = gpulab.roofline("matmul", size=250).roofline
     assert any("K1" in note for note in found.notes)
@@ -216,6 +206,6 @@ def test_kernel_that_cannot_take_the_size_is_left_out(kernels: None) -> None:
     "wrong",
     [{"gpu": "gtx9"}, {"size": "big"}, {"intensity": "guessed"}, {"theme": "sepia"}, {"problem": "fft"}],
 )
-def test_unknown_argument_raises(kernels: None, wrong: dict[str, str]) -> None:
+def test_unknown_argument_raises(empty_session: None, wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         gpulab.roofline(**{"problem": "matmul", **wrong})  # type: ignore[arg-type]

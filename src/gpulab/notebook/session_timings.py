@@ -11,7 +11,7 @@ from gpulab.views.tables.speedup_view import speedup_view
 if TYPE_CHECKING:
     from gpulab.profiling.speedup import SpeedupTable, VariantTiming
 
-__all__ = ["forget", "keep_timing", "speedup_table", "timings"]
+__all__ = ["clear", "forget", "keep_timing", "speedup_table", "timings"]
 
 _TABLES: dict[str, SpeedupTable] = {}
 
@@ -32,6 +32,11 @@ def keep_timing(problem: str, timing: VariantTiming) -> None:
 def forget(problem: str, variant: str) -> None:
     """Remove a variant's time, because its cell runs again and may no longer be correct."""
     timings(problem).timings.pop(variant, None)
+
+
+def clear() -> None:
+    """Remove all times."""
+    _TABLES.clear()
 
 
 def speedup_table(problem: str = "stencil") -> View:

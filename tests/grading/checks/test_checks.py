@@ -21,9 +21,7 @@ BODY = "\n__global__ void block2D_opt_1() {}"
 OPT_1 = "%%cuda stencil.opt_1 --block 24 5" + BODY
 
 
-@pytest.fixture(autouse=True)
-def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_CELLS", {})
+pytestmark = pytest.mark.usefixtures("empty_session")
 
 
 @pytest.fixture

@@ -28,8 +28,7 @@ LOADS = Requirement("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
 
 
 @pytest.fixture(autouse=True)
-def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_CELLS", {})
+def new_session(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level, "STATE", level.LevelState())
     session.keep_cell(CELL)
 

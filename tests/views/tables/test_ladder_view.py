@@ -19,11 +19,9 @@ __global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int 
 
 
 @pytest.fixture(autouse=True)
-def session_of_two_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def session_of_two_kernels(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile `naive`, and an `opt_4` whose grid has a z axis, which the GTX 280 does not allow."""
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    monkeypatch.setattr(session, "_CELLS", {})
-    monkeypatch.setattr(session, "_KERNELS", {})
     for variant, tile in (("naive", ""), ("opt_4", "--tile 1 1 8")):
         run_in_session(COPY.format(variant=variant, tile=tile))
 
@@ -49,8 +47,8 @@ def test_refused_launch_has_its_reason_below_the_table() -> None:
     assert text.splitlines()[-1].startswith("opt_4 on the GeForce GTX 280: ")
 
 
-def test_empty_session_gives_a_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_KERNELS", {})
+def test_empty_session_gives_a_line_of_text() -> None:
+    session.clear()
     assert "table" not in gpulab.ladder_table("stencil").html
 
 

@@ -25,14 +25,11 @@ __global__ void block2D_{variant}(float fac, const float* A0, float* Anext, int 
 }}"""
 
 
-@pytest.fixture
-def empty_session(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def new_session(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    monkeypatch.setattr(session, "_CELLS", {})
-    monkeypatch.setattr(session, "_KERNELS", {})
 
 
-@pytest.mark.usefixtures("empty_session")
 def test_requests_are_counted_per_32_points() -> None:
     run_in_session(ONE_OF_EACH.format(variant="opt_1"))
     shown = gpulab.traffic_table("stencil").text
@@ -45,7 +42,6 @@ def test_requests_are_counted_per_32_points() -> None:
     assert "simulator" in shown
 
 
-@pytest.mark.usefixtures("empty_session")
 def test_kernel_that_did_not_compile_is_named_below_the_table() -> None:
     session.keep_cell(parse_cell("%%cuda stencil.opt_2\nint x"))
     assert "`stencil.opt_2`" in gpulab.traffic_table("stencil").text
