@@ -1,7 +1,7 @@
-"""The device interface: what a CUDA GPU and the simulator have in common.
+"""The interface of devices and kernels, which a CUDA GPU and the simulator implement.
 
-Nothing above this room asks which of the two it is talking to; what it may ask is `kind`, to say
-where a number came from.
+Code above this package tests the capabilities of a device (`measures_time`, `needs_own_process`,
+`can_record`), not its class.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpulab.errors import UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gpulab.simt.analysis.basic_blocks import ControlFlow
+    from gpulab.simt.analysis.control_flow import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
     from gpulab.simt.ptx.syntax import Module
@@ -30,20 +30,22 @@ __all__ = ["Array", "Device", "Dim3", "Kernel", "RecordableDevice", "RecordableK
 
 Dim3 = int | Sequence[int]
 Profiler = Callable[..., Any]  # (kernel, grid, block, args, shared_mem) -> gpulab.Profile
-Array = Any  # a device array: `shape`, `dtype`, `nbytes`; CuPy's on a GPU, `simt.SimulatedArray` here
+Array = Any  # an array on a device with `shape`, `dtype` and `nbytes`: `cupy.ndarray` or `SimulatedArray`
 
 
 class Kernel(ABC):
-    """A compiled `__global__` function on one device; call it with a grid, a block and arguments.
+    """A compiled `__global__` function on a device.
+
+    `Device.compile` returns it; calling it launches it.
 
     Attributes
     ----------
     name : str
         The name of the function.
     program : Program
-        What the compiler made of the source: PTX, machine code, resources.
+        The translation unit that contains it: source, PTX and machine code.
     device : Device
-        The device that runs it.
+        The device on which it runs.
 
     Examples
     --------
@@ -64,42 +66,67 @@ class Kernel(ABC):
 
     @property
     def resources(self) -> Resources:
-        """What the assembler reports: registers per thread, shared bytes per block, …"""
+        """The resource usage that the compiler reports.
+
+        Returns
+        -------
+        Resources
+            `registers` and `local_bytes` per thread, `shared_bytes` (static) per block, `constant_bytes`.
+        """
         return self.program.resources_of(self.name)
 
     @property
     @abstractmethod
     def on_simulator(self) -> RecordableKernel:
-        """The same kernel on the simulator of its GPU; built once, and itself if it runs there already.
+        """The same kernel on the simulator of its GPU; created once. On the simulator, the kernel itself.
 
         A GPU that is not in the catalogue is simulated as the default GPU.
         """
 
     @abstractmethod
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch the kernel and wait for its end.
+        """Launch the kernel and wait until it has finished.
 
         Parameters
         ----------
-        grid, block : int or sequence of int
-            Blocks of the grid, and threads of a block, as (x, y, z); missing numbers are 1.
+        grid : int or sequence of int
+            Number of blocks: ``n``, ``(x,)``, ``(x, y)`` or ``(x, y, z)``.
+        block : int or sequence of int
+            Number of threads per block, likewise.
         args : sequence
-            Device arrays and scalars in the order of the kernel's parameters. A Python or NumPy scalar is
-            converted to the type of its parameter.
+            Arguments in the order of the kernel's parameters: arrays of the device for pointers, Python or
+            NumPy scalars for numbers. Scalars are converted to the type of the parameter.
         shared_mem : int, optional
-            Bytes of dynamic shared memory per block.
+            Dynamic shared memory per block, in bytes.
 
         Raises
         ------
         LaunchError
-            If the launch was refused, did not end, or some threads did not reach a barrier.
+            If the launch exceeds a limit of the GPU, an argument does not fit its parameter, or the kernel
+            fails: it does not terminate, or not all threads reach a barrier.
         MemoryFault
-            If a thread accessed memory outside every array.
+            If a thread accesses memory outside every array, or at a misaligned address. The simulator
+            reports the line, the block and the thread.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> scale = dev.compile('''
+        ... __global__ void scale(float* x, float factor, int n)
+        ... {
+        ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
+        ...     if (i < n) x[i] *= factor;
+        ... }''')
+        >>> x = dev.full(3, 2.5)
+        >>> scale(1, 32, (x, 10.0, 3))
+        >>> dev.asnumpy(x)
+        array([25., 25., 25.], dtype=float32)
         """
 
 
 class RecordableKernel(Kernel):
-    """A kernel whose launches can be instrumented, as those of the simulator can.
+    """A kernel of the simulator, whose launches can be instrumented.
 
     Attributes
     ----------
@@ -110,7 +137,7 @@ class RecordableKernel(Kernel):
     entry : str
         The name of its entry in the PTX.
     printed : str
-        What `printf` wrote in the last launch.
+        The output of `printf` in the last launch.
     """
 
     device: RecordableDevice
@@ -125,7 +152,7 @@ class RecordableKernel(Kernel):
 
     @abstractmethod
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
-        """Compile native code for launches with this recorder and block; nothing runs."""
+        """Compile the native code for launches with this recorder and block, without launching."""
 
     @abstractmethod
     def record(
@@ -141,49 +168,47 @@ class RecordableKernel(Kernel):
         """Launch with instrumentation and return the native code that ran.
 
         recorder: selects the instrumentation; None runs without any. order: linear indices of the blocks
-        to run; None runs the whole grid. budget: instructions of a warp; None: the device's.
+        to run; None runs the whole grid. budget: instructions that a warp may execute; None for the limit of
+        the device.
         """
 
 
 class Device(ABC):
-    """A device that compiles and runs kernels: a CUDA GPU or the simulator of one.
+    """A device on which kernels run: a CUDA GPU or the simulator.
 
-    Arrays are allocated on the device, and copied to and from it explicitly. `gpulab.device` opens one.
+    `gpulab.device` opens one. Arrays are allocated on the device and copied to and from it explicitly.
 
     Attributes
     ----------
     name : str
-        Such as "NVIDIA H200" or "simulator (H200)".
-    kind : {"cuda", "sim"}
-        The prefix of the name that opens it.
+        "NVIDIA H200", or "simulator (H200)".
+    kind : str
+        "cuda" or "sim": the prefix of the device's name for `gpulab.device`.
     spec : GpuSpec
-        Data sheet and limits of the GPU that runs kernels or is simulated.
+        The data sheet of the GPU, or of the simulated GPU: `dev.spec.sms`, `dev.spec.dram_gb_s`, …
     measures_time : bool
-        True if `time` reads the clock of a GPU; otherwise times are modelled.
+        Whether `time` reads the clock of a GPU; on the simulator, times are modelled.
     needs_own_process : bool
-        True if only ending the process stops an endless kernel.
+        Whether an endless kernel can be stopped only by ending the process that launched it.
     can_record : bool
-        True if launches can be instrumented with counters, race checking and traces.
-    profiler : callable or None
-        The performance model, which `gpulab.device` sets because it belongs to a higher layer.
+        Whether launches can be instrumented (counters, sanitizer, traces).
 
     Examples
     --------
     >>> import gpulab
-    >>> import numpy as np
-    >>> dev = gpulab.device("sim:t10")
-    >>> x = dev.asarray(np.arange(4))
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile("__global__ void set(int* x) { x[threadIdx.x] = threadIdx.x; }")
+    >>> x = dev.zeros(4, dtype="int32")
+    >>> kernel(1, 4, (x,))
     >>> dev.asnumpy(x)
-    array([0, 1, 2, 3])
-    >>> dev.name, dev.spec.sms, dev.measures_time
-    ('simulator (Tesla T10)', 30, False)
+    array([0, 1, 2, 3], dtype=int32)
     """
 
     kind: str
     measures_time = False
     needs_own_process = False
     can_record = False
-    profiler: Profiler | None = None
+    profiler: Profiler | None = None  # set by `gpulab.device`: the performance model is a higher layer
     name: str
     spec: Any
 
@@ -193,16 +218,94 @@ class Device(ABC):
         return f"{self.kind}:{self.spec.key}"
 
     @abstractmethod
-    def asarray(self, host: npt.ArrayLike) -> Array: ...
+    def asarray(self, host: npt.ArrayLike) -> Array:
+        """Copy an array to the device.
+
+        Parameters
+        ----------
+        host : array_like
+            A NumPy array, or anything that `numpy.asarray` accepts. An array of the device is returned
+            unchanged.
+
+        Returns
+        -------
+        array
+            An array of the device with the same shape and dtype, in C order.
+
+        Raises
+        ------
+        GpulabError
+            If the elements are Python objects, or the device does not have enough free memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> dev.asarray(np.zeros((2, 3), np.float32)).nbytes
+        24
+        """
 
     @abstractmethod
-    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array: ...
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
+        """Allocate an array without initialising it.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            Size of each dimension.
+        dtype : dtype, optional
+            Type of the elements; by default ``float32``.
+
+        Returns
+        -------
+        array
+            An array of the device in C order. `gpulab.sanitize` reports reads of elements that were never
+            written.
+
+        Raises
+        ------
+        GpulabError
+            If a size is negative, or the device does not have enough free memory.
+        """
 
     @abstractmethod
-    def asnumpy(self, array: Array) -> npt.NDArray[Any]: ...
+    def asnumpy(self, array: Array) -> npt.NDArray[Any]:
+        """Copy an array of the device to the host.
+
+        Parameters
+        ----------
+        array : array
+            An array of this device.
+
+        Returns
+        -------
+        numpy.ndarray
+            A copy with the same shape and dtype.
+
+        Raises
+        ------
+        LaunchError
+            If the array belongs to another device, or a kernel failed before.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> dev.asnumpy(dev.full((2, 2), 7, "int32"))
+        array([[7, 7],
+               [7, 7]], dtype=int32)
+        """
 
     @abstractmethod
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        """Wait until all work on the device has finished.
+
+        Raises
+        ------
+        LaunchError
+            If a kernel failed.
+        """
 
     @abstractmethod
     def compile(
@@ -212,19 +315,97 @@ class Device(ABC):
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
     ) -> Kernel:
-        """Compile CUDA C; `name` may be left out when there is one `__global__` function."""
+        """Compile CUDA C++ for the device.
+
+        Parameters
+        ----------
+        source : str
+            The source. It may include the usual C headers and NVIDIA's, but no other files.
+        name : str, optional
+            The kernel to return. It may be omitted if the source has only one ``__global__`` function.
+        defines : mapping, optional
+            Macros by name; the values are numbers or one line of C.
+        options : sequence of str, optional
+            NVRTC options such as ``"--use_fast_math"``.
+
+        Returns
+        -------
+        Kernel
+            The compiled kernel.
+
+        Raises
+        ------
+        CompileError
+            If the source does not compile; `diagnostics` has the lines and columns.
+        IncludeRefused
+            If the source includes a file that is not allowed.
+        UsageError
+            If an option is not allowed, or there is no kernel of this name.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> source = "__global__ void k(float* x) { x[threadIdx.x] = N; }"
+        >>> dev.compile(source, defines={"N": 3}).name
+        'k'
+        """
 
     def properties(self) -> DeviceProperties:
-        """Return what the device is: the catalogue's figures, or on a GPU CUDA's own report."""
+        """Return the properties of the device, as `gpulab device-query` shows them.
+
+        Returns
+        -------
+        DeviceProperties
+            On a GPU, the properties that CUDA reports; on the simulator, the published ones.
+        """
         return published_properties(self.name, self.spec)
 
     @abstractmethod
-    def load_ptx(self, text: str, name: str | None = None) -> Kernel: ...
+    def load_ptx(self, text: str, name: str | None = None) -> Kernel:
+        """Load a kernel that was compiled to PTX.
+
+        Parameters
+        ----------
+        text : str
+            The PTX of a module.
+        name : str, optional
+            The kernel to return. It may be omitted if the module has only one.
+
+        Returns
+        -------
+        Kernel
+            The kernel. On the simulator, its `resources` are zero, because only the assembler determines
+            them.
+
+        Raises
+        ------
+        UsageError
+            If the text is not PTX, or there is no kernel of this name.
+        """
 
     def time(self, launch: Callable[[], object]) -> float:
-        """Milliseconds that one `launch()` takes, with nothing else of ours in flight.
+        """Measure the time of a launch once.
 
-        Here by the host's clock; a GPU overrides it with events on both sides of the launch.
+        Parameters
+        ----------
+        launch : callable
+            A function without parameters that launches one or more kernels.
+
+        Returns
+        -------
+        float
+            Milliseconds: on a GPU, between two CUDA events around the launch; on the simulator, the wall time
+            of the simulation, which says nothing about a GPU (`profile` models the time of a GPU).
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> kernel = dev.compile("__global__ void k(float* x) { x[threadIdx.x] = 1; }")
+        >>> x = dev.empty(32)
+        >>> dev.time(lambda: kernel(1, 32, (x,))) > 0
+        True
         """
         self.synchronize()
         start = perf_counter()
@@ -233,35 +414,126 @@ class Device(ABC):
         return (perf_counter() - start) * 1e3
 
     def timing_provenance(self, detail: str = "") -> Provenance:
-        """Return the provenance of a time that `time` took on this device."""
+        """Return the provenance of a time that `time` returned.
+
+        Parameters
+        ----------
+        detail : str, optional
+            Further conditions of the measurement, such as the driver and the clock.
+        """
         return Provenance("measured" if self.measures_time else "simulator wall time", self.name, detail)
 
     def profile(
         self, kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0
     ) -> Any:
-        """Return what the performance model says of a launch: a `gpulab.Profile`.
+        """Model the time of a launch, and the resource that bounds it.
 
-        The arrays keep their values. Raises what a launch raises, and `UsageError` for a device that was
-        not opened by `gpulab.device`, which has no profiler.
+        The kernel runs on copies of the arrays, which keep their values.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            A kernel of this device.
+        grid, block, args, shared_mem
+            The launch, as for `Kernel.__call__`.
+
+        Returns
+        -------
+        Profile
+            `time_ms`, `provenance`, `counters`, `occupancy` and `bottleneck`. On a GPU, too, the time is
+            modelled: `time` measures it.
+
+        Raises
+        ------
+        UsageError
+            If the device was not opened by `gpulab.device`.
+        LaunchError, MemoryFault
+            As for `Kernel.__call__`.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> kernel = dev.compile("__global__ void k(float* x) { x[blockIdx.x * 256 + threadIdx.x] = 1; }")
+        >>> profile = dev.profile(kernel, 1000, 256, (dev.empty(256_000),))
+        >>> profile.provenance.kind
+        'modelled'
         """
         if self.profiler is None:
-            raise UsageError("this device has no profiler; open it with gpulab.device().")
+            raise UsageError("this device cannot profile; open it with gpulab.device().")
         return self.profiler(kernel, grid, block, args, shared_mem)
 
     def full(
         self, shape: int | Sequence[int], fill_value: object, dtype: npt.DTypeLike = np.float32
     ) -> Array:
+        """Allocate an array and fill it with a value.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            Size of each dimension.
+        fill_value : scalar
+            The value of all elements.
+        dtype : dtype, optional
+            Type of the elements; by default ``float32``.
+
+        Returns
+        -------
+        array
+            An array of the device in C order.
+
+        Raises
+        ------
+        GpulabError
+            If the device does not have enough free memory.
+        """
         return self.asarray(np.full(shape, fill_value, dtype))
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
+        """Allocate an array of zeros.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            Size of each dimension.
+        dtype : dtype, optional
+            Type of the elements; by default ``float32``.
+
+        Returns
+        -------
+        array
+            An array of the device in C order.
+
+        Raises
+        ------
+        GpulabError
+            If the device does not have enough free memory.
+        """
         return self.full(shape, 0, dtype)
 
     def empty_like(self, array: Array) -> Array:
+        """Allocate an array with the shape and dtype of another one, without initialising it.
+
+        Parameters
+        ----------
+        array : array
+            An array of any device, or a NumPy array.
+
+        Returns
+        -------
+        array
+            An array of this device in C order.
+
+        Raises
+        ------
+        GpulabError
+            If the device does not have enough free memory.
+        """
         return self.empty(array.shape, array.dtype)
 
 
 class RecordableDevice(Device):
-    """A device whose memory can be inspected: the simulator.
+    """A device whose memory and launches can be inspected: the simulator.
 
     Attributes
     ----------
