@@ -37,17 +37,17 @@ class Gpu:
         if self.waits:
             self.synchronize()
 
-    def mark(self):
+    def record_event(self):
         return max(self.busy_until, self.clock.now)
 
-    def between(self, start, stop):
+    def elapsed_ms(self, start, stop):
         return (stop - start) * 1e3
 
     def synchronize(self):
         self.clock.now = max(self.busy_until, self.clock.now)
 
     @contextmanager
-    def queueing(self):
+    def asynchronous_launches(self):
         self.waits = False
         yield
         self.waits = True

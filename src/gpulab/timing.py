@@ -124,7 +124,7 @@ class Sections:
 
         if self._gpu is not None:
             self._gpu.synchronize()  # the event is then recorded at once, so that both clocks start together
-            self._origin = self._gpu.mark()
+            self._origin = self._gpu.record_event()
         self._start = self._last_switch = clock()
 
     @contextmanager
@@ -149,10 +149,10 @@ class Sections:
                 yield
             return
 
-        with self._host("Driver"), self._gpu.queueing():
-            start = self._gpu.mark()
+        with self._host("Driver"), self._gpu.asynchronous_launches():
+            start = self._gpu.record_event()
             yield
-            self._queued.append((name, start, self._gpu.mark()))
+            self._queued.append((name, start, self._gpu.record_event()))
 
     def wait(self) -> None:
         """Wait until the device has completed all queued work; this time belongs to no section."""
@@ -174,7 +174,7 @@ class Sections:
         """
         spans = {name: list(of_section) for name, of_section in self._spans.items()}
         for name, start, stop in self._queued:
-            start_s, stop_s = (self._gpu.between(self._origin, mark) / 1e3 for mark in (start, stop))
+            start_s, stop_s = (self._gpu.elapsed_ms(self._origin, event) / 1e3 for event in (start, stop))
             spans[name].append(Span(start_s, stop_s))
 
         return tuple(

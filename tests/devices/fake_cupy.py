@@ -1,4 +1,4 @@
-"""As much of CuPy as a launch needs, without a GPU: what our CUDA device asks it to do is recorded."""
+"""A replacement of CuPy without a GPU, which records the calls of the CUDA device."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ H200 = {
 
 
 class CudaError(RuntimeError):
-    """CuPy's CUDARuntimeError and CUDADriverError: a message and a status."""
+    """CuPy's CUDARuntimeError and CUDADriverError, with a status and a message."""
 
     def __init__(self, status, message):
         self.status = status
@@ -48,7 +48,7 @@ class OutOfMemoryError(MemoryError):
 
 
 class ndarray:  # noqa: N801 - CuPy's name
-    """A device array: not one of NumPy's, though it lies in the host's memory here."""
+    """A device array, here in host memory; it is not a NumPy array."""
 
     def __init__(self, values):
         self.values = values
@@ -56,7 +56,7 @@ class ndarray:  # noqa: N801 - CuPy's name
 
 
 class FakeCupy(ModuleType):
-    """`fail_next` is raised by the next call that waits for the GPU; `calls` is what was asked, in order."""
+    """CuPy. The next call that waits for the GPU raises `fail_next`; `calls` are the recorded calls."""
 
     def __init__(self, gpus=1, properties=H200):
         super().__init__("cupy")

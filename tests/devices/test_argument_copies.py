@@ -1,4 +1,4 @@
-"""A kernel's arguments on the simulator, and back."""
+"""Copies of kernel arguments on another device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def device() -> SimulatedDevice:
     return gpulab.device("sim")
 
 
-def test_an_array_that_is_given_twice_is_copied_once(device: SimulatedDevice) -> None:
+def test_repeated_array_is_copied_once(device: SimulatedDevice) -> None:
     array = device.zeros(4)
     first, number, second = copy_arguments([array, 3, array], device, gpulab.device("sim:v100"))
     assert first is second

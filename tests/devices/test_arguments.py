@@ -1,4 +1,4 @@
-"""Kernel arguments: what goes in, as what, and what is refused in words."""
+"""Kernel arguments: conversion to the types of the parameters, and refusal of others."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PAIR = Parameter("pair", "bytes", 8)
 
 
 class DeviceArray:
-    """Stands in for an array on a device."""
+    """A replacement of an array on a device."""
 
     shape = (4,)
     dtype = np.dtype(np.float32)
 
 
-def one(parameter, value, **kwargs):
+def convert_one(parameter, value, **kwargs):
     return convert((parameter,), (value,), **kwargs)[0]
 
 
@@ -49,70 +49,70 @@ def one(parameter, value, **kwargs):
         (PAIR, np.complex64(1 + 2j), np.complex64(1 + 2j)),
     ],
 )
-def test_a_number_becomes_the_parameters_own_type(parameter, value, expected):
-    got = one(parameter, value)
-    assert (type(got), got) == (type(expected), expected)
+def test_number_is_converted_to_the_type_of_the_parameter(parameter, value, expected):
+    converted = convert_one(parameter, value)
+    assert (type(converted), converted) == (type(expected), expected)
 
 
-def test_a_negative_number_goes_into_a_parameter_whose_sign_ptx_did_not_record():
-    assert one(UINT, -1) == np.uint32(2**32 - 1)
-    assert one(INT, 2**32 - 1) == np.int32(-1)
+def test_integer_of_either_sign_is_accepted():
+    assert convert_one(UINT, -1) == np.uint32(2**32 - 1)
+    assert convert_one(INT, 2**32 - 1) == np.int32(-1)
 
 
-def test_bytes_go_into_a_struct_as_they_are():
-    assert bytes(one(PAIR, b"12345678")) == b"12345678"
+def test_bytes_are_accepted_for_a_struct():
+    assert bytes(convert_one(PAIR, b"12345678")) == b"12345678"
 
 
-def test_infinity_and_nan_are_numbers():
-    assert np.isinf(one(FLOAT, float("inf")))
-    assert np.isnan(one(FLOAT, float("nan")))
+def test_infinity_and_nan_are_accepted():
+    assert np.isinf(convert_one(FLOAT, float("inf")))
+    assert np.isnan(convert_one(FLOAT, float("nan")))
 
 
-def test_a_device_array_goes_through_untouched():
+def test_device_array_is_unchanged():
     array = DeviceArray()
-    assert one(POINTER, array) is array
+    assert convert_one(POINTER, array) is array
 
 
 @given(st.integers(-(2**31), 2**32 - 1))
-def test_an_int_keeps_its_lower_bits(number):
-    assert int(one(INT, number)) % 2**32 == number % 2**32
+def test_integer_keeps_its_lower_bits(number):
+    assert int(convert_one(INT, number)) % 2**32 == number % 2**32
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value", "words"),
+    ("parameter", "value", "named"),
     [
         (POINTER, np.zeros(3), "NumPy array.*dev.asarray"),
-        (POINTER, [1.0, 2.0], "takes an array on the device, not a list"),
-        (POINTER, 0, "takes an array on the device, not 0"),
-        (POINTER, np.float32(1), "takes an array on the device"),
-        (INT, 2.5, "whole number of 32 bits, not 2.5"),
-        (INT, "7", "not a str"),
-        (INT, None, "not None"),
-        (INT, 2**32, "does not fit in 32 bits"),
-        (INT, DeviceArray(), "not an array"),
-        (FLOAT, 1j, "floating-point number of 32 bits"),
-        (FLOAT, 1e39, "beyond the largest"),
-        pytest.param(FLOAT, 10**400, "beyond the largest", id="beyond every float"),
-        (FLOAT, np.zeros(1), "not an array"),
-        (PAIR, 3, "struct of 8 bytes by value"),
-        (PAIR, b"123", "3 bytes were given"),
+        (POINTER, [1.0, 2.0], "list"),
+        (POINTER, 0, "not 0"),
+        (POINTER, np.float32(1), "float32|1.0"),
+        (INT, 2.5, "32-bit.*2.5"),
+        (INT, "7", "str"),
+        (INT, None, "None"),
+        (INT, 2**32, "4294967296"),
+        (INT, DeviceArray(), "array"),
+        (FLOAT, 1j, "32-bit.*1j"),
+        (FLOAT, 1e39, "32-bit"),
+        pytest.param(FLOAT, 10**400, "32-bit", id="10**400"),
+        (FLOAT, np.zeros(1), "array"),
+        (PAIR, 3, "8 bytes"),
+        (PAIR, b"123", "3 bytes"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_position_and_name(parameter, value, words):
-    with pytest.raises(LaunchError, match=rf"^argument 1 \(`{parameter.name}`\) .*{words}"):
-        one(parameter, value)
+def test_refusal_names_the_position_and_the_parameter(parameter, value, named):
+    with pytest.raises(LaunchError, match=rf"^argument 1 \(`{parameter.name}`\) .*{named}"):
+        convert_one(parameter, value)
 
 
-def test_a_wrong_count_lists_what_the_kernel_takes():
-    with pytest.raises(LaunchError, match=r"takes 2 arguments \(A0: a pointer, n: .*\); 1 were given"):
+def test_wrong_number_of_arguments_lists_the_parameters():
+    with pytest.raises(LaunchError, match=r"2 arguments \(A0: a pointer, n: .*\), not 1"):
         convert((POINTER, INT), (DeviceArray(),))
 
 
 def test_arguments_that_are_not_a_sequence_are_refused():
-    with pytest.raises(LaunchError, match="as a tuple"):
+    with pytest.raises(LaunchError, match="tuple"):
         convert((INT,), 5)
 
 
-def test_an_array_of_another_device_is_refused():
-    with pytest.raises(LaunchError, match="array of another device"):
-        one(POINTER, DeviceArray(), accepts=lambda value: False)
+def test_array_of_another_device_is_refused():
+    with pytest.raises(LaunchError, match="DeviceArray"):
+        convert_one(POINTER, DeviceArray(), accepts=lambda value: False)

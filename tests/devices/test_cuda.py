@@ -1,4 +1,4 @@
-"""The CUDA device, with a stand-in for CuPy: what reaches CUDA, and what its errors become."""
+"""The CUDA device with a replacement of CuPy: calls that reach CUDA, and errors."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ PROGRAM = Program(
 
 @pytest.fixture
 def cupy(monkeypatch):
-    """One H200 that answers, and a compiler that always makes PROGRAM."""
+    """One H200, and a compiler that always returns PROGRAM."""
     fake = FakeCupy()
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: True)
-    monkeypatch.setattr(cuda_context, "_answered", [])
+    monkeypatch.setattr(cuda_context, "_gpu_count", [])
     monkeypatch.setattr(cuda, "_opened", {})
     monkeypatch.setattr(cuda, "compile_program", lambda *args, **kwargs: PROGRAM)
-    no_text = Program(source="", ptx="ptx", arch=90, signatures={"k": SIGNATURE})
-    monkeypatch.setattr(cuda, "ptx_program", lambda text: no_text if text == "ptx" else ptx_program(text))
+    loaded = Program(source="", ptx="ptx", arch=90, signatures={"k": SIGNATURE})
+    monkeypatch.setattr(cuda, "ptx_program", lambda text: loaded if text == "ptx" else ptx_program(text))
     return fake
 
 
@@ -49,22 +49,22 @@ def launches(cupy):
     return [call for call in cupy.calls if call[0] == "launch"]
 
 
-def test_a_gpu_that_answers_is_the_default_device(device):
+def test_available_gpu_is_the_default_device(device):
     assert (device.kind, device.name) == ("cuda", "NVIDIA H200")
 
 
-def test_a_gpu_of_the_catalogue_has_its_data_sheet(device):
+def test_gpu_of_the_catalogue_has_its_data_sheet(device):
     assert device.spec is gpu("h200")
 
 
-def test_a_gpu_that_is_not_in_the_catalogue_has_what_cuda_reports(cupy, monkeypatch):
+def test_gpu_outside_the_catalogue_has_the_figures_that_cuda_reports(cupy, monkeypatch):
     other = {**H200, "name": b"NVIDIA GB999", "major": 10, "multiProcessorCount": 148, "totalConstMem": 1}
     monkeypatch.setitem(sys.modules, "cupy", FakeCupy(properties=other))
     spec = open_device("cuda").spec
     assert (spec.sms, spec.arch, spec.constant_bytes, spec.calibrated) == (148, 100, 1, False)
 
 
-def test_a_launch_waits_for_its_end(cupy, device):
+def test_kernel_call_converts_its_arguments_and_waits(cupy, device):
     kernel = device.compile("…")
     kernel(2, (32, 8), (0.5, device.zeros(4), 4))
     _, name, grid, block, (fac, array, n), shared = launches(cupy)[0]
@@ -73,32 +73,32 @@ def test_a_launch_waits_for_its_end(cupy, device):
     assert cupy.calls[-1] == "wait"
 
 
-def test_the_machine_code_is_what_is_loaded(cupy, device):
+def test_compile_loads_the_machine_code(cupy, device):
     device.compile("…")
     assert ("load", b"machine code") in cupy.calls
 
 
-def test_ptx_goes_to_the_drivers_assembler_which_says_what_it_took(cupy, device):
+def test_load_ptx_reports_the_resources_of_the_drivers_assembler(cupy, device):
     kernel = device.load_ptx("ptx")
     assert ("load", b"ptx\0") in cupy.calls
     assert kernel.resources == Resources(registers=20, shared_bytes=64, constant_bytes=32)
 
 
-def test_more_than_48_kib_of_shared_memory_is_opted_in_to_once(cupy, device):
+def test_more_than_48_kib_of_shared_memory_is_allowed_once(cupy, device):
     kernel = device.compile("…")
     for shared_mem in (48 * 1024, 48 * 1024, 1024):
         kernel(1, 1, (1, device.zeros(4), 4), shared_mem)
     assert [call for call in cupy.calls if call[0] == "allow"] == [("allow", 8, 48 * 1024)]
 
 
-def test_a_launch_beyond_the_limits_never_reaches_cuda(cupy, device):
+def test_launch_over_a_limit_does_not_reach_cuda(cupy, device):
     with pytest.raises(LaunchError, match="2048 threads"):
         device.compile("…")(1, (64, 32), (1, device.zeros(4), 4))
     assert not launches(cupy)
 
 
-def test_a_host_array_never_reaches_cuda(cupy, device):
-    with pytest.raises(LaunchError, match=r"argument 2 \(`A0`\) is a NumPy array"):
+def test_host_array_does_not_reach_cuda(cupy, device):
+    with pytest.raises(LaunchError, match=r"argument 2 \(`A0`\)"):
         device.compile("…")(1, 1, (1, np.zeros(4), 4))
     assert not launches(cupy)
 
@@ -113,11 +113,10 @@ def test_a_host_array_never_reaches_cuda(cupy, device):
         (702, LaunchError, "launch_timeout"),
     ],
 )
-def test_an_error_that_ends_the_context_says_what_happened_and_what_to_do(cupy, device, status, error, kind):
+def test_error_that_destroys_the_context_has_a_finding_and_a_remedy(cupy, device, status, error, kind):
     kernel, array = device.compile("…"), device.zeros(4)
     cupy.fail_next = CudaError(status, "cudaErrorSomething: words")
-    words = "`k`: .*\n.*simulator.*\n.*restart the notebook's Python kernel"
-    with pytest.raises(LaunchError, match=words) as caught:
+    with pytest.raises(LaunchError, match="(?s)`k`.*simulator.*restart") as caught:
         kernel(1, 1, (1, array, 4))
     assert type(caught.value) is error
     assert [finding.kind for finding in caught.value.findings] == [kind]
@@ -137,16 +136,16 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_every_later_use_says_in_one_line_that_the_gpu_was_lost(cupy, device, use):
+def test_every_use_after_a_lost_context_raises_one_line(cupy, device, use):
     kernel, array = device.compile("…"), device.zeros(4)
     cupy.fail_next = CudaError(700, "cudaErrorIllegalAddress: words")
     with pytest.raises(MemoryFault):
         kernel(1, 1, (1, array, 4))
-    with pytest.raises(LaunchError, match=r"\ANVIDIA H200 was lost earlier \(`k`: .*restart[^\n]*\Z"):
+    with pytest.raises(LaunchError, match=r"\A[^\n]*NVIDIA H200[^\n]*`k`[^\n]*restart[^\n]*\Z"):
         USES[use](device, kernel, array)
 
 
-def test_after_an_error_that_leaves_the_context_the_gpu_goes_on(cupy, device):
+def test_device_is_usable_after_an_error_that_leaves_the_context(cupy, device):
     cupy.fail_next = CudaError(701, "cudaErrorLaunchOutOfResources: words")
     with pytest.raises(LaunchError, match="fewer threads per block"):
         device.compile("…")(1, 1, (1, device.zeros(4), 4))
@@ -154,18 +153,18 @@ def test_after_an_error_that_leaves_the_context_the_gpu_goes_on(cupy, device):
     device.synchronize()
 
 
-def test_too_little_memory_is_said_in_words(cupy, device, monkeypatch):
+def test_out_of_memory_raises_with_the_size(cupy, device, monkeypatch):
     def full(*args):
         raise OutOfMemoryError("Out of memory allocating 9 bytes")
 
     monkeypatch.setattr(cupy, "empty", full)
-    with pytest.raises(UsageError, match="not enough free memory"):
+    with pytest.raises(UsageError, match="9 bytes"):
         device.empty(9)
 
 
-def test_the_gpu_is_busy_while_what_is_timed_is_put_in_its_queue(cupy, device):
+def test_time_enqueues_events_and_launch_behind_a_delay(cupy, device):
     kernel, array = device.compile("…"), device.zeros(4)
-    device.time(lambda: None)  # what keeps the GPU busy is loaded once
+    device.time(lambda: None)  # the delay kernel is loaded once
     cupy.calls.clear()
     assert device.time(lambda: kernel(1, 1, (1, array, 4))) == 1.5
     assert [call if isinstance(call, str) else call[0] for call in cupy.calls] == [
@@ -178,7 +177,7 @@ def test_the_gpu_is_busy_while_what_is_timed_is_put_in_its_queue(cupy, device):
     ]
 
 
-def test_the_query_is_what_cuda_reports(device):
+def test_properties_are_those_that_cuda_reports(device):
     rows = {entry.label: entry.value for entry in listing_entries(device.properties())}
     assert rows["Number of cores"] == "16896"
     assert rows["CUDA driver version"].startswith("13.0")
@@ -186,6 +185,6 @@ def test_the_query_is_what_cuda_reports(device):
     assert rows["Theoretical memory bandwidth"] == "4916.7 GB/s"
 
 
-def test_a_gpu_that_is_not_there_is_told_which_are(cupy):
-    with pytest.raises(UsageError, match="no cuda:3 here; there is: cuda:0"):
+def test_missing_gpu_index_raises_and_lists_the_gpus(cupy):
+    with pytest.raises(UsageError, match="cuda:3.*cuda:0"):
         open_device("cuda:3")

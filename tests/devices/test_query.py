@@ -1,4 +1,4 @@
-"""Device query: Lab 0's listing, from the catalogue."""
+"""Device query: the listing of Lab 0, from the catalogue."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gpulab.devices.listing import listing_entries, listing_lines
 from gpulab.devices.query import published_properties
 from gpulab.gpus.catalogue import GpuSpec, gpu, names
 
-# Lab 0's listing of a GeForce GTX 480 in the PASI manual. Three of its lines differ on purpose: it
-# counts 8 cores an SM (Fermi has 32), and prints 513 and a flat grid for what CUDA reports as 512 and 3-D.
+# The listing of a GeForce GTX 480 in Lab 0 of the PASI manual. Three lines differ deliberately: the manual
+# counts 8 cores per SM (Fermi has 32), and prints a maximum of 513 threads and a flat grid.
 MANUAL = {
     "Major revision number": "2",
     "Minor revision number": "0",
@@ -43,11 +43,11 @@ def rows_of(properties):
     return {entry.label: entry.value for entry in listing_entries(properties)}
 
 
-def test_the_listing_begins_with_every_line_of_lab_0_in_its_order(properties):
+def test_listing_starts_with_the_lines_of_lab_0_in_its_order(properties):
     assert list(rows_of(properties).items())[: len(MANUAL)] == list(MANUAL.items())
 
 
-def test_the_listing_has_what_newer_gpus_add(properties):
+def test_listing_includes_properties_of_newer_gpus(properties):
     rows = rows_of(properties)
     assert rows["L2 cache"] == "786432 bytes"
     assert rows["Memory clock rate"] == "1848 MHz"
@@ -57,13 +57,13 @@ def test_the_listing_has_what_newer_gpus_add(properties):
     assert rows["Theoretical memory bandwidth"] == "177.4 GB/s"
 
 
-def test_the_values_stand_in_one_column(properties):
+def test_values_are_aligned_in_one_column(properties):
     listing = listing_lines(properties)[4:-2]
     start = listing[0].index(listing_entries(properties)[0].value)
     assert all(line[start - 1] == " " != line[start] for line in listing)
 
 
-def test_a_computed_figure_shows_its_formula(properties):
+def test_computed_figure_has_a_formula(properties):
     shown = {entry.label: entry.formula for entry in listing_entries(properties) if entry.formula}
     assert shown["Number of cores"] == "15 multiprocessors * 32"
     assert shown["Theoretical memory bandwidth"] == "2 * 1848 MHz * 384 bits / 8 / 1000"
@@ -72,7 +72,7 @@ def test_a_computed_figure_shows_its_formula(properties):
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_formula_gives_the_figure_it_stands_beside(name):
+def test_formula_evaluates_to_its_figure(name):
     properties = published_properties("simulator", gpu(name))
     for entry in listing_entries(properties):
         if entry.formula:
@@ -81,39 +81,39 @@ def test_every_formula_gives_the_figure_it_stands_beside(name):
             assert eval(terms) == pytest.approx(value, abs=0.06)
 
 
-def test_every_line_names_the_figures_it_is_made_of(properties):
-    known = {f.name for f in fields(GpuSpec)}
+def test_every_entry_names_its_figures(properties):
+    allowed = {f.name for f in fields(GpuSpec)}
     for entry in listing_entries(properties):
-        assert set(entry.figures) <= known
+        assert set(entry.figures) <= allowed
         assert entry.figures or "version" in entry.label
 
 
-def test_on_the_simulator_every_figure_has_a_source(properties):
+def test_every_figure_of_the_simulator_has_a_source(properties):
     named = {figure for entry in listing_entries(properties) for figure in entry.figures}
     assert named - {"compute_capability"} <= set(properties.figure_sources)
 
 
-def test_a_gpus_listing_counts_the_gpus_as_lab_0_does(properties):
-    assert "simulator" in listing_lines(properties)[0]
+def test_heading_names_the_simulated_gpu_or_counts_the_gpus(properties):
+    assert listing_lines(properties)[0].endswith("the simulator acts as GeForce GTX 480")
     assert listing_lines(replace(properties, devices=1))[0] == "There is 1 device supporting CUDA"
     assert listing_lines(replace(properties, devices=2))[0] == "There are 2 devices supporting CUDA"
 
 
-def test_an_unknown_bus_is_said_to_be_unknown(properties):
+def test_unknown_bus_is_listed_as_unknown(properties):
     rows = rows_of(replace(properties, bus=""))
-    assert rows["Bus to the host"] == "not known"
+    assert rows["Bus to the host"] == "unknown"
     assert "Theoretical bandwidth to and from the host" not in rows
 
 
-def test_the_listing_ends_as_the_manuals_does(properties):
+def test_listing_ends_with_the_line_of_the_manual(properties):
     assert listing_lines(properties)[-1] == "Test PASSED"
 
 
-def test_the_listing_says_that_its_figures_are_published(properties):
+def test_listing_of_the_simulator_has_a_published_source(properties):
     assert properties.source.startswith("published")
     assert properties.source in listing_lines(properties)[2]
 
 
-def test_the_properties_are_plain_data(properties):
+def test_properties_can_be_serialised(properties):
     assert properties.as_dict()["sms"] == 15
     json.dumps(properties.as_dict())

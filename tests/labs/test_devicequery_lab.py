@@ -139,7 +139,7 @@ class TestARunFromTopToBottom(RunFromTopToBottom):
 
     def test_finds_the_deadlock_before_volta_and_none_since(self, executed: NotebookNode) -> None:
         text = shown(by_id(executed)["deadlock"])
-        assert "waits in this loop for ever" in text
+        assert "deadlock" in text
         assert "since Volta: it ends" in text
 
     def test_finds_local_memory_where_an_index_is_not_known(self, executed: NotebookNode) -> None:

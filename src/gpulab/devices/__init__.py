@@ -1,4 +1,4 @@
-"""run: where kernels run. `open_device` gives a CUDA GPU or the simulator; both are a `Device`."""
+"""Devices that run kernels: CUDA GPUs and the simulator, both opened by `open_device`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ __all__ = ["open_device"]
 
 
 def open_device(name: str | None = None) -> Device:
-    """A device to run kernels on.
+    """Open a device; the same object every time it is opened by the same name.
 
-    name: None for what the environment variable GPULAB_DEVICE names, and without it a CUDA GPU when
-    one answers, else the simulator; `cuda` or `cuda:0`, `cuda:1`, … for that GPU; `sim` for the
-    simulator with its default GPU; `sim:gtx280` for one of the catalogue.
+    name: `cuda` or `cuda:0`, `cuda:1`, … for a CUDA GPU; `sim` for the simulator of the default GPU;
+    `sim:gtx280` for the simulator of a GPU of the catalogue. None for the device that the environment
+    variable GPULAB_DEVICE names, and without it for a CUDA GPU if one is available, else the simulator.
 
-    Cheap where CuPy or the NVIDIA driver is missing: neither is loaded then. Raises `UsageError`
-    for a name that means nothing and for a GPU that is not there.
+    Raises `UsageError` if there is no device of this name. `gpulab.device` adds the performance model.
     """
     if name is None:
         name = os.environ.get("GPULAB_DEVICE") or None
     if name is None:
-        # Not imported before it is needed: `import gpulab` stays light.
+        # A local import keeps `import gpulab` fast. CuPy is loaded only if there is a driver.
         from gpulab.devices.cuda_context import gpus
 
         name = "cuda" if gpus()[0] else "sim"
@@ -35,7 +34,7 @@ def open_device(name: str | None = None) -> Device:
 
         return cuda_device(int(rest or 0))
     raise UsageError(
-        f"there is no device `{name}`; there is: sim, sim:GPU (such as sim:gtx280), cuda, cuda:NUMBER."
+        f"there is no device `{name}`; use sim, sim:GPU (such as sim:gtx280), cuda or cuda:NUMBER."
     )
 
 

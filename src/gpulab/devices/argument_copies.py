@@ -1,4 +1,4 @@
-"""Copies of a kernel's arguments between devices, for launches that run on the simulator instead."""
+"""Copies of kernel arguments from one device to another, for launches on the simulator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["copy_arguments", "copy_back"]
 
 
 def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[Any]:
-    """Return the arguments with every array copied to `target`; an array that occurs twice, once."""
+    """Return the arguments with every array copied to `target`; a repeated array is copied once."""
     copied: dict[int, Any] = {}
     for value in args:
         is_array = hasattr(value, "shape") and not isinstance(value, np.generic)
@@ -24,7 +24,7 @@ def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[
 
 
 def copy_back(copies: Sequence[Any], args: Sequence[Any], source: Device, target: Device) -> None:
-    """Write what a launch on `source` left in `copies` to the arrays of `target` they were made from."""
+    """Copy the arrays in `copies` (of `source`) back to the arrays in `args` (of `target`)."""
     for array, copy in zip(args, copies, strict=True):
         if copy is not array:
             array[...] = target.asarray(source.asnumpy(copy))

@@ -1,7 +1,4 @@
-"""Kernel arguments: what the caller gave, as exactly the type that each parameter has.
-
-Pure: no GPU and no simulator. Both devices call `convert` before a launch.
-"""
+"""Conversion of kernel arguments to the types of the kernel's parameters, for all devices."""
 
 from __future__ import annotations
 
@@ -26,23 +23,35 @@ def convert(
     accepts: Callable[[object], bool] | None = None,
     device: str = "this device",
 ) -> list[Any]:
-    """`args` as one NumPy scalar or device array per parameter of `signature`.
+    """Return one NumPy scalar or device array for each parameter.
 
-    A pointer takes an array of the device, of any dtype and shape (PTX pointers have no type);
-    `accepts` says which objects those are (None: anything array-like that is not NumPy's).
-    An int or uint takes a whole number: Python's, NumPy's, or a float without a fraction. PTX does
-    not record the sign of a parameter, so everything from -2**(n-1) to 2**n - 1 goes in, by its
-    bits. A float takes a real number and is rounded to the parameter's precision. A struct passed by
-    value (`bytes`) takes a NumPy scalar or 0-d array, or bytes, of its size.
+    - A pointer requires an array of the device, of any dtype and shape, because PTX pointers have no type.
+    - An integer requires a Python or NumPy integer, or a float without a fraction. PTX does not record
+      whether a parameter is signed, so all values from -2**(n-1) to 2**n - 1 are accepted.
+    - A floating-point number is rounded to the precision of the parameter.
+    - A struct passed by value (`bytes`) requires bytes, a NumPy scalar or a 0-d array of its size.
 
-    Raises `LaunchError` in words: a wrong count, an array of the host, a number where an array
-    belongs, one that does not fit.
+    Parameters
+    ----------
+    signature : sequence of Parameter
+        The parameters of the kernel.
+    args : sequence
+        The arguments, in the same order.
+    accepts : callable, optional
+        Returns whether an object is an array of the device; by default any array that is not NumPy's is.
+    device : str
+        The name of the device, for error messages.
+
+    Raises
+    ------
+    LaunchError
+        If the number of arguments is wrong, or an argument does not fit its parameter.
     """
     if isinstance(args, str | bytes) or not isinstance(args, Sequence):
-        raise LaunchError("the kernel's arguments are given as a tuple: kernel(grid, block, (a, b, n)).")
+        raise LaunchError("pass the kernel's arguments as a tuple: kernel(grid, block, (a, b, n)).")
     if len(args) != len(signature):
         raise LaunchError(
-            f"the kernel takes {len(signature)} arguments ({_parameters(signature)}); {len(args)} were given."
+            f"the kernel takes {len(signature)} arguments ({_parameters(signature)}), not {len(args)}."
         )
     return [
         _pointer(position, parameter, value, accepts, device)
@@ -55,57 +64,57 @@ def convert(
 def _pointer(
     position: int, parameter: Parameter, value: Any, accepts: Callable[[object], bool] | None, device: str
 ) -> Any:
-    where = f"argument {position} (`{parameter.name}`)"
+    label = f"argument {position} (`{parameter.name}`)"
     if isinstance(value, np.ndarray):
         raise LaunchError(
-            f"{where} is a NumPy array, which lies in the host's memory; "
-            "a kernel needs an array on the device: x = dev.asarray(array)."
+            f"{label} is a NumPy array, which is in host memory; "
+            "copy it to the device: x = dev.asarray(array)."
         )
     if not (hasattr(value, "shape") and hasattr(value, "dtype")) or isinstance(value, np.generic):
         raise LaunchError(
-            f"{where} is a pointer and takes an array on the device, not {_described(value)}: "
-            "x = dev.asarray(...)."
+            f"{label} is a pointer and must be an array of the device, not {_described(value)}; "
+            "create one with dev.asarray(...)."
         )
     if accepts is not None and not accepts(value):
         raise LaunchError(
-            f"{where} is an array of another device ({type(value).__module__}.{type(value).__qualname__}), "
-            f"not of {device}; copy it: dev.asarray(other.asnumpy(x))."
+            f"{label} is an array of another device ({type(value).__module__}.{type(value).__qualname__}), "
+            f"not of {device}; copy it with dev.asarray(other.asnumpy(x))."
         )
     return value
 
 
 def _scalar(position: int, parameter: Parameter, value: Any) -> Any:
-    where = f"argument {position} (`{parameter.name}`)"
+    label = f"argument {position} (`{parameter.name}`)"
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if hasattr(value, "shape") and not isinstance(value, np.generic):
-        raise LaunchError(f"{where} takes {_type(parameter)}, not an array.")
+        raise LaunchError(f"{label} must be {_type(parameter)}, not an array.")
     if parameter.kind == "bytes":
-        return _struct(where, parameter, value)
+        return _struct(label, parameter, value)
     if parameter.kind == "float":
-        return _float(where, parameter, value)
-    return _integer(where, parameter, value)
+        return _float(label, parameter, value)
+    return _integer(label, parameter, value)
 
 
-def _integer(where: str, parameter: Parameter, value: Any) -> Any:
-    whole = isinstance(value, bool | np.bool_ | int | np.integer)
-    if not whole and not (isinstance(value, float | np.floating) and float(value).is_integer()):
-        raise LaunchError(f"{where} takes {_type(parameter)}, not {_described(value)}.")
+def _integer(label: str, parameter: Parameter, value: Any) -> Any:
+    is_integer = isinstance(value, bool | np.bool_ | int | np.integer)
+    if not is_integer and not (isinstance(value, float | np.floating) and float(value).is_integer()):
+        raise LaunchError(f"{label} must be {_type(parameter)}, not {_described(value)}.")
     number = int(value)
     bits = 8 * parameter.size
     if not -(1 << (bits - 1)) <= number < 1 << bits:
-        raise LaunchError(f"{where} takes {_type(parameter)}; {number} does not fit in {bits} bits.")
+        raise LaunchError(f"{label} must be {_type(parameter)}; {number} does not fit in {bits} bits.")
     unsigned = np.dtype(f"u{parameter.size}").type(number % (1 << bits))
     return unsigned if parameter.kind == "uint" else unsigned.view(f"i{parameter.size}")
 
 
-def _float(where: str, parameter: Parameter, value: Any) -> Any:
+def _float(label: str, parameter: Parameter, value: Any) -> Any:
     if not isinstance(value, bool | np.bool_ | int | np.integer | float | np.floating):
-        raise LaunchError(f"{where} takes {_type(parameter)}, not {_described(value)}.")
-    too_large = f"{where} takes {_type(parameter)}; the number given is beyond the largest of those."
+        raise LaunchError(f"{label} must be {_type(parameter)}, not {_described(value)}.")
+    too_large = f"{label} must be {_type(parameter)}; the value exceeds the largest one."
     try:
         exact = float(value)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # a Python integer that exceeds the range of double
         raise LaunchError(too_large) from None
     with np.errstate(over="ignore"):
         number = _FLOATS[parameter.size](exact)
@@ -114,16 +123,16 @@ def _float(where: str, parameter: Parameter, value: Any) -> Any:
     return number
 
 
-def _struct(where: str, parameter: Parameter, value: Any) -> Any:
+def _struct(label: str, parameter: Parameter, value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         value = np.void(bytes(value))
     if not isinstance(value, np.generic):
         raise LaunchError(
-            f"{where} takes {_type(parameter)} by value: give a NumPy scalar or 0-d array of that size, "
+            f"{label} must be {_type(parameter)}: pass a NumPy scalar or 0-d array of that size, "
             f"not {_described(value)}."
         )
     if value.nbytes != parameter.size:
-        raise LaunchError(f"{where} takes {_type(parameter)}; {value.nbytes} bytes were given.")
+        raise LaunchError(f"{label} must be {_type(parameter)}, not of {value.nbytes} bytes.")
     return value
 
 
@@ -132,8 +141,9 @@ def _type(parameter: Parameter) -> str:
         return "a pointer"
     if parameter.kind == "bytes":
         return f"a struct of {parameter.size} bytes"
-    noun = "a floating-point number" if parameter.kind == "float" else "a whole number"
-    return f"{noun} of {8 * parameter.size} bits"
+    noun = "floating-point number" if parameter.kind == "float" else "integer"
+    article = "an" if parameter.size == 1 else "a"  # an 8-bit integer
+    return f"{article} {8 * parameter.size}-bit {noun}"
 
 
 def _parameters(signature: Signature) -> str:

@@ -1,9 +1,9 @@
-"""A CUDA GPU through CuPy: the machine code our compiler made, on arrays that are CuPy's.
+"""A CUDA GPU, used through CuPy: its arrays are `cupy.ndarray`, its kernels are compiled by gpulab.
 
-A kernel that never ends cannot be stopped from inside the process that launched it: CUDA has no call
-for it, and on a GPU without a display no watchdog either. Whoever runs text he does not trust
-(`gpulab check`, the grader) starts a Python process of its own for it, gives it a time limit, and
-kills it; the driver then stops the kernel and frees the context with it.
+An endless kernel cannot be stopped by the process that launched it: CUDA has no function for this, and a GPU
+without a display has no watchdog. `gpulab check` and the grader therefore launch untrusted kernels in a
+worker process with a time limit. When that process is killed, the driver stops the kernel and frees its
+context.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gpulab.gpus.catalogue import GpuSpec
 
 __all__ = ["CudaDevice", "CudaKernel", "cuda_device"]
 
-# CUfunction_attribute's numbers (CUDA Driver API), part of CUDA's binary interface.
+# Values of CUfunction_attribute (CUDA Driver API), part of CUDA's binary interface.
 _SHARED, _CONSTANT, _LOCAL, _REGISTERS, _MAX_DYNAMIC_SHARED = 1, 2, 3, 4, 8
 
-# A kernel that keeps one thread busy for so many nanoseconds of the GPU's clock.
-_BUSY = """
+# A kernel that runs for a given number of nanoseconds. It delays the launches that are queued behind it.
+_DELAY = """
 .version 6.4
 .target sm_50
 .address_size 64
-.visible .entry busy(.param .u64 nanoseconds)
+.visible .entry delay(.param .u64 nanoseconds)
 {
     .reg .u64 %time<4>;
     .reg .pred %early;
@@ -51,16 +51,16 @@ again:
     ret;
 }
 """
-_HEAD_START_NS = 300_000  # longer than Python takes to put a kernel and two events in the queue
+_DELAY_NS = 300_000  # longer than Python takes to enqueue a kernel and two events
 
 _opened: dict[int, CudaDevice] = {}
 
 
 class CudaKernel(Kernel):
-    """One `__global__` function on a CUDA GPU."""
+    """A `__global__` function on a CUDA GPU."""
 
-    printed = ""  # what device printf prints goes to the process's stdout, not here
-    device: CudaDevice  # that compiled it
+    printed = ""  # CUDA writes the output of printf to the standard output of the process
+    device: CudaDevice
 
     def __init__(self, context: CudaContext, spec: GpuSpec, program: Program, name: str) -> None:
         self.name = name
@@ -68,14 +68,15 @@ class CudaKernel(Kernel):
         self._context = context
         self._spec = spec
         self._prints = "vprintf" in program.ptx
-        self._dynamic_shared = 0  # bytes the kernel's attribute allows beyond the default
-        # Module.load takes the bytes and is the same in CuPy 13 and 14. RawModule(path=…) would need
-        # a file, and keeps every module it ever loaded, by path.
-        with context.working(f"loading `{name}`"):
+        self._dynamic_shared = 0  # value of the kernel's attribute MaxDynamicSharedMemorySize, in bytes
+
+        # Module.load takes the machine code and is the same in CuPy 13 and 14. RawModule(path=…) would need a
+        # file, and would cache every module by its path.
+        with context.activate(f"loading `{name}`"):
             module = context.cupy.cuda.function.Module()
             module.load(program.cubin if program.cubin is not None else program.ptx.encode() + b"\0")
             self._function = module.get_function(program.entries.get(name, name))
-            self._resources = program.resources.get(name) or self._asked_of_the_driver()
+            self._resources = program.resources.get(name) or self._reported_resources()
 
     @cached_property
     def on_simulator(self) -> RecordableKernel:
@@ -85,31 +86,32 @@ class CudaKernel(Kernel):
 
     @property
     def resources(self) -> Resources:
-        """What the assembler reports; for PTX, what the driver's own assembler made of it."""
+        """The resource usage that ptxas reports; for PTX, that of the driver's assembler."""
         return self._resources
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch and wait for the end; see `Kernel.__call__`.
+        """Launch the kernel and wait until it has finished; see `Kernel.__call__`.
 
-        A kernel that never ends keeps this call for ever: see the text of this module.
+        With an endless kernel this call does not return (see the module's docstring).
         """
         self.launch(grid, block, args, shared_mem)
-        if not self._context.waits:
+        if not self._context.synchronous:
             return
+
         try:
-            with self._context.working(f"`{self.name}`"):
+            with self._context.activate(f"`{self.name}`"):
                 self._context.wait()
         finally:
             if self._prints:
-                # Without a terminal, printf's text stays in C's own buffer until it is full.
+                # If standard output is not a terminal, the C library buffers the output of printf.
                 with suppress(OSError, TypeError):
                     ctypes.CDLL(None).fflush(None)
 
     def launch(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch on CuPy's current stream and do not wait.
+        """Launch the kernel on CuPy's current stream without waiting.
 
-        Raises `LaunchError` for a launch that cannot be made. What goes wrong while the kernel runs
-        is raised by the next call that waits, such as `CudaDevice.synchronize`.
+        Raises `LaunchError` if the launch is refused. A failure of the running kernel is raised by the next
+        call that waits, such as `CudaDevice.synchronize`.
         """
         context, spec = self._context, self._spec
         context.check_alive()
@@ -121,38 +123,39 @@ class CudaKernel(Kernel):
             accepts=lambda value: isinstance(value, context.cupy.ndarray),
             device=f"the GPU ({spec.name})",
         )
-        # CuPy passes a struct by value from a NumPy array of one element, not from a np.void.
+        # CuPy passes a struct by value from a 0-d array, but not from np.void.
         values = [np.asarray(value) if isinstance(value, np.void) else value for value in values]
-        with context.working(f"`{self.name}`"):
-            self._allow(shared_mem)
+
+        with context.activate(f"`{self.name}`"):
+            self._allow_shared(shared_mem)
             self._function(grid, block, tuple(values), shared_mem=shared_mem)
             context.running = self.name
 
-    def _allow(self, shared_mem: int) -> None:
-        """Opt in to more shared memory than a launch gets as it comes, once for each new maximum."""
+    def _allow_shared(self, shared_mem: int) -> None:
+        """Opt in to more dynamic shared memory than the default, if a launch needs it."""
         over_default = self._resources.shared_bytes + shared_mem > self._spec.shared_bytes_per_block
         if over_default and shared_mem > self._dynamic_shared:
             driver = self._context.cupy.cuda.driver
             driver.funcSetAttribute(self._function.ptr, _MAX_DYNAMIC_SHARED, shared_mem)
             self._dynamic_shared = shared_mem
 
-    def _asked_of_the_driver(self) -> Resources:
-        def ask(attribute: int) -> int:
+    def _reported_resources(self) -> Resources:
+        def attribute_value(attribute: int) -> int:
             return int(self._context.cupy.cuda.driver.funcGetAttribute(attribute, self._function.ptr))
 
         return Resources(
-            registers=ask(_REGISTERS),
-            shared_bytes=ask(_SHARED),
-            local_bytes=ask(_LOCAL),
-            constant_bytes=ask(_CONSTANT),
+            registers=attribute_value(_REGISTERS),
+            shared_bytes=attribute_value(_SHARED),
+            local_bytes=attribute_value(_LOCAL),
+            constant_bytes=attribute_value(_CONSTANT),
         )
 
 
 class CudaDevice(Device):
-    """CUDA GPU number `index`. Arrays are `cupy.ndarray`.
+    """The CUDA GPU with this index; its arrays are `cupy.ndarray`.
 
-    After an error that CUDA cannot recover from (a thread outside its arrays, a failed assert, …)
-    the context and all arrays are gone; every further use raises `LaunchError` that says so.
+    After an error from which CUDA cannot recover (an illegal address, a failed assertion, …), the context and
+    all arrays are lost, and every further use raises `LaunchError`.
     """
 
     kind = "cuda"
@@ -173,42 +176,43 @@ class CudaDevice(Device):
         return f"{self.kind}:{self._context.index}"
 
     def properties(self) -> DeviceProperties:
-        """What CUDA reports of this GPU."""
-        with self._context.working("device query"):
+        """Return the properties that CUDA reports."""
+        with self._context.activate("device query"):
             return cuda_properties(self._context.cupy.cuda.runtime, self._context.index)
 
     def asarray(self, host: npt.ArrayLike) -> Array:
-        """A copy of `host` on the GPU, in C order; a CuPy array in C order comes back as it is."""
         cupy = self._context.cupy
-        with self._context.working("copying an array to the GPU"):
+        with self._context.activate("copying an array to the GPU"):
             if isinstance(host, cupy.ndarray):
                 return cupy.ascontiguousarray(host)
             source = np.asarray(host, order="C")
             if source.dtype.hasobject:
-                raise UsageError("an array of Python objects has no form on a device; give numbers.")
+                raise UsageError(
+                    "an array of Python objects cannot be copied to a device; use a numeric dtype."
+                )
             return cupy.asarray(source)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
         sizes = shape if isinstance(shape, Sequence) else (shape,)
         if any(size < 0 for size in sizes):
-            raise UsageError(f"an array's sizes cannot be negative; {shape} was asked for.")
-        with self._context.working("allocating an array"):
+            raise UsageError(f"the sizes of an array must not be negative, but the shape is {shape}.")
+        with self._context.activate("allocating an array"):
             return self._context.cupy.empty(shape, dtype)
 
-    # `full` and `zeros` are the base class's: they copy. CuPy's own would compile a kernel of CuPy's,
-    # which needs CUDA's headers on the machine.
+    # `full` and `zeros` of the base class copy from the host. CuPy's would compile a kernel, which needs an
+    # installation of the CUDA headers.
 
     def asnumpy(self, array: Array) -> npt.NDArray[Any]:
         if isinstance(array, np.ndarray):
             return array
         if not isinstance(array, self._context.cupy.ndarray):
-            raise LaunchError(f"this is not an array of {self.name}: {type(array).__name__}.")
-        with self._context.working("copying an array from the GPU"):
+            raise LaunchError(f"a {type(array).__name__} is not an array of {self.name}.")
+        with self._context.activate("copying an array from the GPU"):
             host: npt.NDArray[Any] = self._context.cupy.asnumpy(array)
             return host
 
     def synchronize(self) -> None:
-        with self._context.working("waiting for the GPU"):
+        with self._context.activate("waiting for the GPU"):
             self._context.wait()
 
     def compile(
@@ -233,56 +237,56 @@ class CudaDevice(Device):
         return self._kernel(program, name)
 
     def time(self, launch: Callable[[], object]) -> float:
-        """Milliseconds on the GPU's own clock, between two events around `launch()`.
+        """Measure the milliseconds between two CUDA events around a launch.
 
-        Kernels called within `launch` do not wait for their end, and the GPU is kept busy until all of it is
-        in its queue: so the host's own work, before a kernel or after it, is not timed with it.
+        A delay kernel runs first, so that events and launches are enqueued before the GPU reaches them: the
+        time does not include work of the host. Kernel calls within `launch` do not wait.
         """
-        with self._context.working("timing"):
-            busy = self._busy
+        with self._context.activate("timing"):
+            delay = self._delay
             self._context.wait()
-            with self.queueing():
-                busy((1,), (1,), (_HEAD_START_NS,))
-                start = self.mark()
+            with self.asynchronous_launches():
+                delay((1,), (1,), (_DELAY_NS,))
+                start = self.record_event()
                 launch()
-                stop = self.mark()
-            return self.between(start, stop)
+                stop = self.record_event()
+            return self.elapsed_ms(start, stop)
 
     @cached_property
-    def _busy(self) -> CudaKernel:
-        return self.load_ptx(_BUSY)
+    def _delay(self) -> CudaKernel:
+        return self.load_ptx(_DELAY)
 
-    def mark(self) -> Any:
-        """A point among what the GPU is asked to do on the current stream: a CUDA event, recorded."""
-        with self._context.working("timing"):
+    def record_event(self) -> Any:
+        """Record a CUDA event on the current stream and return it."""
+        with self._context.activate("timing"):
             event = self._context.cupy.cuda.Event()
             event.record()
             return event
 
-    def between(self, start: Any, stop: Any) -> float:
-        """Milliseconds on the GPU's own clock from one mark to another; waits for all it was asked."""
-        with self._context.working("timing"):
+    def elapsed_ms(self, start: Any, stop: Any) -> float:
+        """Return the milliseconds between two events, after all work on the GPU has finished."""
+        with self._context.activate("timing"):
             self._context.wait()
             return float(self._context.cupy.cuda.get_elapsed_time(start, stop))
 
     @contextmanager
-    def queueing(self) -> Iterator[None]:
-        """Calling a kernel in this block puts it in the GPU's queue and does not wait for its end."""
-        before, self._context.waits = self._context.waits, False
+    def asynchronous_launches(self) -> Iterator[None]:
+        """Let kernel calls within this block return without waiting until the kernel has finished."""
+        before, self._context.synchronous = self._context.synchronous, False
         try:
             yield
         finally:
-            self._context.waits = before
+            self._context.synchronous = before
 
 
 def cuda_device(index: int = 0) -> CudaDevice:
-    """GPU number `index`; the same object every time. Raises `UsageError` when there is no such GPU."""
+    """Return a CUDA GPU, the same object every time; raise `UsageError` if there is no GPU of this index."""
     if index not in _opened:
         count, why = gpus()
         if count == 0:
-            raise UsageError(f'no CUDA GPU answers here: {why}. The simulator is gpulab.device("sim").')
+            raise UsageError(f'no CUDA GPU is available: {why}. Use the simulator, gpulab.device("sim").')
         if index >= count:
-            there = ", ".join(f"cuda:{i}" for i in range(count))
-            raise UsageError(f"there is no cuda:{index} here; there is: {there}.")
+            available = ", ".join(f"cuda:{i}" for i in range(count))
+            raise UsageError(f"there is no device cuda:{index}; available: {available}.")
         _opened[index] = CudaDevice(index)
     return _opened[index]

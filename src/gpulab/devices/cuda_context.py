@@ -1,6 +1,6 @@
-"""The CUDA context of one GPU through CuPy: whether there is one, and what is left of it after an error.
+"""The CUDA context of a GPU: its creation, its loss after an error, and the number of GPUs.
 
-CuPy is imported when a context is made or GPUs are counted, never before.
+CuPy is imported when a context is created or GPUs are counted, but not before.
 """
 
 from __future__ import annotations
@@ -17,16 +17,25 @@ from gpulab.errors import GpulabError, LaunchError
 
 __all__ = ["CudaContext", "gpus", "has_driver"]
 
-# Filled once GPUs have answered: a lost context must not make the next question say "none".
-_answered: list[int] = []
+# The number of GPUs, once it is known and not 0: after an error, a lost context would report none.
+_gpu_count: list[int] = []
 
 
 class CudaContext:
-    """What a device and its kernels share: CuPy, the GPU's number, and whether its context still lives.
+    """The CUDA context that a device and its kernels share.
 
-    device: what messages call it. running: the kernel that was launched last and not yet waited
-    for; errors of it come out of any later call. waits: whether calling a kernel waits for its end;
-    off while launches are timed.
+    Attributes
+    ----------
+    cupy : module
+        CuPy.
+    index : int
+        The index of the GPU.
+    device : str
+        The name of the GPU, for error messages.
+    running : str
+        The last kernel that was launched and not waited for; any later call may raise its error.
+    synchronous : bool
+        Whether kernel calls wait until the kernel has finished.
     """
 
     def __init__(self, index: int) -> None:
@@ -36,7 +45,7 @@ class CudaContext:
         self.index = index
         self.device = f"cuda:{index}"
         self.running = ""
-        self.waits = True
+        self.synchronous = True
         self._lost = ""
         self._errors = (
             cupy.cuda.runtime.CUDARuntimeError,
@@ -45,40 +54,43 @@ class CudaContext:
         )
 
     def check_alive(self) -> None:
-        """Raises `LaunchError`, in one line, when an earlier error took the context away."""
+        """Raise `LaunchError` if the context was lost by an earlier error."""
         if self._lost:
             raise LaunchError(self._lost)
 
     @contextmanager
-    def working(self, doing: str) -> Iterator[None]:
-        """Work on this GPU. CUDA's errors leave the block as gpulab's, in words."""
+    def activate(self, action: str) -> Iterator[None]:
+        """Make this the current GPU within a block, and turn CUDA's errors into gpulab's.
+
+        action: the kernel or operation, for error messages.
+        """
         self.check_alive()
         try:
             with self.cupy.cuda.Device(self.index):
                 yield
         except self._errors as error:
-            raise self._explained(error, doing) from None
+            raise self._explain(error, action) from None
 
     def wait(self) -> None:
-        """Until everything that was launched has ended; inside `working`."""
+        """Wait until all launched work has finished; must be called within `activate`."""
         self.cupy.cuda.runtime.deviceSynchronize()
         self.running = ""
 
-    def _explained(self, error: Exception, doing: str) -> GpulabError:
+    def _explain(self, error: Exception, action: str) -> GpulabError:
         if isinstance(error, self.cupy.cuda.memory.OutOfMemoryError):
-            return out_of_memory(doing, self.device, error)
-        lost = lost_context(error, f"`{self.running}`" if self.running else doing, self.device)
+            return out_of_memory(action, self.device, error)
+        lost = lost_context(error, f"`{self.running}`" if self.running else action, self.device)
         if lost is None:
-            return refused(error, doing, self.device)
+            return refused(error, action, self.device)
         failure, self._lost = lost
         return failure
 
 
 def gpus() -> tuple[int, str]:
-    """How many CUDA GPUs answer, and in words why none does ("" when one does). Never raises."""
-    if _answered:
-        return _answered[0], ""
-    # The driver first: importing CuPy takes about a second, and without a driver it is of no use.
+    """Return the number of CUDA GPUs, and the reason if there is none; never raises."""
+    if _gpu_count:
+        return _gpu_count[0], ""
+    # The driver is tested first, because importing CuPy takes about a second.
     if not has_driver():
         return 0, "no NVIDIA driver was found"
     if "cupy" not in sys.modules and importlib.util.find_spec("cupy") is None:
@@ -87,16 +99,16 @@ def gpus() -> tuple[int, str]:
         import cupy
 
         count = int(cupy.cuda.runtime.getDeviceCount())
-    except Exception as error:  # noqa: BLE001 - CuPy raises anything when it and the driver do not match
-        return 0, f"CUDA does not start: {str(error).strip() or type(error).__name__}"
+    except Exception as error:  # noqa: BLE001 - CuPy raises various exceptions if the driver does not match
+        return 0, f"CUDA cannot be initialised: {str(error).strip() or type(error).__name__}"
     if count == 0:
-        return 0, "the driver shows no GPU"
-    _answered.append(count)
+        return 0, "the driver reports no GPU"
+    _gpu_count.append(count)
     return count, ""
 
 
 def has_driver() -> bool:
-    """Whether the NVIDIA driver's library can be loaded; costs well under a millisecond when it cannot."""
+    """Return whether the NVIDIA driver's library can be loaded; takes less than a millisecond if not."""
     if sys.platform == "darwin":
         return False
     try:

@@ -1,7 +1,7 @@
-"""CUDA's error numbers in words: which ones end the context, and what to do about each.
+"""Explanations of CUDA errors: which of them destroy the context, and what to do next.
 
-Numbers and meanings: CUDA Runtime API, cudaError_t; the driver's CUresult uses the same ones here.
-Pure: knows an error by its `status`, which CuPy's errors carry.
+Numbers and meanings are those of cudaError_t (CUDA Runtime API); CUresult of the driver has the same ones
+here. An error is recognised by the attribute `status` of CuPy's exceptions.
 """
 
 from __future__ import annotations
@@ -16,72 +16,73 @@ __all__ = ["lost_context", "out_of_memory", "refused"]
 
 @dataclass(frozen=True)
 class _Sticky:
-    kind: str
-    happened: str  # goes after "`kernel`: "
+    kind: str  # of the finding
+    cause: str  # completes the sentence "`kernel`: …"
     error: type[LaunchError]
 
 
 _STICKY = {
-    700: _Sticky("illegal_address", "a thread read or wrote memory outside every array", MemoryFault),
-    702: _Sticky("launch_timeout", "it ran past the display's time limit and was stopped", LaunchError),
-    710: _Sticky("assert", "an assert in it failed (its text is in the output above)", LaunchError),
-    714: _Sticky("hardware_stack_error", "a thread's call stack was damaged", LaunchError),
-    715: _Sticky(
-        "illegal_instruction", "a thread stopped it (trap) or ran an illegal instruction", LaunchError
+    700: _Sticky("illegal_address", "a thread accessed memory outside every array", MemoryFault),
+    702: _Sticky(
+        "launch_timeout", "it exceeded the time limit of the display driver and was stopped", LaunchError
     ),
-    716: _Sticky("misaligned_address", "a thread read or wrote at a misaligned address", MemoryFault),
+    710: _Sticky("assert", "an assertion failed (see the output above)", LaunchError),
+    714: _Sticky("hardware_stack_error", "the call stack of a thread was corrupted", LaunchError),
+    715: _Sticky("illegal_instruction", "a thread executed a trap or an illegal instruction", LaunchError),
+    716: _Sticky("misaligned_address", "a thread accessed a misaligned address", MemoryFault),
     717: _Sticky("invalid_address_space", "a thread used an address of the wrong memory space", MemoryFault),
-    718: _Sticky("invalid_program_counter", "a thread jumped out of the program", LaunchError),
-    719: _Sticky("launch_failure", "it failed, most often by an address far outside", LaunchError),
+    718: _Sticky("invalid_program_counter", "a thread jumped to an invalid address", LaunchError),
+    719: _Sticky(
+        "launch_failure", "it failed, most often because of an access far outside an array", LaunchError
+    ),
 }
 
-_RESTART = "restart the notebook's Python kernel to use the GPU again"
+_RESTART = "restart the Python kernel of the notebook to use the GPU again"
 
 _REFUSED = {
     1: "CUDA does not accept an argument of the call",
     9: "CUDA does not accept this grid or block",
-    200: "the driver cannot load the machine code; it may be older than the compiler: update it",
+    200: "the driver cannot load the machine code; if it is older than the compiler, update the driver",
     209: "there is no machine code for this GPU",
     218: "the driver's assembler does not accept the PTX",
-    222: "the compiler is newer than the driver: update the NVIDIA driver",
-    701: "the block needs more registers or shared memory than the GPU has: launch fewer threads per block",
+    222: "the driver is older than the compiler; update the NVIDIA driver",
+    701: "a block needs more registers or shared memory than the GPU has; launch fewer threads per block",
 }
 
 
-def lost_context(error: Exception, doing: str, device: str) -> tuple[LaunchError, str] | None:
-    """For an error that ends the CUDA context: what to raise now, and the line for every later use.
+def lost_context(error: Exception, action: str, device: str) -> tuple[LaunchError, str] | None:
+    """Return the exception for an error that destroys the CUDA context, and the message for later uses.
 
-    None for an error after which the context still works. doing: "`kernel`", or what was tried.
+    action: the kernel or operation that failed. Returns None for an error that leaves the context intact.
     """
     sticky = _STICKY.get(getattr(error, "status", 0))
     if sticky is None:
         return None
-    message = f"{doing}: {sticky.happened} ({_first_line(error)})."
+    message = f"{action}: {sticky.cause} ({_first_line(error)})."
     finding = Finding("memcheck", sticky.kind, 0, None, None, message)
     failure = sticky.error(
-        f"{message}\nCUDA does not say where; the simulator does: run the same kernel on "
-        f'gpulab.device("sim") for its line, block and thread.\n'
-        f"The CUDA context of {device} is lost with all its arrays: {_RESTART}.",
+        f'{message}\nCUDA does not report the place. Run the kernel on the simulator, gpulab.device("sim"), '
+        "which reports the line, the block and the thread.\n"
+        f"The CUDA context of {device} and all its arrays are lost; {_RESTART}.",
         [finding],
     )
-    return failure, f"{device} was lost earlier ({doing}: {sticky.happened}): {_RESTART}."
+    return failure, f"the CUDA context of {device} was lost earlier ({action}: {sticky.cause}); {_RESTART}."
 
 
-def refused(error: Exception, doing: str, device: str) -> GpulabError:
-    """For an error after which the context still works."""
+def refused(error: Exception, action: str, device: str) -> GpulabError:
+    """Return the exception for an error that leaves the CUDA context intact."""
     status = getattr(error, "status", 0)
     if status == 2:
-        return out_of_memory(doing, device, error)
-    why = _REFUSED.get(status)
-    detail = _first_line(error)
-    return LaunchError(f"{doing}: {why} ({detail})." if why else f"{doing}: {device} refused: {detail}.")
+        return out_of_memory(action, device, error)
+    reason = _REFUSED.get(status, f"CUDA reports an error on {device}")
+    return LaunchError(f"{action}: {reason} ({_first_line(error)}).")
 
 
-def out_of_memory(doing: str, device: str, error: Exception) -> UsageError:
-    """The GPU has no room for an array."""
+def out_of_memory(action: str, device: str, error: Exception) -> UsageError:
+    """Return the exception for an allocation that failed."""
     return UsageError(
-        f"{doing}: {device} has not enough free memory ({_first_line(error)}). "
-        "Delete arrays you no longer need, or take a smaller size."
+        f"{action}: {device} does not have enough free memory ({_first_line(error)}). "
+        "Delete arrays that are no longer needed, or use a smaller size."
     )
 
 

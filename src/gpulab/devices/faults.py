@@ -1,4 +1,4 @@
-"""A fault of the simulator as an error in the student's words, with its finding."""
+"""Explanations of the simulator's faults: exceptions with findings."""
 
 from __future__ import annotations
 
@@ -15,52 +15,56 @@ __all__ = ["explain"]
 
 
 def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: int) -> LaunchError:
-    """The error to raise for a fault: `MemoryFault` for accesses, `LaunchError` for the rest."""
-    who = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
+    """Return the exception for a fault: `MemoryFault` for a memory access, else `LaunchError`.
+
+    arguments: the kernel's arguments by parameter name. budget: the instruction limit of a warp.
+    """
+    thread = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
     tool, kind, text = "memcheck", fault.kind, ""
     if fault.kind in ("out_of_bounds", "misaligned"):
         kind = _access_kind(fault)
-        text = f"{who} {_access(fault, memory, arguments)}"
+        text = f"{thread} {_access(fault, memory, arguments)}"
     elif fault.kind == "budget" and fault.access.action == "deadlocks":
         tool, kind = "synccheck", "deadlock"
         text = (
-            f"{who} waits in this loop for ever: what it waits for is to be done by threads of its own warp, "
-            "which (as before Volta) do not run until it leaves the loop."
+            f"{thread} never leaves this loop: it waits for threads of its own warp, which do not run until "
+            "it leaves the loop, as on GPUs before Volta (deadlock)."
         )
     elif fault.kind == "budget":
         tool, kind = "synccheck", "never_ends"
         text = (
-            f"{who} does not come to an end: its warp was stopped in this loop after {budget:,} instructions."
+            f"{thread} does not terminate: its warp was stopped in this loop after {budget:,} instructions."
         )
     elif fault.kind == "divergent_barrier":
         tool, kind = "synccheck", "divergent_barrier"
         text = (
-            f"{who} does not reach this __syncthreads() while other threads of its warp wait there; "
-            "every thread of the block must come to it, so it cannot stand in a branch that only some take."
+            f"{thread} does not reach this __syncthreads(), at which other threads of its warp wait. Every "
+            "thread of the block must reach it, so move it out of the branch that only some threads take."
         )
     elif fault.kind == "different_barriers":
         tool, kind = "synccheck", "divergent_barrier"
         text = (
-            f"{who} does not come to this __syncthreads(): it waits at the one in line {fault.other_line}; "
-            "every thread of the block must come to every barrier, so none can stand in a branch that only "
-            "some take."
+            f"{thread} does not reach this __syncthreads(): it waits at the one in line {fault.other_line}. "
+            "Every thread of the block must reach every barrier, so move them out of branches that only some "
+            "threads take."
         )
     elif fault.kind == "barrier_deadlock":
         tool, kind = "synccheck", "barrier_deadlock"
-        text = f"{who} waits at this barrier for ever: the threads it waits for do not come to it."
+        text = f"{thread} waits at this barrier forever: the threads for which it waits never reach it."
     elif fault.kind in _SYNC:
         tool, kind = "synccheck", fault.kind
         if kind == "mask_without_caller":
             kind = "missing_lanes"
-        text = f"{who} {_SYNC[fault.kind].format(fault.address)}"
+        text = f"{thread} {_SYNC[fault.kind].format(fault.address)}"
     elif fault.kind == "no_fallback_code":
-        text = f"{who} needs code of this kernel that is too long for the simulator: use a smaller kernel."
+        text = f"{thread} needs code that is too large for the simulator; make the kernel smaller."
     elif fault.kind == "assert":
         kind = "assert"
-        text = f"{who}: the assertion `{memory.read_string(fault.address)}` does not hold."
+        text = f"{thread}: the assertion `{memory.read_string(fault.address)}` failed."
     else:
         kind = "trap"
-        text = f"{who} executes a trap instruction."
+        text = f"{thread} executes a trap instruction."
+
     finding = Finding(tool, kind, fault.access.line, fault.block, fault.thread, text)
     error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
@@ -68,14 +72,14 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
 
 _SYNC = {
     "missing_lanes": (
-        "is named by the mask of this instruction, but does not come to it with the same mask; name only "
-        "the lanes that come, as a __ballot_sync() of the condition before the branch tells."
+        "is in the mask of this instruction, but does not execute it with the same mask. Include only the "
+        "lanes that execute it: compute the mask with __ballot_sync() before the branch."
     ),
-    "mask_without_caller": "executes this instruction with a mask that does not name the lane itself.",
-    "barrier_count": "waits at a barrier for {} threads; it must be a multiple of 32, the size of a warp.",
+    "mask_without_caller": "executes this instruction with a mask that does not include its own lane.",
+    "barrier_count": "waits at a barrier for {} threads; the number must be a multiple of 32, the warp size.",
     "exited_threads": (
-        "has left the kernel, and others of its block wait at this __syncthreads(), which every thread has "
-        "to come to: let it skip the work, not the barrier."
+        "has exited, but other threads of its block wait at this __syncthreads(), which every thread must "
+        "reach: replace the early return by a condition around the work only."
     ),
 }
 
@@ -89,7 +93,7 @@ def _access_kind(fault: Fault) -> str:
 
 
 def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
-    """`reads A0[-1]: 4 bytes before A0 (65x47x9 floats)`."""
+    """Return the end of the sentence "thread … reads A0[-1]: 4 bytes before A0 (shape …)."."""
     action, size, address = fault.access.action, fault.access.size, fault.address
     if fault.access.space == "shared" or 0 <= address - layout.SHARED_WINDOW < layout.WINDOW_BYTES:
         offset = address if fault.access.space == "shared" else address - layout.SHARED_WINDOW
@@ -101,21 +105,23 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
             )
         return f"{action} shared memory at byte {offset}, outside the block's shared arrays."
     if fault.access.space == "local" or 0 <= address - layout.LOCAL_WINDOW < layout.WINDOW_BYTES:
-        return f"{action} outside a local array of its own (byte {address & 0xFFFFFFFF})."
+        return f"{action} outside its local arrays (byte {address & 0xFFFFFFFF})."
     if fault.kind == "misaligned":
-        where = f"{address:#x}, which is not a multiple of {size}{_inside(address, arguments)}"
-        return f"{action} {size} bytes at address {where}."
+        place = f"{address:#x}, which is not a multiple of {size}{_inside(address, arguments)}"
+        return f"{action} {size} bytes at address {place}."
     if address < 1 << 16:
         return f"{action} through a null pointer (address {address:#x})."
     if memory.was_freed(address):
         return f"{action} an array that was freed (address {address:#x})."
+
     near = memory.nearest(address)
     named = [
         (name, a) for name, a in arguments.items()
         if near is not None and hasattr(a, "allocation") and a.allocation.address == near.address
     ]  # fmt: skip
     if near is None or not named:
-        return f"{action} address {address:#x}, which belongs to no array."
+        return f"{action} address {address:#x}, which is in no array."
+
     name, array = named[0]
     item = array.dtype.itemsize
     index, rest = divmod(address - near.address, item)
@@ -127,7 +133,7 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
         distance = (
             f"{past} bytes past the end of"
             if past > 0
-            else "right past the end of"
+            else "just past the end of"
             if past == 0
             else "across the end of"
         )
@@ -137,7 +143,7 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
 
 def _inside(address: int, arguments: Mapping[str, Any]) -> str:
     for name, array in arguments.items():
-        found = getattr(array, "allocation", None)
-        if found is not None and 0 <= address - found.address < found.size:
-            return f" ({name}, byte {address - found.address})"
+        allocation = getattr(array, "allocation", None)
+        if allocation is not None and 0 <= address - allocation.address < allocation.size:
+            return f" ({name}, byte {address - allocation.address})"
     return ""

@@ -1,4 +1,4 @@
-"""Device query: what a GPU is, as Lab 0 prints it; asked of CUDA, or read from the catalogue."""
+"""Properties of a device, as CUDA reports them or as the catalogue has them."""
 
 from __future__ import annotations
 
@@ -19,24 +19,38 @@ from gpulab.gpus.limits import Dims, Limits
 
 __all__ = ["DeviceProperties", "cuda_properties", "published_properties", "spec_of"]
 
-# cudaDeviceGetAttribute's numbers (cudaDeviceAttr, CUDA Runtime API): what CuPy's table of
-# properties lacks. They are part of CUDA's binary interface and never change.
+# Values of cudaDeviceAttr (CUDA Runtime API), part of CUDA's binary interface, for attributes that CuPy's
+# getDeviceProperties does not have.
 _MAX_PITCH = 11
 _ASYNC_ENGINES = 40
 
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """Everything `gpulab device-query` shows. Sizes in bytes, clocks in MHz; names as in `GpuSpec`.
+    """The properties of a device, for `gpulab device-query`.
 
-    source: where the figures come from, in words; goes with every one of them.
-    clock_mhz: the highest clock of the cores.
-    driver_version, runtime_version: CUDA's, such as "13.0", with the driver's release where it is
-    known; None on the simulator.
-    dram_gb_s, peak_fp32_gflops: theoretical, by the formulas of `gpulab.gpus.catalogue`.
-    bus: to the host, from the catalogue on a GPU too; "" where it does not have the GPU.
-    devices: how many GPUs CUDA shows; 0 on the simulator.
-    figure_sources: what a figure's source is, by its name in `GpuSpec`, where it is not `source`.
+    Sizes are in bytes, clocks in MHz. Fields that are not listed here are those of `GpuSpec`.
+
+    Attributes
+    ----------
+    name, kind : str
+        Name and kind of the device: "simulator (H200)" and "sim".
+    source : str
+        The origin of all figures without a source of their own.
+    clock_mhz : float
+        The highest clock of the cores.
+    driver_version, runtime_version : str or None
+        Versions of CUDA such as "13.0", with the driver's release if known; None on the simulator.
+    dram_gb_s, peak_fp32_gflops : float
+        Theoretical bandwidth (GB/s) and peak (GFLOPS), by the formulas of `gpulab.gpus.catalogue`.
+    bus : str
+        Connection to the host, from the catalogue; "" if the catalogue does not have the GPU.
+    devices : int
+        The number of GPUs that CUDA reports; 0 on the simulator.
+    gpu_name : str
+        The name of the GPU, or of the simulated GPU: "H200".
+    figure_sources : mapping of str to str
+        The sources of single figures, by field name of `GpuSpec`.
     """
 
     name: str
@@ -73,20 +87,22 @@ class DeviceProperties:
     peak_fp32_gflops: float
     bus: str = ""
     devices: int = 0
+    gpu_name: str = ""
     figure_sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The properties as plain data, for JSON."""
+        """Return the properties as plain data for JSON, without `figure_sources`."""
         return {name: value for name, value in asdict(self).items() if name != "figure_sources"}
 
 
 def published_properties(device_name: str, spec: GpuSpec) -> DeviceProperties:
-    """Return the properties of a GPU of the catalogue, as the simulator reports them."""
+    """Return the properties of the simulator of a GPU."""
     published = {f.name: getattr(spec, f.name) for f in fields(DeviceProperties) if hasattr(spec, f.name)}
     return DeviceProperties(
         **published
         | {
             "name": device_name,
+            "gpu_name": spec.name,
             "kind": "sim",
             "source": f"published, the data sheet of the {spec.name} that the simulator models",
             "clock_mhz": spec.boost_clock_mhz,
@@ -98,91 +114,93 @@ def published_properties(device_name: str, spec: GpuSpec) -> DeviceProperties:
 
 
 def cuda_properties(runtime: Any, index: int) -> DeviceProperties:
-    """What CUDA reports of GPU `index`. runtime: `cupy.cuda.runtime` (CuPy 13 and later)."""
-    told = runtime.getDeviceProperties(index)
-    name = told["name"].decode() if isinstance(told["name"], bytes) else str(told["name"])
-    limits, limit_sources = limits_of(told["major"], told["minor"])
-    clock, memory_clock = told["clockRate"] / 1e3, told["memoryClockRate"] / 1e3  # CUDA gives kHz
-    cores = told["multiProcessorCount"] * limits.cores_per_sm
+    """Return the properties that CUDA reports. runtime: `cupy.cuda.runtime` (CuPy 13 or later)."""
+    reported = runtime.getDeviceProperties(index)
+    name = reported["name"].decode() if isinstance(reported["name"], bytes) else str(reported["name"])
+    limits, limit_sources = limits_of(reported["major"], reported["minor"])
+    clock, memory_clock = reported["clockRate"] / 1e3, reported["memoryClockRate"] / 1e3  # CUDA reports kHz
+    cores = reported["multiProcessorCount"] * limits.cores_per_sm
     driver, release = _version(runtime.driverGetVersion()), _driver_release()
-    known = by_cuda_name(name)
+    listed = by_cuda_name(name)
     return DeviceProperties(
         name=name,
         kind="cuda",
         source="reported by the CUDA driver; theoretical figures computed from them",
-        compute_capability=(told["major"], told["minor"]),
-        memory_bytes=told["totalGlobalMem"],
-        sms=told["multiProcessorCount"],
+        compute_capability=(reported["major"], reported["minor"]),
+        memory_bytes=reported["totalGlobalMem"],
+        sms=reported["multiProcessorCount"],
         cores=cores,
-        constant_bytes=told["totalConstMem"],
-        shared_bytes_per_block=told["sharedMemPerBlock"],
-        shared_bytes_per_block_optin=told["sharedMemPerBlockOptin"],
-        shared_bytes_per_sm=told["sharedMemPerMultiprocessor"],
-        reserved_shared_bytes_per_block=told["reservedSharedMemPerBlock"],
-        registers_per_block=told["regsPerBlock"],
-        registers_per_sm=told["regsPerMultiprocessor"],
-        warp_size=told["warpSize"],
-        max_threads_per_block=told["maxThreadsPerBlock"],
-        max_threads_per_sm=told["maxThreadsPerMultiProcessor"],
-        max_blocks_per_sm=told["maxBlocksPerMultiProcessor"],
-        max_block_dims=tuple(told["maxThreadsDim"]),
-        max_grid_dims=tuple(told["maxGridSize"]),
+        constant_bytes=reported["totalConstMem"],
+        shared_bytes_per_block=reported["sharedMemPerBlock"],
+        shared_bytes_per_block_optin=reported["sharedMemPerBlockOptin"],
+        shared_bytes_per_sm=reported["sharedMemPerMultiprocessor"],
+        reserved_shared_bytes_per_block=reported["reservedSharedMemPerBlock"],
+        registers_per_block=reported["regsPerBlock"],
+        registers_per_sm=reported["regsPerMultiprocessor"],
+        warp_size=reported["warpSize"],
+        max_threads_per_block=reported["maxThreadsPerBlock"],
+        max_threads_per_sm=reported["maxThreadsPerMultiProcessor"],
+        max_blocks_per_sm=reported["maxBlocksPerMultiProcessor"],
+        max_block_dims=tuple(reported["maxThreadsDim"]),
+        max_grid_dims=tuple(reported["maxGridSize"]),
         memory_pitch_bytes=runtime.deviceGetAttribute(_MAX_PITCH, index),
-        texture_alignment_bytes=told["textureAlignment"],
+        texture_alignment_bytes=reported["textureAlignment"],
         clock_mhz=clock,
         concurrent_copy=runtime.deviceGetAttribute(_ASYNC_ENGINES, index) > 0,
-        l2_bytes=told["l2CacheSize"],
+        l2_bytes=reported["l2CacheSize"],
         memory_clock_mhz=memory_clock,
-        memory_bus_bits=told["memoryBusWidth"],
-        ecc=bool(told["ECCEnabled"]),
+        memory_bus_bits=reported["memoryBusWidth"],
+        ecc=bool(reported["ECCEnabled"]),
         driver_version=f"{driver} (release {release})" if release else driver,
         runtime_version=_version(runtime.runtimeGetVersion()),
-        dram_gb_s=dram_gb_s(memory_clock, told["memoryBusWidth"]),
+        dram_gb_s=dram_gb_s(memory_clock, reported["memoryBusWidth"]),
         peak_fp32_gflops=peak_fp32_gflops(cores, clock),
-        bus=known.bus if known else "",
+        bus=listed.bus if listed else "",
         devices=runtime.getDeviceCount(),
-        figure_sources=_not_reported(limit_sources, known),
+        gpu_name=name,
+        figure_sources=_not_reported(limit_sources, listed),
     )
 
 
 def spec_of(properties: DeviceProperties) -> GpuSpec:
-    """The `GpuSpec` of a real GPU: the catalogue's when CUDA's name and SMs agree with it, else its own.
+    """Return the data sheet of a CUDA GPU.
 
-    The second one takes from the catalogue only what CUDA does not report, from the GPU's compute
-    capability or the nearest earlier one; it is never calibrated.
+    It is the catalogue's if CUDA reports the same name and number of SMs. Otherwise it consists of what CUDA
+    reports and, for the rest, of the limits of the GPU's compute capability or the nearest earlier one.
     """
-    known = by_cuda_name(properties.name)
-    if known is not None and known.sms == properties.sms:
-        return known
+    listed = by_cuda_name(properties.name)
+    if listed is not None and listed.sms == properties.sms:
+        return listed
+
     limits, sources = limits_of(*properties.compute_capability)
-    told = {f.name: getattr(properties, f.name) for f in fields(GpuSpec) if hasattr(properties, f.name)}
+    reported = {f.name: getattr(properties, f.name) for f in fields(GpuSpec) if hasattr(properties, f.name)}
     from_limits = {f.name: getattr(limits, f.name) for f in fields(Limits)}
-    values = {name: value for name, value in (from_limits | told).items() if name != "sources"}
+    values = {name: value for name, value in (from_limits | reported).items() if name != "sources"}
     return GpuSpec(
         **values,
         key="",
         cuda_names=(properties.name,),
         boost_clock_mhz=properties.clock_mhz,
-        sources={**sources, **dict.fromkeys([*told, "boost_clock_mhz"], properties.source)},
+        sources={**sources, **dict.fromkeys([*reported, "boost_clock_mhz"], properties.source)},
     )
 
 
-def _not_reported(limit_sources: Mapping[str, str], known: GpuSpec | None) -> dict[str, str]:
-    """Sources of what CUDA does not report of a GPU."""
-    from_card = {"bus": known.sources["bus"]} if known else {}
+def _not_reported(limit_sources: Mapping[str, str], listed: GpuSpec | None) -> dict[str, str]:
+    """Return the sources of the figures that CUDA does not report."""
+    from_card = {"bus": listed.sources["bus"]} if listed else {}
     return {"cores_per_sm": limit_sources["cores_per_sm"]} | from_card
 
 
 def _version(number: int) -> str:
-    """CUDA's 13010 as "13.1"."""
+    """Return a version number of CUDA as text: "13.1" for 13010."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _driver_release() -> str:
-    """The driver's release, such as "580.65.06", where Linux shows it; else ""."""
+    """Return the release of the driver, such as "580.65.06", on Linux; "" on other systems."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:
         return ""
-    found = re.search(r"\b\d{3}\.\d+(\.\d+)?\b", text)
-    return found.group() if found else ""
+    match = re.search(r"\b\d{3}\.\d+(\.\d+)?\b", text)
+    return match.group() if match else ""

@@ -1,4 +1,4 @@
-"""The simulator as a device: arrays, kernels, and faults in the student's words."""
+"""The simulator as a device: its arrays, kernels and memory."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator", "simulator_of"]
 
-MEMORY_BYTES = 8 << 30  # what arrays may take together, on the host
+OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
+MEMORY_BYTES = 8 << 30  # limit of all arrays together, which are in host memory
 
 
 class SimulatedArray:
-    """An array on the simulated device: copy it with `dev.asnumpy`; kernels take it as a pointer."""
+    """An array on the simulator: an argument for pointers, copied to the host by `dev.asnumpy`."""
 
     def __init__(
         self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], zeroed: bool = False
@@ -50,12 +51,12 @@ class SimulatedArray:
         return len(self.shape)
 
     def view(self) -> npt.NDArray[Any]:
-        """The device's own memory, as the host sees it."""
+        """Return the memory of the array as a NumPy array, without copying."""
         assert self.allocation.host is not None
         return self.allocation.host.view(self.dtype).reshape(self.shape)
 
     def get(self) -> npt.NDArray[Any]:
-        """A copy on the host, as CuPy's `get`."""
+        """Return a copy on the host, as `cupy.ndarray.get`."""
         return self.view().copy()
 
     def __len__(self) -> int:
@@ -67,10 +68,7 @@ class SimulatedArray:
 
 
 class SimulatedKernel(RecordableKernel):
-    """A kernel on the simulator. Native code is made on the first launch with each block shape.
-
-    printed: what `printf` wrote in the last launch.
-    """
+    """A kernel on the simulator; its native code is compiled at the first launch with each block shape."""
 
     def __init__(
         self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool
@@ -82,25 +80,27 @@ class SimulatedKernel(RecordableKernel):
         self.independent_threads = independent_threads
         self.module = parse(program.ptx)
         self.entry = program.entries.get(name, name)
-        known = self.module.functions.get(self.entry)
-        if known is None or len(known.params) != len(program.signatures[name]):
-            raise UsageError(f"this PTX is not well formed: the parameters of `{name}` cannot be read.")
+        function = self.module.functions.get(self.entry)
+        if function is None or len(function.params) != len(program.signatures[name]):
+            raise UsageError(f"this PTX is malformed: the parameters of `{name}` cannot be read.")
         self._symbols: dict[str, Allocation] = {}
         self._native: dict[Any, Any] = {}
         self._static_shared: int | None = None
-        self._place_globals()
+        self._allocate_variables()
 
-    def _place_globals(self) -> None:
+    def _allocate_variables(self) -> None:
+        """Allocate and initialise the global and constant variables of the module."""
         for variable in self.module.variables.values():
             if variable.space in ("global", "const"):
-                found = self.device.memory.allocate(max(variable.size, 1))
-                assert found.host is not None
-                found.host[:] = 0
-                self.device.memory.mark_written(found.address)
+                allocation = self.device.memory.allocate(max(variable.size, 1))
+                assert allocation.host is not None
+                allocation.host[:] = 0
+                self.device.memory.mark_written(allocation.address)
                 if variable.initial is not None:
-                    found.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
-                self._symbols[variable.name] = found
-                self.device.memory.free_with(self, found.address)
+                    allocation.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
+                self._symbols[variable.name] = allocation
+                self.device.memory.free_with(self, allocation.address)
+
         for variable in self.module.variables.values():
             for offset, symbol, addend in variable.references:
                 target = self._symbols.get(symbol)
@@ -115,7 +115,7 @@ class SimulatedKernel(RecordableKernel):
 
     @cached_property
     def flow(self) -> ControlFlow:
-        """The kernel's blocks of code, by whose numbers counts go."""
+        """The control flow graph of the kernel; counts refer to the numbers of its blocks."""
         from gpulab.simt.codegen.native import control_flow_of
         from gpulab.simt.ptx.inlining import flatten
 
@@ -124,14 +124,13 @@ class SimulatedKernel(RecordableKernel):
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
         self.record(None, grid, block, args, shared_mem)
 
-    def make_code(self, recording: Recorder, block: Dim3, shared_mem: int = 0) -> None:
-        """Make the code for launches with this recording and block, and keep it; nothing runs."""
-        self._code(recording, dim3(block, "block"), shared_mem, blocks=1)
+    def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
+        self._code(recorder, dim3(block, "block"), shared_mem, blocks=1)
 
     def _code(
-        self, recording: Recorder, block: tuple[int, int, int], shared_mem: int, blocks: int
+        self, recorder: Recorder, block: tuple[int, int, int], shared_mem: int, blocks: int
     ) -> tuple[NativeKernel, int]:
-        """The code for a launch of so many blocks, and the shared memory of a block in bytes."""
+        """Return the native code for a launch of `blocks` blocks, and the shared bytes per block."""
         from gpulab.simt.codegen.native import (
             Specialization,
             compile_kernel,
@@ -145,9 +144,9 @@ class SimulatedKernel(RecordableKernel):
             block,
             self._static_shared + shared_mem,
             self.independent_threads,
-            recording.tier,
-            recording.forms,
-            is_small_launch(recording.tier, prod(block) * blocks),
+            recorder.tier,
+            recorder.forms,
+            is_small_launch(recorder.tier, prod(block) * blocks),
         )
         if key not in self._native:
             self._native[key] = compile_kernel(self.module, self.entry, key)
@@ -155,7 +154,7 @@ class SimulatedKernel(RecordableKernel):
 
     def record(
         self,
-        recording: Recorder | None,
+        recorder: Recorder | None,
         grid: Dim3,
         block: Dim3,
         args: Sequence[Any],
@@ -163,17 +162,12 @@ class SimulatedKernel(RecordableKernel):
         order: npt.NDArray[np.int64] | None = None,
         budget: int | None = None,
     ) -> NativeKernel:
-        """Launch, and record what happens; the code that ran.
-
-        recording: of the tier that is to run; None: the values tier. order: numbers of the blocks to run,
-        where that is not all of them. budget: for a launch that is to have less than the device's.
-        """
         from gpulab.simt.instrument.recorder import Recorder
         from gpulab.simt.runtime.launch import launch
         from gpulab.simt.runtime.printing import format_record
 
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-        # Registers are the real GPU's concern; the simulator has as many as a kernel asks for.
+        # Without `arch`, registers are not checked: the simulator has no register limit.
         check_launch(self.device.spec, self.name, self.resources, grid3, block3, shared_mem)
         values = convert(
             self.program.signatures[self.name],
@@ -181,45 +175,47 @@ class SimulatedKernel(RecordableKernel):
             accepts=lambda a: isinstance(a, SimulatedArray) and a.memory is self.device.memory,
             device=self.device.name,
         )
-        recording = recording or Recorder()
+
+        recorder = recorder or Recorder()
         blocks = prod(grid3) if order is None else len(order)
-        native, shared_bytes = self._code(recording, block3, shared_mem, blocks)
+        native, shared_bytes = self._code(recorder, block3, shared_mem, blocks)
         packed = self._pack(values)
-        symbols, kept = self._addresses(native.symbols, packed)
+        symbols, parameter_copy = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.functions
         self.printed = ""
-        if recording.tier != "sanitized":  # which does not follow what is written
+        if recorder.tier != "sanitized":  # only this tier records which elements the kernel writes
             self.device.memory.mark_written()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
-            budget, recording, order,
+            budget, recorder, order,
         )  # fmt: skip
-        del kept
+        del parameter_copy  # it must live until the launch has ended
+
         memory = self.device.memory
         self.printed = "".join(
             format_record(memory.read_string(r.format), r.arguments, memory.read_string)
             for r in outcome.printed
         )
         if outcome.print_lost:
-            self.printed += "\n(printf wrote more than its buffer holds; the rest is lost)\n"
+            self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
         if outcome.fault is not None:
             names = [p.name for p in self.program.signatures[self.name]]
             raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), budget)
         return native
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
-        """Device addresses of the symbols that the code asks for, and an array to keep for the launch."""
+        """Return the addresses of symbols, and the array of the parameters if one of them refers to it."""
         from gpulab.simt.codegen.kernel_context import PARAMETERS
 
         if PARAMETERS not in names:
             return [self._symbols[name].address for name in names], None
         copy = self.device.asarray(np.frombuffer(packed, np.uint8))
-        known = {PARAMETERS: copy.allocation.address}
-        return [known.get(name) or self._symbols[name].address for name in names], copy
+        addresses = {PARAMETERS: copy.allocation.address}
+        return [addresses.get(name) or self._symbols[name].address for name in names], copy
 
     def _pack(self, values: list[Any]) -> bytes:
-        """The parameter buffer: each parameter at its own alignment, arrays as their address."""
+        """Return the parameter buffer: each parameter at its alignment, arrays as addresses."""
         data = bytearray()
         for param, value in zip(self.module.functions[self.entry].params, values, strict=True):
             data.extend(b"\0" * (-len(data) % param.align))
@@ -231,10 +227,7 @@ class SimulatedKernel(RecordableKernel):
 
 
 class SimulatedDevice(RecordableDevice):
-    """The simulator, with the limits of one GPU of the catalogue.
-
-    budget: instructions a warp may execute before it counts as never ending.
-    """
+    """The simulator of a GPU of the catalogue, with its limits."""
 
     kind = "sim"
     can_record = True
@@ -253,26 +246,26 @@ class SimulatedDevice(RecordableDevice):
             return host
         source = np.asarray(host)
         if source.dtype.hasobject:
-            raise UsageError("an array of Python objects has no form on a device; give numbers.")
-        found = SimulatedArray(self.memory, source.shape, source.dtype)
-        found.view()[...] = source
-        self.memory.mark_written(found.allocation.address)
-        return found
+            raise UsageError("an array of Python objects cannot be copied to a device; use a numeric dtype.")
+        array = SimulatedArray(self.memory, source.shape, source.dtype)
+        array.view()[...] = source
+        self.memory.mark_written(array.allocation.address)
+        return array
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
         return SimulatedArray(self.memory, _sizes(shape), np.dtype(dtype))
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
-        """As `Device.zeros`; the host's memory is taken only where something is touched."""
+        # Unlike copied zeros, these occupy host memory only once a page is written.
         return SimulatedArray(self.memory, _sizes(shape), np.dtype(dtype), zeroed=True)
 
     def asnumpy(self, array: Array) -> npt.NDArray[Any]:
         if not isinstance(array, SimulatedArray):
-            raise LaunchError(f"this is not an array of {self.name}: {type(array).__name__}.")
+            raise LaunchError(f"a {type(array).__name__} is not an array of the {self.name}.")
         return array.get()
 
     def synchronize(self) -> None:
-        """Launches on the simulator have ended when they return."""
+        pass  # a launch returns when the kernel has finished
 
     def compile(
         self,
@@ -283,17 +276,33 @@ class SimulatedDevice(RecordableDevice):
         *,
         independent_threads: bool = True,
     ) -> SimulatedKernel:
-        """Compile CUDA C.
+        """Compile CUDA C++ for the simulator; see `Device.compile`.
 
-        independent_threads: False runs diverged lanes as GPUs before Volta did: lanes that wait for
-        lanes of their own warp then wait for ever, which is reported as a deadlock.
+        Parameters
+        ----------
+        source, name, defines, options
+            As for `Device.compile`.
+        independent_threads : bool, optional
+            Whether diverged lanes of a warp make progress independently, as since Volta. False runs one
+            branch to its end first, as older GPUs do: lanes that wait for lanes of their own warp are then
+            reported as a deadlock.
+
+        Returns
+        -------
+        SimulatedKernel
+            The compiled kernel.
+
+        Raises
+        ------
+        CompileError, IncludeRefused, UsageError
+            As for `Device.compile`.
         """
-        arch = max(75, self.spec.arch)  # NVRTC's oldest; older GPUs are modelled, not compiled for
+        arch = max(OLDEST_ARCH, self.spec.arch)
         program = compile_program(source, arch=arch, defines=defines, options=options)
         return SimulatedKernel(self, program, program.pick(name), independent_threads)
 
     def kernel_of(self, program: Program, name: str) -> SimulatedKernel:
-        """A kernel of a program that was compiled already, for whatever device."""
+        """Return a kernel of a program that was compiled before, for any device."""
         return SimulatedKernel(self, program, name, True)
 
     def load_ptx(
@@ -306,7 +315,7 @@ class SimulatedDevice(RecordableDevice):
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if any(s < 0 for s in sizes):
-        raise UsageError(f"an array's sizes cannot be negative; {sizes} was asked for.")
+        raise UsageError(f"the sizes of an array must not be negative, but the shape is {sizes}.")
     return tuple(int(s) for s in sizes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpulab.devices.base import Device
-from gpulab.devices.listing import Property, heading, listing_entries
+from gpulab.devices.listing import ListingEntry, heading, listing_entries
 from gpulab.devices.query import DeviceProperties
 from gpulab.problems.published import source
 from gpulab.provenance import Provenance
@@ -49,8 +49,8 @@ def device_query(device: Device | None = None, *, published: bool = False, gpu: 
     """
     properties = chosen_device(device, gpu).properties()
     columns = [
-        Column[Property]("property", lambda entry: entry.label),
-        Column[Property](
+        Column[ListingEntry]("property", lambda entry: entry.label),
+        Column[ListingEntry](
             properties.name,
             lambda entry: _with_unit(str(entry)),
             source=lambda entry: _source(properties, entry),
@@ -82,7 +82,7 @@ def figures_provenance(properties: DeviceProperties, figures: Iterable[str]) -> 
     return Provenance("published", properties.name, "; ".join(sources) or catalogue)
 
 
-def _source(properties: DeviceProperties, entry: Property) -> str:
+def _source(properties: DeviceProperties, entry: ListingEntry) -> str:
     if not entry.figures and properties.kind != "cuda":
         return ""
     formula = f"; computed: {entry.formula}" if entry.formula else ""
