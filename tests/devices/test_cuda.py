@@ -116,7 +116,7 @@ def test_host_array_does_not_reach_cuda(cupy, device):
 def test_error_that_destroys_the_context_has_a_finding_and_a_remedy(cupy, device, status, error, kind):
     kernel, array = device.compile("…"), device.zeros(4)
     cupy.fail_next = CudaError(status, "cudaErrorSomething: words")
-    with pytest.raises(LaunchError, match="(?s)`k`.*simulator.*restart") as caught:
+    with pytest.raises(LaunchError, match=r"(?s)`k`.*simulator.*restart") as caught:
         kernel(1, 1, (1, array, 4))
     assert type(caught.value) is error
     assert [finding.kind for finding in caught.value.findings] == [kind]
@@ -186,5 +186,5 @@ def test_properties_are_those_that_cuda_reports(device):
 
 
 def test_missing_gpu_index_raises_and_lists_the_gpus(cupy):
-    with pytest.raises(UsageError, match="cuda:3.*cuda:0"):
+    with pytest.raises(UsageError, match=r"cuda:3.*cuda:0"):
         open_device("cuda:3")

@@ -31,7 +31,7 @@ def test_open_device_without_a_gpu_opens_the_simulator(name, gpu):
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:1"])
 def test_missing_gpu_raises_and_names_the_simulator(name):
-    with pytest.raises(UsageError, match='gpulab.device\\("sim"\\)'):
+    with pytest.raises(UsageError, match=r'gpulab\.device\("sim"\)'):
         open_device(name)
 
 

@@ -20,7 +20,7 @@ from gpulab.errors import UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gpulab.simt.analysis.control_flow import ControlFlow
+    from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
     from gpulab.simt.ptx.syntax import Module
