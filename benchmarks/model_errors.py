@@ -1,8 +1,4 @@
-"""How far the performance model is off: beside published times, and beside times measured on an H200.
-
-The kernels of the published tables and the measured times are in the repository, in benchmarks/; a package
-that was installed from a wheel has neither.
-"""
+"""Errors of the performance model: modelled times against published times, and against times of an H200."""
 
 from __future__ import annotations
 
@@ -10,27 +6,43 @@ import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from gpulab.config import KernelConfig, defines
+from gpulab.config import KernelConfig
 from gpulab.devices import open_device
 from gpulab.errors import UsageError
-from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.model.profile import Profile, profile_variant
 from gpulab.problems import problem as problem_named
-from gpulab.problems.base import Block, Shape
+from gpulab.problems.base import Shape
 from gpulab.problems.published import PublishedRow, rows
 from gpulab.profiling.transfers import time_copies
 
-__all__ = ["Compared", "Summary", "kendall_tau", "measured_rows", "named_alike", "published_rows", "summary"]
+__all__ = [
+    "ErrorSummary",
+    "TimeComparison",
+    "kendall_tau",
+    "measured_rows",
+    "published_rows",
+    "same_bound",
+    "summarise",
+]
 
-HIGH = 0.6  # of its peak: a part that is busier bounds a kernel, by Nsight Compute's rules for speed of light
+FOLDER = Path(__file__).parent
+MEASURED = FOLDER / "figures" / "model-h200.json.xz"
+# Files of `published_kernels` by the variant of a published row.
 PUBLISHED = {"Ks": "Ks", "K1": "K1", "K2": "K2", "K3": "K2", "K4": "K2", "K34": "K2", "K5": "K5"}
-_ONE = {"sm": ("issue", "fp32", "fma", "integer", "fp64", "special"), "L1": ("L1",), "memory": ("L2", "DRAM")}
-_NCU = {
+# A part that is busy for this share of the time bounds a kernel, by Nsight Compute's speed-of-light rules.
+BUSY = 0.6
+# Parts by the terms of the model and by the metrics of Nsight Compute. L2 and DRAM are one part, because all
+# bytes of DRAM pass through L2.
+_TERMS = {
+    "sm": ("issue", "fp32", "fma", "integer", "fp64", "special"),
+    "L1": ("L1",),
+    "memory": ("L2", "DRAM"),
+}
+_METRICS = {
     "sm": ("sm__throughput.avg.pct_of_peak_sustained_elapsed",),
     "L1": ("l1tex__throughput.avg.pct_of_peak_sustained_active",),
     "memory": (
@@ -41,19 +53,31 @@ _NCU = {
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One time that is known beside the model's, in milliseconds.
+class TimeComparison:
+    """A published or measured time and the modelled one, in milliseconds.
 
-    gpu: the catalogue's key. label: kernel, block and tile. kind: "kernel" or "overall" (with copies).
-    fitted: whether parameters of the model were chosen by this time. bound, ncu: what bounds it by the
-    model, and by Nsight Compute where that was asked. problem: that the kernel belongs to.
+    Attributes
+    ----------
+    gpu : str
+        Key in the catalogue.
+    variant, problem : str
+        Of the kernel.
+    label : str
+        Kernel, block and tile.
+    kind : str
+        "kernel", or "overall" for a time that includes copies.
+    reference_ms, modelled_ms : float
+    fitted : bool
+        True if parameters of the model were fitted to this time.
+    bound, ncu : str
+        The part that bounds the kernel, by the model and by Nsight Compute; empty if that was not measured.
     """
 
     gpu: str
     variant: str
     label: str
     kind: str
-    known_ms: float
+    reference_ms: float
     modelled_ms: float
     fitted: bool
     bound: str = ""
@@ -62,13 +86,13 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Of the time: 0.1 where the model's is 10 % too long."""
-        return self.modelled_ms / self.known_ms - 1
+        """Relative error of the modelled time: 0.1 if it is 10 % too long."""
+        return self.modelled_ms / self.reference_ms - 1
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Errors are absolute, of the time, 0.1 for 10 %; tau is Kendall's rank correlation."""
+class ErrorSummary:
+    """Number of times, mean and largest absolute relative error, and Kendall's rank correlation."""
 
     count: int
     mean: float
@@ -76,126 +100,121 @@ class Summary:
     tau: float
 
 
-def summary(compared: Sequence[Compared]) -> Summary:
-    """Raises `UsageError` where there is nothing to compare."""
-    if not compared:
-        raise UsageError("there is nothing to compare.")
-    errors = [abs(one.error) for one in compared]
-    tau = kendall_tau([(one.known_ms, one.modelled_ms) for one in compared])
-    return Summary(len(compared), fmean(errors), max(errors), tau)
+def summarise(comparisons: Sequence[TimeComparison]) -> ErrorSummary:
+    """Return the summary of the errors. Raise `UsageError` if there are none."""
+    if not comparisons:
+        raise UsageError("there are no times to compare.")
+    errors = [abs(one.error) for one in comparisons]
+    tau = kendall_tau([(one.reference_ms, one.modelled_ms) for one in comparisons])
+    return ErrorSummary(len(comparisons), fmean(errors), max(errors), tau)
 
 
 def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float:
-    """Kendall's tau-a without ties: pairs in the same order less pairs in the other, by those in either."""
-    same = other = 0
+    """Return Kendall's tau: concordant minus discordant pairs, divided by their sum. Ties do not count."""
+    concordant = discordant = 0
     for number, (x, y) in enumerate(pairs):
         for u, v in pairs[:number]:
             sign = (x - u) * (y - v)
-            same += sign > 0
-            other += sign < 0
-    return (same - other) / (same + other) if same + other else 1.0
+            concordant += sign > 0
+            discordant += sign < 0
+    total = concordant + discordant
+    return (concordant - discordant) / total if total else 1.0
 
 
-@dataclass(frozen=True)
-class _Checkout:
-    root: Path
-
-    def read(self, path: str) -> bytes:
-        try:
-            return (self.root / path).read_bytes()
-        except OSError:
-            raise UsageError(
-                f"there is no {path} in {self.root}: run this in gpulab's repository, or name it."
-            ) from None
-
-    @cached_property
-    def measured(self) -> Mapping[str, Any]:
-        data: Mapping[str, Any] = json.loads(
-            lzma.decompress(self.read("benchmarks/figures/model-h200.json.xz"))
-        )
-        return data
+def same_bound(comparisons: Sequence[TimeComparison]) -> tuple[int, int]:
+    """Return the launches that the same part bounds by the model and by Nsight Compute, and all launches."""
+    measured = [one for one in comparisons if one.ncu]
+    return sum(one.bound == one.ncu for one in measured), len(measured)
 
 
-def published_rows(repository: Path, sources: Iterable[str] = ("t10", "gtx280")) -> Iterator[Compared]:
-    """Every row of the tables of a GPU, modelled: the kernel alone where that was published, else overall."""
-    checkout = _Checkout(repository)
+def published_rows(sources: Iterable[str] = ("t10", "gtx280")) -> Iterator[TimeComparison]:
+    """Yield the comparison of every published row, of the kernel alone if that was published."""
     for row in (row for key in sources for row in rows(key)):
         if row.variant in PUBLISHED and row.gpu:
-            yield _published(checkout, row)
+            yield _published(row)
 
 
-def _published(checkout: _Checkout, row: PublishedRow) -> Compared:
-    known = problem_named(row.problem)
-    name = PUBLISHED[row.variant]
-    text = checkout.read(f"benchmarks/published_kernels/{name}.cu").decode()
-    block, tile = row.block or known.block_of(row.variant), row.tile or (1, 1, 1)
+def _published(row: PublishedRow) -> TimeComparison:
+    problem = problem_named(row.problem)
+    block = row.block or problem.block_of(row.variant)
     if row.variant == "Ks":
         block = (1, block[0] * block[1], 1)
-    shape: Shape = row.shape or known.timing_shape(row.variant, block, tile)
-    text = text.replace("K_UNROLL", str(row.k_unroll))
-    profile = _profile(row.problem, row.variant, text, block, tile, shape, row.gpu)
-    work = known.flops(shape) / 1e6
-    overall = row.kernel_gflops is None
-    published = row.overall_gflops if overall else row.kernel_gflops
-    if published is None:
-        raise UsageError(f"the row {row.label} has no time.")
-    modelled = profile.time_ms
-    if overall:
-        modelled += time_copies(open_device("sim"), known, shape, gpu=row.gpu).median_ms
-    label = f"{row.label} {'x'.join(map(str, block))}"
-    return Compared(
-        row.gpu, row.variant, label, "overall" if overall else "kernel", work / published, modelled,
-        row.gpu == "t10", profile.bottleneck, problem=row.problem,
-    )  # fmt: skip
+    config = KernelConfig(problem, row.variant, block, row.tile or (1, 1, 1))
+    shape = row.shape or config.timing_shape
+
+    source = (FOLDER / "published_kernels" / f"{PUBLISHED[row.variant]}.cu").read_text(encoding="utf-8")
+    profile = _profile(config, source.replace("K_UNROLL", str(row.k_unroll)), shape, row.gpu)
+
+    includes_copies = row.kernel_gflops is None
+    gflops = row.overall_gflops if includes_copies else row.kernel_gflops
+    if gflops is None:
+        raise UsageError(f"the published row {row.label} has no time.")
+    modelled_ms = profile.time_ms
+    if includes_copies:
+        modelled_ms += time_copies(open_device("sim"), problem, shape, gpu=row.gpu).median_ms
+    return TimeComparison(
+        gpu=row.gpu,
+        variant=row.variant,
+        label=f"{row.label} {'x'.join(map(str, block))}",
+        kind="overall" if includes_copies else "kernel",
+        reference_ms=problem.flops(shape) / 1e6 / gflops,
+        modelled_ms=modelled_ms,
+        fitted=row.gpu == "t10",
+        bound=profile.bottleneck,
+        problem=row.problem,
+    )
 
 
-def measured_rows(repository: Path, limit: int | None = None) -> Iterator[Compared]:
-    """Every launch that was measured on the H200, modelled. limit: only so many, spread over them."""
-    launches = [one for one in _Checkout(repository).measured["launches"] if "ms" in one]
-    fitted = set(sorted({one["name"] for one in launches})[::2])  # every other kernel
+def measured_rows(limit: int | None = None) -> Iterator[TimeComparison]:
+    """Yield the comparison of every launch that was measured on the H200, or of `limit` of them."""
+    data: Mapping[str, Any] = json.loads(lzma.decompress(MEASURED.read_bytes()))
+    launches = [launch for launch in data["launches"] if "ms" in launch]
+    fitted = set(sorted({launch["name"] for launch in launches})[::2])  # every other kernel, by name
     step = max(len(launches) // limit, 1) if limit else 1
-    for one in launches[::step]:
-        block: Block = tuple(one["block"])
-        tile: Block = tuple(one["tile"])
-        shape = problem_named(one["problem"]).timing_shape(one["variant"], block, tile)
-        profile = _profile(one["problem"], one["variant"], one["source"], block, tile, shape, "h200")
-        label = f"{one['name']} {'x'.join(map(str, block))} {'x'.join(map(str, tile))}"
-        yield Compared(
-            "h200", one["variant"], label, "kernel", one["ms"], profile.time_ms,
-            one["name"] in fitted, _bound(profile), _ncu_bound(one.get("ncu", {})), one["problem"],
-        )  # fmt: skip
+
+    for launch in launches[::step]:
+        problem, block, tile = problem_named(launch["problem"]), tuple(launch["block"]), tuple(launch["tile"])
+        config = KernelConfig(problem, launch["variant"], block, tile)
+        profile = _profile(config, launch["source"], config.timing_shape, "h200")
+        yield TimeComparison(
+            gpu="h200",
+            variant=config.variant,
+            label=f"{launch['name']} {'x'.join(map(str, block))} {'x'.join(map(str, tile))}",
+            kind="kernel",
+            reference_ms=launch["ms"],
+            modelled_ms=profile.time_ms,
+            fitted=launch["name"] in fitted,
+            bound=_modelled_bound(profile),
+            ncu=_measured_bound(launch.get("ncu", {})),
+            problem=problem.name,
+        )
 
 
-def named_alike(compared: Sequence[Compared]) -> tuple[int, int]:
-    """How many launches the model and Nsight Compute name the same bound for, and of how many."""
-    both = [one for one in compared if one.ncu]
-    return sum(one.bound == one.ncu for one in both), len(both)
+def _profile(config: KernelConfig, source: str, shape: Shape, gpu: str) -> Profile:
+    device = open_device("sim:h200")
+    kernel = device.compile(source, config.kernel_name, config.defines)
+    return profile_variant(kernel, config, device=device, shape=shape, gpu=gpu)
 
 
-def _bound(profile: Profile) -> str:
-    """The busiest part, if it is busy for 60 % of the time, as Nsight Compute has it; else latency."""
+def _modelled_bound(profile: Profile) -> str:
     time_ms = profile.time_ms - profile.terms["launch"]
-    busy = {
-        part: max(profile.terms.get(name, 0.0) for name in names) / time_ms for part, names in _ONE.items()
-    }
-    return _busiest(busy)
+    return _busiest(
+        {
+            part: max(profile.terms.get(name, 0.0) for name in names) / time_ms
+            for part, names in _TERMS.items()
+        }
+    )
 
 
-def _ncu_bound(metrics: Mapping[str, float]) -> str:
-    busy = {part: max(metrics.get(name, 0.0) for name in names) / 100 for part, names in _NCU.items()}
-    return _busiest(busy) if metrics else ""
+def _measured_bound(metrics: Mapping[str, float]) -> str:
+    if not metrics:
+        return ""
+    return _busiest(
+        {part: max(metrics.get(name, 0.0) for name in names) / 100 for part, names in _METRICS.items()}
+    )
 
 
 def _busiest(busy: Mapping[str, float]) -> str:
+    """Return the busiest part, or latency if no part is busy for `BUSY` of the time."""
     part = max(busy, key=lambda name: busy[name])
-    return part if busy[part] >= HIGH else "latency"
-
-
-def _profile(
-    problem: str, variant: str, text: str, block: Block, tile: Block, shape: Shape, gpu: str
-) -> Profile:
-    known, device = problem_named(problem), open_device("sim:h200")
-    kernel = device.compile(text, known.kernel_name(variant), defines(block, tile))
-    gpu_named(gpu)
-    config = KernelConfig(known, variant, block, tile)
-    return profile_variant(kernel, config, device=device, shape=shape, gpu=gpu)
+    return part if busy[part] >= BUSY else "latency"

@@ -1,12 +1,16 @@
-"""`python -m benchmarks.model_measure`: times and bottlenecks of the labs' kernels on a GPU, for the model.
+"""Measure times and bottlenecks of the labs' kernels on a GPU, for the performance model.
 
-On a machine with a CUDA GPU, CuPy and ncu, in the repository root with PYTHONPATH=src:. ; writes
-model.json into the folder OUT names: the latencies and rates of the machine by small kernels of their own
-(`benchmarks.model_microbenchmarks`), the median time of every launch of `benchmarks.model_launches`, warm,
-between two events, and what Nsight Compute says of them.
+python -m benchmarks.model_measure [--out FOLDER]
 
-Every kernel is checked on the problem's small sizes before it is timed. A launch that kills its process is
-left out, and the next process goes on behind it.
+Needs a CUDA GPU, CuPy and ncu; run it in the root of the repository with PYTHONPATH=src:. It writes
+model.json into FOLDER (default: the environment variable OUT):
+
+- the latencies and rates of the GPU, by micro-kernels (`benchmarks.model_microbenchmarks`),
+- the median time of every launch of `benchmarks.model_launches`, between two events, after a warm-up,
+- Nsight Compute's metrics of these launches.
+
+Every kernel is verified on the problem's small sizes before it is timed. A launch that ends its process is
+left out, and the next process continues after it.
 """
 
 from __future__ import annotations
@@ -18,13 +22,14 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.model_launches import Timed, config_of, geometry_of, timed_launches
+from benchmarks.model_launches import TimedLaunch, config_of, geometry_of, timed_launches
 from benchmarks.nsight import find_ncu, read_rows
 
 STALLS = (
@@ -54,22 +59,11 @@ METRICS = (
     *(f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio" for stall in STALLS),
 )
 SLOW_MS = 60.0  # kernels that take longer are not profiled
-
-
-def _compile(one: Timed) -> str:
-    """Into the cache on disk; what went wrong, if anything did."""
-    from gpulab.compiler import compile_program
-    from gpulab.config import defines
-
-    try:
-        compile_program(one.source, arch=90, defines=defines(one.block, one.tile))
-    except Exception as error:  # noqa: BLE001  (told in the result)
-        return str(error)[:200]
-    return ""
+SAMPLES, SAMPLED_MS = 9, 400  # samples of a time, and the total time after which no more are taken
 
 
 class Bench:
-    """Kernels and arrays on the GPU; arrays are made once for each shape."""
+    """Kernels and arrays on the GPU; arrays are created once for each shape."""
 
     def __init__(self) -> None:
         import gpulab
@@ -77,40 +71,38 @@ class Bench:
         self.device: Any = gpulab.device("cuda:0")
         self.arrays: dict[tuple[int, ...], Any] = {}
 
-    def array(self, shape: tuple[int, ...], which: int) -> Any:
+    def array(self, shape: tuple[int, ...], number: int) -> Any:
+        """Return the array of random values for the argument with this number."""
         import cupy
 
-        key = (*shape, which)
+        key = (*shape, number)
         if key not in self.arrays:
             self.arrays[key] = cupy.random.random(shape, dtype=cupy.float32) - np.float32(0.5)
         return self.arrays[key]
 
-    def launch(self, one: Timed) -> tuple[Any, Any, list[Any]]:
-        from gpulab.config import defines
-        from gpulab.problems import problem
-
-        known = problem(one.problem)
-        kernel = self.device.compile(
-            one.source, name=known.kernel_name(one.variant), defines=defines(one.block, one.tile)
-        )
-        grid, shape = geometry_of(one)
+    def launch(self, launch: TimedLaunch) -> tuple[Any, Any, list[Any]]:
+        """Return kernel, grid and arguments of a launch."""
+        config = config_of(launch)
+        kernel = self.device.compile(launch.source, name=config.kernel_name, defines=config.defines)
+        grid, shape = geometry_of(launch)
         args = [
-            self.array(a.value.shape, n) if a.kind == "pointer" else a.value
-            for n, a in enumerate(known.arguments(shape, None))
+            self.array(argument.value.shape, number) if argument.kind == "pointer" else argument.value
+            for number, argument in enumerate(config.problem.arguments(shape, None))
         ]
         return kernel, grid, args
 
-    def timed(self, one: Timed) -> dict[str, Any]:
+    def time(self, launch: TimedLaunch) -> dict[str, Any]:
+        """Return the median time of a launch and the kernel's resources, or an error for wrong values."""
         from gpulab.verification.verify import verify
 
-        kernel, grid, args = self.launch(one)
-        verdict = verify(kernel, config_of(one), device=self.device, seed=1)
-        if not verdict.correct:
+        kernel, grid, args = self.launch(launch)
+        if not verify(kernel, config_of(launch), device=self.device, seed=1).correct:
             return {"error": "wrong values"}
+
         samples: list[float] = []
-        self.device.time(lambda: kernel(grid, one.block, args))
-        while len(samples) < 9 and sum(samples) < 400:
-            samples.append(self.device.time(lambda: kernel(grid, one.block, args)))
+        self.device.time(lambda: kernel(grid, launch.block, args))
+        while len(samples) < SAMPLES and sum(samples) < SAMPLED_MS:
+            samples.append(self.device.time(lambda: kernel(grid, launch.block, args)))
         return {
             "ms": statistics.median(samples),
             "samples": len(samples),
@@ -120,109 +112,126 @@ class Bench:
         }
 
 
-def work(path: Path, mode: str, seconds: float) -> None:
-    """In its own process: go through the launches that have no entry yet, and write each one down."""
-    bench, ends = Bench(), time.monotonic() + seconds
-    known = read(path)
-    with path.open("a", encoding="utf-8") as file:
+def run_stage(log: Path, stage: str, seconds: float) -> None:
+    """Run one stage in this process, and write the entry of each launch to the log.
 
-        def say(**entry: object) -> None:
+    "micro" measures the micro-kernels, "time" times the launches that have no entry yet, and "ncu" runs the
+    launches once, for the profiler that this process runs under.
+    """
+    bench, deadline = Bench(), time.monotonic() + seconds
+    entries = read(log)
+    with log.open("a", encoding="utf-8") as file:
+
+        def write(**entry: object) -> None:
             file.write(json.dumps(entry) + "\n")
             file.flush()
 
-        if mode == "micro":
+        if stage == "micro":
             from benchmarks.model_microbenchmarks import microbenchmarks
 
-            say(label="micro", micro=microbenchmarks(bench.device))
+            write(label="micro", micro=microbenchmarks(bench.device))
             return
-        for one in timed_launches():
-            entry = known.get(one.label, {})
-            if time.monotonic() > ends:
+
+        for launch in timed_launches():
+            entry = entries.get(launch.label, {})
+            if time.monotonic() > deadline:
                 return
-            if mode == "time" and not entry:
-                say(label=one.label, error="the process died")
+            if stage == "time" and not entry:
+                write(label=launch.label, error="the process died")
                 try:
-                    say(label=one.label, **bench.timed(one))
-                except Exception as error:  # noqa: BLE001  (told in the result)
-                    say(label=one.label, error=str(error)[:200])
-            if mode == "ncu" and entry.get("ms", 1e9) < SLOW_MS:
-                kernel, grid, args = bench.launch(one)
-                say(label=one.label, profiled=True)
-                kernel(grid, one.block, args)
+                    write(label=launch.label, **bench.time(launch))
+                except Exception as error:  # noqa: BLE001  (it is part of the result)
+                    write(label=launch.label, error=str(error)[:200])
+            if stage == "ncu" and entry.get("ms", 1e9) < SLOW_MS:
+                kernel, grid, args = bench.launch(launch)
+                write(label=launch.label, profiled=True)
+                kernel(grid, launch.block, args)
 
 
-def read(path: Path) -> dict[str, dict[str, Any]]:
-    """By label what was written down last; an error goes once there is a result."""
-    found: dict[str, dict[str, Any]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        entry = json.loads(line)
-        known = found.setdefault(entry["label"], {})
-        if "ms" in entry:
-            known.pop("error", None)
-        known.update(entry)
-    return found
+def read(log: Path) -> dict[str, dict[str, Any]]:
+    """Return the entries of the log by label; a later line overrides an earlier one, a time an error."""
+    entries: dict[str, dict[str, Any]] = {}
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        fields = json.loads(line)
+        entry = entries.setdefault(fields["label"], {})
+        if "ms" in fields:
+            entry.pop("error", None)
+        entry.update(fields)
+    return entries
 
 
-def in_process(*arguments: str, before: tuple[str, ...] = (), limit_s: float) -> None:
-    command = [*before, sys.executable, "-m", "benchmarks.model_measure", *arguments]
+def compile_error(launch: TimedLaunch) -> str:
+    """Compile a launch's kernel into the disk cache and return the error message, empty without an error."""
+    from gpulab.compiler import compile_program
+
+    try:
+        compile_program(launch.source, arch=90, defines=config_of(launch).defines)
+    except Exception as error:  # noqa: BLE001  (it is part of the result)
+        return str(error)[:200]
+    return ""
+
+
+def run_process(*arguments: str, profiler: Sequence[str] = (), limit_s: float) -> None:
+    """Run a stage in a separate process, which is stopped after `limit_s` seconds."""
+    command = [*profiler, sys.executable, "-m", "benchmarks.model_measure", *arguments]
     try:
         subprocess.run(command, check=False, timeout=limit_s)
     except subprocess.TimeoutExpired:
-        print("out of time:", *arguments)
+        print("time limit reached:", *arguments)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.model_measure", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
-    parser.add_argument("--work", choices=("micro", "time", "ncu"))
+    parser.add_argument("--stage", choices=("micro", "time", "ncu"), help=argparse.SUPPRESS)
     parser.add_argument("--timing-seconds", type=float, default=150)
     parser.add_argument("--ncu-seconds", type=float, default=200)
     options = parser.parse_args()
     log = options.out / "model.jsonl"
-    if options.work:
-        work(log, options.work, options.ncu_seconds if options.work == "ncu" else options.timing_seconds)
-        return 0
-    began = time.monotonic()
-
-    def step(what: str) -> None:
-        print(f"{time.monotonic() - began:5.0f} s  {what}", flush=True)
-
-    with ProcessPoolExecutor(14) as pool:
-        refused = {
-            one.label: why
-            for one, why in zip(timed_launches(), pool.map(_compile, timed_launches()), strict=True)
-            if why
-        }
-    step(f"compiled {len(timed_launches())}, {len(refused)} refused")
-    in_process("--work", "micro", "--out", str(options.out), limit_s=90)
-    step("micro")
-    ends = time.monotonic() + options.timing_seconds
-    while time.monotonic() < ends and any(one.label not in read(log) for one in timed_launches()):
-        left = ends - time.monotonic()
-        in_process(
-            "--work", "time", "--out", str(options.out), "--timing-seconds", str(left), limit_s=left + 15
+    if options.stage:
+        run_stage(
+            log, options.stage, options.ncu_seconds if options.stage == "ncu" else options.timing_seconds
         )
-    step(f"timed {sum('ms' in e for e in read(log).values())}")
+        return 0
+
+    start = time.monotonic()
+
+    def progress(text: str) -> None:
+        print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
+
+    launches, out = timed_launches(), str(options.out)
+    with ProcessPoolExecutor(14) as pool:
+        errors = zip(launches, pool.map(compile_error, launches), strict=True)
+        refused = {launch.label: error for launch, error in errors if error}
+    progress(f"compiled {len(launches)}, of which {len(refused)} failed")
+
+    run_process("--stage", "micro", "--out", out, limit_s=90)
+    progress("micro-kernels")
+
+    deadline = time.monotonic() + options.timing_seconds
+    while time.monotonic() < deadline and any(launch.label not in read(log) for launch in launches):
+        left = deadline - time.monotonic()
+        limits = ("--timing-seconds", str(left))
+        run_process("--stage", "time", "--out", out, *limits, limit_s=left + 15)
+    progress(f"timed {sum('ms' in entry for entry in read(log).values())}")
+
     ncu, report = find_ncu(), options.out / "model.ncu-rep"
-    before = (
+    profiler = (
         ncu, "--target-processes", "all", "--cache-control", "none", "--clock-control", "none",
         "--kernel-name", "regex:(mmkernel|block2D)", "--metrics", ",".join(METRICS),
         "--force-overwrite", "--export", str(report),
     )  # fmt: skip
-    in_process(
-        "--work", "ncu", "--out", str(options.out), "--ncu-seconds", str(options.ncu_seconds),
-        before=before, limit_s=options.ncu_seconds + 60,
-    )  # fmt: skip
+    limits = ("--ncu-seconds", str(options.ncu_seconds))
+    run_process("--stage", "ncu", "--out", out, *limits, profiler=profiler, limit_s=options.ncu_seconds + 60)
     rows = read_rows(ncu, report)
-    step(f"profiled {len(rows)}")
+    progress(f"profiled {len(rows)}")
+
     entries = read(log)
-    profiled = [
-        json.loads(line)["label"]
-        for line in log.read_text(encoding="utf-8").splitlines()
-        if "profiled" in json.loads(line)
-    ]
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    profiled = [line["label"] for line in lines if "profiled" in line]
     for label, row in zip(profiled, rows, strict=False):
-        entries[label]["ncu"] = {k: v for k, v in row["metrics"].items() if k in METRICS}
+        entries[label]["ncu"] = {name: value for name, value in row["metrics"].items() if name in METRICS}
+
     smi = subprocess.run(
         ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem", "--format=csv,noheader"],
         capture_output=True, text=True, check=False,
@@ -233,15 +242,14 @@ def main() -> int:
         "ncu": version.strip().splitlines()[-1:],
         "micro": entries.pop("micro", {}).get("micro"),
         "refused": refused,
-        "launches": [
-            {**vars(one), "label": one.label, **entries.get(one.label, {})} for one in timed_launches()
-        ],
+        "launches": [{**vars(one), "label": one.label, **entries.get(one.label, {})} for one in launches],
     }
     (options.out / "model.json").write_text(json.dumps(result), encoding="utf-8")
     report.unlink(missing_ok=True)
+
     print(json.dumps(result["micro"], indent=1))
-    for one in result["launches"]:
-        print(one["label"], one.get("ms"), one.get("error", ""), len(one.get("ncu", {})))
+    for launch in result["launches"]:
+        print(launch["label"], launch.get("ms"), launch.get("error", ""), len(launch.get("ncu", {})))
     return 0
 
 

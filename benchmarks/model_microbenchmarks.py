@@ -1,7 +1,7 @@
-"""Latencies and rates of a GPU by small kernels of their own: what the performance model takes for an H200.
+"""Micro-kernels that measure latencies and rates of a GPU, for the figures of the performance model.
 
-A chain of loads, each of which needs the one before, gives a latency in cycles of the SM's clock; the same
-loads by many warps, none of which needs another, give a rate.
+A chain of dependent loads gives a latency in cycles of the SM's clock. Independent loads by many warps give a
+rate.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ extern "C" __global__ void cycles(float x, int steps, long long* out, float* sin
     __syncthreads();
     long long start = clock64();
 #pragma unroll 16
-    for (int s = 0; s < steps; ++s) { WHAT; }
+    for (int s = 0; s < steps; ++s) { STATEMENT; }
     if (threadIdx.x == 0) out[0] = clock64() - start;
     sink[threadIdx.x] = y;
 }
 """
-# Every warp reads or writes `rounds` times; where depends on PLACE, in elements of TYPE.
+# Every thread accesses memory `rounds` times, at the element of TYPE that PLACE gives.
 RATE = """
 extern "C" __global__ void rate(TYPE* data, int rounds, long long length, float* sink)
 {
@@ -71,16 +71,32 @@ extern "C" __global__ void rate(float* data, int rounds, long long length, float
     if (s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 == 12345.678f) *sink = s0;
 }
 """
+EMPTY = 'extern "C" __global__ void empty() {}'
+# Cycles of the SM's clock, and nanoseconds of the global timer, between the same two points.
+CLOCK = """
+extern "C" __global__ void ticks(long long* out, int n)
+{
+    long long a = clock64(), b;
+    unsigned long long s, t;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(s));
+    do { b = clock64(); } while (b - a < n);
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+    out[0] = b - a;
+    out[1] = t - s;
+}
+"""
+STREAM = "me + r * threads"  # all threads together read consecutive elements
+SAME_IN_BLOCKS = "(threadIdx.x + r * 256) & (length - 1)"  # every block reads the same `length` elements
 READ4, READ16 = "total += {load}(data + at);", "float4 v = {load}(data + at); total += v.x + v.y + v.z + v.w;"
 
 
 def microbenchmarks(device: Any) -> dict[str, float]:
-    """Latencies in cycles (`*_cycles`), rates in GB/s (1e9 bytes) or GFLOPS, times in milliseconds."""
+    """Return latencies in cycles (`*_cycles`), rates in GB/s (1e9 bytes) or GFLOPS, times in milliseconds."""
     return {**_latencies(device), **_rates(device), **_others(device)}
 
 
 def _chain(lines: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """One cycle through all lines of 128 bytes, in a random order, as indices of 4-byte words."""
+    """Return one cycle through all lines of 128 bytes in random order, as indices of 4-byte words."""
     order = rng.permutation(lines).astype(np.uint32)
     order = np.concatenate([order[np.argmin(order) :], order[: np.argmin(order)]])
     table = np.zeros(32 * lines, np.uint32)
@@ -90,7 +106,7 @@ def _chain(lines: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.
 
 def _latencies(device: Any) -> dict[str, float]:
     rng = np.random.default_rng(0)
-    found = {}
+    cycles = {}
     cases = {"l1_cycles": ("__ldca", 1 << 7, 256), "l2_cycles": ("__ldcg", 1 << 15, 1 << 16),
              "dram_cycles": ("__ldcg", 1 << 23, 0)}  # fmt: skip
     for name, (load, lines, warm) in cases.items():
@@ -98,11 +114,11 @@ def _latencies(device: Any) -> dict[str, float]:
         table, out = device.asarray(_chain(lines, rng)), device.zeros(2, np.int64)
         for _ in range(1 if name.startswith("dram") else 2):
             kernel(1, 1, [table, 4096, out])
-        found[name] = float(device.asnumpy(out)[0]) / 4096
+        cycles[name] = float(device.asnumpy(out)[0]) / 4096
     kernel, out = device.compile(SHARED_CHASE, "chase"), device.zeros(2, np.int64)
     kernel(1, 1, [out, 4096, out])
-    found["shared_cycles"] = float(device.asnumpy(out)[0]) / 4096
-    for name, what, threads in (
+    cycles["shared_cycles"] = float(device.asnumpy(out)[0]) / 4096
+    for name, statement, threads in (
         ("fma_cycles", "y = y * x + 1.0f", 32),
         ("barrier_1_warp_cycles", "__syncthreads()", 32),
         ("barrier_8_warps_cycles", "__syncthreads()", 256),
@@ -110,78 +126,72 @@ def _latencies(device: Any) -> dict[str, float]:
         ("shuffle_cycles", "y = __shfl_xor_sync(~0u, y, 1)", 32),
         ("integer_cycles", "y = __int_as_float(__float_as_int(y) * 3 + 7)", 32),
     ):
-        kernel, sink = device.compile(CYCLES, "cycles", {"WHAT": what}), device.zeros(1024)
+        kernel, sink = device.compile(CYCLES, "cycles", {"STATEMENT": statement}), device.zeros(1024)
         for _ in range(2):
             kernel(1, threads, [1.0, 4096, out, sink])
-        found[name] = float(device.asnumpy(out)[0]) / 4096
-    return found
+        cycles[name] = float(device.asnumpy(out)[0]) / 4096
+    return cycles
 
 
 def _rates(device: Any) -> dict[str, float]:
-    sms, found = device.spec.sms, {}
     import cupy
 
-    big = cupy.ones(1 << 30, cupy.float32)  # 4 GiB
-    sink = device.zeros(1)
+    sms, rates = device.spec.sms, {}
+    data, sink = cupy.ones(1 << 30, cupy.float32), device.zeros(1)  # 4 GiB
     blocks, threads = 8 * sms, 256
-    all_of_them = blocks * threads
+    all_threads = blocks * threads
 
-    def rate(source: str, defines: dict[str, str], rounds: int, length: int, grid: int = blocks) -> float:
+    def milliseconds(
+        source: str, defines: dict[str, str], rounds: int, length: int = 0, grid: int = blocks
+    ) -> float:
         kernel = device.compile(source, "rate", defines)
-        times = [device.time(lambda: kernel(grid, threads, [big, rounds, length, sink])) for _ in range(5)]
+        times = [device.time(lambda: kernel(grid, threads, [data, rounds, length, sink])) for _ in range(5)]
         return float(sorted(times[1:])[1])
 
-    for name, ty, body, width in (("", "float", READ4, 4), ("_16", "float4", READ16, 16)):
-        whole = "me + r * threads"
-        rounds = (4 << 30) // width // all_of_them
-        ms = rate(RATE, {"TYPE": ty, "PLACE": whole, "BODY": body.format(load="__ldcg")}, rounds, 0)
-        found[f"dram_read{name}_gb_s"] = rounds * all_of_them * width / ms / 1e6
-        inside = "(me + r * threads) & (length - 1)"
-        length, rounds = (16 << 20) // width, (8 << 30) // width // all_of_them
-        ms = rate(RATE, {"TYPE": ty, "PLACE": inside, "BODY": body.format(load="__ldcg")}, rounds, length)
-        found[f"l2_read{name}_gb_s"] = rounds * all_of_them * width / ms / 1e6
-        one = {
-            "TYPE": ty,
-            "PLACE": "(threadIdx.x + r * 256) & (length - 1)",
-            "BODY": body.format(load="__ldcg"),
-        }
-        ms = rate(RATE, one, 40000, (64 << 10) // width, 4)
-        found[f"l2_read{name}_few_sms_gb_s"] = 40000 * 4 * threads * width / ms / 1e6
-        small = "(threadIdx.x + r * 256) & (length - 1)"
-        length, rounds = (16 << 10) // width, (32 << 30) // width // all_of_them
-        ms = rate(RATE, {"TYPE": ty, "PLACE": small, "BODY": body.format(load="__ldca")}, rounds, length)
-        found[f"l1_read{name}_gb_s"] = rounds * all_of_them * width / ms / 1e6
-    body = READ4.format(load="__ldca")
-    ms = rate(RATE, {"TYPE": "float", "PLACE": "r & (length - 1)", "BODY": body}, 8192, 256)
-    found["l1_broadcast_requests_per_sm_per_us"] = 8192 * all_of_them / 32 / sms / ms / 1e3
-    rounds = (4 << 30) // 16 // all_of_them
-    ms = rate(
-        RATE,
-        {"TYPE": "float4", "PLACE": "me + r * threads", "BODY": "data[at] = make_float4(1, 2, 3, 4)"},
-        rounds,
-        0,
-    )
-    found["dram_write_16_gb_s"] = rounds * all_of_them * 16 / ms / 1e6
-    half = "me + r * threads"
-    body = "data[at + length] = data[at]"
-    ms = rate(RATE, {"TYPE": "float4", "PLACE": half, "BODY": body}, rounds // 2, 1 << 27)
-    found["copy_16_gb_s"] = 2 * (rounds // 2) * all_of_them * 16 / ms / 1e6
-    ms = rate(RATE, {"TYPE": "float", "PLACE": half, "BODY": body}, 2 * rounds, 1 << 29)
-    found["copy_4_gb_s"] = 2 * (2 * rounds) * all_of_them * 4 / ms / 1e6
-    ms = rate(FMA, {}, 8192, 0)
-    found["fma_gflops"] = 2 * 8 * 8192 * all_of_them / ms / 1e6
-    return found
+    for name, type_, body, width in (("", "float", READ4, 4), ("_16", "float4", READ16, 16)):
+        past_l1 = {"TYPE": type_, "BODY": body.format(load="__ldcg")}
+        in_l1 = {"TYPE": type_, "BODY": body.format(load="__ldca")}
+
+        rounds = (4 << 30) // width // all_threads
+        ms = milliseconds(RATE, past_l1 | {"PLACE": STREAM}, rounds)
+        rates[f"dram_read{name}_gb_s"] = rounds * all_threads * width / ms / 1e6
+
+        length, rounds = (16 << 20) // width, (8 << 30) // width // all_threads
+        ms = milliseconds(RATE, past_l1 | {"PLACE": f"({STREAM}) & (length - 1)"}, rounds, length)
+        rates[f"l2_read{name}_gb_s"] = rounds * all_threads * width / ms / 1e6
+
+        ms = milliseconds(RATE, past_l1 | {"PLACE": SAME_IN_BLOCKS}, 40000, (64 << 10) // width, grid=4)
+        rates[f"l2_read{name}_few_sms_gb_s"] = 40000 * 4 * threads * width / ms / 1e6
+
+        length, rounds = (16 << 10) // width, (32 << 30) // width // all_threads
+        ms = milliseconds(RATE, in_l1 | {"PLACE": SAME_IN_BLOCKS}, rounds, length)
+        rates[f"l1_read{name}_gb_s"] = rounds * all_threads * width / ms / 1e6
+
+    broadcast = {"TYPE": "float", "PLACE": "r & (length - 1)", "BODY": READ4.format(load="__ldca")}
+    ms = milliseconds(RATE, broadcast, 8192, 256)
+    rates["l1_broadcast_requests_per_sm_per_us"] = 8192 * all_threads / 32 / sms / ms / 1e3
+
+    rounds = (4 << 30) // 16 // all_threads
+    write = {"TYPE": "float4", "PLACE": STREAM, "BODY": "data[at] = make_float4(1, 2, 3, 4)"}
+    ms = milliseconds(RATE, write, rounds)
+    rates["dram_write_16_gb_s"] = rounds * all_threads * 16 / ms / 1e6
+
+    copy = {"PLACE": STREAM, "BODY": "data[at + length] = data[at]"}
+    ms = milliseconds(RATE, {"TYPE": "float4", **copy}, rounds // 2, 1 << 27)
+    rates["copy_16_gb_s"] = 2 * (rounds // 2) * all_threads * 16 / ms / 1e6
+    ms = milliseconds(RATE, {"TYPE": "float", **copy}, 2 * rounds, 1 << 29)
+    rates["copy_4_gb_s"] = 2 * (2 * rounds) * all_threads * 4 / ms / 1e6
+
+    ms = milliseconds(FMA, {}, 8192)
+    rates["fma_gflops"] = 2 * 8 * 8192 * all_threads / ms / 1e6
+    return rates
 
 
 def _others(device: Any) -> dict[str, float]:
-    source = 'extern "C" __global__ void nothing() {}'
-    kernel = device.compile(source, "nothing")
+    kernel = device.compile(EMPTY, "empty")
     times = sorted(device.time(lambda: kernel(132, 256, [])) for _ in range(20))
-    clock = 'extern "C" __global__ void ticks(long long* out, int n) { long long a = clock64(), b; '
-    clock += 'unsigned long long s, t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(s)); '
-    clock += "do { b = clock64(); } while (b - a < n); "
-    clock += 'asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); out[0] = b - a; out[1] = t - s; }'
-    kernel, out = device.compile(clock, "ticks"), device.zeros(2, np.int64)
+
+    kernel, out = device.compile(CLOCK, "ticks"), device.zeros(2, np.int64)
     kernel(1, 1, [out, 20_000_000])
     ticks, nanoseconds = (float(x) for x in device.asnumpy(out))
     return {"empty_launch_ms": times[10], "clock_mhz": 1e3 * ticks / nanoseconds}

@@ -1,11 +1,13 @@
-"""`python -m benchmarks.nsight`: what Nsight Compute counts for the labs' kernels and for single rules.
+"""Measure the launches of `benchmarks.nsight_launches` with Nsight Compute.
 
-On a machine with a CUDA GPU, CuPy and ncu, in the repository root with PYTHONPATH=src:. ; writes
-nsight.json (programs with PTX and machine code, one row of metrics a launch) into the folder OUT names, or
-the one given. The simulator's counters are compared with that file: it holds what the GPU really ran.
+python -m benchmarks.nsight [--out FOLDER] [--groups GROUP ...] [--without FILE]
 
-One process makes all launches of a group, in order, under ncu. A launch that fails is left out; when a
-process dies, the next one goes on behind the launch that killed it.
+Needs a CUDA GPU, CuPy and ncu; run it in the root of the repository with PYTHONPATH=src:. It writes
+nsight.json into FOLDER (default: the environment variable OUT): the programs that ran, with PTX and machine
+code, and the metrics of each launch. `benchmarks.nsight_compare` compares gpulab's counters with that file.
+
+One process under ncu makes all launches of a group, in order. A launch that fails is left out. If the process
+dies, the next one continues after the launch that ended it.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.nsight_launches import Launch, launches
+from benchmarks.nsight_launches import NsightLaunch, launches
 
 GROUPS = ("micro", "stencil", "matmul")
-SECONDS_A_GROUP = 170
+SECONDS_PER_GROUP = 170
 
 _SPACES = (
     "global_ld", "global_st", "global_red", "global_atom", "shared_ld", "shared_st", "shared_atom",
@@ -74,44 +76,44 @@ METRICS = tuple(
 
 
 def find_ncu() -> str:
-    """ncu on PATH, or in a CUDA Toolkit or Nsight Compute folder."""
-    found = shutil.which("ncu")
-    if found:
-        return found
-    places = [*Path("/usr/local").glob("cuda*/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
-    if not places:
-        raise SystemExit("there is no ncu here: it comes with the CUDA Toolkit.")
-    return str(max(places))
+    """Return the path of ncu: on PATH, or in a folder of the CUDA Toolkit or of Nsight Compute."""
+    on_path = shutil.which("ncu")
+    if on_path:
+        return on_path
+    installed = [*Path("/usr/local").glob("cuda*/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
+    if not installed:
+        raise SystemExit("ncu was not found; it is part of the CUDA Toolkit.")
+    return str(max(installed))
 
 
-def known_metrics(ncu: str) -> set[str] | None:
-    """Names without suffix that this ncu knows for the GPU; None when it does not say."""
-    known: set[str] = set()
-    for more in ([], ["--query-metrics-collection", "launch"], ["--query-metrics-collection", "source"]):
-        answer = subprocess.run(
-            [ncu, "--query-metrics", *more], capture_output=True, text=True, timeout=120, check=False
+def available_metrics(ncu: str) -> set[str] | None:
+    """Return the metrics of the GPU, without suffixes; None if ncu does not list them."""
+    metrics: set[str] = set()
+    for options in ([], ["--query-metrics-collection", "launch"], ["--query-metrics-collection", "source"]):
+        listed = subprocess.run(
+            [ncu, "--query-metrics", *options], capture_output=True, text=True, timeout=120, check=False
         )
-        known |= {line.split()[0] for line in answer.stdout.splitlines() if "__" in line}
-    return known or None
+        metrics |= {line.split()[0] for line in listed.stdout.splitlines() if "__" in line}
+    return metrics or None
 
 
 # -- the process under ncu -------------------------------------------------------------------------
 
 
-def make_launches(some: Sequence[Launch], first: int, device_name: str, log: Path) -> None:
-    """Make launches from number `first` on, and write down each, before and after."""
+def run_launches(selected: Sequence[NsightLaunch], first: int, device_name: str, log: Path) -> None:
+    """Run the launches from number `first` on, and write to the log before and after each."""
     import gpulab
 
     device = gpulab.device(device_name)
     kernels: dict[tuple[str, str], Any] = {}
     with log.open("a", encoding="utf-8") as file:
 
-        def say(**entry: object) -> None:
+        def write(**entry: object) -> None:
             file.write(json.dumps(entry) + "\n")
             file.flush()
 
-        for number, launch in enumerate(some[first:], first):
-            say(number=number, state="begins")
+        for number, launch in enumerate(selected[first:], first):
+            write(number=number, state="begins")
             try:
                 key = launch.source.name, launch.kernel
                 if key not in kernels:
@@ -119,11 +121,11 @@ def make_launches(some: Sequence[Launch], first: int, device_name: str, log: Pat
                         launch.source.text, name=launch.kernel, defines=launch.source.defines
                     )
                     program = kernel.program
-                    say(
+                    write(
                         program=launch.source.name,
                         ptx=program.ptx,
                         cubin=base64.b64encode(program.cubin or b"").decode(),
-                        resources={name: vars(found) for name, found in program.resources.items()},
+                        resources={name: vars(used) for name, used in program.resources.items()},
                         entries=dict(program.entries),
                     )
                 arguments = [
@@ -131,27 +133,27 @@ def make_launches(some: Sequence[Launch], first: int, device_name: str, log: Pat
                     for value in launch.arguments()
                 ]
                 kernels[key](launch.grid, launch.block, arguments)
-                say(number=number, state="ended", entry=kernels[key].program.entry(launch.kernel))
+                write(number=number, state="ended", entry=kernels[key].program.entry(launch.kernel))
             except gpulab.GpulabError as error:
-                say(number=number, state="failed", error=str(error)[:300])
+                write(number=number, state="failed", error=str(error)[:300])
 
 
-def group_of(group: str, known: Path | None = None) -> list[Launch]:
-    """The launches of a group, without those that an earlier result has metrics of."""
-    names = set()
-    if known is not None:
-        earlier = json.loads(known.read_text(encoding="utf-8"))
-        names = {one["name"] for one in earlier["launches"] if one["metrics"]}
-    return [launch for launch in launches() if launch.group == group and launch.name not in names]
+def launches_of(group: str, earlier: Path | None = None) -> list[NsightLaunch]:
+    """Return the launches of a group, without those that an earlier result has metrics of."""
+    measured = set()
+    if earlier is not None:
+        result = json.loads(earlier.read_text(encoding="utf-8"))
+        measured = {entry["name"] for entry in result["launches"] if entry["metrics"]}
+    return [launch for launch in launches() if launch.group == group and launch.name not in measured]
 
 
-def kept(metrics: Mapping[str, object]) -> dict[str, object]:
-    """What a result holds of a launch: sums, and what has no sum; nothing of the GPU itself."""
-    leave_out = (".avg", ".max", ".min")
+def stored_metrics(metrics: Mapping[str, object]) -> dict[str, object]:
+    """Return the metrics of a launch that a result stores: `METRICS`, and sums of all others."""
+    no_sums, of_gpu = (".avg", ".max", ".min"), ("device__", "smsp__pcsamp")
     return {
         name: value
         for name, value in metrics.items()
-        if name in METRICS or not (name.endswith(leave_out) or name.startswith(("device__", "smsp__pcsamp")))
+        if name in METRICS or not (name.endswith(no_sums) or name.startswith(of_gpu))
     }
 
 
@@ -159,52 +161,57 @@ def kept(metrics: Mapping[str, object]) -> dict[str, object]:
 
 
 def profile(
-    ncu: str, group: str, known: Path | None, metrics: Sequence[str], out: Path, keep: Path
+    ncu: str, group: str, earlier: Path | None, metrics: Sequence[str], reports: Path, out: Path
 ) -> dict[str, Any]:
-    """Profile a group: rows by launch number, programs, errors; the source page goes to `keep` as it is."""
-    count, sections = len(group_of(group, known)), True
+    """Profile a group and return its rows by launch number, its programs and its errors.
+
+    ncu's reports are written to `reports`, and their source pages to `out`.
+    """
+    count, sections = len(launches_of(group, earlier)), True
     state: dict[str, Any] = {"rows": {}, "programs": {}, "errors": {}, "messages": []}
-    first, attempt, ends = 0, 0, time.monotonic() + SECONDS_A_GROUP
+    first, attempt, ends = 0, 0, time.monotonic() + SECONDS_PER_GROUP
     while first < count and attempt < 6 and time.monotonic() < ends:
         attempt += 1
-        report, log = out / f"{group}{attempt}.ncu-rep", out / f"{group}{attempt}.jsonl"
+        report, log = reports / f"{group}{attempt}.ncu-rep", reports / f"{group}{attempt}.jsonl"
         log.write_text("", encoding="utf-8")
         command = [
             ncu, "--target-processes", "all", "--cache-control", "all", "--clock-control", "none",
             "--metrics", ",".join(metrics), *(["--section", "SourceCounters"] if sections else []),
             "--force-overwrite", "--export", str(report),
             sys.executable, "-m", "benchmarks.nsight", "--launch", group, "--first", str(first),
-            "--log", str(log), *(["--without", str(known)] if known else []),
+            "--log", str(log), *(["--without", str(earlier)] if earlier else []),
         ]  # fmt: skip
         in_time = True
         try:
-            answer = subprocess.run(
+            run = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=max(ends - time.monotonic(), 20)
             )
-            state["messages"].append((answer.stdout + answer.stderr)[-1500:])
+            state["messages"].append((run.stdout + run.stderr)[-1500:])
         except subprocess.TimeoutExpired:
             state["messages"].append("out of time")
             in_time = False
+
         entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         state["programs"] |= {e["program"]: e for e in entries if "program" in e}
         state["errors"] |= {e["number"]: e["error"] for e in entries if e.get("state") == "failed"}
-        made = [(e["number"], e["entry"]) for e in entries if e.get("state") == "ended"]
+        ended = [(e["number"], e["entry"]) for e in entries if e.get("state") == "ended"]
         rows = read_rows(ncu, report)
-        if len(rows) < len(made):
-            state["messages"].append(f"{len(made)} launches, {len(rows)} rows")
-        rows_left = iter(rows)
-        for number, entry in made:
-            for row in rows_left:
+        if len(rows) < len(ended):
+            state["messages"].append(f"{len(ended)} launches, {len(rows)} rows")
+        remaining = iter(rows)
+        for number, entry in ended:
+            for row in remaining:
                 if row["kernel"] in entry:
                     state["rows"][number] = row
                     break
         if report.exists():
-            save_source_page(ncu, report, keep / f"{group}{attempt}-source.csv.gz")
+            save_source_page(ncu, report, out / f"{group}{attempt}-source.csv.gz")
+
         begun = [e["number"] for e in entries if e.get("state") == "begins"]
         if not begun:
             if not sections:
                 break
-            sections = False  # perhaps this ncu has no such section
+            sections = False  # this version of ncu may not have the section
             continue
         done = {e["number"] for e in entries if e.get("state") in ("ended", "failed")}
         if not rows and sections:
@@ -217,31 +224,31 @@ def profile(
 
 
 def read_rows(ncu: str, report: Path) -> list[dict[str, Any]]:
-    """The raw page of a report: one dict a launch, metric names to numbers."""
+    """Return the kernel and the metrics of each launch from the raw page of a report."""
     if not report.exists():
         return []
-    answer = subprocess.run(
+    printed = subprocess.run(
         [ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"],
         capture_output=True,
         text=True,
         check=False,
         timeout=200,
     )
-    lines = answer.stdout.splitlines()
+    lines = printed.stdout.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         return []
     rows = []
     for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
         if not (row.get("ID") or "").isdigit():
-            continue  # the line with the units
-        numbers = {name: number(text) for name, text in row.items() if name and "__" in name}
-        rows.append({"kernel": (row.get("Kernel Name") or "").split("(")[0], "metrics": numbers})
+            continue  # the row of the units
+        metrics = {name: number(text) for name, text in row.items() if name and "__" in name}
+        rows.append({"kernel": (row.get("Kernel Name") or "").split("(")[0], "metrics": metrics})
     return rows
 
 
 def number(text: str | None) -> float | int | str | None:
-    """A figure of the CSV; text as it is when it is none."""
+    """Return a field of the CSV as a number, or as it is if it is none."""
     if text is None:
         return None
     plain = text.replace(",", "").strip()
@@ -256,50 +263,55 @@ def number(text: str | None) -> float | int | str | None:
 
 
 def save_source_page(ncu: str, report: Path, file: Path) -> None:
-    """Counts of single machine instructions, as ncu prints them."""
+    """Save ncu's source page, which has the counts of each machine instruction."""
     command = [ncu, "--import", str(report), "--csv", "--page", "source", "--print-source", "sass"]
     try:
-        answer = subprocess.run(command, capture_output=True, check=False, timeout=200)
+        printed = subprocess.run(command, capture_output=True, check=False, timeout=200)
     except subprocess.TimeoutExpired:
         return
-    file.write_bytes(gzip.compress(answer.stdout + answer.stderr))
+    file.write_bytes(gzip.compress(printed.stdout + printed.stderr))
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nsight", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--groups", nargs="*", default=GROUPS, choices=GROUPS)
-    parser.add_argument("--without", type=Path, metavar="FILE", help="leave out what an earlier result has")
-    parser.add_argument("--launch", choices=GROUPS, help="make a group's launches, in this process")
+    parser.add_argument("--without", type=Path, metavar="FILE", help="skip launches of an earlier result")
+    parser.add_argument("--launch", choices=GROUPS, help="run the launches of a group in this process")
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cuda:0", help="with --launch")
     options = parser.parse_args(arguments)
     if options.launch:
-        some = group_of(options.launch, options.without)
-        make_launches(some, options.first, options.device, options.log or Path(os.devnull))
+        selected = launches_of(options.launch, options.without)
+        run_launches(selected, options.first, options.device, options.log or Path(os.devnull))
         return 0
 
     ncu = find_ncu()
-    known = known_metrics(ncu)
-    wanted = [m for m in METRICS if m.startswith("launch__") or known is None or m.partition(".")[0] in known]
+    available = available_metrics(ncu)
+    metrics = [
+        m
+        for m in METRICS
+        if m.startswith("launch__") or available is None or m.partition(".")[0] in available
+    ]
     version = subprocess.run([ncu, "--version"], capture_output=True, text=True, check=False).stdout
     result: dict[str, Any] = {
         "ncu": version.strip().splitlines()[-1:],
-        "metrics_dropped": [m for m in METRICS if m not in wanted],
+        "metrics_dropped": [m for m in METRICS if m not in metrics],
         "programs": {},
         "launches": [],
     }
+
     folder = options.out / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     try:
         for group in options.groups:
-            began = time.monotonic()
-            some = group_of(group, options.without)
-            state = profile(ncu, group, options.without, wanted, folder, options.out)
+            start = time.monotonic()
+            selected = launches_of(group, options.without)
+            state = profile(ncu, group, options.without, metrics, folder, options.out)
             result["programs"] |= state["programs"]
             result[f"messages {group}"] = state["messages"]
-            for index, launch in enumerate(some):
+            for index, launch in enumerate(selected):
                 row = state["rows"].get(index, {})
                 result["launches"].append(
                     {
@@ -310,13 +322,14 @@ def main(arguments: list[str] | None = None) -> int:
                         "grid": launch.grid,
                         "block": launch.block,
                         "patterns": launch.patterns,
-                        "metrics": kept(row.get("metrics", {})),
+                        "metrics": stored_metrics(row.get("metrics", {})),
                         "error": state["errors"].get(index),
                     }
                 )
             (options.out / "nsight.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
-            measured = sum(bool(one["metrics"]) for one in result["launches"] if one["group"] == group)
-            print(f"{group}: {measured} of {len(some)} launches, {time.monotonic() - began:.0f} s")
+
+            measured = sum(bool(e["metrics"]) for e in result["launches"] if e["group"] == group)
+            print(f"{group}: {measured} of {len(selected)} launches, {time.monotonic() - start:.0f} s")
             for message in state["messages"]:
                 print(message)
     finally:

@@ -1,7 +1,7 @@
-"""What `benchmarks.nsight` profiles: every right kernel of the labs, and small kernels for single rules.
+"""The launches that `benchmarks.nsight` profiles: correct kernels of the labs, and micro-kernels.
 
-A launch is a program, a geometry and arguments made from a fixed seed, so that the simulator can be
-given exactly what the GPU got.
+A launch is a program, a geometry and arguments from a fixed seed, so that the simulator can repeat exactly
+what the GPU ran.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ import numpy.typing as npt
 from gpulab.cell import KernelCell, read_cells, require_kernel_cell
 from gpulab.problems.base import Shape
 
-__all__ = ["Launch", "Source", "launches"]
+__all__ = ["KernelSource", "NsightLaunch", "launches"]
 
 ROOT = Path(__file__).parent.parent
 KERNELS = Path(__file__).parent / "nsight_kernels"
 SEED = 1
-PATTERNS_A_LAUNCH = 3
-ROUNDS = 64  # a pattern runs 64 times as often as the one before: sums of counts below 64 can be read apart
+# Access patterns of one launch of a micro-kernel. Each runs 64 times as often as the one before, so that
+# their counts, if they are below 64, can be read from the sum.
+PATTERNS_PER_LAUNCH = 3
 
 Dim3 = tuple[int, int, int]
-Pattern = npt.NDArray[np.int64]  # of 32 lanes: the element each one touches, -1 where it is off
+Pattern = npt.NDArray[np.int64]  # element that each of 32 lanes accesses, -1 for an inactive lane
 
 
 @dataclass(frozen=True)
-class Source:
-    """A text and its macros: what is compiled."""
+class KernelSource:
+    """CUDA source with its macros."""
 
     name: str
     text: str
@@ -40,12 +41,24 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One launch. arguments: makes fresh host arrays and scalars; patterns: what a micro kernel touches."""
+class NsightLaunch:
+    """One launch.
+
+    Attributes
+    ----------
+    group : str
+        "micro", "stencil" or "matmul".
+    name : str
+        Unique.
+    arguments : callable
+        Returns new host arrays and scalars.
+    patterns : tuple of str
+        Access patterns of a micro-kernel.
+    """
 
     group: str
     name: str
-    source: Source
+    source: KernelSource
     kernel: str
     grid: Dim3
     block: Dim3
@@ -54,17 +67,17 @@ class Launch:
 
 
 @cache
-def launches() -> tuple[Launch, ...]:
-    """All launches, in the order in which they are made; names are unique."""
-    found = [*_labs(), *_micro()]
-    assert len({launch.name for launch in found}) == len(found)
-    return tuple(found)
+def launches() -> tuple[NsightLaunch, ...]:
+    """Return all launches, in the order in problem they run."""
+    all_launches = [*_labs(), *_micro()]
+    assert len({launch.name for launch in all_launches}) == len(all_launches)
+    return tuple(all_launches)
 
 
 # -- the labs' kernels -----------------------------------------------------------------------------
 
 
-def _labs() -> Iterator[Launch]:
+def _labs() -> Iterator[NsightLaunch]:
     files = [*sorted((ROOT / "tests/kernels/stencil/right").glob("*.cu"))]
     files += sorted((ROOT / "tests/kernels/matmul/right").glob("*.cu"))
     for path in files:
@@ -73,14 +86,14 @@ def _labs() -> Iterator[Launch]:
         seen = set()
         for cell in read_cells(notebook):
             if isinstance(cell, KernelCell) and cell.name not in seen:
-                seen.add(cell.name)  # a later cell of the same name is an experiment with the first
+                seen.add(cell.name)  # later cells of this name are experiments with the first
                 yield from _cell_launches(f"{notebook.stem}.{cell.config.variant}", cell)
 
 
-def _cell_launches(name: str, cell: KernelCell) -> Iterator[Launch]:
-    config, which = cell.config, cell.config.problem
-    source = Source(f"{which.name}/{name}", cell.source, dict(config.defines))
-    if which.name == "stencil":
+def _cell_launches(name: str, cell: KernelCell) -> Iterator[NsightLaunch]:
+    config, problem = cell.config, cell.config.problem
+    source = KernelSource(f"{problem.name}/{name}", cell.source, dict(config.defines))
+    if problem.name == "stencil":
         shapes: list[Shape] = [(65, 47, 9), (64, 64, 64), (130, 70, 33)]
     else:
         shapes = list(config.check_shapes)
@@ -88,24 +101,24 @@ def _cell_launches(name: str, cell: KernelCell) -> Iterator[Launch]:
         if len(shapes) < 3:
             shapes.append((4 * n, 4 * m, p) if n == m else (4 * n, 2 * m, 3 * p))
     for shape in shapes:
-        yield Launch(
-            which.name,
-            f"{source.name} {which.format_shape(shape)}",
+        yield NsightLaunch(
+            problem.name,
+            f"{source.name} {problem.format_shape(shape)}",
             source,
             config.kernel_name,
             config.at(shape).grid,
             config.block,
-            lambda which=which, shape=shape: [  # type: ignore[misc]
+            lambda problem=problem, shape=shape: [  # type: ignore[misc]
                 argument.value if argument.role != "output" else np.zeros_like(argument.value)
-                for argument in which.arguments(shape, np.random.default_rng(SEED))
+                for argument in problem.arguments(shape, np.random.default_rng(SEED))
             ],
         )
 
 
-# -- one rule each ---------------------------------------------------------------------------------
+# -- micro-kernels ---------------------------------------------------------------------------------
 
 
-def _micro() -> Iterator[Launch]:
+def _micro() -> Iterator[NsightLaunch]:
     for bytes_, ty in (
         (4, "unsigned"),
         (8, "uint2"),
@@ -113,15 +126,15 @@ def _micro() -> Iterator[Launch]:
         (2, "unsigned short"),
         (1, "unsigned char"),
     ):
-        found = _shared_patterns() if bytes_ >= 4 else _few_patterns()
+        patterns = _shared_patterns() if bytes_ >= 4 else _few_patterns()
         for kernel in ("shared_load", "shared_store"):
-            yield from _pattern_launches(kernel, kernel, f"{bytes_}", {"TYPE": ty}, found, data=None)
-        found = _global_patterns() if bytes_ >= 4 else _few_patterns()
+            yield from _pattern_launches(kernel, kernel, f"{bytes_}", {"TYPE": ty}, patterns, data=None)
+        patterns = _global_patterns() if bytes_ >= 4 else _few_patterns()
         yield from _pattern_launches(
-            "global_load", "global_load", f"{bytes_}", {"TYPE": ty, "READ": "*"}, found, data=np.uint8
+            "global_load", "global_load", f"{bytes_}", {"TYPE": ty, "READ": "*"}, patterns, data=np.uint8
         )
         yield from _pattern_launches(
-            "global_store", "global_store", f"{bytes_}", {"TYPE": ty}, found, data=np.uint8
+            "global_store", "global_store", f"{bytes_}", {"TYPE": ty}, patterns, data=np.uint8
         )
     yield from _pattern_launches(
         "global_load",
@@ -149,81 +162,84 @@ def _pattern_launches(
     macros: Mapping[str, object],
     patterns: Mapping[str, Pattern],
     data: type[np.generic] | None,
-) -> Iterator[Launch]:
-    source = Source(f"{file} {label}", (KERNELS / f"{file}.cu").read_text(encoding="utf-8"), macros)
+) -> Iterator[NsightLaunch]:
+    source = KernelSource(f"{file} {label}", (KERNELS / f"{file}.cu").read_text(encoding="utf-8"), macros)
     names = list(patterns)
-    for first in range(0, len(names), PATTERNS_A_LAUNCH):
-        some = names[first : first + PATTERNS_A_LAUNCH]
-        at = np.concatenate([patterns[name] for name in some]).astype(np.int32)
+    for first in range(0, len(names), PATTERNS_PER_LAUNCH):
+        group = names[first : first + PATTERNS_PER_LAUNCH]
+        at = np.concatenate([patterns[name] for name in group]).astype(np.int32)
 
         def arguments(at: npt.NDArray[np.int32] = at) -> list[Any]:
             made: list[Any] = [] if data is None else [np.zeros(1 << 19, data)]
             made += [at, np.int32(len(at) // 32), np.int32(0)]
             return made if kernel == "global_store" else [*made, np.zeros(32, np.uint32)]
 
-        yield Launch(
+        yield NsightLaunch(
             "micro",
-            f"{kernel} {label}: {', '.join(some)}",
+            f"{kernel} {label}: {', '.join(group)}",
             source,
             kernel,
             (1, 1, 1),
             (32, 1, 1),
             arguments,
-            tuple(some),
+            tuple(group),
         )
 
 
 def _shared_patterns() -> dict[str, Pattern]:
     lane: Pattern = np.arange(32, dtype=np.int64)
-    found = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 5, 8, 16, 17, 32, 33)}
-    found["broadcast"] = lane * 0
-    found |= {f"half rows {pitch}": lane // 16 * pitch + lane % 16 for pitch in (17, 20, 24, 32)}
-    found |= {f"quarter rows {pitch}": lane // 8 * pitch + lane % 8 for pitch in (9, 12, 16, 32)}
-    found |= {
+    patterns = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 5, 8, 16, 17, 32, 33)}
+    patterns["broadcast"] = lane * 0
+    patterns |= {f"half rows {pitch}": lane // 16 * pitch + lane % 16 for pitch in (17, 20, 24, 32)}
+    patterns |= {f"quarter rows {pitch}": lane // 8 * pitch + lane % 8 for pitch in (9, 12, 16, 32)}
+    patterns |= {
         "pairs": lane // 2,
         "quads": lane // 4,
         "halves": lane // 16,
         "halves 32 apart": lane // 16 * 32,
     }
-    found |= {"reversed": 31 - lane, "columns 16": lane % 16 * 16 + lane // 16}
-    # Neighbours at one, two, four, … lanes' distance that read the same: when is a wide load cheaper?
-    found |= {f"{x} apart the same": lane - (lane & x) for x in (2, 4, 8, 16)}
-    found["1 and 2 apart the same, apart"] = lane // 4 * 33
-    found["2 apart the same, one half"] = _only(lane - (lane & 2), lane < 16)
-    found["one pair differs"] = np.where(lane == 9, 40, lane // 2)
-    found["columns 17"] = lane % 16 * 17 + lane // 16
-    found["random 32"] = np.random.default_rng(2).permutation(32)
-    found["random 1024"] = np.random.default_rng(3).integers(0, 1024, 32)
-    found["random 64"] = np.random.default_rng(4).integers(0, 64, 32)
-    found["even lanes, stride 2"] = _only(lane * 2, lane % 2 == 0)
-    found["even lanes, stride 32"] = _only(lane * 32, lane % 2 == 0)
-    found["first 16, stride 2"] = _only(lane * 2, lane < 16)
-    found["one lane"] = _only(lane, lane == 5)
-    found["lanes 0 and 16, 32 apart"] = _only(lane * 2, lane % 16 == 0)
-    found["no lane"] = _only(lane, lane < 0)
-    return found
+    patterns |= {"reversed": 31 - lane, "columns 16": lane % 16 * 16 + lane // 16}
+    # Lanes at a distance of 2, 4, 8 or 16 that access the same element. Wide elements then take fewer passes.
+    patterns |= {f"{x} apart the same": lane - (lane & x) for x in (2, 4, 8, 16)}
+    patterns["1 and 2 apart the same, apart"] = lane // 4 * 33
+    patterns["2 apart the same, one half"] = _only(lane - (lane & 2), lane < 16)
+    patterns["one pair differs"] = np.where(lane == 9, 40, lane // 2)
+    patterns["columns 17"] = lane % 16 * 17 + lane // 16
+    patterns["random 32"] = np.random.default_rng(2).permutation(32)
+    patterns["random 1024"] = np.random.default_rng(3).integers(0, 1024, 32)
+    patterns["random 64"] = np.random.default_rng(4).integers(0, 64, 32)
+    patterns["even lanes, stride 2"] = _only(lane * 2, lane % 2 == 0)
+    patterns["even lanes, stride 32"] = _only(lane * 32, lane % 2 == 0)
+    patterns["first 16, stride 2"] = _only(lane * 2, lane < 16)
+    patterns["one lane"] = _only(lane, lane == 5)
+    patterns["lanes 0 and 16, 32 apart"] = _only(lane * 2, lane % 16 == 0)
+    patterns["no lane"] = _only(lane, lane < 0)
+    return patterns
 
 
 def _global_patterns() -> dict[str, Pattern]:
     lane: Pattern = np.arange(32, dtype=np.int64)
-    found = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 8, 9, 32)}
-    found |= {f"start {s}": lane + s for s in (1, 2, 4, 7, 8, 16, 31)}
-    found |= {"broadcast": lane * 0, "halves": lane // 16, "reversed": 31 - lane}
-    found |= {"half rows 65": lane // 16 * 65 + lane % 16, "quarter rows 47": lane // 8 * 47 + lane % 8 + 1}
-    found["random 32"] = np.random.default_rng(2).permutation(32)
-    found["random 4096"] = np.random.default_rng(3).integers(0, 4096, 32)
-    found["even lanes"] = _only(lane, lane % 2 == 0)
-    found["every eighth lane"] = _only(lane, lane % 8 == 0)
-    found["holes"] = _only(lane + 3, np.isin(lane % 11, (0, 1, 5, 7)))
-    found["one lane"] = _only(lane, lane == 5)
-    found["no lane"] = _only(lane, lane < 0)
-    return found
+    patterns = {f"stride {s}": lane * s for s in (1, 2, 3, 4, 8, 9, 32)}
+    patterns |= {f"start {s}": lane + s for s in (1, 2, 4, 7, 8, 16, 31)}
+    patterns |= {"broadcast": lane * 0, "halves": lane // 16, "reversed": 31 - lane}
+    patterns |= {
+        "half rows 65": lane // 16 * 65 + lane % 16,
+        "quarter rows 47": lane // 8 * 47 + lane % 8 + 1,
+    }
+    patterns["random 32"] = np.random.default_rng(2).permutation(32)
+    patterns["random 4096"] = np.random.default_rng(3).integers(0, 4096, 32)
+    patterns["even lanes"] = _only(lane, lane % 2 == 0)
+    patterns["every eighth lane"] = _only(lane, lane % 8 == 0)
+    patterns["holes"] = _only(lane + 3, np.isin(lane % 11, (0, 1, 5, 7)))
+    patterns["one lane"] = _only(lane, lane == 5)
+    patterns["no lane"] = _only(lane, lane < 0)
+    return patterns
 
 
 def _few_patterns() -> dict[str, Pattern]:
     wanted = ("stride 1", "stride 2", "stride 32", "broadcast", "start 7", "holes", "random 4096", "no lane")
-    found = _global_patterns()
-    few = {name: found[name] for name in wanted}
+    patterns = _global_patterns()
+    few = {name: patterns[name] for name in wanted}
     few["random 4096"] = few["random 4096"] % 2048
     return few
 
@@ -237,7 +253,7 @@ def _only(values: Pattern, lanes: npt.NDArray[np.bool_]) -> Pattern:
     return np.where(lanes, values, np.int64(-1))
 
 
-def _arithmetic() -> Iterator[Launch]:
+def _arithmetic() -> Iterator[NsightLaunch]:
     text = (KERNELS / "arithmetic.cu").read_text(encoding="utf-8")
     rows: list[tuple[str, str, int]] = [
         ("float", "x / y", 32),
@@ -266,13 +282,13 @@ def _arithmetic() -> Iterator[Launch]:
             xs, ys = (rng.uniform(1.25, 3.5, 256) * (1 if ty != "int" else 50) for _ in range(2))
             return [xs.astype(dtype), ys.astype(dtype), np.zeros(256, dtype), np.int32(lanes)]
 
-        source = Source(f"arithmetic {ty} {expression}", text, {"TYPE": ty, "EXPRESSION": expression})
+        source = KernelSource(f"arithmetic {ty} {expression}", text, {"TYPE": ty, "EXPRESSION": expression})
         name = f"arithmetic {ty} {expression} {lanes}"
-        yield Launch("micro", name, source, "arithmetic", (2, 1, 1), (128, 1, 1), arguments)
+        yield NsightLaunch("micro", name, source, "arithmetic", (2, 1, 1), (128, 1, 1), arguments)
 
 
-def _branches() -> Iterator[Launch]:
-    source = Source("branches", (KERNELS / "branches.cu").read_text(encoding="utf-8"), {})
+def _branches() -> Iterator[NsightLaunch]:
+    source = KernelSource("branches", (KERNELS / "branches.cu").read_text(encoding="utf-8"), {})
     rows = [("if_else", 1), ("if_else", 5), ("own_trip_counts", 11), ("own_trip_counts", 32)]
     rows += [
         ("unrolled_trip_counts", 11),
@@ -287,4 +303,4 @@ def _branches() -> Iterator[Launch]:
             values = np.random.default_rng(SEED).random(1024, dtype=np.float32)
             return [values, np.zeros(1024, np.float32), np.int32(number)]
 
-        yield Launch("micro", f"{kernel} {number}", source, kernel, (2, 1, 1), (256, 1, 1), arguments)
+        yield NsightLaunch("micro", f"{kernel} {number}", source, kernel, (2, 1, 1), (256, 1, 1), arguments)

@@ -1,35 +1,35 @@
-"""docs/counters.md: what each counter means, and our figures beside Nsight Compute's, launch by launch."""
+"""Text of docs/counters.md: the comparison of gpulab's counters with Nsight Compute's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.nsight_compare import Compared, Difference, summary
-from benchmarks.nsight_figures import COMPARED, CONFLICTS, Figures
+from benchmarks.nsight_comparison import LaunchComparison, MetricComparison, agreement
+from benchmarks.nsight_figures import COMPARED, CONFLICTS, NsightFigures
 
 __all__ = ["PAGE", "TABLES", "page", "row"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "counters.md"
 
 MEANING = {
-    "global load requests": "loads of global memory by warps with at least one active lane",
-    "global load sectors": "32-byte sectors that these touch, each once a request",
-    "global store requests": "the same of stores",
-    "global store sectors": "the same of stores",
+    "global load requests": "load instructions to global memory, executed by a warp with an active lane",
+    "global load sectors": "32-byte sectors that these requests touch, each counted once per request",
+    "global store requests": "store instructions to global memory, executed by a warp with an active lane",
+    "global store sectors": "32-byte sectors that these requests touch, each counted once per request",
     "global reduction sectors": "sectors of atomics whose result is not used",
     "global atomic sectors": "sectors of atomics whose result is used",
-    "shared load requests": "loads of shared memory by warps with at least one active lane",
-    "shared load wavefronts": "passes through the 32 banks, by the unit's own counter",
-    "shared store requests": "the same of stores",
-    "shared store wavefronts": "the same of stores",
-    "bank conflicts": "wavefronts beyond the fewest, by the addresses of each instruction",
+    "shared load requests": "load instructions to shared memory, executed by a warp with an active lane",
+    "shared load wavefronts": "passes of these requests through the 32 banks",
+    "shared store requests": "store instructions to shared memory, executed by a warp with an active lane",
+    "shared store wavefronts": "passes of these requests through the 32 banks",
+    "bank conflicts": "wavefronts beyond the fewest possible, from the addresses of each instruction",
     "warp instructions": "machine instructions executed by warps",
-    "thread instructions": "the same by active lanes",
-    "FFMA": "fused multiply-adds by active lanes, in single precision",
-    "FADD": "additions and subtractions, the same",
-    "FMUL": "multiplications, the same",
-    "registers": "of a thread; ncu, as the GPU, knows no fewer than 16",
+    "thread instructions": "machine instructions, times the active lanes",
+    "FFMA": "single precision fused multiply-adds of active lanes",
+    "FADD": "single precision additions and subtractions of active lanes",
+    "FMUL": "single precision multiplications of active lanes",
+    "registers": "registers per thread; Nsight Compute reports at least 16, as the GPU allocates them",
 }
 
 SHORT = {
@@ -52,154 +52,164 @@ TABLES = {
     ),
 }  # fmt: skip
 
-HEAD = """# The counters beside Nsight Compute's
+HEAD = """# Counters compared with Nsight Compute
 
-`gpulab.counters` and Nsight Compute (`ncu`) over the same launches: every right kernel of the labs in at
-least three sizes, odd ones among them, and small kernels that show one rule each (access patterns,
-atomics, branches, arithmetic). The simulator is given the programs that the GPU ran and the same
-arguments.
+`gpulab.counters` counts a launch on the simulator. This page compares its counts with those that Nsight
+Compute (`ncu`) measured on an H200. Both saw the same launches: every correct kernel of the labs in at least
+three sizes, some of them odd, and micro-kernels that isolate one rule each (access patterns, atomics,
+branches, arithmetic). The simulator ran the programs that the GPU ran, with the same arguments.
 """
 
-DIFFERENT = """## What cannot agree, and what does not yet
+DIFFERENCES = """## Known differences
 
-**Wavefronts of shared memory.** The unit's own counter has, now and then, a few passes more than the
-addresses ask for, probably when a store meets data that comes back from a load. Their number seems to be
-a matter of timing, which no rule of the addresses gives: ncu counts all conflicts in one pass over a
-launch and those of loads and of stores in others, and of the {extra} launches of the labs with any such
-passes, {unlike} have another number in all than in parts, now more and now less. The smallest problem of
-a kernel never has any. Against that counter, {loads_off} of the {of} launches differ in loads,
-{loads_far} of them by more than 2 %, and {stores_off} in stores, {stores_far} by more than 2 %. ncu has a
-second figure, summed over single instructions from their addresses
-(`derived__memory_l1_wavefronts_shared_excessive`, here "bank conflicts"): ours is the same in {conflicts}
-launches.
+**Wavefronts in shared memory.** The hardware counter sometimes has a few more passes than the addresses
+need, probably because a store meets data that returns from a load. The additional passes seem to depend on
+timing and not on the addresses: Nsight Compute measures all conflicts in one replay of a launch, and those of
+loads and of stores in other replays. {extra} launches of the labs have additional passes, and in {unlike} of
+them the sum of the two parts differs from the total, in either direction. The smallest size of a kernel never
+has any. Compared with this counter, {loads_off} of the {of} launches differ in loads, {loads_far} of them by
+more than 2 %, and {stores_off} in stores, {stores_far} of them by more than 2 %. Nsight Compute has a second
+metric, which it derives from the addresses of each instruction
+(`derived__memory_l1_wavefronts_shared_excessive`, here "bank conflicts"). gpulab agrees with it in
+{conflicts} launches.
 
-**Machine instructions.** Their number is found from the counts of PTX and the assembler's table of which
-instruction was made from which. In the labs' kernels loads, stores and floating point instructions are
-exact; what the machine adds for lanes to meet again depends on the parts in which a warp comes there, and
-is not exact in every kernel. Where the assembler peels a round off a loop or unrolls it by itself, the
-table does not say how often each copy runs. Most such cases are found from the loop's own counts. Some
-are estimates, which may be far off (`unrolled_trip_counts` below); `Counters.doubts` says so. A few are
-wrong and nothing is said: in `if_else` the peeled round is counted twice, and in `own_trip_counts` lanes
-meet more often than is counted.
+**Machine instructions.** gpulab derives their number from the counts of PTX and the assembler's line table,
+which says which machine instruction was made from which PTX instruction. In the labs' kernels, loads, stores
+and floating point instructions are exact. The instructions that the assembler adds to reconverge lanes depend
+on how the lanes of a warp arrive, and are not exact in every kernel. If the assembler peels an iteration off
+a loop or unrolls it on its own, the line table does not tell how often each copy runs; in most cases gpulab
+infers it from the iteration counts of the loop. The remaining cases are estimates that can be far off
+(`unrolled_trip_counts` below); `Counters.caveats` then says so. A few counts are wrong without a caveat: in
+`if_else` the peeled iteration is counted twice, and in `own_trip_counts` lanes reconverge more often than
+gpulab counts.
 
-**Predicates that the assembler made.** PTX selects between two values where the machine switches lanes
-off (`logf`, `break_out`): their FMUL and FADD are counted for all lanes here.
+**Predicates added by the assembler.** If PTX selects between two values and the machine code switches lanes
+off instead (`logf`, `break_out`), gpulab counts the FMUL and FADD of all lanes.
 
-**Atomics.** An addition of `float` in shared memory is one instruction of PTX and a loop of
-compare-and-swap on the machine. Its rounds depend on how lanes collide, and its loads and additions are
-not counted here. In global memory ncu counts a sector again for lanes of one element, or for lanes apart
-from each other that share a sector ("broadcast": 32 for one); here a request's sectors are counted once.
+**Atomics.** An atomic addition of `float` in shared memory is one PTX instruction, but a loop of
+compare-and-swap in machine code. The number of iterations depends on how lanes collide; gpulab does not count
+the loads and additions of this loop. In global memory, Nsight Compute counts a sector several times if lanes
+access the same element, or if lanes that are not adjacent share a sector ("broadcast": 32 instead of 1).
+gpulab counts each sector of a request once.
 
-**Wide elements.** Where several lanes ask for the same element of 8 or 16 bytes, ncu's two figures for
-conflicts differ from each other; ours follow the unit's counter, as the wavefronts show.
+**Asynchronous copies.** gpulab's bank conflicts are those of loads and stores. The writes of `cp.async` to
+shared memory are not included, so `opt_4_async_frames` has fewer than Nsight Compute measures. In one of its
+three launches Nsight Compute also measures more load sectors; the reason is not known.
+
+**Wide elements.** If several lanes access the same element of 8 or 16 bytes, Nsight Compute's two metrics for
+bank conflicts differ from each other. gpulab follows the hardware counter, as its wavefronts show.
 """
 
 
-def cell(one: Difference) -> str:
-    """One number where both say it; otherwise ours, ncu's and the difference."""
-    if one.ours == one.measured:
-        return f"{one.ours:,}"
-    return f"**{one.ours:,}** / {one.measured:,} ({one.relative:+.2%})"
+def page(figures: NsightFigures, comparisons: Sequence[LaunchComparison]) -> str:
+    """Return the page in Markdown."""
+    labs = [one for one in comparisons if one.launch.group != "micro"]
+    micro = [one for one in comparisons if one.launch.group == "micro"]
+    not_in_labs = ("global reduction sectors", "global atomic sectors")
 
-
-def row(one: Compared, names: tuple[str, ...]) -> str:
-    return f"| {one.launch.name} | {' | '.join(cell(one.figures[name]) for name in names)} |"
-
-
-def _of(one: Compared, names: tuple[str, ...]) -> list[Difference]:
-    return [one.figures[name] for name in names]
-
-
-def _summary(some: list[Compared], *, names: tuple[str, ...] = tuple(COMPARED)) -> Iterator[str]:
-    yield "| figure | agree exactly | of | worst difference | in |"
-    yield "|---|---|---|---|---|"
-    for name, (exact, of, worst) in summary(some).items():
-        if name in names:
-            last = ("–", "") if worst is None else (_worst(worst), worst.launch)
-            yield f"| {name} | {exact} | {of} | {' | '.join(last)} |"
-
-
-def _worst(one: Difference) -> str:
-    if not one.measured or abs(one.relative) > 10:
-        return f"{one.ours:,} for {one.measured:,}"
-    return f"{one.relative:+.2%}"
-
-
-def page(figures: Figures, some: list[Compared]) -> str:
-    labs = [one for one in some if one.launch.group != "micro"]
-    micro = [one for one in some if one.launch.group == "micro"]
-    never = ("global reduction sectors", "global atomic sectors")
     lines = [HEAD, "Measured on:", "", *(f"- {line}" for line in figures.measured_on), ""]
     lines += [
         "The raw figures are in [benchmarks/figures](../benchmarks/figures). `python -m benchmarks.nsight`",
         "measures them and `python -m benchmarks.nsight_compare --page` writes this page.",
         "",
-        f"## The labs' kernels: {len(labs)} launches",
+        f"## Kernels of the labs: {len(labs)} launches",
         "",
-        *_summary(labs, names=tuple(name for name in COMPARED if name not in never)),
+        *_agreement_table(labs, [name for name in COMPARED if name not in not_in_labs]),
         "",
-        f"## Kernels for single rules: {len(micro)} launches",
+        f"## Micro-kernels: {len(micro)} launches",
         "",
-        *_summary(micro),
+        *_agreement_table(micro, list(COMPARED)),
         "",
-        "## What each counter means",
+        "## Meaning of the metrics",
         "",
-        "| figure | meaning | Nsight Compute's name |",
+        "| metric | meaning | Nsight Compute's name |",
         "|---|---|---|",
         *(f"| {name} | {MEANING[name]} | `{metric}` |" for name, metric in COMPARED.items()),
         "",
-    ]
-
-    def differing(name: str, least: float = 0.0) -> int:
-        found = (one.figures[name] for one in labs)
-        return sum(one.ours != one.measured and abs(one.relative) > least for one in found)
-
-    exact, of, _ = summary(labs)["bank conflicts"]
-    extra = [
-        (parts, total)
-        for one in labs
-        for total, loads, stores in [[figures.measured[one.launch.name][name] for name in CONFLICTS]]
-        for parts in [loads + stores]
-        if {parts, total} != {one.figures["bank conflicts"].measured}
-    ]
-    lines.append(
-        DIFFERENT.format(
-            extra=len(extra),
-            unlike=sum(parts != total for parts, total in extra),
-            of=of,
-            conflicts=f"all {of}" if exact == of else f"{exact} of {of}",
-            loads_off=differing("shared load wavefronts"),
-            loads_far=differing("shared load wavefronts", 0.02),
-            stores_off=differing("shared store wavefronts"),
-            stores_far=differing("shared store wavefronts", 0.02),
-        )
-    )
-    lines += [
+        _differences(figures, labs),
         "## Launch by launch",
         "",
-        "One number: both say it. Otherwise ours in bold, ncu's, and the difference.",
+        "A single number means that both agree. Otherwise gpulab's count is in bold, followed by Nsight",
+        "Compute's and the relative difference.",
     ]
+
     for title, names in TABLES.items():
         shown = labs
         if title == "Shared memory":
-            shown = [one for one in labs if any(f.measured or f.ours for f in _of(one, names))]
+            shown = [
+                one for one in labs if any(one.metrics[n].measured or one.metrics[n].counted for n in names)
+            ]
         lines += ["", f"### {title}", ""]
         if len(shown) < len(labs):
             lines += ["Only kernels that use it.", ""]
         lines.append(f"| launch | {' | '.join(SHORT.get(name, name) for name in names)} |")
         lines.append("|---" * (len(names) + 1) + "|")
         lines += [row(one, names) for one in shown]
+
     lines += [
         "",
-        "### Kernels for single rules, where a figure differs",
+        "### Micro-kernels: metrics that differ",
         "",
-        "| launch | figure | ours | ncu's |",
+        "| launch | metric | gpulab | Nsight Compute |",
         "|---|---|---|---|",
     ]
     for one in micro:
         lines += [
-            f"| {one.launch.name} | {name} | {found.ours:,} | {found.measured:,} |"
-            for name, found in one.figures.items()
-            if found.ours != found.measured
+            f"| {one.launch.name} | {name} | {metric.counted:,} | {metric.measured:,} |"
+            for name, metric in one.metrics.items()
+            if metric.counted != metric.measured
         ]
     return "\n".join(lines) + "\n"
+
+
+def row(one: LaunchComparison, names: Sequence[str]) -> str:
+    """Return a launch's row of one of the tables."""
+    return f"| {one.launch.name} | {' | '.join(_cell(one.metrics[name]) for name in names)} |"
+
+
+def _is_used(metric: MetricComparison) -> bool:
+    return bool(metric.measured or metric.counted)
+
+
+def _cell(metric: MetricComparison) -> str:
+    if metric.counted == metric.measured:
+        return f"{metric.counted:,}"
+    return f"**{metric.counted:,}** / {metric.measured:,} ({metric.relative:+.2%})"
+
+
+def _agreement_table(comparisons: Sequence[LaunchComparison], names: Sequence[str]) -> Iterator[str]:
+    yield "| metric | launches that agree | launches | worst difference | in |"
+    yield "|---|---|---|---|---|"
+    for name, (exact, launches, worst) in agreement(comparisons).items():
+        if name in names:
+            last = ("–", "") if worst is None else (_worst(worst), worst.launch)
+            yield f"| {name} | {exact} | {launches} | {' | '.join(last)} |"
+
+
+def _worst(metric: MetricComparison) -> str:
+    if not metric.measured or abs(metric.relative) > 10:
+        return f"{metric.counted:,} instead of {metric.measured:,}"
+    return f"{metric.relative:+.2%}"
+
+
+def _differences(figures: NsightFigures, labs: Sequence[LaunchComparison]) -> str:
+    def differing(name: str, tolerance: float = 0.0) -> int:
+        metrics = (one.metrics[name] for one in labs)
+        return sum(m.counted != m.measured and abs(m.relative) > tolerance for m in metrics)
+
+    exact, launches, _ = agreement(labs)["bank conflicts"]
+    additional = []  # (sum of the parts, total) of launches with additional passes
+    for one in labs:
+        total, loads, stores = (figures.measured[one.launch.name][name] for name in CONFLICTS)
+        if {loads + stores, total} != {one.metrics["bank conflicts"].measured}:
+            additional.append((loads + stores, total))
+    return DIFFERENCES.format(
+        extra=len(additional),
+        unlike=sum(parts != total for parts, total in additional),
+        of=launches,
+        conflicts=f"all {launches}" if exact == launches else f"{exact} of {launches}",
+        loads_off=differing("shared load wavefronts"),
+        loads_far=differing("shared load wavefronts", 0.02),
+        stores_off=differing("shared store wavefronts"),
+        stores_far=differing("shared store wavefronts", 0.02),
+    )

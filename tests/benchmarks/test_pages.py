@@ -1,16 +1,17 @@
-"""docs/counters.md and docs/sanitizer.md say what the kept figures and gpulab say: a few rows, made again."""
+"""Rows of docs/counters.md and docs/sanitizer.md, counted and checked again."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cache
 
 import pytest
 
 import gpulab
-from benchmarks import compute_sanitizer, nsight_page
-from benchmarks.nsight_compare import Compared, compare
-from benchmarks.nsight_figures import COMPARED, Figures
+from benchmarks import nsight_page, sanitizer_page
+from benchmarks.nsight_comparison import LaunchComparison, compare
+from benchmarks.nsight_figures import COMPARED, NsightFigures
 from benchmarks.nsight_launches import launches
 from gpulab.compiler.sass.disassembly import find_nvdisasm
 from tests.kernels.findings.findings import cases
@@ -31,48 +32,47 @@ CASES = (
     "synccheck/return_before_the_barrier",
     "right/warps_by_flag",
 )
-# The unit's counter of wavefronts and what the machine adds for lanes to meet: see the page.
+# docs/counters.md explains why wavefronts and instructions can differ.
 EXACT = [name for name in COMPARED if not name.endswith((" wavefronts", " instructions"))]
 
-needs_nvdisasm = pytest.mark.skipif(find_nvdisasm() is None, reason="there is no nvdisasm here")
+needs_nvdisasm = pytest.mark.skipif(find_nvdisasm() is None, reason="nvdisasm is not installed")
 
 
 @cache
-def compared() -> dict[str, Compared]:
-    wanted = tuple(launch for launch in launches() if launch.name in LAUNCHES)
-    return {one.launch.name: one for one in compare(Figures.read(), wanted)}
+def comparisons() -> dict[str, LaunchComparison]:
+    selected = [launch for launch in launches() if launch.name in LAUNCHES]
+    return {one.launch.name: one for one in compare(NsightFigures.read(), selected)}
 
 
 @needs_nvdisasm
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_counters_are_those_of_nsight_compute(name: str) -> None:
-    figures = compared()[name].figures
-    assert {what: figures[what].ours for what in EXACT} == {what: figures[what].measured for what in EXACT}
+def test_counters_equal_those_of_nsight_compute(name: str) -> None:
+    metrics = comparisons()[name].metrics
+    counted = {metric: metrics[metric].counted for metric in EXACT}
+    assert counted == {metric: metrics[metric].measured for metric in EXACT}
 
 
 @needs_nvdisasm
 @pytest.mark.parametrize("name", LAUNCHES)
 @pytest.mark.parametrize("title", nsight_page.TABLES)
-def test_the_page_has_the_launch_as_it_is_counted_now(name: str, title: str) -> None:
-    one, names = compared()[name], nsight_page.TABLES[title]
-    if title == "Shared memory" and not any(one.figures[n].ours for n in names):
+def test_counters_page_has_the_row_of_the_launch(name: str, title: str) -> None:
+    one, names = comparisons()[name], nsight_page.TABLES[title]
+    if title == "Shared memory" and not any(one.metrics[metric].counted for metric in names):
         pytest.skip("the kernel has no shared memory")
     assert nsight_page.row(one, names) in nsight_page.PAGE.read_text(encoding="utf-8").splitlines()
 
 
 def test_every_kernel_of_the_labs_is_measured_in_three_sizes() -> None:
-    measured = Figures.read().measured
-    labs = [launch for launch in launches() if launch.group != "micro" and launch.name in measured]
-    sizes = [sum(other.source.name == launch.source.name for other in labs) for launch in labs]
-    assert min(sizes) >= 3
-    assert {launch.source.name for launch in launches() if launch.group != "micro"} == {
-        launch.source.name for launch in labs
-    }
+    measured = NsightFigures.read().measured
+    labs = [launch for launch in launches() if launch.group != "micro"]
+    sizes = Counter(launch.source.name for launch in labs if launch.name in measured)
+    assert {launch.source.name for launch in labs} == set(sizes)
+    assert min(sizes.values()) >= 3
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_page_has_the_case_as_it_is_found_now(name: str) -> None:
+def test_sanitizer_page_has_the_row_of_the_case(name: str) -> None:
     case = next(case for case in cases() if case.id == name)
-    measured = json.loads(compute_sanitizer.FIGURES.read_text(encoding="utf-8"))["kernels"]
-    row = compute_sanitizer.row_of(case, measured[name], gpulab.device("sim"))
-    assert row.text in compute_sanitizer.PAGE.read_text(encoding="utf-8").splitlines()
+    measured = json.loads(sanitizer_page.FIGURES.read_text(encoding="utf-8"))["kernels"]
+    row = sanitizer_page.row_of(case, measured[name], gpulab.device("sim"))
+    assert row.text in sanitizer_page.PAGE.read_text(encoding="utf-8").splitlines()
