@@ -20,10 +20,10 @@ SIZE = ["--size", "64x128x64"]
 
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> TiledDevice:
-    made = TiledDevice()
-    monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: made)
+    tiled = TiledDevice()
+    monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: tiled)
     set_clock(monkeypatch, kernel_ms=2.0, copies_ms=2.0)
-    return made
+    return tiled
 
 
 def run(*options: str) -> int:

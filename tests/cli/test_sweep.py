@@ -19,10 +19,10 @@ K4 = "// %%cuda matmul.K4 --block 32 --tile 1 2\n"
 
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> TiledDevice:
-    made = TiledDevice()
-    monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: made)
+    tiled = TiledDevice()
+    monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: tiled)
     set_clock(monkeypatch, kernel_ms=lambda block, tile: 64.0 / prod(block))
-    return made
+    return tiled
 
 
 def sweep(path: str, *options: str) -> int:

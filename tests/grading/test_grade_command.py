@@ -11,8 +11,8 @@ from gpulab.cli import main
 from gpulab.grading.pipeline.course import Course
 
 
-def call(*words: str) -> int:
-    return main(list(words))
+def call(*arguments: str) -> int:
+    return main(list(arguments))
 
 
 @pytest.mark.parametrize("name", ["release", "grade", "report", "demo"])
@@ -34,7 +34,7 @@ def test_missing_nbgrader_is_reported_with_the_command_to_install_it(
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("arguments", "named"),
     [
         (("release", "nonesuch"), "nonesuch"),
         (("grade",), "submitted"),
@@ -43,9 +43,9 @@ def test_missing_nbgrader_is_reported_with_the_command_to_install_it(
     ],
 )
 def test_usage_error_is_reported_in_one_line_with_exit_2(
-    course: Course, words: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]
+    course: Course, arguments: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(*words, "--course", str(course.root)) == 2
+    assert call(*arguments, "--course", str(course.root)) == 2
     error = capsys.readouterr().err.strip()
     assert named in error
     assert len(error.splitlines()) == 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-DEVICES = "sim, cuda or cuda:N"  # a class is graded on its own GPU or on the default simulator
+DEVICES = "sim, cuda or cuda:N"  # not sim:GPU, because a notebook opens the default simulator
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

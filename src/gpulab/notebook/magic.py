@@ -85,8 +85,8 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
     from gpulab.verification.check import check_kernel, compile_cell
 
-    session.keep_cell(cell)  # first: a text that does not compile must not leave an older kernel behind
-    if isinstance(cell, KernelCell):  # a wrong kernel must leave the table
+    session.keep_cell(cell)  # before the compilation, so that an older kernel is dropped if it fails
+    if isinstance(cell, KernelCell):  # a kernel that became wrong must not stay in the table
         session_timings.forget(cell.config.problem.name, cell.config.variant)
     try:
         kernel = compile_cell(cell, device)
@@ -113,12 +113,12 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
 
 
 def _counts_wanted() -> bool:
-    """Return False if the environment variable GPULAB_COUNTERS is `off`."""
+    """Return whether to count; the environment variable GPULAB_COUNTERS=off switches it off."""
     return os.environ.get("GPULAB_COUNTERS", "").lower() != "off"
 
 
 def show_counts(result: CheckResult, screen: Screen) -> None:
-    """Show the memory traffic of each line, if the kernel's launch was counted."""
+    """Show the memory traffic of each line, if a launch was counted."""
     if not _counts_wanted():
         return
     if result.count is not None:

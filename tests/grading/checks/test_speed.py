@@ -43,7 +43,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[View]:
 def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, technique: Any = None) -> None:
     """Open a device of this kind, on which the kernel is correct and reaches a fraction of the baseline."""
     time = Benchmark.from_samples([1.0], Provenance("measured", "a GPU"))
-    beside = BaselineComparison("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
+    comparison = BaselineComparison("copy", (512, 512, 512), time, time, fraction * 1000, 1000.0, "GB/s")
     monkeypatch.setattr(
         gpulab.devices,
         "open_device",
@@ -51,7 +51,7 @@ def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, t
     )
     result = SimpleNamespace(correct=True, kernel=object(), technique=technique)
     monkeypatch.setattr(speed, "recheck_cell", lambda *_: result)
-    monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: beside)
+    monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: comparison)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_highest_step_reached_gives_the_points(
 def test_correct_kernel_gets_full_points_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch, shown: list[View]
 ) -> None:
-    kept = RequirementResult(LOADS, 1.25, 1.5, (4,))
-    open_on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (kept,)))
+    result = RequirementResult(LOADS, 1.25, 1.5, (4,))
+    open_on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (result,)))
     assert require_speed("stencil.opt_4", of="copy", steps=STEPS) is None
     assert "loads of A0" in shown[0].text
     assert "1.25" in shown[0].text

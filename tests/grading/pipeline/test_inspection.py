@@ -1,4 +1,4 @@
-"""A stored inspection is loaded without a loss."""
+"""A stored inspection is loaded without loss."""
 
 from __future__ import annotations
 

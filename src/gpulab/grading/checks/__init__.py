@@ -40,8 +40,8 @@ def require_correct(name: str, points: Mapping[int, float] | None = None) -> flo
     Raises
     ------
     UsageError
-        No such cell has run, `points` are not valid, or the cell holds a given kernel where only an own one
-        can earn points.
+        No such cell has run, `points` are not valid, or the cell ran a given kernel where only the student's
+        own kernel can earn points.
     CompileError
         The source does not compile.
     WrongResult

@@ -80,9 +80,9 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
 
     assert result.kernel is not None
     config = require_kernel_cell(cell).config
-    beside = time_against_baseline(result.kernel, config, device=device, of=of)
-    earned = max((points for step, points in thresholds.items() if beside.fraction >= step), default=0.0)
-    show(_speed_view(name, beside, thresholds))
+    comparison = time_against_baseline(result.kernel, config, device=device, of=of)
+    earned = max((points for step, points in thresholds.items() if comparison.fraction >= step), default=0.0)
+    show(_speed_view(name, comparison, thresholds))
     return None if earned == max(thresholds.values()) else as_score(earned)
 
 
@@ -116,24 +116,28 @@ def _untimed_view(name: str, result: CheckResult) -> View:
     return note("good", f"✓ {name} is correct.", lines)
 
 
-def _speed_view(name: str, beside: BaselineComparison, thresholds: Mapping[float, float]) -> View:
+def _speed_view(name: str, comparison: BaselineComparison, thresholds: Mapping[float, float]) -> View:
     """Return the view of both times and of the steps that were reached."""
     from gpulab.profiling.baseline import BASELINES
     from gpulab.views.html import note, stack, table
 
     rows = [
-        (name, f"{beside.kernel.median_ms:.4g}", f"{beside.kernel_rate:,.0f}"),
-        (BASELINES[beside.of], f"{beside.baseline.median_ms:.4g}", f"{beside.baseline_rate:,.0f}"),
+        (name, f"{comparison.kernel.median_ms:.4g}", f"{comparison.kernel_rate:,.0f}"),
+        (
+            BASELINES[comparison.of],
+            f"{comparison.baseline.median_ms:.4g}",
+            f"{comparison.baseline_rate:,.0f}",
+        ),
     ]
-    caption = f"Times: {beside.kernel.provenance}."
-    times = table(("kernel", "time (ms)", beside.unit), rows, numeric=(1, 2), caption=caption)
+    caption = f"Times: {comparison.kernel.provenance}."
+    times = table(("kernel", "time (ms)", comparison.unit), rows, numeric=(1, 2), caption=caption)
     steps = [
-        (f"from {step:.0%}", f"{points:g}", "✓ reached" if beside.fraction >= step else "")
+        (f"from {step:.0%}", f"{points:g}", "✓ reached" if comparison.fraction >= step else "")
         for step, points in thresholds.items()
     ]
-    full = beside.fraction >= max(thresholds)
+    full = comparison.fraction >= max(thresholds)
     return stack(
         times,
         table(("of the baseline's rate", "points", ""), steps, numeric=(1,)),
-        note("good" if full else "hint", f"{name} reaches {beside.fraction:.1%} of the baseline's rate."),
+        note("good" if full else "hint", f"{name} reaches {comparison.fraction:.1%} of the baseline's rate."),
     )
