@@ -1,4 +1,4 @@
-"""The cache on disk: what is kept is found again, and nothing that goes wrong with a disk goes further."""
+"""The disk cache: entries are found again, and failures of the disk count as missing entries."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def store(tmp_path: Path) -> DiskCache:
     return DiskCache(tmp_path / "kernels", 1 << 20)
 
 
-def test_what_was_kept_is_found(store: DiskCache) -> None:
+def test_put_entry_is_returned_by_get(store: DiskCache) -> None:
     assert store.get("a") is None
     store.put("a", b"content")
     assert store.get("a") == b"content"
 
 
-def test_other_values_have_another_name() -> None:
+def test_fingerprint_differs_for_different_values() -> None:
     names = [fingerprint(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), (1,), ("1",), (b"1",), ())]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 200])
-def test_a_damaged_entry_counts_as_missing_and_is_removed(store: DiskCache, damage: bytes) -> None:
+def test_damaged_entry_counts_as_missing_and_is_removed(store: DiskCache, damage: bytes) -> None:
     store.put("a", b"content" * 20)
     (store.folder / "a").write_bytes(damage)
     assert store.get("a") is None
     assert not (store.folder / "a").exists()
 
 
-def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+def test_trim_deletes_the_least_recently_used_entries(tmp_path: Path) -> None:
     store = DiskCache(tmp_path, 10_000)
     for number in range(8):
         store.put(str(number), bytes(2000))
@@ -52,19 +52,19 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"0", "5", "6", "7"}
 
 
-def test_an_entry_that_would_fill_the_cache_is_not_kept(store: DiskCache) -> None:
+def test_entry_larger_than_a_quarter_of_the_limit_is_not_written(store: DiskCache) -> None:
     store.put("a", bytes(store.limit_bytes))
     assert store.get("a") is None
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+def test_read_only_folder_raises_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = DiskCache(tmp_path / "file" / "below", 1 << 20)
     store.put("a", b"content")
     assert store.get("a") is None
 
 
-def test_processes_that_write_one_name_at_once_leave_one_whole_entry(tmp_path: Path) -> None:
+def test_concurrent_writers_leave_a_complete_entry(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from gpulab.cache import DiskCache\n"
         f"store = DiskCache(Path({str(tmp_path)!r}), 1 << 24)\n"
@@ -94,19 +94,19 @@ def run() -> None:
     np.testing.assert_array_equal(device.asnumpy(a), 3 * np.arange(32))
 
 
-def test_a_kernel_is_compiled_once(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_compilation_of_a_kernel_uses_the_cache(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run()
     assert sorted(path.name.split("-")[0] for path in fresh.iterdir()) == ["native", "program"]
 
-    def must_not(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(nvrtc, "compile_text", must_not)
-    monkeypatch.setattr(jit, "compile_text", must_not)
+    monkeypatch.setattr(nvrtc, "compile_text", fail)
+    monkeypatch.setattr(jit, "compile_text", fail)
     run()
 
 
-def test_the_cache_can_be_switched_off(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_can_be_switched_off(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_CACHE", "off")
     cache.kernel_cache.cache_clear()
     run()

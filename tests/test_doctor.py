@@ -1,4 +1,4 @@
-"""The doctor: every item is reported, whatever is missing."""
+"""The doctor reports the state of every component, even if some are missing."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ def items():
     return {item.name: item for item in doctor.diagnose()}
 
 
-def test_every_part_is_looked_at(items):
+def test_diagnose_reports_every_component(items):
     assert list(items) == ["Python", "NVRTC", "llvmlite", "CuPy", "Device", "Jupyter", "nbgrader"]
 
 
-def test_what_works_needs_no_remedy_and_what_does_not_has_one(items):
+def test_item_has_a_remedy_if_and_only_if_it_fails(items):
     assert all(item.ok != bool(item.remedy) for item in items.values())
 
 
-def test_nvrtc_really_compiles(items):
+def test_nvrtc_item_compiles_a_kernel(items):
     assert items["NVRTC"].ok
     assert "registers" in items["NVRTC"].detail
 
 
-def test_the_vector_width_of_this_processor_is_known(items):
+def test_llvmlite_item_has_the_vector_width(items):
     assert "bits" in items["llvmlite"].detail
 
 
-def test_a_missing_package_is_an_item_with_a_remedy(monkeypatch):
+def test_missing_package_has_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)  # importing it fails
     item = next(item for item in doctor.diagnose() if item.name == "llvmlite")
     assert (item.ok, item.remedy) == (False, "pip install llvmlite")
 
 
-def test_a_compiler_that_does_not_work_says_why_in_its_own_words(monkeypatch):
+def test_failing_compiler_is_reported_with_its_message(monkeypatch):
     def broken(source):
         raise GpulabError("NVRTC does not load")
 
@@ -57,7 +57,7 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
     assert (jupyter.ok, "jupyterlab" in jupyter.detail) == (False, True)
 
 
-def test_importing_the_doctor_loads_nothing_heavy():
+def test_import_of_the_doctor_loads_no_large_package():
     heavy = "{'IPython', 'cupy', 'llvmlite', 'numpy', 'cuda.bindings'}"
     code = f"import sys, gpulab.doctor; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""`import gpulab` is light: nothing heavy is loaded until it is needed (`make bench` has the time)."""
+"""`import gpulab` loads no large package before it is needed (`make bench` measures the time)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ HEAVY = ("IPython", "llvmlite", "cupy", "plotly", "ipywidgets", "nbgrader", "cud
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """Names of all modules in a fresh interpreter after `import gpulab`."""
+    """The modules of a new interpreter after `import gpulab`."""
     code = "import sys, json, gpulab; print(json.dumps(list(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(run.stdout))
 
 
 @pytest.mark.parametrize("name", HEAVY)
-def test_importing_gpulab_does_not_load(name: str, loaded: set[str]) -> None:
+def test_import_gpulab_does_not_load(name: str, loaded: set[str]) -> None:
     assert name not in loaded

@@ -1,4 +1,4 @@
-"""`python -m gpulab` is `gpulab`."""
+"""The command line as `python -m gpulab`."""
 
 from __future__ import annotations
 

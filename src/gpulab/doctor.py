@@ -1,7 +1,6 @@
-"""`gpulab doctor`: what is here, whether it works, and what to do about what does not.
+"""Diagnosis of the installation for `gpulab doctor`: the state of each component, and remedies.
 
-Nothing heavy is imported before it is asked for, and nothing here raises: what fails is an item
-that says so.
+Packages are imported only by the check that needs them. No check raises: a failure is reported as an item.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from gpulab.errors import GpulabError
 
 __all__ = ["Item", "diagnose"]
 
-_Found = tuple[bool, str]  # ok, detail
+_Result = tuple[bool, str]  # `Item.ok` and `Item.detail`
 
 _KERNEL = """\
 __global__ void doctor(float *x) {
@@ -24,16 +23,24 @@ __global__ void doctor(float *x) {
 }
 """
 
-# LLVM's names of vector units, widest first: the simulator's warps are vectors of this many bits.
+# LLVM's names of vector extensions, and their width in bits; widest first. The simulator uses the widest.
 _VECTORS = (("avx512f", 512), ("avx2", 256), ("avx", 256), ("neon", 128), ("sse2", 128), ("vsx", 128))
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing gpulab needs or can use.
+    """The state of one component.
 
-    ok: it works, or its absence takes nothing away here. detail: what was found, in words.
-    remedy: what to do; empty when ok.
+    Attributes
+    ----------
+    name : str
+        The component.
+    ok : bool
+        It works, or it is not needed on this machine.
+    detail : str
+        Version and properties, or the reason why it does not work.
+    remedy : str
+        What to do; "" if `ok`.
     """
 
     name: str
@@ -43,99 +50,99 @@ class Item:
 
 
 def diagnose() -> list[Item]:
-    """Every item, in the order in which gpulab needs them. Takes a second or two."""
+    """Return the state of every component, most basic first; takes one or two seconds."""
     if sys.platform == "darwin":
-        nvrtc = "NVIDIA has none for macOS: use a Linux or Windows machine, a container or Binder"
+        nvrtc = "NVIDIA does not provide NVRTC for macOS: use Linux or Windows, a container or Binder"
     else:
         nvrtc = "pip install nvidia-cuda-nvrtc cuda-bindings"
-    checks: list[tuple[str, Callable[[], _Found], str]] = [
+    checks: list[tuple[str, Callable[[], _Result], str]] = [
         ("Python", _python, "install Python 3.11 or newer"),
         ("NVRTC", _nvrtc, nvrtc),
         ("llvmlite", _llvmlite, "pip install llvmlite"),
         ("CuPy", _cupy, 'pip install "gpulab[cuda13]", or [cuda12] with a CUDA 12 driver'),
-        ("Device", _device, "the simulator needs llvmlite: see above"),
+        ("Device", _device, "the simulator needs llvmlite (see above)"),
         ("Jupyter", _jupyter, 'pip install "gpulab[lab]"'),
-        ("nbgrader", _nbgrader, 'pip install "gpulab[lab]"; only an instructor needs it'),
+        ("nbgrader", _nbgrader, 'pip install "gpulab[lab]" (needed only by instructors)'),
     ]
     items = []
     for name, check, remedy in checks:
-        ok, detail = _guarded(check)
+        ok, detail = _run_check(check)
         items.append(Item(name, ok, detail, "" if ok else remedy))
     return items
 
 
-def _guarded(check: Callable[[], _Found]) -> _Found:
+def _run_check(check: Callable[[], _Result]) -> _Result:
     try:
         return check()
     except GpulabError as error:
         return False, str(error)
-    except Exception as error:  # noqa: BLE001 - a broken installation breaks in any way it likes
-        told = (str(error).strip() or "no message").splitlines()[0]
-        return False, f"{type(error).__name__}: {told}"
+    except Exception as error:  # noqa: BLE001 - a broken installation can raise any exception
+        message = (str(error).strip() or "no message").splitlines()[0]
+        return False, f"{type(error).__name__}: {message}"
 
 
-def _python() -> _Found:
+def _python() -> _Result:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return sys.version_info >= (3, 11), detail
 
 
-def _nvrtc() -> _Found:
+def _nvrtc() -> _Result:
     from gpulab.compiler import compile_program
     from gpulab.compiler.nvrtc import version as nvrtc_version
 
     major, minor = nvrtc_version()
     program = compile_program(_KERNEL)
     registers = program.resources_of("doctor").registers
-    return True, f"{major}.{minor}; compiled a kernel ({registers} registers, sm_{program.arch})"
+    return True, f"{major}.{minor}; compiled a test kernel ({registers} registers, sm_{program.arch})"
 
 
-def _llvmlite() -> _Found:
+def _llvmlite() -> _Result:
     from llvmlite import __version__, binding
 
     features = binding.get_host_cpu_features()
     bits = next((bits for name, bits in _VECTORS if features.get(name)), 0)
-    width = f"vectors of {bits} bits ({bits // 32} floats)" if bits else "no vector unit known here"
+    width = f"vectors of {bits} bits ({bits // 32} floats)" if bits else "unknown vector extension"
     return True, f"{__version__}; {binding.get_host_cpu_name()}, {width}"
 
 
-def _cupy() -> _Found:
+def _cupy() -> _Result:
     from gpulab.devices.cuda_context import gpus, has_driver
 
-    count, why = gpus()
+    count, reason = gpus()
     if count:
         import cupy
 
         return True, f"{cupy.__version__}; {count} GPU{'s' if count > 1 else ''}"
     if has_driver():
-        return False, f"there is an NVIDIA driver here, but {why}"
-    return True, "not needed: no NVIDIA driver on this machine"
+        return False, f"an NVIDIA driver is installed, but {reason}"
+    return True, "not needed: no NVIDIA driver is installed"
 
 
-def _device() -> _Found:
+def _device() -> _Result:
     from gpulab.devices import open_device
 
     device = open_device()
     major, minor = device.spec.compute_capability
     detail = f"{device.name}, compute capability {major}.{minor}"
     if not device.measures_time:
-        detail += "; kernels run on this machine's processor, so their wall time says nothing about a GPU"
+        detail += "; kernels run on the CPU, so their wall time says nothing about a GPU"
     return True, detail
 
 
-def _jupyter() -> _Found:
+def _jupyter() -> _Result:
     return _packages("jupyterlab", "ipywidgets", "plotly", "anywidget")
 
 
-def _nbgrader() -> _Found:
+def _nbgrader() -> _Result:
     return _packages("nbgrader")
 
 
-def _packages(*names: str) -> _Found:
-    """Installed versions by their metadata: importing them would take seconds."""
-    here, missing = [], []
+def _packages(*names: str) -> _Result:
+    """Return the installed versions from package metadata, because importing would take seconds."""
+    installed, missing = [], []
     for name in names:
         try:
-            here.append(f"{name} {version(name)}")
+            installed.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    return (False, f"not installed: {', '.join(missing)}") if missing else (True, ", ".join(here))
+    return (False, f"not installed: {', '.join(missing)}") if missing else (True, ", ".join(installed))

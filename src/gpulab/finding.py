@@ -59,8 +59,8 @@ class Finding:
     count: int = 1
 
     def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line else ""
-        return f"{where}{self.message}"
+        place = f"line {self.line}: " if self.line else ""
+        return f"{place}{self.message}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data for JSON."""

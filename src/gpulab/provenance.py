@@ -1,4 +1,4 @@
-"""Where a number comes from: measured, counted, modelled, published, or the simulator's own wall time."""
+"""The provenance of a number: measured, counted, modelled, published, or the simulator's wall time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,23 @@ Kind = Literal["measured", "counted", "modelled", "published", "simulator wall t
 
 @dataclass(frozen=True)
 class Provenance:
-    """What stands beside every number that is shown, stored or graded.
+    """The origin of a number, which accompanies it wherever it is shown, stored or graded.
 
-    kind: `measured` (on a GPU), `counted` (by the simulator, while it executed the kernel), `modelled` (of
-    a GPU), `published` (in a paper or a manual) or `simulator wall time` (how long the simulator took, which
-    tells nothing about a GPU).
-    device: the GPU, or the simulator and the GPU it stands for.
-    detail: driver and clock, parameters of the model, or the place in the source.
+    Attributes
+    ----------
+    kind : {"measured", "counted", "modelled", "published", "simulator wall time"}
+        Measured on a GPU; counted by the simulator while it executed the kernel; modelled for a GPU;
+        published in a paper or manual; or the time that the simulator took, which says nothing about a GPU.
+    device : str
+        The GPU, or the simulator with the GPU that it simulates.
+    detail : str
+        Driver and clock, parameters of the model, or the place in the publication.
+
+    Examples
+    --------
+    >>> from gpulab.provenance import Provenance
+    >>> str(Provenance("measured", "NVIDIA H200", "driver 580.65"))
+    'measured, NVIDIA H200, driver 580.65'
     """
 
     kind: Kind
@@ -26,13 +36,14 @@ class Provenance:
     detail: str = ""
 
     def __str__(self) -> str:
-        words = "simulator's own wall time" if self.kind == "simulator wall time" else self.kind
-        text = f"{words}, {self.device}"
+        kind = "simulator's own wall time" if self.kind == "simulator wall time" else self.kind
+        text = f"{kind}, {self.device}"
         return f"{text}, {self.detail}" if self.detail else text
 
     def comparable(self, other: Provenance) -> bool:
-        """Whether a ratio of the two numbers means anything: same kind, same device."""
+        """Return whether a ratio of the two numbers is meaningful: they have the same kind and device."""
         return self.kind == other.kind and self.device == other.device
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the provenance as plain data for JSON."""
         return asdict(self)
