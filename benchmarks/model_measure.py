@@ -96,7 +96,7 @@ class Bench:
         from gpulab.verification.verify import verify
 
         kernel, grid, args = self.launch(launch)
-        if not verify(kernel, config_of(launch), device=self.device, seed=1).correct:
+        if not verify(kernel, config_of(launch), seed=1).correct:
             return {"error": "wrong values"}
 
         samples: list[float] = []

@@ -30,5 +30,5 @@ def test_a_check_gives_the_same_verdict(kernel: CorpusKernel, gpu: Device) -> No
 def test_a_right_kernel_is_right_on_the_hardware_itself(kernel: CorpusKernel, gpu: Device) -> None:
     result = check_cell(kernel.cell, gpu)
     assert result.kernel is not None
-    found = verify(result.kernel, kernel.cell.config, device=gpu)
+    found = verify(result.kernel, kernel.cell.config)
     assert found.correct, found.reasons

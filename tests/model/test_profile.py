@@ -74,14 +74,14 @@ def test_gpu_without_measurements_is_marked_uncalibrated(device, k1, gpu):
 
 
 def test_time_variant_on_the_simulator_is_the_modelled_time(device, k1, profile):
-    timed = time_variant(k1, config("matmul.K1", (32, 1, 1), TILE), device=device)
+    timed = time_variant(k1, config("matmul.K1", (32, 1, 1), TILE))
     assert timed.timing.samples_ms == (profile.time_ms,)
     assert timed.timing.provenance == profile.provenance
 
 
 def test_large_problem_takes_little_time_and_memory(device, k1, profile):
     start, used = process_time(), device.memory.used
-    time_variant(k1, config("matmul.K1", (32, 1, 1), TILE), device=device)
+    time_variant(k1, config("matmul.K1", (32, 1, 1), TILE))
     assert process_time() - start < 5
     assert device.memory.used - used < 1 << 29
 

@@ -162,5 +162,5 @@ def test_gflops_are_the_problems_operations_by_the_time() -> None:
 def test_a_variant_is_timed_at_the_problems_size_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     device = PythonDevice()
     monkeypatch.setattr(type(problem("stencil")), "timing_size", (66, 34, 18))
-    timing = time_variant(device.kernel(lambda *args: None), config("stencil.naive"), device=device)
+    timing = time_variant(device.kernel(lambda *args: None), config("stencil.naive"))
     assert timing.shape == (66, 34, 18)

@@ -43,7 +43,7 @@ def stencil_hint(function: Function, block: tuple[int, int, int] = (32, 8, 1)) -
 def matmul_hint(function: Function, shape: tuple[int, int, int] = (48, 40, 96)) -> str:
     device = PythonDevice()
     kernel = device.kernel(function, "mmkernel")
-    verdict = verify(kernel, config("matmul.K1", (16, 1, 1)), device=device, shapes=[shape])
+    verdict = verify(kernel, config("matmul.K1", (16, 1, 1)), shapes=[shape])
     return verdict.results[0].hint
 
 

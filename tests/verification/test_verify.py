@@ -51,7 +51,7 @@ def then(change: Callable[[Any, Any], None]) -> Function:
 def judged(function: Function, **options: Any) -> Verdict:
     device = PythonDevice()
     options = {"shapes": [SHAPE], "seed": 5} | options
-    return verify(device.kernel(function), config("stencil.naive", BLOCK, TILE), device=device, **options)
+    return verify(device.kernel(function), config("stencil.naive", BLOCK, TILE), **options)
 
 
 def set_(index: Any, value: float) -> Function:
@@ -72,7 +72,7 @@ def test_a_right_kernel_is_correct_on_all_check_shapes() -> None:
 def test_the_grid_is_rounded_up_and_loops_over_z() -> None:
     device = PythonDevice()
     kernel = device.kernel(right)
-    verify(kernel, config("stencil.naive", BLOCK, TILE), device=device, shapes=[SHAPE])
+    verify(kernel, config("stencil.naive", BLOCK, TILE), shapes=[SHAPE])
     assert kernel.launches == [((3, 6, 1), (32, 8, 1))]
 
 
@@ -195,10 +195,7 @@ def test_what_a_kernel_printed_is_kept() -> None:
     device = PythonDevice()
     kernel = device.kernel(right)
     kernel.printed = "hello\n"
-    assert (
-        verify(kernel, config("stencil.naive", BLOCK, TILE), device=device, shapes=[SHAPE]).printed
-        == "hello\n"
-    )
+    assert verify(kernel, config("stencil.naive", BLOCK, TILE), shapes=[SHAPE]).printed == "hello\n"
 
 
 def test_progress_tells_each_shape_and_the_end() -> None:
@@ -214,7 +211,7 @@ def test_progress_tells_each_shape_and_the_end() -> None:
 def test_a_block_that_no_gpu_can_run_is_refused(block: tuple[int, int, int], said: str) -> None:
     device = PythonDevice()
     with pytest.raises(UsageError, match=said):
-        verify(device.kernel(right), config("stencil.naive", block, TILE), device=device)
+        verify(device.kernel(right), config("stencil.naive", block, TILE))
 
 
 def test_a_size_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def _is_correct(config: KernelConfig, device: Device) -> bool:
     if signature_reason(kernel, config):
         return False
     try:
-        verdict = preflight(kernel, config, device) or verify(kernel, config, device=device)
+        verdict = preflight(kernel, config, device) or verify(kernel, config)
     except GpulabError:
         return False
     return verdict.correct

@@ -149,7 +149,6 @@ class _CellTimer:
         timed = time_variant(
             kernel,
             point.config,
-            device=device,
             shape=point.shape,
             n_repeat=self._iterations,
             limit_s=inf,  # all launches that were requested are timed
@@ -167,7 +166,7 @@ class _CellTimer:
             if not reason and check:
                 # Values only: every geometry needs code of its own, and sanitized code compiles slowly.
                 verdict = preflight(kernel, point.config, device) or verify(
-                    kernel, point.config, device=device, sanitized=False
+                    kernel, point.config, sanitized=False
                 )
                 if not verdict.correct:
                     first = " ".join(verdict.reasons[:1]).partition(" Hint:")[0]

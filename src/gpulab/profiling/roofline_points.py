@@ -126,7 +126,7 @@ def _point(
     profile = profile_variant(version.kernel, config, device=device, shape=shape, gpu=gpu)
     timing = modelled(profile)
     if device.measures_time and gpu is None:
-        timing = time_variant(version.kernel, config, device=device, shape=shape).timing
+        timing = time_variant(version.kernel, config, shape=shape).timing
 
     if intensity == "counted":
         nbytes, origin = _counted_bytes(profile, spec)

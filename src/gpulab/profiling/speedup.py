@@ -170,7 +170,7 @@ def time_variant(
     kernel: Kernel,
     config: KernelConfig,
     *,
-    device: Device,
+    device: Device | None = None,
     shape: Shape | None = None,
     n_repeat: int = 5,
     limit_s: float = 5.0,
@@ -182,11 +182,11 @@ def time_variant(
     Parameters
     ----------
     kernel : Kernel
-        The kernel, compiled for `device` with the macros of `config`.
+        The kernel, compiled with the macros of `config`.
     config : KernelConfig
         Problem, variant, block and tile, as `gpulab.kernel_cell(name).config` returns them.
-    device : Device
-        The device that runs the kernel.
+    device : Device, optional
+        The device that runs the kernel; by default `kernel.device`.
     shape : tuple of int, optional
         The size of the problem; by default the problem's timing size.
     n_repeat : int
@@ -210,12 +210,12 @@ def time_variant(
     --------
     In a notebook, after the cell ``%%cuda matmul.K4`` ran:
 
-    >>> config = gpulab.kernel_cell("matmul.K4").config                   # doctest: +SKIP
-    >>> timed = gpulab.time_variant(gpulab.kernel("matmul.K4"), config,
-    ...                             device=gpulab.device())               # doctest: +SKIP
-    >>> timed.timing.median_ms                                            # doctest: +SKIP
+    >>> config = gpulab.kernel_cell("matmul.K4").config                  # doctest: +SKIP
+    >>> timed = gpulab.time_variant(gpulab.kernel("matmul.K4"), config)  # doctest: +SKIP
+    >>> timed.timing.median_ms                                           # doctest: +SKIP
     6.99
     """
+    device = device or kernel.device
     launch = config.at(shape or config.timing_shape, device.spec)
     if not device.measures_time and kernel.program.ptx:
         profile = profile_variant(kernel, config, device=device, shape=launch.shape)

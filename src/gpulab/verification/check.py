@@ -215,8 +215,7 @@ def preflight(kernel: Kernel, config: KernelConfig, device: Device) -> Verdict |
     if not device.needs_own_process:
         return None
     try:
-        simulated = kernel.on_simulator
-        verdict = verify(simulated, config, device=simulated.device)
+        verdict = verify(kernel.on_simulator, config)
     except UnsupportedInstruction:
         return None
     if verdict.correct:
@@ -238,7 +237,7 @@ def _verdict(
     if reason:
         return Verdict(False, config.problem.name, config.variant, reasons=(reason,))
     return preflight(kernel, config, device) or verify(
-        kernel, config, device=device, shapes=shapes, seed=seed, progress=progress
+        kernel, config, shapes=shapes, seed=seed, progress=progress
     )
 
 

@@ -113,7 +113,7 @@ def outcome_of(
     outcome = Outcome(cell, device.name)
     try:
         result = check_cell(cell, device, shapes, progress)
-        timing = _timing(cell, result, device, time_at) if timed and result.correct else None
+        timing = _timing(cell, result, time_at) if timed and result.correct else None
     except CompileError as error:
         return replace(outcome, diagnostics=tuple(error.diagnostics))
     except (UsageError, UnsupportedInstruction) as error:
@@ -124,10 +124,10 @@ def outcome_of(
     return replace(outcome, result=result.without_device, timing=timing)
 
 
-def _timing(cell: Cell, result: CheckResult, device: Device, shape: Shape | None) -> VariantTiming | None:
+def _timing(cell: Cell, result: CheckResult, shape: Shape | None) -> VariantTiming | None:
     if result.kernel is None or not isinstance(cell, KernelCell):
         return None
-    return time_variant(result.kernel, cell.config, device=device, shape=shape)
+    return time_variant(result.kernel, cell.config, shape=shape)
 
 
 def outcome_in_process(

@@ -40,7 +40,7 @@ def verify(
     kernel: Kernel,
     config: KernelConfig,
     *,
-    device: Device,
+    device: Device | None = None,
     shapes: Sequence[Shape] | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -55,11 +55,11 @@ def verify(
     Parameters
     ----------
     kernel : Kernel
-        The kernel, compiled for `device` with the block and tile of `config`.
+        The kernel, compiled with the block and tile of `config`.
     config : KernelConfig
         Problem, variant, block and tile.
-    device : Device
-        Where the kernel runs.
+    device : Device, optional
+        The device that runs the kernel; by default `kernel.device`.
     shapes : sequence of tuples of int, optional
         The sizes; by default the problem's check sizes.
     seed : int, optional
@@ -84,12 +84,12 @@ def verify(
     --------
     In a notebook, after the cell ``%%cuda matmul.K1`` ran:
 
-    >>> config = gpulab.kernel_cell("matmul.K1").config         # doctest: +SKIP
-    >>> verdict = gpulab.verify(gpulab.kernel("matmul.K1"), config,
-    ...                         device=gpulab.device())         # doctest: +SKIP
-    >>> verdict.correct                                         # doctest: +SKIP
+    >>> config = gpulab.kernel_cell("matmul.K1").config              # doctest: +SKIP
+    >>> verdict = gpulab.verify(gpulab.kernel("matmul.K1"), config)  # doctest: +SKIP
+    >>> verdict.correct                                              # doctest: +SKIP
     True
     """
+    device = device or kernel.device
     problem = config.problem
     seed = secrets.randbits(63) if seed is None else seed
     rng = np.random.default_rng(seed)

@@ -169,5 +169,5 @@ def _version_row(
             errors[key] = str(error)
     measured = None
     if device.measures_time:
-        measured = time_variant(kernel, config, device=device, shape=shape).timing
+        measured = time_variant(kernel, config, shape=shape).timing
     return _VersionRow(variant, config.block, shape, profiles, errors, measured)
