@@ -1,116 +1,133 @@
-"""What an explorer draws: the points of one kernel at one size on one GPU, by block."""
+"""The data that an explorer draws: one kernel at one size on one GPU, by block."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from gpulab.exploration.search_space import Setting, blocks
+from gpulab.exploration.search_space import Candidate, blocks
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 
-__all__ = ["Curve", "Printed", "curve_of", "printed"]
+__all__ = ["Curve", "PublishedFigure", "curve_of", "published_figures"]
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A figure of a course document: of the kernel alone where that was printed, else with the copies."""
+class PublishedFigure:
+    """A figure of a course document: of the kernel alone if it was published, else with the copies."""
 
     block: Block
     gflops: float
-    words: str
+    source: str
 
 
 @dataclass(frozen=True)
 class Curve:
-    """setting: where the handles stand. gpu: its name.
+    """The points of all blocks.
 
-    points: by block, as far as they are known; checked: those whose values were looked at. beside: modelled
-    points beside measured ones. printed: of the same kernel, tile, size and GPU.
+    Attributes
+    ----------
+    candidate : Candidate
+        The selected candidate.
+    gpu : str
+        Name of the GPU.
+    points : mapping of Block to Point or None
+        The points by block, in ascending order of threads; None if not timed yet.
+    checked : frozenset of Block
+        Blocks with which the values were verified.
+    modelled : mapping of Block to Point or None
+        Modelled points, if `points` are measured.
+    published : tuple of PublishedFigure
+        Published figures of the same kernel, tile, size and GPU.
     """
 
-    setting: Setting
+    candidate: Candidate
     gpu: str
     points: Mapping[Block, Point | None]
     checked: frozenset[Block]
-    beside: Mapping[Block, Point | None]
-    printed: tuple[Printed, ...] = ()
+    modelled: Mapping[Block, Point | None]
+    published: tuple[PublishedFigure, ...] = ()
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """In the order of their threads."""
         return tuple(self.points)
 
     @property
-    def now(self) -> Point | None:
-        return self.points.get(self.setting.block)
+    def selected(self) -> Point | None:
+        """The point of the selected candidate."""
+        return self.points.get(self.candidate.block)
 
     @property
-    def known(self) -> list[Point]:
+    def timed(self) -> list[Point]:
+        """The points so far, with those that have no time."""
         return [point for point in self.points.values() if point is not None]
 
     @property
-    def measured(self) -> bool:
-        return self.setting.device.startswith("cuda")
+    def origin(self) -> str:
+        return "modelled" if self.candidate.is_modelled else "measured"
 
     @cached_property
-    def gb_s_by_gflops(self) -> float:
-        """GB/s of bytes that nobody can avoid, for each GFLOPS: the same for all kernels of the size."""
-        known = problem_named(self.setting.problem)
-        return known.compulsory_bytes(self.setting.shape) / known.flops(self.setting.shape)
+    def gb_s_per_gflops(self) -> float:
+        """Ratio of compulsory bytes to operations, which is the same for all kernels of the size."""
+        problem = self.candidate.config.problem
+        return problem.compulsory_bytes(self.candidate.shape) / problem.flops(self.candidate.shape)
 
     @property
-    def top(self) -> float:
-        """The largest GFLOPS of the picture; 1 where nothing is known."""
-        found = [point.kernel_gflops for point in (*self.known, *self.beside.values()) if point]
-        return max([*(one for one in found if one), *(one.gflops for one in self.printed)], default=1.0)
+    def top_gflops(self) -> float:
+        """The largest GFLOPS of the picture; 1 if there are none."""
+        points = [point.kernel_gflops for point in (*self.timed, *self.modelled.values()) if point]
+        published = [figure.gflops for figure in self.published]
+        return max([gflops for gflops in (*points, *published) if gflops], default=1.0)
 
 
 def curve_of(
-    setting: Setting,
-    limits: GpuSpec,
-    own: Block,
-    points: Mapping[Setting, Point],
-    checked: frozenset[Setting] | set[Setting],
-    beside: str = "",
+    candidate: Candidate,
+    spec: GpuSpec,
+    cell_block: Block,
+    points: Mapping[Candidate, Point],
+    checked: Collection[Candidate],
+    model_device: str = "",
 ) -> Curve:
-    """The curve through a setting.
+    """Return the curve through a candidate.
 
-    own: the block in the cell. beside: the simulator's name of the GPU that measured, for the model.
+    cell_block: the block in the cell's header. model_device: the simulator of a GPU that measures, whose
+    points are drawn too.
     """
-    curve = {block: setting.at(block=block) for block in blocks(setting, limits, own)}
-    modelled = {
-        block: points.get(Setting(one.cell, one.shape, beside)) for block, one in curve.items() if beside
-    }
+    curve = {block: candidate.at(block=block) for block in blocks(candidate, spec, cell_block)}
+    modelled = {block: replace(each, device=model_device) for block, each in curve.items() if model_device}
     return Curve(
-        setting,
-        limits.name,
-        {block: points.get(one) for block, one in curve.items()},
-        frozenset(block for block, one in curve.items() if one in checked),
-        modelled,
-        printed(setting, limits.key, tuple(curve)),
+        candidate,
+        spec.name,
+        {block: points.get(each) for block, each in curve.items()},
+        frozenset(block for block, each in curve.items() if each in checked),
+        {block: points.get(each) for block, each in modelled.items()},
+        published_figures(candidate, spec.key, tuple(curve)),
     )
 
 
-def printed(setting: Setting, gpu: str, among: tuple[Block, ...]) -> tuple[Printed, ...]:
-    """What course documents print of this kernel, tile, size and GPU, at the blocks of the picture."""
+def published_figures(
+    candidate: Candidate, gpu: str, among: tuple[Block, ...]
+) -> tuple[PublishedFigure, ...]:
+    """Return what course documents print of this kernel, tile, size and GPU, for these blocks."""
     from gpulab.problems.published import rows
     from gpulab.profiling.published_comparison import tile_of
 
-    found = []
-    for row in rows(gpu=gpu, variant=setting.variant) if gpu else ():
-        same = row.problem == setting.problem and row.shape == setting.shape
+    config, figures = candidate.config, []
+    for row in rows(gpu=gpu, variant=config.variant) if gpu else ():
         gflops = row.kernel_gflops or row.overall_gflops
-        if not same or row.block not in among or tile_of(row, setting.cell) != setting.tile or not gflops:
+        same_size = (row.problem, row.shape) == (config.problem.name, candidate.shape)
+        if (
+            not same_size
+            or row.block is None
+            or row.block not in among
+            or tile_of(row, candidate.cell) != config.tile
+            or not gflops
+        ):
             continue
-        kind = "kernel alone" if row.kernel_gflops else "with the copies"
+        timed = "kernel alone" if row.kernel_gflops else "with the copies"
         unrolled = f", k unrolled {row.k_unroll} times" if row.k_unroll > 1 else ""
-        found.append(
-            Printed(
-                row.block, float(gflops), f"{row.label}: {gflops:g} GFLOPS, {kind}{unrolled}. {row.source}"
-            )
-        )
-    return tuple(found)
+        source = f"{row.label}: {gflops:g} GFLOPS, {timed}{unrolled}. {row.source}"
+        figures.append(PublishedFigure(row.block, float(gflops), source))
+    return tuple(figures)

@@ -1,4 +1,4 @@
-"""The explorer's live figure: GFLOPS, GB/s and occupancy by block, in plotly's FigureWidget."""
+"""The explorer's interactive figure: GFLOPS, GB/s and occupancy by block, in plotly's FigureWidget."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import plotly.graph_objects as go
 
 from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_text import block_name, hover
+from gpulab.notebook.explore_text import block_name, tooltip
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
+from gpulab.views.svg import FONT
 from gpulab.views.theme import LIGHT
 
-__all__ = ["CLASS", "STYLE", "ExplorerFigure"]
+__all__ = ["CLASS", "SELECTED", "STYLE", "ExplorerFigure"]
 
 CLASS = "gp-explorer"
-_FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 HOLLOW = "rgba(0,0,0,0)"
-LINE = 0  # the first of the traces
+CURVE, SELECTED = 0, 6  # indices of traces
 
-# plotly writes its colours into the picture's elements; a rule that is `important` goes before those, so that
-# the figure follows the page's theme, also when that is changed.
+# plotly writes its colours into the attributes of the elements. Rules that are `important` take precedence,
+# so that the figure follows the theme of the page, also when the theme is changed.
 STYLE = "".join(
     f".{CLASS} .js-plotly-plot {selector}{{{body}}}"
     for selector, body in {
@@ -37,30 +37,32 @@ STYLE = "".join(
 
 
 class _Figure(go.FigureWidget):
-    """plotly tells a page what changes, and forgets it: a page that opens later would see the first state,
-    and one whose script is still on its way would lose the change.
+    """A figure whose state follows its changes.
+
+    plotly sends each change to the open pages, but does not store it: a page that opens later would show the
+    initial state, and a page whose script is still loading would lose the change.
     """
 
-    def keep(self) -> None:
-        """Let pages that open from now on see what is drawn now."""
+    def store_state(self) -> None:
+        """Store the present state for pages that open later."""
         self._widget_data = deepcopy(self._data)
         self._widget_layout = deepcopy(self._layout_obj._props)  # noqa: SLF001  (as plotly does it)
 
 
 class ExplorerFigure:
-    """`widget` is the FigureWidget; `show` puts a curve into it, in one message to the page."""
+    """The figure, as plotly's widget; `show` draws a curve with one message to the page."""
 
     def __init__(self) -> None:
         self.widget = _Figure(_traces(), _layout())
 
     def show(self, curve: Curve) -> None:
-        """Draw this curve in the place of the last one."""
-        figure, top, ratio = self.widget, 1.12 * curve.top, curve.gb_s_by_gflops
+        """Draw a curve in place of the previous one."""
+        figure, top, ratio = self.widget, 1.12 * curve.top_gflops, curve.gb_s_per_gflops
         with figure.batch_update():
-            # Every trace gets each of these: one that is left out of a message would lose its own.
-            for trace, (x, y, words) in zip(figure.data, _places(curve), strict=True):
-                trace.x, trace.y, trace.customdata, trace.visible = x, y, words, bool(x)
-            figure.data[LINE].name = "measured" if curve.measured else "modelled"
+            # Every trace gets all of these, because a trace that is missing in a message loses its values.
+            for trace, (x, y, tooltips) in zip(figure.data, _coordinates(curve), strict=True):
+                trace.x, trace.y, trace.customdata, trace.visible = x, y, tooltips, bool(x)
+            figure.data[CURVE].name = curve.origin
             figure.layout.xaxis.update(
                 tickvals=list(range(len(curve.blocks))),
                 ticktext=[block_name(block) for block in curve.blocks],
@@ -68,43 +70,44 @@ class ExplorerFigure:
             )
             figure.layout.yaxis.range = [0, top]
             figure.layout.yaxis2.range = [0, top * ratio]
-        figure.keep()
+        figure.store_state()
 
 
-_Places = tuple[list[int], list[float | None], list[str]]  # x, y, and what the pointer shows
+_Coordinates = tuple[list[int], list[float | None], list[str]]  # x, y and tooltips
 
 
-def _places(curve: Curve) -> tuple[_Places, ...]:
-    """For every trace, in their order."""
-    at = {block: place for place, block in enumerate(curve.blocks)}
+def _coordinates(curve: Curve) -> tuple[_Coordinates, ...]:
+    """Return the points of every trace, in the order of `_traces`."""
+    column = {block: number for number, block in enumerate(curve.blocks)}
 
-    def through(points: Mapping[Block, Point | None]) -> _Places:
-        timed = [(at[block], point) for block, point in points.items() if point and point.timing]
+    def timed(points: Mapping[Block, Point | None]) -> _Coordinates:
+        found = [(column[block], point) for block, point in points.items() if point and point.timing]
         return (
-            [x for x, _ in timed],
-            [_short(point.kernel_gflops) for _, point in timed],
-            [hover(point) for _, point in timed],
+            [x for x, _ in found],
+            [_short(point.kernel_gflops) for _, point in found],
+            [tooltip(point) for _, point in found],
         )
 
-    def some(checked: bool) -> _Places:
-        return through({b: p for b, p in curve.points.items() if (b in curve.checked) == checked})
+    def with_values(*, checked: bool) -> _Coordinates:
+        return timed({b: p for b, p in curve.points.items() if (b in curve.checked) == checked})
 
-    failed = [(at[b], point) for b, point in curve.points.items() if point and point.timing is None]
-    now = curve.now.kernel_gflops if curve.now else None
-    filled = [(at[b], p.occupancy) for b, p in curve.points.items() if p and p.occupancy is not None]
+    failed = [(column[b], point) for b, point in curve.points.items() if point and point.timing is None]
+    occupied = [(column[b], p.occupancy) for b, p in curve.points.items() if p and p.occupancy is not None]
+    gflops = curve.selected.kernel_gflops if curve.selected else None
+    selected = [column[curve.candidate.block]] if gflops else []
     return (
-        through(curve.points),
-        through(curve.beside),
+        timed(curve.points),
+        timed(curve.modelled),
         (
-            [at[one.block] for one in curve.printed],
-            [one.gflops for one in curve.printed],
-            ["<br>".join(wrap(one.words, 60)) for one in curve.printed],
+            [column[figure.block] for figure in curve.published],
+            [figure.gflops for figure in curve.published],
+            ["<br>".join(wrap(figure.source, 60)) for figure in curve.published],
         ),
-        ([x for x, _ in failed], [0.0] * len(failed), [hover(point) for _, point in failed]),
-        some(True),
-        some(False),
-        ([at[curve.setting.block]] if now else [], [_short(now and now * curve.gb_s_by_gflops)], [""]),
-        ([x for x, _ in filled], [y for _, y in filled], [""] * len(filled)),
+        ([x for x, _ in failed], [0.0] * len(failed), [tooltip(point) for _, point in failed]),
+        with_values(checked=True),
+        with_values(checked=False),
+        (selected, [_short(gflops and gflops * curve.gb_s_per_gflops)], [""]),
+        ([x for x, _ in occupied], [y for _, y in occupied], [""] * len(occupied)),
     )
 
 
@@ -116,7 +119,7 @@ def _traces() -> list[Any]:
         go.Scatter(mode="lines", line=plain, name="modelled", hoverinfo="skip", **empty),
         go.Scatter(
             mode="lines+markers", line={"color": LIGHT["dim"], "width": 2, "dash": "dash"},
-            marker={"size": 6}, name="the model beside it", **hovered,
+            marker={"size": 6}, name="modelled", **hovered,
         ),
         go.Scatter(
             mode="markers", name="published",
@@ -127,15 +130,15 @@ def _traces() -> list[Any]:
             marker={"size": 10, "symbol": "x", "color": LIGHT["bad"]}, **hovered,
         ),
         go.Scatter(
-            mode="markers", name="values checked", cliponaxis=False,
+            mode="markers", name="values verified", cliponaxis=False,
             marker={"size": 9, "color": LIGHT["plain"]}, **hovered,
         ),
         go.Scatter(
-            mode="markers", name="values not checked yet", cliponaxis=False,
+            mode="markers", name="values not verified yet", cliponaxis=False,
             marker={"size": 9, "color": HOLLOW, "line": _edge("plain")}, **hovered,
         ),
         go.Scatter(
-            mode="markers", yaxis="y2", name="where the handles stand", hoverinfo="skip", cliponaxis=False,
+            mode="markers", yaxis="y2", name="selected", hoverinfo="skip", cliponaxis=False,
             marker={"size": 20, "color": HOLLOW, "line": _edge("bad")}, **empty,
         ),
         go.Bar(
@@ -161,7 +164,7 @@ def _layout() -> dict[str, Any]:
         "margin": {"l": 64, "r": 64, "t": 34, "b": 48},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": _FONT, "size": 13, "color": LIGHT["ink"]},
+        "font": {"family": FONT, "size": 13, "color": LIGHT["ink"]},
         "hoverlabel": {"align": "left", "font": {"size": 13}},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"},
         "showlegend": True,
@@ -183,5 +186,5 @@ def _layout() -> dict[str, Any]:
 
 
 def _short(number: float | None) -> float | None:
-    """Five digits: a saved notebook stays small."""
+    """Round to five significant digits, so that a saved notebook stays small."""
     return None if number is None else float(f"{number:.5g}")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import floor, log10
 
 from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_text import block_name, curve_table, point_view
+from gpulab.notebook.explore_text import block_name, curve_table, first_line, point_view
 from gpulab.problems.base import Block
 from gpulab.views.html import View, disclosure, paragraph, stack
 from gpulab.views.svg import SvgPen
@@ -24,25 +24,24 @@ SMALL = 12.0  # font size
 
 def still_view(curve: Curve) -> View:
     """Return the picture, the selected point as text, and a folded table of all figures."""
-    setting, selected = curve.setting, curve.now
-    text = point_view(setting, selected, checked=setting.block in curve.checked) if selected else None
-    if not curve.known:
+    candidate, selected = curve.candidate, curve.selected
+    text = point_view(candidate, selected, checked=candidate.block in curve.checked) if selected else None
+    if not curve.timed:
         return text or paragraph("No block of this kernel was timed yet.", dim=True)
 
     legend = []
     if any(p.timing and block not in curve.checked for block, p in curve.points.items() if p is not None):
         legend.append("Hollow: values not verified with that block.")
-    if left_out := len(curve.blocks) - len(curve.known):
+    if left_out := len(curve.blocks) - len(curve.timed):
         legend.append(f"{left_out} of {len(curve.blocks)} blocks were not timed.")
     note = paragraph(" ".join(legend), dim=True) if legend else None
     picture = View(f'<div class="gp-scroll">{_svg(curve)}</div>', "")
-    return stack(picture, text, note, disclosure("The figures", curve_table(curve.known)))
+    return stack(picture, text, note, disclosure("The figures", curve_table(curve.timed)))
 
 
 def _svg(curve: Curve) -> str:
     pen = SvgPen()
-    origin = "measured" if curve.measured else "modelled"
-    title = f"{curve.setting.variant} by threads of a block, {origin}, {curve.gpu}"
+    title = f"{curve.candidate.config.variant} by threads of a block, {curve.origin}, {curve.gpu}"
     step = (WIDTH - LEFT - RIGHT) / max(len(curve.blocks), 1)
     columns = {block: LEFT + step * (number + 0.5) for number, block in enumerate(curve.blocks)}
 
@@ -54,15 +53,15 @@ def _svg(curve: Curve) -> str:
 
 
 def _row(curve: Curve, gflops: float) -> float:
-    return BOTTOM - gflops / (1.12 * curve.top) * (BOTTOM - TOP)
+    return BOTTOM - gflops / (1.12 * curve.top_gflops) * (BOTTOM - TOP)
 
 
 def _axes(pen: SvgPen, curve: Curve) -> None:
-    for gflops in _ticks(1.12 * curve.top):
+    for gflops in _ticks(1.12 * curve.top_gflops):
         y = _row(curve, gflops)
         pen.line(LEFT, y, WIDTH - RIGHT, y, "line")
         pen.text(rate(gflops), LEFT - 6, y + 4, "dim", SMALL, "end")
-        pen.text(rate(gflops * curve.gb_s_by_gflops), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
+        pen.text(rate(gflops * curve.gb_s_per_gflops), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
     pen.text("GFLOPS", LEFT - 6, TOP - 10, "dim", SMALL, "end")
     pen.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", SMALL)
     pen.text("occupancy", 4, HEIGHT - 8, "dim", SMALL)
@@ -77,8 +76,7 @@ def _blocks(pen: SvgPen, curve: Curve, columns: dict[Block, float], step: float)
         point = curve.points[block]
         if point is not None and point.timing is None:
             cross = f"M{x - 5:.1f} {BOTTOM - 5:.1f}l10 10m0-10l-10 10"
-            reason = point.error.partition("\n")[0]
-            pen.path(cross, edge="bad", width=3, title=f"no time: {reason}")
+            pen.path(cross, edge="bad", width=3, title=f"no time: {first_line(point.error)}")
         if point is not None and point.occupancy is not None:
             height = 34 * point.occupancy
             left, top = x - step / 3, HEIGHT - 6 - height
@@ -88,7 +86,7 @@ def _blocks(pen: SvgPen, curve: Curve, columns: dict[Block, float], step: float)
 
 
 def _points(pen: SvgPen, curve: Curve, columns: dict[Block, float]) -> None:
-    for points, colour, dash in ((curve.beside, "dim", "5 4"), (curve.points, "plain", "")):
+    for points, colour, dash in ((curve.modelled, "dim", "5 4"), (curve.points, "plain", "")):
         places = [
             (columns[block], _row(curve, point.kernel_gflops), block)
             for block, point in points.items()
@@ -97,16 +95,17 @@ def _points(pen: SvgPen, curve: Curve, columns: dict[Block, float]) -> None:
         for (x1, y1, _), (x2, y2, _) in pairwise(places):
             pen.line(x1, y1, x2, y2, colour, 2, dash)
         for x, y, block in places:
-            filled = block in curve.checked or points is curve.beside
+            filled = block in curve.checked or points is curve.modelled
             pen.circle(x, y, 4, fill=colour if filled else "paper", edge=colour, width=2)
 
-    for figure in curve.printed:
+    for figure in curve.published:
         x, y = columns[figure.block], _row(curve, figure.gflops)
         diamond = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
-        pen.path(diamond, edge="hint", width=2, title=f"published: {figure.words}")
+        pen.path(diamond, edge="hint", width=2, title=f"published: {figure.source}")
 
-    if curve.now is not None and curve.now.kernel_gflops is not None:
-        x, y = columns[curve.setting.block], _row(curve, curve.now.kernel_gflops)
+    selected = curve.selected
+    if selected is not None and selected.kernel_gflops is not None:
+        x, y = columns[selected.block], _row(curve, selected.kernel_gflops)
         pen.circle(x, y, 9, edge="bad", width=2)
 
 

@@ -1,97 +1,111 @@
-"""What an explorer says of a point in words, and its curve as a table."""
+"""The text of an explorer: the selected point, tooltips, and a table of the curve."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.exploration.search_space import Setting
-from gpulab.problems import problem as problem_named
+from gpulab.exploration.search_space import Candidate
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
-from gpulab.views.html import View, escape, stack, table
-from gpulab.views.tables.number_format import milliseconds, rate
+from gpulab.views.html import View, escape
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.number_format import MISSING, extents, milliseconds, percentage, rate
 
-__all__ = ["block_name", "curve_table", "hover", "point_view", "tile_name", "waiting_view"]
+__all__ = ["block_name", "curve_table", "first_line", "point_view", "tile_name", "tooltip", "waiting_view"]
 
 
 def block_name(block: Block) -> str:
-    """32, 16x16, 8x8x4: without the ones at the end."""
+    """Format a block without trailing ones: 32, 16x16, 8x8x4."""
     x, y, z = block
-    return f"{x}x{y}x{z}" if z > 1 else f"{x}x{y}" if y > 1 else f"{x}"
+    return extents(block) if z > 1 else extents((x, y)) if y > 1 else str(x)
 
 
 def tile_name(tile: Block) -> str:
-    """4x2: outputs of a thread along x and y, and along z where that is neither one nor the whole axis."""
-    x, y, z = tile
-    return f"{x}x{y}" if z in (0, 1) else f"{x}x{y}x{z}"
+    """Format a tile without a z extent of one or of the whole axis: 4x2."""
+    return extents(tile[:2] if tile[2] in (0, 1) else tile)
 
 
-def point_view(setting: Setting, point: Point, *, checked: bool, beside: Point | None = None) -> View:
-    """The point in two lines: its figures, and what bounds it or why there is no time.
+def first_line(text: str) -> str:
+    """Return the first line of a message."""
+    return text.partition("\n")[0]
 
-    beside: the same as the model has it, of a point that was measured.
+
+def point_view(candidate: Candidate, point: Point, *, checked: bool, modelled: Point | None = None) -> View:
+    """Return a point in two lines: its figures, and what bounds it or why there is no time.
+
+    modelled: the model's point of the same candidate, if `point` was measured.
     """
-    what = _where(setting)
+    name = _candidate_name(candidate)
     if point.timing is None:
-        why = point.error.partition("\n")[0]
-        return _lines(f"{what}: no time", why, hue="bad" if point.wrong else "hint")
-    figures = (
-        f"{rate(point.kernel_gflops)} GFLOPS, {rate(point.gb_s)} GB/s, {milliseconds(point.kernel_ms)} ms"
-    )
+        return _two_lines(f"{name}: no time", first_line(point.error), "bad" if point.wrong else "hint")
+
+    figures = [
+        f"{rate(point.kernel_gflops)} GFLOPS",
+        f"{rate(point.gb_s)} GB/s",
+        f"{milliseconds(point.kernel_ms)} ms",
+    ]
     if point.occupancy is not None:
-        figures += f", occupancy {point.occupancy:.0%}"
-    words = point.explanation or (beside.explanation if beside else "")
-    said = f"{words[:1].upper()}{words[1:]}. " if words else ""
-    if beside is not None and beside.timing is not None:
-        said = f"The model has {milliseconds(beside.kernel_ms)} ms. {said}"
-    said += f"{str(point.provenance)[:1].upper()}{str(point.provenance)[1:]}."
+        figures.append(f"occupancy {percentage(point.occupancy)}")
+
+    sentences = []
+    if modelled is not None and modelled.timing is not None:
+        sentences.append(f"modelled: {milliseconds(modelled.kernel_ms)} ms")
+    if explanation := point.explanation or (modelled.explanation if modelled else ""):
+        sentences.append(explanation)
+    sentences.append(str(point.provenance))
     if not checked:
-        said += " Its values were not checked with this block yet."
-    return _lines(f"{what}: {figures}", said, hue="plain")
+        sentences.append("the values were not verified with this block yet")
+    text = " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences)
+    return _two_lines(f"{name}: {', '.join(figures)}", text, "plain")
 
 
-def waiting_view(setting: Setting) -> View:
-    """While nothing is known of the point yet."""
-    return _lines(f"{_where(setting)}: …", "", hue="plain")
+def waiting_view(candidate: Candidate) -> View:
+    """Return the line for a candidate whose point is not known yet."""
+    return _two_lines(f"{_candidate_name(candidate)}: …", "", "plain")
 
 
-def hover(point: Point) -> str:
-    """The figures of a point, line by line, for plotly."""
+def tooltip(point: Point) -> str:
+    """Return the figures of a point, line by line, as HTML for plotly."""
     lines = [f"<b>block {block_name(point.block)}</b>"]
     if point.timing is None:
-        return "<br>".join([*lines, "no time: " + escape(point.error.partition("\n")[0][:120])])
-    lines += [f"{rate(point.kernel_gflops)} GFLOPS", f"{rate(point.gb_s)} GB/s of bytes nobody can avoid"]
-    lines += [f"{milliseconds(point.kernel_ms)} ms"]
-    lines += [f"occupancy {point.occupancy:.0%}"] if point.occupancy is not None else []
+        return "<br>".join([*lines, "no time: " + escape(first_line(point.error)[:120])])
+    lines += [
+        f"{rate(point.kernel_gflops)} GFLOPS",
+        f"{rate(point.gb_s)} GB/s (compulsory bytes)",
+        f"{milliseconds(point.kernel_ms)} ms",
+    ]
+    lines += [f"occupancy {percentage(point.occupancy)}"] if point.occupancy is not None else []
     lines += [f"bound by {point.bottleneck}"] if point.bottleneck else []
     return "<br>".join([*lines, str(point.provenance)])
 
 
+def _bottleneck(point: Point) -> str:
+    return point.bottleneck or (MISSING if point.timing else first_line(point.error))
+
+
+_COLUMNS = (
+    Column[Point]("block", lambda point: block_name(point.block)),
+    Column[Point]("GFLOPS", lambda point: rate(point.kernel_gflops), numeric=True),
+    Column[Point]("GB/s", lambda point: rate(point.gb_s), numeric=True),
+    Column[Point]("occupancy", lambda point: percentage(point.occupancy), numeric=True),
+    Column[Point]("bound by", _bottleneck),
+)
+
+
 def curve_table(points: Sequence[Point]) -> View:
-    """A line for every block."""
-    rows = [
-        [
-            block_name(point.block),
-            rate(point.kernel_gflops),
-            rate(point.gb_s),
-            "-" if point.occupancy is None else f"{point.occupancy:.0%}",
-            point.bottleneck or ("-" if point.timing else point.error.partition("\n")[0]),
-        ]
-        for point in points
-    ]
-    headers = ["block", "GFLOPS", "GB/s", "occupancy", "bound by"]
-    return table(headers, rows, numeric=(1, 2, 3))
+    """Return one row for each block."""
+    return table_view(_COLUMNS, points)
 
 
-def _where(setting: Setting) -> str:
-    known = problem_named(setting.problem)
-    words = f"{setting.variant}, block {block_name(setting.block)}"
-    if any(number > 1 for number in setting.tile):
-        words += f", tile {tile_name(setting.tile)}"
-    return f"{words}, {known.format_shape(setting.shape)}"
+def _candidate_name(candidate: Candidate) -> str:
+    config = candidate.config
+    name = f"{config.variant}, block {block_name(config.block)}"
+    if any(outputs > 1 for outputs in config.tile):
+        name += f", tile {tile_name(config.tile)}"
+    return f"{name}, {config.problem.format_shape(candidate.shape)}"
 
 
-def _lines(first: str, second: str, hue: str) -> View:
+def _two_lines(first: str, second: str, hue: str) -> View:
     html = f'<div class="gp-note gp-{hue}"><b>{escape(first)}</b>'
     html += f"<div>{escape(second)}</div></div>" if second else "</div>"
-    return stack(View(html, "\n".join(filter(None, [first, second]))))
+    return View(html, "\n".join(filter(None, [first, second])))

@@ -1,46 +1,64 @@
-"""The explorer's page: handles, figure, words, progress bar, and what happens when one of them is moved."""
+"""The explorer's widgets: sliders, figure, text and progress bar, and what a moved slider does."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import ipywidgets as widgets
+from IPython import get_ipython
 from IPython.display import display
 
 from gpulab.cell import KernelCell
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
 from gpulab.exploration.scheduler import Exploration, Task
-from gpulab.exploration.search_space import Setting, blocks, nearest, neighbours, sizes, tiles
+from gpulab.exploration.search_space import (
+    Candidate,
+    blocks,
+    first_candidate,
+    gpu_choices,
+    nearest,
+    neighbours,
+    sizes,
+    tiles,
+)
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.notebook.explore import gpus, start
 from gpulab.notebook.explore_curve import Curve, curve_of
 from gpulab.notebook.explore_figure import CLASS, STYLE, ExplorerFigure
 from gpulab.notebook.explore_still import still_view
 from gpulab.notebook.explore_text import block_name, point_view, tile_name, waiting_view
-from gpulab.problems import Shape
-from gpulab.problems import problem as problem_named
-from gpulab.problems.base import Block, Problem
+from gpulab.problems.base import Block, Problem, Shape
 from gpulab.views.html import View
 from gpulab.views.theme import STYLE as PAGE_STYLE
 
 __all__ = ["Explorer"]
 
-PERIOD_S = 0.4  # between two drawings of points that nobody waits for
-# The still picture below the sliders is for where they are not: it is hidden as long as they are there.
+PERIOD_S = 0.4  # between two drawings of points that were not requested
+LABEL_STYLE = {"description_width": "4.5em"}
+# The static picture below the sliders is for pages without widgets; it is hidden where the sliders are.
 HIDDEN = f".jp-OutputArea:has(.{CLASS}) .gp-still{{display:none}}"
 
 _Call = Callable[[Callable[[], None]], None]
 
 
 class Explorer:
-    """Sliders and their figure; shown when it is a cell's value.
+    """Sliders and their figure; shown when it is the value of a cell.
 
-    cells: kernels by variant; cells_now: the same as they are by now, when a cell was run again.
-    call: runs a function on the kernel's own thread.
+    Parameters
+    ----------
+    cells : dict of str to KernelCell
+        The kernels by variant.
+    device : Device
+        The session's device.
+    current_cells : callable
+        Returns `cells` as they are when it is called, because cells may run again.
+    call : callable
+        Calls a function on the kernel's main thread.
     """
 
     def __init__(
@@ -48,101 +66,101 @@ class Explorer:
         cells: dict[str, KernelCell],
         device: Device,
         *,
-        cells_now: Callable[[], dict[str, KernelCell]],
+        current_cells: Callable[[], dict[str, KernelCell]],
         call: _Call,
     ) -> None:
-        self._cells, self._cells_now, self._device = cells, cells_now, device
-        self._quiet = False
-        self._filling = self._shown = False
+        self._cells, self._current_cells, self._device = cells, current_cells, device
+        self._ignore_changes = False
+        self._filling = self._shown = self._drawing_due = False
         self._drawn_s = 0.0
-        self._due = False
-        self._picture: Any = None
-        self._kept: Curve | None = None
-        self.setting = start(list(cells.values())[-1], device)
-        self.exploration = Exploration(lambda setting: call(lambda: self._heard(setting)))
+        self._display: Any = None
+        self._stored_curve: Curve | None = None
+        self.candidate = first_candidate(list(cells.values())[-1], device)
+        self.exploration = Exploration(lambda candidate: call(lambda: self._receive(candidate)))
         self.figure = ExplorerFigure()
-        self._handles()
+        self._build_widgets()
         self._draw()
-        self._look()
-
-    # -- what others may use ------------------------------------------------------------------------
+        self._request()
 
     @property
     def spec(self) -> GpuSpec:
-        """The GPU that is chosen."""
-        spec: GpuSpec = open_device(self.setting.device).spec
+        """The selected GPU."""
+        spec: GpuSpec = open_device(self.candidate.device).spec
         return spec
 
     @property
     def curve(self) -> Curve:
-        """What is drawn now."""
-        known = self.exploration
-        return curve_of(self.setting, self.spec, self._own_block, known.points, known.checked, self._beside)
+        """The data of the figure."""
+        exploration = self.exploration
+        return curve_of(
+            self.candidate,
+            self.spec,
+            self._cell_block,
+            exploration.points,
+            exploration.checked,
+            self._model_device,
+        )
 
     @property
-    def words(self) -> str:
-        """What is said of the point where the handles stand, as HTML."""
-        return str(self._words.value)
+    def text(self) -> str:
+        """The text about the selected point, as HTML."""
+        return str(self._text.value)
 
-    def handle(self, description: str) -> Any:
-        """The widget with this word beside it: kernel, block, tile, size or GPU."""
-        return next(one for one in self._all_handles() if one.description == description)
+    def control(self, label: str) -> Any:
+        """Return the widget with this label: kernel, block, tile, size or GPU."""
+        return next(widget for widget in self._controls if widget.description == label)
 
     def cancel(self, _: object = None) -> None:
-        """Leave the rest of the curve as it is."""
+        """Stop the background work; the curve stays as it is."""
         self.exploration.cancel()
         self._filling = False
-        self._progress()
+        self._show_progress()
 
     def end(self) -> None:
-        """Stop all work: the cell is run again, or the kernel ends."""
-        from IPython import get_ipython
-
+        """Stop all work, because the cell runs again or the kernel ends."""
         self.exploration.end()
         shell = get_ipython()
         if shell is not None and self._shown:
-            shell.events.unregister("post_run_cell", self._cells_may_have_changed)
+            shell.events.unregister("post_run_cell", self._update_cells)
             self._shown = False
 
     def _ipython_display_(self) -> None:
-        from IPython import get_ipython
-
         data = self.box._repr_mimebundle_()
         data["text/plain"] = "Sliders: run this cell in JupyterLab or Notebook 7 to move them."
         display(data, raw=True)
-        self._picture = display(self._still(), display_id=True)
+        self._display = display(self._still(), display_id=True)
         shell = get_ipython()
         if shell is not None and not self._shown:
-            shell.events.register("post_run_cell", self._cells_may_have_changed)
+            shell.events.register("post_run_cell", self._update_cells)
             self._shown = True
 
-    # -- the page -----------------------------------------------------------------------------------
+    # -- widgets ------------------------------------------------------------------------------------
 
-    def _handles(self) -> None:
-        def slim(**more: Any) -> dict[str, Any]:
+    def _build_widgets(self) -> None:
+        def control(kind: Any, label: str, **options: Any) -> Any:
             layout = widgets.Layout(width="100%", max_width="46em")
-            return {"style": {"description_width": "4.5em"}, "layout": layout, **more}
+            return kind(description=label, style=LABEL_STYLE, layout=layout, **options)
 
-        def slider(description: str) -> widgets.SelectionSlider:
-            return widgets.SelectionSlider(
-                description=description, **slim(options=[""], continuous_update=False)
-            )
+        def slider(label: str) -> Any:
+            return control(widgets.SelectionSlider, label, options=[""], continuous_update=False)
 
-        self._kernel = widgets.Dropdown(description="kernel", **slim(options=list(self._cells)))
-        self._gpu = widgets.Dropdown(description="GPU", **slim(options=gpus(self._device)))
+        self._kernel = control(widgets.Dropdown, "kernel", options=list(self._cells))
+        self._gpu = control(widgets.Dropdown, "GPU", options=gpu_choices(self._device))
         self._block, self._tile, self._size = slider("block"), slider("tile"), slider("size")
-        self._words = widgets.HTML()
-        self._bar = widgets.IntProgress(description="blocks", style={"description_width": "4.5em"})
+        self._controls = (self._kernel, self._block, self._tile, self._size, self._gpu)
+        for widget in self._controls:
+            widget.observe(self._on_change, "value")
+
+        self._text = widgets.HTML()
+        self._bar = widgets.IntProgress(description="blocks", style=LABEL_STYLE)
         self._done = widgets.Label()
-        self._cancel = widgets.Button(description="cancel", tooltip="leave the rest of the curve")
+        self._cancel = widgets.Button(description="cancel", tooltip="do not complete the curve")
         self._cancel.on_click(self.cancel)
-        for handle in self._all_handles():
-            handle.observe(self._moved, "value")
         self.box = widgets.VBox(
             [
                 widgets.HTML(f"<style>{PAGE_STYLE}{STYLE}{HIDDEN}</style>"),
-                *self._all_handles(),
-                self._words,
+                *self._controls,
+                self._text,
                 self.figure.widget,
                 widgets.HBox([self._bar, self._done, self._cancel]),
             ],
@@ -150,183 +168,170 @@ class Explorer:
         self.box.add_class(CLASS)
         self.box.add_class("gpulab")
 
-    def _all_handles(self) -> tuple[Any, ...]:
-        return self._kernel, self._block, self._tile, self._size, self._gpu
-
-    def _offer(self) -> None:
-        """Put the choices of the present kernel, size and GPU on the handles."""
-        here = self.setting
-        known = problem_named(here.problem)
-        with self._silence():
-            _choices(self._kernel, [(name, name) for name in self._cells], here.variant)
-            _choices(self._gpu, gpus(self._device), here.device)
-            found = [(block_name(block), block) for block in blocks(here, self.spec, self._own_block)]
-            _choices(self._block, found, here.block)
-            _choices(self._tile, [(tile_name(tile), tile) for tile in tiles(self._own())], here.tile)
-            shapes = [(_size_name(known, shape), shape) for shape in sizes(here.problem)]
-            _choices(self._size, shapes, here.shape)
+    def _offer_choices(self) -> None:
+        """Offer the blocks, tiles, sizes and GPUs of the selected kernel."""
+        candidate, cell = self.candidate, self._cells[self.candidate.config.variant]
+        problem = candidate.config.problem
+        legal = blocks(candidate, self.spec, self._cell_block)
+        with self._changes_ignored():
+            _set_choices(self._kernel, [(name, name) for name in self._cells], candidate.config.variant)
+            _set_choices(self._gpu, gpu_choices(self._device), candidate.device)
+            _set_choices(self._block, [(block_name(block), block) for block in legal], candidate.block)
+            _set_choices(self._tile, [(tile_name(tile), tile) for tile in tiles(cell)], candidate.tile)
+            shapes = [(_size_name(problem, shape), shape) for shape in sizes(problem)]
+            _set_choices(self._size, shapes, candidate.shape)
         self._tile.layout.display = "none" if len(self._tile.options) < 2 else None
 
-    def _own(self) -> KernelCell:
-        return self._cells[self.setting.variant]
+    @property
+    def _cell_block(self) -> Block:
+        return self._cells[self.candidate.config.variant].config.block
 
     @property
-    def _own_block(self) -> Block:
-        return self._own().config.block
+    def _model_device(self) -> str:
+        """The simulator of a GPU that measures; "" if times are modelled or the catalogue lacks the GPU."""
+        return f"sim:{self.spec.key}" if not self.candidate.is_modelled and self.spec.key else ""
 
-    def _moved(self, change: dict[str, Any]) -> None:
-        if self._quiet:
+    @contextmanager
+    def _changes_ignored(self) -> Iterator[None]:
+        """Ignore changes of widgets that are made by this class."""
+        self._ignore_changes = True
+        try:
+            yield
+        finally:
+            self._ignore_changes = False
+
+    # -- a moved slider -----------------------------------------------------------------------------
+
+    def _on_change(self, change: dict[str, Any]) -> None:
+        if self._ignore_changes:
             return
-        self._cells = self._cells_now() or self._cells
-        chosen: str = self._kernel.value
-        cell = self._cells.get(chosen) or self._own()
-        if change["owner"] is self._kernel or cell.source != self.setting.cell.source:
-            moved = Setting(cell, self._size.value, self._gpu.value)
-        else:
-            there = cell.with_geometry(self._block.value, self._tile.value)
-            moved = Setting(there, self._size.value, self._gpu.value)
-        self._go(moved)
+        self._cells = self._current_cells() or self._cells
+        cell = self._cells.get(self._kernel.value) or self._cells[self.candidate.config.variant]
+        new_kernel = change["owner"] is self._kernel or cell.source != self.candidate.cell.source
+        if not new_kernel:
+            cell = cell.with_geometry(self._block.value, self._tile.value)
+        self._select(Candidate(cell, self._size.value, self._gpu.value))
 
-    def _go(self, setting: Setting) -> None:
-        """Stand at another setting, with the nearest block that is legal there."""
-        own = self._cells[setting.variant].config.block
-        legal = blocks(setting.at(block=own), open_device(setting.device).spec, own)
-        if legal and setting.block not in legal:
-            setting = setting.at(block=nearest(setting.block, legal))
-        self.setting = setting
-        self._look()
+    def _select(self, candidate: Candidate) -> None:
+        """Select a candidate, with the nearest block that is legal for its GPU and size."""
+        cell_block = self._cells[candidate.config.variant].config.block
+        legal = blocks(candidate.at(block=cell_block), open_device(candidate.device).spec, cell_block)
+        if legal and candidate.block not in legal:
+            candidate = candidate.at(block=nearest(candidate.block, legal))
+        self.candidate = candidate
+        self._request()
 
-    def _look(self) -> None:
-        """Show the point of the handles, or ask for it; then the rest of its curve."""
-        known = self.exploration.now(self.setting)
-        if self._beside:
-            self.exploration.now(Setting(self.setting.cell, self.setting.shape, self._beside))
-        if known is not None:
+    def _request(self) -> None:
+        """Show the selected point, or request it; then complete its curve."""
+        point = self.exploration.request(self.candidate)
+        if self._model_device:
+            self.exploration.request(replace(self.candidate, device=self._model_device))
+        if point is not None:
             self._draw()
         else:
-            self._say()
-        self._offer()
-        self.exploration.fill(self._tasks())
+            self._show_text()
+        self._offer_choices()
+        self.exploration.fill(self._background_tasks())
         self._filling = True
-        self._progress()
+        self._show_progress()
 
-    def _tasks(self) -> list[Task]:
-        """What to do in the background: the curve, then what another handle's move may ask for."""
-        here = self.setting
-        curve = neighbours(here, self.spec, self._own_block)
-        modelled = [Setting(one.cell, one.shape, self._beside) for one in curve] if self._beside else []
-        if here.device.startswith("cuda"):
-            return [*(Task(one, check=True) for one in curve), *(Task(one, check=False) for one in modelled)]
-        known = [here.at(tile=tile) for _, tile in self._tile.options]
-        known += [Setting(here.cell, shape, here.device) for _, shape in self._size.options]
-        others = [Setting(here.cell, here.shape, device) for _, device in self._gpu.options]
-        return [
-            *(Task(one, check=False) for one in (*curve, *known)),
-            *(Task(one, check=True) for one in curve),
-            *(Task(one, check=False) for one in others if one.device.startswith("sim")),
-        ]
+    def _background_tasks(self) -> Iterator[Task]:
+        """Yield the curve's points, then those that the next move of another slider may select."""
+        candidate = self.candidate
+        curve = neighbours(candidate, self.spec, self._cell_block)
+        if not candidate.is_modelled:
+            yield from (Task(each, check=True) for each in curve)
+            if self._model_device:
+                yield from (Task(replace(each, device=self._model_device)) for each in curve)
+            return
+        yield from map(Task, curve)
+        yield from (Task(candidate.at(tile=tile)) for _, tile in self._tile.options)
+        yield from (Task(replace(candidate, shape=shape)) for _, shape in self._size.options)
+        yield from (Task(each, check=True) for each in curve)
+        other_gpus = (replace(candidate, device=device) for _, device in self._gpu.options)
+        yield from (Task(each) for each in other_gpus if each.is_modelled)
 
-    @property
-    def _beside(self) -> str:
-        """The simulator's name of the GPU that measures, where the catalogue has it."""
-        measured = self.setting.device.startswith("cuda")
-        return f"sim:{self.spec.key}" if measured and self.spec.key else ""
+    # -- results ------------------------------------------------------------------------------------
 
-    def _heard(self, setting: Setting) -> None:
-        """There is a point, or its values were checked."""
-        if setting == self.setting:
+    def _receive(self, candidate: Candidate) -> None:
+        """Draw a new result: at once if it is selected, else together with others after a while."""
+        if candidate == self.candidate:
             self._draw()
-        elif setting.shape == self.setting.shape and not self._due:
-            self._due = True
-            wait = max(0.0, self._drawn_s + PERIOD_S - time.monotonic())
-            _later(wait, self._draw_due)
-        self._progress()
+        elif candidate.shape == self.candidate.shape and not self._drawing_due:
+            self._drawing_due = True
+            wait_s = max(0.0, self._drawn_s + PERIOD_S - time.monotonic())
+            asyncio.get_event_loop().call_later(wait_s, self._draw_if_due)
+        self._show_progress()
 
-    def _draw_due(self) -> None:
-        if self._due:
+    def _draw_if_due(self) -> None:
+        if self._drawing_due:
             self._draw()
 
     def _draw(self) -> None:
-        self._due = False
+        self._drawing_due = False
         self.figure.show(self.curve)
-        self._say()
+        self._show_text()
         self._drawn_s = time.monotonic()
 
-    def _say(self) -> None:
-        point = self.exploration.points.get(self.setting)
+    def _show_text(self) -> None:
+        points, candidate = self.exploration.points, self.candidate
+        point = points.get(candidate)
         if point is None:
-            view = waiting_view(self.setting)
+            view = waiting_view(candidate)
         else:
-            beside = self.exploration.points.get(Setting(self.setting.cell, self.setting.shape, self._beside))
-            view = point_view(
-                self.setting, point, checked=self.setting in self.exploration.checked, beside=beside
-            )
-        self._words.value = f'<div class="gpulab">{view.html}</div>'
+            modelled = points.get(replace(candidate, device=self._model_device))
+            checked = candidate in self.exploration.checked
+            view = point_view(candidate, point, checked=checked, modelled=modelled)
+        self._text.value = f'<div class="gpulab">{view.html}</div>'
 
-    def _progress(self) -> None:
-        curve = neighbours(self.setting, self.spec, self._own_block)
-        timed = sum(one in self.exploration.points for one in curve)
-        checked = sum(one in self.exploration.checked for one in curve)
+    def _show_progress(self) -> None:
+        curve = neighbours(self.candidate, self.spec, self._cell_block)
+        timed = sum(candidate in self.exploration.points for candidate in curve)
+        checked = sum(candidate in self.exploration.checked for candidate in curve)
         self._bar.max, self._bar.value = 2 * len(curve), timed + checked
-        self._done.value = f"{timed} of {len(curve)} timed, {checked} checked"
-        over = checked == len(curve) or not self._filling
-        for part in (self._bar, self._done, self._cancel):
-            part.layout.display = "none" if over else None
-        if over:
-            self._keep_still()
+        self._done.value = f"{timed} of {len(curve)} timed, {checked} verified"
+        complete = checked == len(curve) or not self._filling
+        for widget in (self._bar, self._done, self._cancel):
+            widget.layout.display = "none" if complete else None
+        if complete:
+            self._store_still()
 
-    # -- the picture for where no sliders are ---------------------------------------------------------
-
-    def _keep_still(self) -> None:
+    def _store_still(self) -> None:
+        """Update the static picture, for pages without widgets."""
         curve = self.curve
-        if self._picture is not None and curve != self._kept:
-            self._kept = curve
-            self._picture.update(self._still())
+        if self._display is not None and curve != self._stored_curve:
+            self._stored_curve = curve
+            self._display.update(self._still())
 
     def _still(self) -> View:
         view = still_view(self.curve)
         return View(f'<div class="gp-still">{view.html}</div>', view.text)
 
-    def _cells_may_have_changed(self, *_: object) -> None:
-        """A kernel cell was run again: its new text is what the handles are for."""
-        now = self._cells_now()
-        if now and now != self._cells:
-            self._cells = now
-            cell = now.get(self.setting.variant) or list(now.values())[-1]
-            if cell.source != self.setting.cell.source:
-                self._go(Setting(cell, self.setting.shape, self.setting.device))
+    def _update_cells(self, *_: object) -> None:
+        """Explore the new text of a kernel cell that ran again."""
+        cells = self._current_cells()
+        if cells and cells != self._cells:
+            self._cells = cells
+            cell = cells.get(self.candidate.config.variant) or list(cells.values())[-1]
+            if cell.source != self.candidate.cell.source:
+                self._select(replace(self.candidate, cell=cell))
             else:
-                self._offer()
-
-    @contextmanager
-    def _silence(self) -> Iterator[None]:
-        """Handles that are moved from here ask for nothing."""
-        self._quiet = True
-        try:
-            yield
-        finally:
-            self._quiet = False
+                self._offer_choices()
 
 
-def _choices(handle: Any, options: Any, value: object) -> None:
-    """Other options, without a change in between that anybody sees."""
-    options = tuple(options)
-    if value not in [one for _, one in options]:
+def _set_choices(widget: Any, choices: Iterable[tuple[str, Any]], value: Any) -> None:
+    """Replace a widget's choices and its value in one step."""
+    options = tuple(choices)
+    if value not in [choice for _, choice in options]:
         options = (*options, (tile_name(value) if isinstance(value, tuple) else str(value), value))
-    if tuple(handle.options) != options:
-        with handle.hold_sync():
-            handle.options = options
-            handle.value = value
-    elif handle.value != value:
-        handle.value = value
+    if tuple(widget.options) != options:
+        with widget.hold_sync():
+            widget.options = options
+            widget.value = value
+    elif widget.value != value:
+        widget.value = value
 
 
-def _size_name(known: Problem, shape: Shape) -> str:
-    """As the problem writes it; one number where all are the same."""
-    return str(shape[0]) if len(set(shape)) == 1 else known.format_shape(shape)
-
-
-def _later(wait_s: float, work: Callable[[], None]) -> None:
-    import asyncio
-
-    asyncio.get_event_loop().call_later(wait_s, work)
+def _size_name(problem: Problem, shape: Shape) -> str:
+    """Format a size, as one number if all extents are equal."""
+    return str(shape[0]) if len(set(shape)) == 1 else problem.format_shape(shape)
