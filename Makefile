@@ -12,12 +12,12 @@ RELEASED = $(firstword $(wildcard grading/work/release demo/release))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test fuzz check format bench clean
+.PHONY: help demo lab test test-fast fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.lab ## release the lab, grade the sample class, print gradebook and speed-ups
 	@$(BIN)/gpulab demo
@@ -43,8 +43,16 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 		echo "           (Debian: apt install chromium libatomic1)"; }
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
-fuzz: $(VENV)/.dev ## random kernels against a plain interpreter (ARGS="--count 1000 --seed 7")
+test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+
+fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests (ARGS="--count 1000")
 	$(BIN)/python -m tests.fuzz $(ARGS)
+	$(BIN)/python -m tests.fuzz --faults $(ARGS)
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
+
+# Processes that tests start read each other's byte code, also where the environment forbids to write it.
+test test-fast fuzz: export PYTHONDONTWRITEBYTECODE =
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

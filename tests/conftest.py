@@ -1,8 +1,4 @@
-"""Settings and fixtures of all tests.
-
-The tests have a kernel cache of their own and do not touch the user's. All test processes of a run share it,
-and processes that tests start inherit it.
-"""
+"""Settings of every test run: caches, property tests, order of the modules, closing summary."""
 
 from __future__ import annotations
 
@@ -10,16 +6,48 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" not in os.environ:  # otherwise the parent process created it
-    _folder = tempfile.mkdtemp(prefix="gpulab-tests-")
-    atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-    os.environ["GPULAB_CACHE"] = _folder  # must be set before gpulab is imported
-    os.environ["GPULAB_CACHE_MB"] = "2048"  # large enough for the kernels of all tests
+TESTS = Path(__file__).parent
+
+# Whole notebooks, nbgrader, browsers, the corpora and the fuzzer, the longest first. `-m "not slow"` leaves
+# them out, and other tests that are marked `slow`.
+SLOW = (
+    "labs/test_matmul_lab.py",
+    "browser",
+    "labs",
+    "grading/release",
+    "grading/pipeline",
+    "verification/test_findings_corpus.py",
+    "verification/test_corpus.py",
+    "kernels",
+    "fuzz",
+)
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # the controller sets these for its workers
+    # All processes of a run share the kernels they compile, and start without those of other runs.
+    _cache = tempfile.mkdtemp(prefix="gpulab-tests-")
+    atexit.register(shutil.rmtree, _cache, ignore_errors=True)
+    os.environ["GPULAB_CACHE"] = _cache
+    os.environ["GPULAB_CACHE_MB"] = "2048"  # large enough that no kernel is compiled twice
+    # Processes that tests start leave out what pyproject.toml leaves out of this one.
+    _paths = [str(TESTS / "quick_start"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in _paths if path)
+
+try:
+    from hypothesis import settings
+except ImportError:  # tests/gpu also runs on nodes without the dev extra
+    pass
+else:
+    # `make test` tries the same examples in every run, `make fuzz` other ones (--hypothesis-profile=fuzz).
+    # Without a deadline, because a busy machine must not fail a test.
+    settings.register_profile("repeatable", max_examples=50, derandomize=True, deadline=None)
+    settings.register_profile("fuzz", max_examples=1000, deadline=None)
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture
@@ -35,12 +63,40 @@ def empty_session() -> Iterator[None]:
     session_timings.clear()
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Assign whole modules to processes, so that module fixtures are created once.
+def _slow_rank(path: Path) -> int | None:
+    """Return the position in `SLOW` of a file or of a folder above it, or None."""
+    name = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
+    return next((rank for rank, slow in enumerate(SLOW) if f"{name}/".startswith(f"{slow}/")), None)
 
-    Fuzz tests have no fixtures: each is assigned on its own. All browser tests use one JupyterLab and run in
-    one process.
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import slow modules for `-m "not slow"`, which saves seconds."""
+    skipped = config.option.markexpr == "not slow" and _slow_rank(collection_path) is not None
+    return True if skipped else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark slow tests; for workers side by side, start with those that take longest."""
+    ranks = {item: _slow_rank(item.path) for item in items}
+    for item, rank in ranks.items():
+        if rank is not None:
+            item.add_marker(pytest.mark.slow)
+
+    def order(item: pytest.Item) -> int:
+        rank = ranks[item]
+        if "fuzz" in item.path.parts:
+            return len(SLOW) + 1  # handed out one by one at the end, so that no worker is idle
+        return len(SLOW) if rank is None else rank
+
+    if hasattr(config, "workerinput"):
+        items.sort(key=order)
+
+
+@pytest.hookimpl(optionalhook=True)  # defined by pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Hand out whole modules, because the tests of a module share fixtures.
+
+    Two exceptions: random kernels share nothing, and all browser tests share one JupyterLab.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -50,4 +106,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             folder = Path(module).parent.name
             return {"browser": folder, "fuzz": nodeid}.get(folder, module)
 
+    config.option.loadscopereorder = False  # keep the order of `pytest_collection_modifyitems`
     return Scheduling(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write one line for each reason that tests were skipped for, with their number."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} test{'s' * (count > 1)} skipped: {reason}")

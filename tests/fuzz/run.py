@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import queue
+import random
 import subprocess
 import sys
 import threading
@@ -102,7 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return exit status 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="number of cases")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first case; later cases count up")
+    parser.add_argument(
+        "--seed", type=int, help="seed of the first case; later cases count up (default: a new one)"
+    )
     parser.add_argument("--minutes", type=float, default=0, help="time limit in minutes; 0 means none")
     parser.add_argument("--jobs", type=int, default=1, help="number of worker processes")
     parser.add_argument("--faults", action="store_true", help="plant one fault in every program")
@@ -112,11 +115,13 @@ def main(arguments: list[str] | None = None) -> int:
         "--keep", type=Path, default=ROOT / "fuzz-failures", help="folder that failures are written to"
     )
     options = parser.parse_args(arguments)
-    seeds = range(options.seed, options.seed + options.count)
+    first = random.randrange(10**9) if options.seed is None else options.seed
+    seeds = range(first, first + options.count)
     if options.show:
         for seed in seeds:
             print(case_text(generate(seed, options.faults).case()))
         return 0
+    print(f"{options.count} cases from seed {first}", flush=True)
     return _Run(options).run(seeds)
 
 

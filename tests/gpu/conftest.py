@@ -14,4 +14,4 @@ def gpu() -> Device:
     try:
         return gpulab.device("cuda:0")
     except UsageError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"a CUDA GPU is needed ({error})")
