@@ -1,6 +1,6 @@
 """Parameter lists of C functions: names, pointers and signedness, read from the source.
 
-This is no C++ parser: macros are expanded only if they name a type, and what cannot be read is left out. The
+This is not a C++ parser: macros are expanded only if they name a type, and what cannot be read is left out. The
 sizes of the parameters come from the PTX.
 """
 
@@ -36,7 +36,7 @@ class Declared:
     name: str
     pointer: bool
     unsigned: bool
-    known: bool  # False if the type is not recognised, so that `pointer` and `unsigned` mean nothing
+    recognised: bool  # False if the type is unknown, so that `pointer` and `unsigned` mean nothing
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def _declared(tokens: Sequence[Token], aliases: Mapping[str, Sequence[Token]]) -
         and (len(identifiers) > 1 or texts[-1] != identifiers[-1])
     ):
         name = identifiers.pop() if texts[-1] == identifiers[-1] else ""
-    is_pointer, unsigned, known = _type(identifiers, aliases, pointer)
-    return Declared(name, is_pointer, unsigned, known)
+    is_pointer, unsigned, recognised = _type(identifiers, aliases, pointer)
+    return Declared(name, is_pointer, unsigned, recognised)
 
 
 def _type(
@@ -145,18 +145,18 @@ def _type(
 ) -> tuple[bool, bool, bool]:
     """Return whether a type is a pointer, is unsigned, and is recognised, after expanding its aliases."""
     todo, seen = list(identifiers), set[str]()
-    unsigned = known = False
+    unsigned = recognised = False
     while todo:
         identifier = todo.pop()
         if identifier in _UNSIGNED or identifier in _SIGNED:
-            known = True
+            recognised = True
             unsigned |= identifier in _UNSIGNED
         elif identifier in aliases and identifier not in seen:
             seen.add(identifier)
             todo += [token.text for token in aliases[identifier] if token.kind == "identifier"]
             if any(token.text in ("*", "&") for token in aliases[identifier]):
                 pointer = True
-    return pointer, unsigned and not pointer, known or pointer
+    return pointer, unsigned and not pointer, recognised or pointer
 
 
 def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequence[Token]]:

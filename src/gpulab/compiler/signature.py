@@ -123,8 +123,8 @@ def _kind(parameter: PtxParameter, declared: Declared | None) -> str:
         return "bytes"
     if parameter.type.startswith("f"):
         return "float"
-    if parameter.size == 8 and (declared.pointer if declared and declared.known else parameter.pointer):
+    if parameter.size == 8 and (declared.pointer if declared and declared.recognised else parameter.pointer):
         return "pointer"
-    if declared is not None and declared.known:
+    if declared is not None and declared.recognised:
         return "uint" if declared.unsigned else "int"
     return "int"

@@ -61,7 +61,7 @@ class CheckedOptions:
 def check_options(options: Sequence[str], defines: Mapping[str, object] | None) -> CheckedOptions:
     """Return the options and macros as NVRTC's command line; the default standard is C++17.
 
-    Raises `UsageError` for an option that is not on the list, and for a macro whose name is no plain
+    Raises `UsageError` for an option that is not on the list, and for a macro whose name is not a plain
     identifier or whose value is not a number or one line of C tokens.
     """
     if isinstance(options, str):
