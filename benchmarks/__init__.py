@@ -1,1 +1,1 @@
-"""Side-by-side measurements: the simulator beside its peers, and what gpulab itself costs."""
+"""Benchmarks: the simulator against its peers, gpulab against NVIDIA's tools, and the performance model."""

@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: the simulator beside its peers, in one run, as ratios."""
+"""Compare the simulator's speed with its peers', and measure what gpulab itself costs.
+
+python -m benchmarks [--rounds N] [--repeats N] [--json FILE] [--skip-peers] [--only-tiers]
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,14 @@ from benchmarks.workloads import WORKLOADS
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return the CPU, its cores, the load and the versions of this machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cpu = platform.processor() or platform.machine()
-    facts = Path("/proc/cpuinfo")
-    if facts.exists():
-        names = [line for line in facts.read_text(encoding="utf-8").splitlines() if line[:10] == "model name"]
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line for line in cpuinfo.read_text(encoding="utf-8").splitlines() if line[:10] == "model name"
+        ]
         cpu = names[0].partition(":")[2].strip() if names else cpu
     return {
         "cpu": cpu,
@@ -42,19 +47,19 @@ def machine() -> dict[str, Any]:
 
 
 def open_engines(console: Console) -> list[Engine]:
-    """gpulab first, then the peers that are here; says what is missing."""
+    """Return gpulab and the installed peers, in this order; print which peers are missing."""
     engines: list[Engine] = [Simulator()]
     peers: tuple[Callable[[], Engine], ...] = (Pocl, lambda: Pocl(hinted=True), NumbaSimulator)
     for peer in peers:
         try:
             engines.append(peer())
         except (ImportError, RuntimeError) as error:
-            console.print(f"a peer is not here: {error}", style="yellow")
+            console.print(f"a peer is not installed: {error}", style="yellow")
     return engines
 
 
 def run_comparisons(console: Console, rounds: int) -> tuple[list[Comparison], dict[str, str]]:
-    """All workloads on all engines."""
+    """Return the comparison of all workloads on all engines, and the engines' versions."""
     engines = open_engines(console)
     versions = {engine.name: engine.version for engine in engines if engine.version}
     comparisons = []
@@ -71,7 +76,7 @@ def run_comparisons(console: Console, rounds: int) -> tuple[list[Comparison], di
 
 
 def run_tiers(console: Console, rounds: int, *, peers: bool) -> tuple[list[Tiers], str]:
-    """The simulator's tiers, and Oclgrind beside the sanitized one."""
+    """Return the costs of the simulator's tiers, compared with Oclgrind, and a remark about Oclgrind."""
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("the simulator's tiers", total=rounds * len(SIZES))
         return measure_tiers(rounds, peers=peers, step=lambda: progress.advance(task))
@@ -80,19 +85,19 @@ def run_tiers(console: Console, rounds: int, *, peers: bool) -> tuple[list[Tiers
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (default 7)")
-    parser.add_argument("--repeats", type=int, default=3, help="fresh processes a cost (default 3)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
-    parser.add_argument("--skip-peers", action="store_true", help="measure only what gpulab itself costs")
+    parser.add_argument("--repeats", type=int, default=3, help="new processes for each cost (default 3)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples to FILE")
+    parser.add_argument("--skip-peers", action="store_true", help="measure gpulab only")
     parser.add_argument("--only-tiers", action="store_true", help="measure only counting and sanitizing")
     options = parser.parse_args(arguments)
     if options.only_tiers and options.json:
-        parser.error("--json holds everything that is measured; leave out --only-tiers")
+        parser.error("--json needs all measurements; omit --only-tiers")
     if options.rounds < 1 or options.repeats < 1:
         parser.error("--rounds and --repeats must be at least 1")
 
     console = Console()
-    here = machine()
-    console.print(report.machine_line(here))
+    host = machine()
+    console.print(report.machine_line(host))
     tiers, remark = run_tiers(console, options.rounds, peers=not options.skip_peers)
     console.print(report.tiers_table(tiers, remark))
     if options.only_tiers:
@@ -111,13 +116,13 @@ def main(arguments: list[str] | None = None) -> int:
         kernels = lab_kernels()
         compiles = [
             compile_cost(*kernel, options.repeats)
-            for kernel in progress.track(kernels, description="lab kernels, from text to code")
+            for kernel in progress.track(kernels, description="lab kernels, from source to code")
         ]
     console.print(report.compile_table(compiles))
     if options.json:
-        data = report.as_data(here, versions, comparisons, imports, scaling, compiles, tiers)
+        data = report.as_data(host, versions, comparisons, imports, scaling, compiles, tiers)
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        console.print(f"every sample is in {options.json}")
+        console.print(f"all samples are in {options.json}")
     return 0
 
 

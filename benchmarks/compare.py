@@ -1,7 +1,7 @@
-"""Interleaved rounds: every engine runs once a round, and a ratio is taken within its round.
+"""Interleaved rounds: every engine runs once per round, and ratios are taken within a round.
 
-A machine that is busy for a second slows the whole round, not one side of it; what is reported is the
-median over rounds, with the quartiles beside it.
+Other load on the machine then slows all engines of a round alike. The median over the rounds is reported,
+with its quartiles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Comparison", "Samples", "compare"]
 
 @dataclass(frozen=True)
 class Samples:
-    """Numbers from repeated rounds."""
+    """One value per round."""
 
     values: tuple[float, ...]
 
@@ -28,7 +28,7 @@ class Samples:
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """First and third quartile; with fewer than three rounds, the smallest and the largest."""
+        """First and third quartile; with fewer than three rounds, the smallest and the largest value."""
         if len(self.values) < 3:
             return min(self.values), max(self.values)
         first, _, third = statistics.quantiles(self.values, n=4, method="inclusive")
@@ -40,7 +40,15 @@ class Samples:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One workload: seconds, edge and work by engine, and gpulab's rate over each peer's."""
+    """One workload on several engines.
+
+    Attributes
+    ----------
+    seconds, size, work : dict
+        Time of a launch, edge of the problem, and points or FMAs, by engine.
+    ratios : dict
+        gpulab's rate divided by that of each peer.
+    """
 
     workload: Workload
     seconds: dict[str, Samples]
@@ -49,34 +57,34 @@ class Comparison:
     ratios: dict[str, Samples]
 
     def rate(self, engine: str) -> float:
-        """Points or FMAs a second."""
+        """Return the points or FMAs per second of an engine."""
         return self.work[engine] / self.seconds[engine].median
 
 
 def compare(
     workload: Workload, engines: Sequence[Engine], rounds: int, step: Callable[[], None] = lambda: None
 ) -> Comparison:
-    """Run the workload on every engine that has it, `rounds` times around; the first engine is gpulab.
+    """Run a workload on every engine that has it, in `rounds` rounds. The first engine is gpulab.
 
-    step is called after every launch, for a progress bar.
+    `step` is called after every launch, for a progress bar.
     """
-    here = [engine for engine in engines if engine.has(workload)]
-    work = {engine.name: engine.prepare(workload).work for engine in here}
-    samples: dict[str, list[float]] = {engine.name: [] for engine in here}
+    engines = [engine for engine in engines if engine.has(workload)]
+    work = {engine.name: engine.prepare(workload).work for engine in engines}
+    samples: dict[str, list[float]] = {engine.name: [] for engine in engines}
     for _ in range(rounds):
-        for engine in here:
+        for engine in engines:
             samples[engine.name].append(engine.run())
             step()
-    first, *peers = (engine.name for engine in here)
+    first, *peers = (engine.name for engine in engines)
     ratios = {
         peer: Samples(
             tuple(
-                (work[first] / ours) / (work[peer] / theirs)
-                for ours, theirs in zip(samples[first], samples[peer], strict=True)
+                (work[first] / first_s) / (work[peer] / peer_s)
+                for first_s, peer_s in zip(samples[first], samples[peer], strict=True)
             )
         )
         for peer in peers
     }
     seconds = {name: Samples(tuple(values)) for name, values in samples.items()}
-    size = {engine.name: workload.small_size if engine.small else workload.size for engine in here}
+    size = {engine.name: workload.small_size if engine.small else workload.size for engine in engines}
     return Comparison(workload, seconds, size, work, ratios)

@@ -1,6 +1,6 @@
-"""What gpulab itself costs: its import beyond NumPy's, and a lab kernel from text to running code.
+"""Start-up costs of gpulab: its import without NumPy's, and a lab kernel from source to running code.
 
-Everything is measured in fresh interpreters, because both are paid once in a process.
+Both occur once in a process, so they are measured in new interpreters.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import gpulab
 print(perf_counter() - start)
 """
 
-# The first launch is on the smallest shape a kernel is checked on; a second one is taken off, so that
-# what is left is the making of the code.
+# The first launch, on the smallest shape on which a kernel is verified, includes code generation. The time of
+# a second launch is subtracted.
 _COMPILE = """
 import sys
 from time import perf_counter
@@ -57,9 +57,14 @@ print(first - (perf_counter() - start))
 
 @dataclass(frozen=True)
 class CompileCost:
-    """Seconds from a lab kernel's text to code that runs, each time in a process of its own.
+    """Seconds from a lab kernel's source to running code, each time in a new process.
 
-    cold: with an empty disk cache; NVRTC is loaded and called, LLVM is called. warm: with what that left.
+    Attributes
+    ----------
+    cold : Samples
+        With an empty disk cache: NVRTC is loaded and called, and LLVM is called.
+    warm : Samples
+        With the disk cache that the cold run left.
     """
 
     kernel: str
@@ -77,18 +82,18 @@ def _fresh(code: str, *arguments: str, cache: str = "off") -> str:
         env={**os.environ, "GPULAB_CACHE": cache},
     )
     if run.returncode:
-        raise RuntimeError((run.stderr.strip().splitlines() or ["no message"])[-1])
+        raise RuntimeError((run.stderr.strip().splitlines() or ["the process ended without a message"])[-1])
     return run.stdout
 
 
 def import_cost(repeats: int) -> Samples:
-    """Seconds of `import gpulab` in a process that has imported NumPy."""
-    _fresh(_IMPORT)  # writes the byte code
+    """Return the seconds of `import gpulab` in a process that has imported NumPy."""
+    _fresh(_IMPORT)  # compiles the byte code
     return Samples(tuple(float(_fresh(_IMPORT)) for _ in range(repeats)))
 
 
 def lab_kernels() -> list[tuple[str, Path, int]]:
-    """The problem kernels of the labs' source notebooks: name, notebook, place among its kernels."""
+    """Return name, notebook and position of the problem kernels in the labs' source notebooks."""
     from gpulab.cell import KernelCell, read_cells
 
     return [
@@ -99,7 +104,7 @@ def lab_kernels() -> list[tuple[str, Path, int]]:
 
 
 def compile_cost(name: str, notebook: Path, index: int, repeats: int) -> CompileCost:
-    """Time one lab kernel `repeats` times, each in a process of its own."""
+    """Time one lab kernel `repeats` times, each in a new process."""
     cold: list[float] = []
     warm: list[float] = []
     for _ in range(repeats):

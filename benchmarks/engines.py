@@ -1,7 +1,7 @@
-"""Who runs it: gpulab's simulator and Numba's behind one small interface (PoCL is in pocl.py).
+"""Engines that execute a workload: gpulab's simulator, and Numba's (PoCL is in pocl.py).
 
-An engine is prepared once for a workload (compiled, uploaded, checked against NumPy) and then gives
-the wall time of one launch each time it is asked, so that rounds can be interleaved.
+An engine is prepared once for a workload: it compiles, uploads, and checks the result against NumPy. Then
+every call of `run` returns the wall time of one launch, so that rounds can be interleaved.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads import Launch, Workload
+from benchmarks.workloads import Workload, WorkloadLaunch
 
 __all__ = ["Engine", "NumbaSimulator", "Simulator"]
 
 
 class Engine(ABC):
-    """One way to execute a kernel on the host's cores."""
+    """A program that executes a kernel on the host's cores."""
 
     name: str
     version = ""
-    small = False  # True for an interpreter, which gets the small size; rates are compared
+    small = False  # an interpreter runs the small size; only rates are compared
 
     def has(self, workload: Workload) -> bool:  # noqa: ARG002
-        """Whether this engine has a kernel for the workload."""
+        """Return True if this engine has a kernel for the workload."""
         return True
 
     @abstractmethod
-    def prepare(self, workload: Workload) -> Launch:
-        """Compile, upload, run once and compare with NumPy; returns the launch that will be timed."""
+    def prepare(self, workload: Workload) -> WorkloadLaunch:
+        """Compile, upload, run once and compare with NumPy. Return the launch that will be timed."""
 
     @abstractmethod
     def run(self) -> float:
-        """Seconds for one launch, from the call until its values are there."""
+        """Return the seconds of one launch, until its results are available."""
 
     def close(self) -> None:  # noqa: B027
-        """Give back what the engine holds."""
+        """Release the resources of the engine."""
 
 
 class Simulator(Engine):
-    """gpulab's simulator, values only: the tier in which the labs' kernels run."""
+    """gpulab's simulator without instrumentation, as it runs the labs' kernels."""
 
     name = "gpulab"
 
@@ -54,7 +54,7 @@ class Simulator(Engine):
 
         self._device = open_device("sim")
 
-    def prepare(self, workload: Workload) -> Launch:
+    def prepare(self, workload: Workload) -> WorkloadLaunch:
         launch = workload.launch
         self._kernel = self._device.compile(workload.file(".cu").read_text(encoding="utf-8"))
         self._arguments = [
@@ -72,8 +72,10 @@ class Simulator(Engine):
 
 
 class NumbaSimulator(Engine):
-    """Numba's CUDA simulator, at a small size: it interprets. It is switched on by an environment variable
-    that must be there when Numba is imported, so it has its own process and answers over a pipe.
+    """Numba's CUDA simulator, which interprets, at a small size.
+
+    An environment variable switches it on when Numba is imported, so it runs in a separate process
+    (`numba_side`) that communicates over a pipe.
     """
 
     name = "Numba's simulator"
@@ -91,22 +93,22 @@ class NumbaSimulator(Engine):
             env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
         )
 
-    def _ask(self, question: dict[str, Any]) -> float:
-        to, back = self._process.stdin, self._process.stdout
-        assert to is not None
-        assert back is not None
-        print(json.dumps(question), file=to, flush=True)
-        answer = back.readline()
+    def _request(self, request: dict[str, Any]) -> float:
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        print(json.dumps(request), file=requests, flush=True)
+        answer = answers.readline()
         if not answer:
-            raise RuntimeError("Numba's process ended; its message is above")
+            raise RuntimeError("Numba's process ended; its error message is above.")
         return float(json.loads(answer))
 
-    def prepare(self, workload: Workload) -> Launch:
-        self._ask({"prepare": workload.kernel})
+    def prepare(self, workload: Workload) -> WorkloadLaunch:
+        self._request({"prepare": workload.kernel})
         return workload.small_launch
 
     def run(self) -> float:
-        return self._ask({"run": True})
+        return self._request({"run": True})
 
     def close(self) -> None:
         if self._process.stdin:

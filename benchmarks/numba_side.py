@@ -1,7 +1,7 @@
-"""Numba's side of the comparison: the same kernels in Python, run on request of the parent process.
+"""Process that runs the workloads' kernels, written in Python, on Numba's CUDA simulator.
 
-Reads one JSON question a line and answers with seconds. Numba must see NUMBA_ENABLE_CUDASIM=1 when it
-is imported, which is why this is a process of its own.
+It reads one JSON request per line and answers with seconds. It is a separate process because Numba reads
+NUMBA_ENABLE_CUDASIM when it is imported.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numba import cuda  # noqa: E402
 
 from benchmarks.workloads import WORKLOADS  # noqa: E402
 
-SIDE = 16
-OWN = 4
+SIDE = 16  # of a tile
+POINTS = 4  # of each thread, on both axes
 
 
 @cuda.jit
@@ -53,7 +53,7 @@ def sgemm_k1(a, b, c, n, m, p):
 
 @cuda.jit
 def sgemm_tiled(a, b, c, n, m, p):
-    # Two shared arrays on two lines: the simulator tells them apart by the line they stand on.
+    # The simulator distinguishes shared arrays by their source line, so each needs a line of its own.
     bs = cuda.shared.array((SIDE, SIDE), numba.float32)
     cs = cuda.shared.array((SIDE, SIDE), numba.float32)
     tx = cuda.threadIdx.x
@@ -73,36 +73,36 @@ def sgemm_tiled(a, b, c, n, m, p):
 
 @cuda.jit
 def sgemm_register(a, b, c, n, m, p):
-    bs = cuda.shared.array((SIDE, SIDE * OWN), numba.float32)
-    cs = cuda.shared.array((SIDE, SIDE * OWN), numba.float32)
-    total = cuda.local.array((OWN, OWN), numba.float32)
+    bs = cuda.shared.array((SIDE, SIDE * POINTS), numba.float32)
+    cs = cuda.shared.array((SIDE, SIDE * POINTS), numba.float32)
+    total = cuda.local.array((POINTS, POINTS), numba.float32)
     tx = cuda.threadIdx.x
     ty = cuda.threadIdx.y
-    i0 = cuda.blockIdx.x * SIDE * OWN
-    j0 = cuda.blockIdx.y * SIDE * OWN
-    for v in range(OWN):
-        for u in range(OWN):
+    i0 = cuda.blockIdx.x * SIDE * POINTS
+    j0 = cuda.blockIdx.y * SIDE * POINTS
+    for v in range(POINTS):
+        for u in range(POINTS):
             total[v, u] = np.float32(0)
     for k0 in range(0, p, SIDE):
-        for u in range(OWN):
+        for u in range(POINTS):
             bs[ty, tx + SIDE * u] = b[(i0 + tx + SIDE * u) + n * (k0 + ty)]
             cs[tx, ty + SIDE * u] = c[(k0 + tx) + p * (j0 + ty + SIDE * u)]
         cuda.syncthreads()
         for k in range(SIDE):
-            for v in range(OWN):
-                for u in range(OWN):
+            for v in range(POINTS):
+                for u in range(POINTS):
                     total[v, u] += bs[k, tx + SIDE * u] * cs[k, ty + SIDE * v]
         cuda.syncthreads()
-    for v in range(OWN):
-        for u in range(OWN):
+    for v in range(POINTS):
+        for u in range(POINTS):
             a[(i0 + tx + SIDE * u) + n * (j0 + ty + SIDE * v)] = total[v, u]
 
 
 KERNELS = {k.__name__: k for k in (stencil_naive, sgemm_k1, sgemm_tiled, sgemm_register)}
 
 
-class Prepared:
-    """One workload at its small size, uploaded and checked."""
+class NumbaWorkload:
+    """A workload at its small size, uploaded and checked."""
 
     def __init__(self, name: str) -> None:
         workload = next(w for w in WORKLOADS if w.kernel == name)
@@ -112,8 +112,8 @@ class Prepared:
             cuda.to_device(a.ravel()) if isinstance(a, np.ndarray) else a for a in self.launch.arguments
         ]
         self.run()
-        got = self.arguments[self.launch.output].copy_to_host()
-        self.launch.check(got.reshape(self.launch.expected.shape), "Numba's simulator")
+        result = self.arguments[self.launch.output].copy_to_host()
+        self.launch.check(result.reshape(self.launch.expected.shape), "Numba's simulator")
 
     def run(self) -> float:
         start = perf_counter()
@@ -123,13 +123,13 @@ class Prepared:
 
 
 def main() -> None:
-    prepared: Prepared | None = None
+    prepared: NumbaWorkload | None = None
     for line in sys.stdin:
-        question = json.loads(line)
+        request = json.loads(line)
         seconds = 0.0
-        if "prepare" in question:
-            prepared = Prepared(question["prepare"])
-        elif "run" in question:
+        if "prepare" in request:
+            prepared = NumbaWorkload(request["prepare"])
+        elif "run" in request:
             assert prepared is not None
             seconds = prepared.run()
         print(seconds, flush=True)

@@ -1,7 +1,7 @@
-"""The process that runs under `oclgrind`: it answers one JSON line for each line it is asked.
+"""Process that runs a workload under `oclgrind`. It answers each JSON request with one line.
 
-`{"prepare": kernel, "size": edge}` builds and uploads; `{"run": true}` launches once, looks at the values,
-and gives the launch's seconds.
+`{"prepare": kernel, "size": edge}` builds and uploads. `{"run": true}` launches once, checks the values and
+returns the seconds of the launch.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ import pyopencl as cl
 from benchmarks.workloads import WORKLOADS
 
 
-def answers(questions: Any, out: Any) -> None:
+def answer_requests(requests: Any, out: Any) -> None:
+    """Answer requests, one per line, until the input ends."""
     platform = next((p for p in cl.get_platforms() if p.name == "Oclgrind"), None)
     if platform is None:
-        print(json.dumps({"error": "pyopencl does not find the platform"}), file=out, flush=True)
+        print(json.dumps({"error": "pyopencl does not find Oclgrind's platform"}), file=out, flush=True)
         return
     context = cl.Context(platform.get_devices())
     queue = cl.CommandQueue(context)
     print(json.dumps({"version": platform.version}), file=out, flush=True)
-    for line in questions:
-        question = json.loads(line)
-        answer = 0.0
-        if "prepare" in question:
-            work = next(w for w in WORKLOADS if w.kernel == question["prepare"])
-            launch = replace(work, size=question["size"]).launch
-            program = cl.Program(context, work.file(".cl").read_text(encoding="utf-8")).build()
-            kernel = getattr(program, work.kernel)
+    for line in requests:
+        request = json.loads(line)
+        seconds = 0.0
+        if "prepare" in request:
+            workload = next(w for w in WORKLOADS if w.kernel == request["prepare"])
+            launch = replace(workload, size=request["size"]).launch
+            program = cl.Program(context, workload.file(".cl").read_text(encoding="utf-8")).build()
+            kernel = getattr(program, workload.kernel)
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
             arguments = [
                 cl.Buffer(context, flags, hostbuf=a) if isinstance(a, np.ndarray) else a
@@ -46,15 +47,15 @@ def answers(questions: Any, out: Any) -> None:
             start = perf_counter()
             cl.enqueue_nd_range_kernel(queue, kernel, items, launch.block)
             queue.finish()
-            answer = perf_counter() - start
-            got = np.empty(launch.expected.shape, np.float32)
-            cl.enqueue_copy(queue, got, arguments[launch.output])
-            launch.check(got, "Oclgrind")
-        print(json.dumps({"seconds": answer}), file=out, flush=True)
+            seconds = perf_counter() - start
+            result = np.empty(launch.expected.shape, np.float32)
+            cl.enqueue_copy(queue, result, arguments[launch.output])
+            launch.check(result, "Oclgrind")
+        print(json.dumps({"seconds": seconds}), file=out, flush=True)
 
 
 if __name__ == "__main__":
-    # What Oclgrind finds goes to its own output, which must not mix with the answers.
-    answer_to = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # Oclgrind prints its findings to standard output, which would mix with the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    answers(sys.stdin, answer_to)
+    answer_requests(sys.stdin, answers)

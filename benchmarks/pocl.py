@@ -1,8 +1,8 @@
-"""PoCL as an engine: OpenCL on the CPU, the same kernels in OpenCL C in the same groups.
+"""PoCL as an engine: OpenCL on the CPU, with the same kernels in OpenCL C and the same group sizes.
 
-The wheel has PoCL 3.0 with LLVM 14, which calls a CPU newer than itself `generic` and then refuses to
-build for it. `name_the_cpu` tells it the nearest CPU that it does know, so that it can be measured at
-its best on such a machine too.
+The wheel contains PoCL 3.0 with LLVM 14, which calls a newer CPU `generic` and then refuses to build for it.
+`name_the_cpu` replaces that name by the nearest CPU that it supports, so that PoCL runs at its best on such a
+machine, too.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines import Engine
-from benchmarks.workloads import Launch, Workload
+from benchmarks.workloads import Workload, WorkloadLaunch
 
 __all__ = ["Pocl", "name_the_cpu"]
 
 
 def name_the_cpu(device: Any) -> str:
-    """Replace `generic` as the name of the device's CPU; returns the new name, or "" when it was known.
+    """Replace the name `generic` of the device's CPU. Return the new name, or "" if nothing was replaced.
 
-    PoCL offers no option for it: the name is a heap string that its device structure points to, and
-    every compilation reads it there. Memory is read through /proc/self/mem, so that looking at a word
-    that is no pointer fails instead of crashing.
+    PoCL has no option for it. The name is a heap string that the device structure points to, and every
+    compilation reads it there. Memory is read through /proc/self/mem, where reading a word that is no pointer
+    fails instead of crashing.
     """
-    facts = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    if "avx2" not in facts:
+    cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    if "avx2" not in cpuinfo:
         return ""
-    # At most 15 characters: they go where malloc put `generic`, and it hands out 24 bytes at least.
-    name = "znver3" if "AuthenticAMD" in facts else "skylake-avx512" if "avx512bw" in facts else "haswell"
+    # At most 15 characters: malloc reserved at least 24 bytes for `generic`.
+    name = "znver3" if "AuthenticAMD" in cpuinfo else "skylake-avx512" if "avx512bw" in cpuinfo else "haswell"
     memory = os.open("/proc/self/mem", os.O_RDWR)
 
     def peek(address: int, size: int) -> bytes:
@@ -45,10 +45,10 @@ def name_the_cpu(device: Any) -> str:
     try:
         words = peek(device.int_ptr, 4096)
         pointers = struct.unpack(f"{len(words) // 8}Q", words[: len(words) // 8 * 8])
-        found = [p for p in pointers if 4096 < p < 1 << 47 and peek(p, 8) == b"generic\0"]
-        if len(found) != 1:
+        addresses = [p for p in pointers if 4096 < p < 1 << 47 and peek(p, 8) == b"generic\0"]
+        if len(addresses) != 1:
             return ""
-        os.pwrite(memory, name.encode() + b"\0", found[0])
+        os.pwrite(memory, name.encode() + b"\0", addresses[0])
         return name
     finally:
         os.close(memory)
@@ -57,12 +57,12 @@ def name_the_cpu(device: Any) -> str:
 class Pocl(Engine):
     """PoCL on all cores.
 
-    hinted: take the kernels rewritten the way PoCL likes them, with barriers that the algorithm does
-    not need but that make it vectorise across work-items.
+    With `hinted`, it runs kernels that have additional barriers. The algorithm does not need them, but they
+    make PoCL vectorise across work-items.
     """
 
     def __init__(self, *, hinted: bool = False) -> None:
-        # A cache of our own: one filled for another CPU would be served silently.
+        # A separate cache, because PoCL would use code that was cached for another CPU.
         self._cache = tempfile.TemporaryDirectory(prefix="gpulab-pocl-")
         os.environ["POCL_CACHE_DIR"] = self._cache.name
         import pyopencl as cl
@@ -72,15 +72,13 @@ class Pocl(Engine):
         self.name = "PoCL, hinted" if hinted else "PoCL"
         platforms = [p for p in cl.get_platforms() if "Portable Computing Language" in p.name]
         if not platforms:
-            raise RuntimeError("pyopencl is here, but no PoCL platform; install pocl-binary-distribution")
+            raise RuntimeError("pyopencl finds no PoCL platform; install pocl-binary-distribution")
         devices = platforms[0].get_devices()
         named = name_the_cpu(devices[0])
         if hinted:
-            self.version = (
-                "the same kernels with barriers that they do not need, so that PoCL vectorises them"
-            )
+            self.version = "the same kernels with additional barriers, so that PoCL vectorises them"
         else:
-            cpu = f"; its LLVM does not know this CPU and takes it for {named}" if named else ""
+            cpu = f"; its LLVM does not support this CPU and compiles for {named}" if named else ""
             self.version = platforms[0].version.split("  ")[0] + cpu
         self._context = cl.Context(devices)
         self._queue = cl.CommandQueue(self._context)
@@ -88,14 +86,14 @@ class Pocl(Engine):
     def has(self, workload: Workload) -> bool:
         return workload.file(self._suffix).exists()
 
-    def prepare(self, workload: Workload) -> Launch:
+    def prepare(self, workload: Workload) -> WorkloadLaunch:
         cl, launch = self._cl, workload.launch
         source = workload.file(self._suffix).read_text(encoding="utf-8")
         # NVRTC contracts a*b+c by default; -cl-mad-enable lets PoCL do the same.
         program = cl.Program(self._context, source).build(options=["-cl-mad-enable"])
         self._kernel = getattr(program, workload.kernel)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        # Kept on self: a kernel does not hold on to its buffers.
+        # Stored, because a kernel does not keep its buffers alive.
         self._arguments = [
             cl.Buffer(self._context, flags, hostbuf=a) if isinstance(a, np.ndarray) else a
             for a in launch.arguments
@@ -104,9 +102,9 @@ class Pocl(Engine):
         self._global = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
         self._local = launch.block
         self.run()
-        got = np.empty(launch.expected.shape, np.float32)
-        cl.enqueue_copy(self._queue, got, self._arguments[launch.output])
-        launch.check(got, self.name)
+        result = np.empty(launch.expected.shape, np.float32)
+        cl.enqueue_copy(self._queue, result, self._arguments[launch.output])
+        launch.check(result, self.name)
         return launch
 
     def run(self) -> float:

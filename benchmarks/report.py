@@ -1,4 +1,4 @@
-"""Shows what was measured: tables on a terminal, plain data for a file."""
+"""Tables of the measurements for a terminal, and the same data for a JSON file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks.compare import Comparison, Samples
 from benchmarks.costs import CompileCost
 from benchmarks.scaling import Scaling
-from benchmarks.tiers import BARS, WITH_OCLGRIND, Tiers
+from benchmarks.tiers import MINIMUM_RATIOS, WITH_OCLGRIND, Tiers
 
 __all__ = [
     "as_data",
@@ -26,9 +26,12 @@ GPULAB = "gpulab"
 
 
 def machine_line(machine: dict[str, Any]) -> str:
+    """Return a description of the machine, with a warning if it is busy."""
     line = "measured on {cores} cores of {cpu}, {system}, Python {python}".format(**machine)
     if machine["load"] > 0.5 * machine["cores"]:
-        line += f"\n[yellow]other work is going on (load {machine['load']:.1f}): expect wide quartiles[/]"
+        line += (
+            f"\n[yellow]other processes are running (load {machine['load']:.1f}): expect wide quartiles[/]"
+        )
     return line
 
 
@@ -61,41 +64,42 @@ def _spread(samples: Samples) -> str:
 
 
 def comparison_table(comparisons: list[Comparison], versions: dict[str, str]) -> Table:
-    """A few rows a workload, one an engine: its time and rate, and gpulab's rate over it. 80 columns."""
+    """Return a table with a row per engine: its time, its rate, and gpulab's rate divided by it."""
     rounds = len(next(iter(comparisons[0].seconds.values())).values)
     caption = [
-        f"Wall time, median of {rounds} interleaved rounds; ± half the distance of the quartiles.",
-        "Ratios are taken within a round; their quartiles in brackets.",
+        f"Wall time, median of {rounds} interleaved rounds; ± half the interquartile range.",
+        "Ratios are taken within a round; quartiles in parentheses.",
         *(f"{name}: {version}." for name, version in versions.items()),
     ]
     table = Table(
-        title="gpulab's simulator beside its peers",
+        title="gpulab's simulator and its peers",
         caption="\n".join(caption),
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
     table.add_column("", no_wrap=True)
-    for title in ("ms", "rate", "gpulab over it"):
+    for title in ("ms", "rate", "gpulab / peer"):
         table.add_column(title, justify="right", no_wrap=True)
     for c in comparisons:
         table.add_row(f"[bold]{c.workload.title}, {c.workload.size}")
         for name, seconds in c.seconds.items():
-            at = "" if c.size[name] == c.workload.size else f", {c.size[name]}"
+            size = "" if c.size[name] == c.workload.size else f", {c.size[name]}"
             ratio = f"[bold]{_ratio(c.ratios[name])}[/]" if name in c.ratios else ""
             rate = _rate(c.rate(name), c.workload.unit)
-            table.add_row(f"  {name}{at}", _spread(seconds), rate, ratio)
+            table.add_row(f"  {name}{size}", _spread(seconds), rate, ratio)
     return table
 
 
 def import_line(imports: Samples) -> str:
-    return f"import gpulab, beyond NumPy's own import: {_milliseconds(imports)} ms"
+    """Return a line with the time of the import."""
+    return f"import gpulab, without the import of NumPy: {_milliseconds(imports)} ms"
 
 
 def compile_table(compiles: list[CompileCost]) -> Table:
-    """One row a lab kernel, in milliseconds."""
+    """Return a table with a row per lab kernel, in milliseconds."""
     table = Table(
-        title="from a lab kernel's text to code that runs, in a fresh process",
-        caption="Milliseconds, median and quartiles: compile and first launch, NVRTC and LLVM included.",
+        title="from a lab kernel's source to running code, in a new process",
+        caption="Milliseconds, median and quartiles: compilation and first launch, with NVRTC and LLVM.",
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
@@ -108,11 +112,11 @@ def compile_table(compiles: list[CompileCost]) -> Table:
 
 
 def scaling_table(scaling: list[Scaling]) -> Table:
-    """One row a kernel and size: its rate on one core and on all, and the ratio."""
+    """Return a table with a row per kernel and size: its rate on one core and on all, and their ratio."""
     cores = scaling[0].cores
     table = Table(
-        title="the simulator on one core and on all",
-        caption="Median rate of the repeats; each line is one process on one core and one on all.",
+        title="the simulator on one core and on all cores",
+        caption="Median rate of the repeats, in one process on one core and another on all cores.",
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
@@ -128,37 +132,37 @@ def scaling_table(scaling: list[Scaling]) -> Table:
 
 
 def tiers_table(tiers: list[Tiers], remark: str) -> Table:
-    """A few rows a workload: time and rate of each tier, then ratios of rates, each with its bar."""
+    """Return a table with time and rate of each tier, and ratios of rates with their required minimum."""
     rounds = len(tiers[0].seconds["values"].values)
     caption = [
         f"Wall time, median of {rounds} interleaved rounds.",
-        "Ratios of rates are taken within a round, quartiles in brackets; the bar is the least.",
-        "The sanitized tier runs on one core, so that what it finds is always the same.",
+        "Ratios of rates are taken within a round; quartiles in parentheses.",
+        "The sanitized tier runs on one core, so that its findings are reproducible.",
         f"{remark}.",
     ]
     table = Table(
-        title="what counting and sanitizing cost",
+        title="cost of counting and sanitizing",
         caption="\n".join(caption),
         caption_justify="left",
         box=SIMPLE_HEAD,
     )
     table.add_column("", no_wrap=True)
-    for title in ("ms", "rate", "ratio", "bar"):
+    for title in ("ms", "rate", "ratio", "minimum"):
         table.add_column(title, justify="right", no_wrap=True)
     for t in tiers:
         table.add_row(f"[bold]{t.workload.title}, {t.workload.size}")
         for name, seconds in t.seconds.items():
             rate = _rate(t.rate(name), t.workload.unit)
             table.add_row(f"  {name}", f"{seconds.median * 1e3:.1f}", rate)
-        for name, bar in BARS.items():
+        for name, minimum in MINIMUM_RATIOS.items():
             if name in t.ratios:
                 ratio = t.ratios[name]
                 low, high = (_share(quartile) for quartile in ratio.quartiles)
                 shown = f"[bold]{_share(ratio.median)}[/] [dim]({low}-{high})[/]"
-                colour = "green" if ratio.median >= bar else "red"
-                table.add_row(f"  {name}", "", "", shown, f"[{colour}]{bar:g}[/]")
+                colour = "green" if ratio.median >= minimum else "red"
+                table.add_row(f"  {name}", "", "", shown, f"[{colour}]{minimum:g}[/]")
             elif t.workload.kernel == WITH_OCLGRIND:
-                table.add_row(f"  {name}", "", "", "not measured", f"{bar:g}")
+                table.add_row(f"  {name}", "", "", "not measured", f"{minimum:g}")
     return table
 
 
@@ -175,7 +179,7 @@ def as_data(
     compiles: list[CompileCost],
     tiers: list[Tiers],
 ) -> dict[str, Any]:
-    """Everything, sample by sample, in seconds and plain numbers."""
+    """Return all samples as plain data, in seconds."""
     return {
         "machine": machine,
         "versions": versions,

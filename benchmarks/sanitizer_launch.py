@@ -1,8 +1,8 @@
-"""One launch of a kernel by the driver's API, in a process that loads little else.
+"""Launch one kernel through the driver API, for compute-sanitizer.
 
-`python -I -S sanitizer_launch.py FOLDER`, where `compute_sanitizer.prepare` has put machine code and
-arguments. Says on its output how far it came. Without NumPy and CuPy it starts in a few hundredths of a
-second, and no kernel of theirs runs beside the one that is looked at.
+`python -I -S sanitizer_launch.py FOLDER`, where `compute_sanitizer.prepare` has written machine code and
+arguments. It prints its progress. It imports neither NumPy nor CuPy, so it starts in a few hundredths of a
+second, and no kernel of theirs runs next to the one that is checked.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 import os
 import sys
 
-REFUSED = 3  # exit status when the driver refuses a call
+REFUSED = 3  # exit status if the driver refuses a call
 
 
 def read(name: str) -> bytes:
-    with open(name, "rb") as file:  # noqa: PTH123 - pathlib takes as long to import as all the rest
+    with open(name, "rb") as file:  # noqa: PTH123 - importing pathlib takes as long as everything else
         return file.read()
 
 
@@ -40,14 +40,14 @@ def launch(folder: str) -> None:
     call("cuModuleGetFunction", ctypes.byref(function), module, job["entry"].encode())
 
     values = []
-    for given in job["arguments"]:
-        if "value" in given:
-            value = bytes.fromhex(given["value"])
+    for argument in job["arguments"]:
+        if "value" in argument:
+            value = bytes.fromhex(argument["value"])
         else:
-            address, size = ctypes.c_uint64(), ctypes.c_size_t(given["bytes"])
+            address, size = ctypes.c_uint64(), ctypes.c_size_t(argument["bytes"])
             call("cuMemAlloc_v2", ctypes.byref(address), size)
-            if "file" in given:
-                call("cuMemcpyHtoD_v2", address, read(f"{folder}/{given['file']}"), size)
+            if "file" in argument:
+                call("cuMemcpyHtoD_v2", address, read(f"{folder}/{argument['file']}"), size)
             value = address.value.to_bytes(8, "little")
         values.append(ctypes.create_string_buffer(value, len(value)))
     pointers = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))

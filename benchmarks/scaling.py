@@ -1,4 +1,4 @@
-"""How the simulator's rate grows with the cores it may use and with the size of the problem."""
+"""Scaling of the simulator's rate with the number of cores and the size of the problem."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if cores:
 from dataclasses import replace
 from benchmarks.engines import Simulator
 from benchmarks.workloads import WORKLOADS
-work = next(w for w in WORKLOADS if w.kernel == kernel)
+workload = next(w for w in WORKLOADS if w.kernel == kernel)
 rates = []
 for size in sizes:
     engine = Simulator()
-    launch = engine.prepare(replace(work, size=size))
+    launch = engine.prepare(replace(workload, size=size))
     seconds = []
     while len(seconds) < 3 or (sum(seconds) < 1 and len(seconds) < 20):
         seconds.append(engine.run())
@@ -39,7 +39,7 @@ print(json.dumps(rates))
 
 @dataclass(frozen=True)
 class Scaling:
-    """Work a second of one kernel at one size, on one core and on all `cores` of them."""
+    """Points or FMAs per second of one kernel at one size, on one core and on all `cores` cores."""
 
     workload: Workload
     size: int
@@ -49,6 +49,7 @@ class Scaling:
 
 
 def _rates(kernel: str, sizes: tuple[int, ...], cores: int) -> list[float]:
+    """Return the rates of a kernel in a new process that uses `cores` cores, or all if that is 0."""
     command = [sys.executable, "-c", _RUN, kernel, json.dumps(sizes), str(cores)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     rates: list[float] = json.loads(run.stdout)
@@ -56,14 +57,15 @@ def _rates(kernel: str, sizes: tuple[int, ...], cores: int) -> list[float]:
 
 
 def measure_scaling() -> list[Scaling]:
-    """Every size of `SIZES`; empty where a process cannot be bound to a core."""
+    """Return the rates at every size of `SIZES`; empty if a process cannot be bound to a core."""
     if not hasattr(os, "sched_setaffinity"):
         return []
     cores = len(os.sched_getaffinity(0))
-    found = []
-    for work in WORKLOADS:
-        sizes = SIZES.get(work.kernel, ())
+    rows = []
+    for workload in WORKLOADS:
+        sizes = SIZES.get(workload.kernel, ())
         if sizes:
-            pairs = zip(sizes, _rates(work.kernel, sizes, 1), _rates(work.kernel, sizes, 0), strict=True)
-            found += [Scaling(work, size, cores, one, every) for size, one, every in pairs]
-    return found
+            one_core, all_cores = (_rates(workload.kernel, sizes, number) for number in (1, 0))
+            pairs = zip(sizes, one_core, all_cores, strict=True)
+            rows += [Scaling(workload, size, cores, one, every) for size, one, every in pairs]
+    return rows

@@ -1,8 +1,8 @@
-"""What counting and sanitizing cost: the simulator's tiers beside its values tier, and beside Oclgrind.
+"""Cost of counting and sanitizing: the simulator's instrumented tiers against its values tier and Oclgrind.
 
-Oclgrind is an OpenCL simulator that looks for data races too (Price and McIntosh-Smith, "Oclgrind: An
-Extensible OpenCL Device Simulator", IWOCL 2015). It runs at the same size, so its launch takes half a minute
-and comes in the first rounds only.
+Oclgrind is an OpenCL simulator that detects data races (Price and McIntosh-Smith, "Oclgrind: An Extensible
+OpenCL Device Simulator", IWOCL 2015). Its launch of the same size takes half a minute, so it runs in the
+first rounds only.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ import numpy as np
 
 from benchmarks.compare import Samples
 from benchmarks.costs import ROOT
-from benchmarks.workloads import WORKLOADS, Launch, Workload
+from benchmarks.workloads import WORKLOADS, Workload, WorkloadLaunch
 
-__all__ = ["BARS", "SIZES", "WITH_OCLGRIND", "Tiers", "measure_tiers"]
+__all__ = ["MINIMUM_RATIOS", "SIZES", "WITH_OCLGRIND", "Tiers", "measure_tiers"]
 
 TIERS = ("values", "values, one core", "counted", "sanitized")
 SIZES = {"sgemm_tiled": 256, "sgemm_k1": 256, "stencil_naive": 128}
 WITH_OCLGRIND = "sgemm_tiled"
 WITH_PEER = "sanitized / Oclgrind"
 OCLGRIND_ROUNDS = 3
-# What each ratio of rates is to be at least.
-BARS = {"counted / values": 0.3, "sanitized / values": 0.08, WITH_PEER: 100.0}
-RATIOS = (*BARS, "sanitized / values, one core")
+# Required minimum of each ratio of rates.
+MINIMUM_RATIOS = {"counted / values": 0.3, "sanitized / values": 0.08, WITH_PEER: 100.0}
+RATIOS = (*MINIMUM_RATIOS, "sanitized / values, one core")
 
 
 @dataclass(frozen=True)
 class Tiers:
-    """One workload: seconds a launch by tier (and Oclgrind), and ratios of rates, taken within a round."""
+    """Seconds of a launch by tier (and of Oclgrind), and ratios of rates, taken within a round."""
 
     workload: Workload
     work: int
@@ -46,12 +46,12 @@ class Tiers:
     ratios: dict[str, Samples]
 
     def rate(self, tier: str) -> float:
-        """Points or FMAs a second."""
+        """Return the points or FMAs per second of a tier."""
         return self.work / self.seconds[tier].median
 
 
 class _Simulator:
-    """One kernel, uploaded once, that any tier can launch."""
+    """A kernel that is uploaded once and can be launched in any tier."""
 
     def __init__(self, workload: Workload) -> None:
         from gpulab.compiler.sass.disassembly import machine_code
@@ -61,7 +61,7 @@ class _Simulator:
 
         device = open_device("sim")
         assert isinstance(device, SimulatedDevice)
-        self.launch: Launch = workload.launch
+        self.launch: WorkloadLaunch = workload.launch
         self.device = device
         self.kernel = device.compile(workload.file(".cu").read_text(encoding="utf-8"))
         self.arguments = [
@@ -70,44 +70,44 @@ class _Simulator:
         program = self.kernel.program
         code = machine_code(program, self.kernel.name) if program.cubin is not None else None
         forms = shared_forms(code, program.ptx) if code is not None else {}
-        # As `gpulab.counters` gives them to the counted tier.
+        # The forms of shared memory accesses that `gpulab.counters` gives to the counted tier.
         self.forms = tuple(
-            (row, some[0].width, some[0].shift) if some else (row, 0, 0)
-            for row, some in forms.items()
-            if len(some) < 2
+            (row, of_row[0].width, of_row[0].shift) if of_row else (row, 0, 0)
+            for row, of_row in forms.items()
+            if len(of_row) < 2
         )
         for tier in TIERS:
-            self.run(tier)  # makes the code
-            got = device.asnumpy(self.arguments[self.launch.output])
-            self.launch.check(got, f"gpulab, {tier}")
+            self.run(tier)  # generates the code
+            result = device.asnumpy(self.arguments[self.launch.output])
+            self.launch.check(result, f"gpulab, {tier}")
 
     def run(self, tier: str) -> float:
-        """Seconds from the call until the values, and what the tier found, are there."""
+        """Return the seconds of a launch, until its values and the tier's results are available."""
         from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
         from gpulab.simt.instrument.racecheck.racecheck_recorder import RacecheckRecorder
         from gpulab.simt.instrument.recorder import Recorder
 
         start = perf_counter()
-        recording: Recorder | None = None
+        recorder: Recorder | None = None
         if tier == "values, one core":
-            recording = Recorder()
-            recording.cores = 1
+            recorder = Recorder()
+            recorder.cores = 1
         elif tier == "counted":
-            recording = CounterRecorder(self.forms)
+            recorder = CounterRecorder(self.forms)
         elif tier == "sanitized":
-            recording = RacecheckRecorder(self.device.memory, prod(self.launch.grid))
-        self.kernel.record(recording, self.launch.grid, self.launch.block, self.arguments)
-        if isinstance(recording, CounterRecorder):
-            recording.sites()
-            recording.touched_sectors()
-        elif isinstance(recording, RacecheckRecorder):
-            found = recording.hazards()
-            recording.finish()
-            assert not found, "the kernels are right"
+            recorder = RacecheckRecorder(self.device.memory, prod(self.launch.grid))
+        self.kernel.record(recorder, self.launch.grid, self.launch.block, self.arguments)
+        if isinstance(recorder, CounterRecorder):
+            recorder.sites()
+            recorder.touched_sectors()
+        elif isinstance(recorder, RacecheckRecorder):
+            findings = recorder.hazards()
+            recorder.finish()
+            assert not findings, "the kernels are correct"
         return perf_counter() - start
 
     def typical(self, tier: str) -> float:
-        """The median of a few launches: single ones of a few milliseconds scatter."""
+        """Return the median of a few launches, because launches of a few milliseconds scatter."""
         seconds: list[float] = []
         while len(seconds) < 3 or (sum(seconds) < 0.1 and len(seconds) < 20):
             seconds.append(self.run(tier))
@@ -115,12 +115,12 @@ class _Simulator:
 
 
 class Oclgrind:
-    """Oclgrind with `--data-races`, in a process of its own, on one workload."""
+    """Oclgrind with `--data-races` on one workload, in a separate process (`oclgrind_side`)."""
 
     def __init__(self, workload: Workload) -> None:
         program = shutil.which("oclgrind")
         if program is None:
-            raise RuntimeError("Oclgrind is not here (Debian: apt install oclgrind)")
+            raise RuntimeError("Oclgrind is not installed (Debian: apt install oclgrind)")
         self._process = subprocess.Popen(
             [program, "--data-races", sys.executable, "-m", "benchmarks.oclgrind_side"],
             cwd=ROOT,
@@ -130,14 +130,14 @@ class Oclgrind:
         )
         try:
             self.version: str = self._answer()["version"]
-            self._ask({"prepare": workload.kernel, "size": workload.size})
+            self._request({"prepare": workload.kernel, "size": workload.size})
         except BaseException:
             self.close()
             raise
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
-        print(json.dumps(question), file=self._process.stdin, flush=True)
+        print(json.dumps(request), file=self._process.stdin, flush=True)
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Oclgrind:
         return answer
 
     def run(self) -> float:
-        return float(self._ask({"run": True})["seconds"])
+        return float(self._request({"run": True})["seconds"])
 
     def close(self) -> None:
         if self._process.stdin:
@@ -160,7 +160,7 @@ class Oclgrind:
 
 
 def open_oclgrind(workload: Workload) -> tuple[Oclgrind | None, str]:
-    """The peer, or None, and a line about it."""
+    """Return Oclgrind, or None if it is not installed, and a remark about it."""
     try:
         peer = Oclgrind(workload)
     except (OSError, RuntimeError) as error:
@@ -171,11 +171,12 @@ def open_oclgrind(workload: Workload) -> tuple[Oclgrind | None, str]:
 def measure_tiers(
     rounds: int, *, peers: bool = True, step: Callable[[], None] = lambda: None
 ) -> tuple[list[Tiers], str]:
-    """Every workload of `SIZES`, in interleaved rounds, and a line about Oclgrind.
+    """Measure every workload of `SIZES` in interleaved rounds. Return the costs and a remark about Oclgrind.
 
-    peers: False leaves Oclgrind out. step is called after every round of a workload, for a progress bar.
+    Without `peers`, Oclgrind is left out. `step` is called after every round of a workload, for a progress
+    bar.
     """
-    found, remark = [], "Oclgrind: left out"
+    tiers, remark = [], "Oclgrind: left out"
     for work in sorted(
         (w for w in WORKLOADS if w.kernel in SIZES), key=lambda w: list(SIZES).index(w.kernel)
     ):
@@ -196,17 +197,17 @@ def measure_tiers(
             if peer is not None:
                 peer.close()
         seconds = {name: Samples(tuple(values)) for name, values in samples.items()}
-        found.append(Tiers(workload, simulator.launch.work, seconds, _ratios(samples)))
-    return found, remark
+        tiers.append(Tiers(workload, simulator.launch.work, seconds, _ratios(samples)))
+    return tiers, remark
 
 
 def _ratios(samples: dict[str, list[float]]) -> dict[str, Samples]:
-    """Rates over rates: seconds of the second over seconds of the first, round by round."""
-    found = {}
+    """Return the ratios of rates: seconds of the second tier over seconds of the first, by round."""
+    ratios = {}
     for ratio in RATIOS:
-        ours, theirs = ratio.split(" / ")
-        pairs = zip(samples[ours], samples.get(theirs, ()), strict=False)
+        first, second = ratio.split(" / ")
+        pairs = zip(samples[first], samples.get(second, ()), strict=False)
         values = tuple(b / a for a, b in pairs)
         if values:
-            found[ratio] = Samples(values)
-    return found
+            ratios[ratio] = Samples(values)
+    return ratios

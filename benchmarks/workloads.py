@@ -1,4 +1,4 @@
-"""What is run: four kernels, each with its sizes, its launch, its inputs and its right answer."""
+"""The workloads: four kernels, each with its sizes, launch, inputs and expected result."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["KERNELS", "WORKLOADS", "Launch", "Workload"]
+__all__ = ["KERNELS", "WORKLOADS", "Workload", "WorkloadLaunch"]
 
 KERNELS = Path(__file__).parent / "kernels"
 Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One launch: geometry, arguments in the kernel's order, and the values it must give.
+class WorkloadLaunch:
+    """One launch.
 
-    arguments: NumPy scalars and host arrays. output: position of the array that is written.
-    expected: float64, NaN where the kernel writes nothing. work: points or FMAs, in all.
+    Attributes
+    ----------
+    grid, block : tuple of int
+    arguments : tuple
+        NumPy scalars and host arrays, in the order of the kernel's parameters.
+    output : int
+        Index of the array that is written.
+    expected : array of float64
+        Its values, NaN if the kernel does not write them.
+    work : int
+        Points or FMAs of the launch.
     """
 
     grid: Dim3
@@ -31,20 +40,28 @@ class Launch:
     expected: npt.NDArray[np.float64]
     work: int
 
-    def check(self, got: npt.NDArray[np.float32], engine: str) -> None:
-        """Refuse to time an engine that gives wrong values."""
+    def check(self, result: npt.NDArray[np.float32], engine: str) -> None:
+        """Raise `RuntimeError` if an engine computed wrong values."""
         written = ~np.isnan(self.expected)
-        if not np.allclose(got[written], self.expected[written], rtol=1e-4, atol=1e-3):
-            raise RuntimeError(f"{engine} gives wrong values; its time would say nothing")
+        if not np.allclose(result[written], self.expected[written], rtol=1e-4, atol=1e-3):
+            raise RuntimeError(f"{engine} computed wrong values, so its time is meaningless.")
 
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the comparison.
+    """A kernel and its sizes.
 
-    kernel: stem of the files in kernels/ and name of the function.
-    unit: what `Launch.work` counts; `pt` is a point.
-    size: edge for the compiled engines; small_size: edge for Numba's interpreter, whose rate is scaled.
+    Attributes
+    ----------
+    kernel : str
+        Stem of the files in kernels/ and name of the function.
+    title : str
+    unit : str
+        Unit of `WorkloadLaunch.work`: "pt" (points) or "FMA".
+    size, small_size : int
+        Edge of the problem for compiled engines, and for Numba's interpreter.
+    make : callable
+        Returns the launch of an edge.
     """
 
     kernel: str
@@ -52,22 +69,22 @@ class Workload:
     unit: str
     size: int
     small_size: int
-    make: Callable[[int], Launch]
+    make: Callable[[int], WorkloadLaunch]
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> WorkloadLaunch:
         return self.make(self.size)
 
     @property
-    def small_launch(self) -> Launch:
+    def small_launch(self) -> WorkloadLaunch:
         return self.make(self.small_size)
 
     def file(self, suffix: str) -> Path:
-        """Where the kernel's text is: `.cu`, `.cl`, or `.hinted.cl`, which not every kernel has."""
+        """Return the path of the source: `.cu`, `.cl`, or `.hinted.cl`, which not every kernel has."""
         return KERNELS / f"{self.kernel}{suffix}"
 
 
-def _stencil(edge: int) -> Launch:
+def _stencil(edge: int) -> WorkloadLaunch:
     block = (32, 8, 1) if edge >= 32 else (8, 8, 1)
     a0 = np.random.default_rng(1).standard_normal((edge, edge, edge), dtype=np.float32)
     fac = np.float32(1.5)
@@ -85,18 +102,18 @@ def _stencil(edge: int) -> Launch:
     )
     n = np.int32(edge)
     grid = (-(-edge // block[0]), -(-edge // block[1]), 1)
-    return Launch(grid, block, (fac, a0, np.zeros_like(a0), n, n, n), 2, expected, (edge - 2) ** 3)
+    return WorkloadLaunch(grid, block, (fac, a0, np.zeros_like(a0), n, n, n), 2, expected, (edge - 2) ** 3)
 
 
-def _sgemm(edge: int, block: Dim3, tile: int) -> Launch:
-    # Column-major arrays seen from NumPy: b is (p, n), c is (m, p), a is (m, n), so a = c @ b.
+def _sgemm(edge: int, block: Dim3, tile: int) -> WorkloadLaunch:
+    # Shapes of the column-major arrays in NumPy: b is (p, n), c is (m, p), a is (m, n), so a = c @ b.
     rng = np.random.default_rng(2)
     b = rng.standard_normal((edge, edge), dtype=np.float32)
     c = rng.standard_normal((edge, edge), dtype=np.float32)
     n = np.int32(edge)
     grid = (-(-edge // (block[0] * tile)), -(-edge // (block[1] * tile)), 1)
     expected = c.astype(np.float64) @ b.astype(np.float64)
-    return Launch(grid, block, (np.zeros_like(b), b, c, n, n, n), 0, expected, edge**3)
+    return WorkloadLaunch(grid, block, (np.zeros_like(b), b, c, n, n, n), 0, expected, edge**3)
 
 
 WORKLOADS = (

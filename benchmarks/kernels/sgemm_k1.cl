@@ -1,4 +1,4 @@
-// K1: column-major a = b c, one work-item an element, everything from global memory; i runs over items.
+// K1: column-major a = b c, one work-item per element, all operands from global memory; i runs over items.
 __kernel void sgemm_k1(__global float* a, __global const float* b, __global const float* c, int n, int m, int p)
 {
     int i = get_group_id(0) * get_local_size(0) + get_local_id(0);

@@ -1,4 +1,4 @@
-// K1: column-major a = b c, one thread an element, everything from global memory; i runs over threads.
+// K1: column-major a = b c, one thread per element, all operands from global memory; i runs over threads.
 extern "C" __global__ void sgemm_k1(float* a, const float* b, const float* c, int n, int m, int p)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

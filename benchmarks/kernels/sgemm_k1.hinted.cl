@@ -1,5 +1,5 @@
-// K1 as PoCL likes it: the barrier is not needed, but it splits eight steps of the loop off, so that PoCL
-// makes vectors across work-items there. n and m must be multiples of the group, p of 8.
+// K1 for PoCL: the barrier is not needed, but it separates eight steps of the loop, so that PoCL
+// vectorises them across work-items. n and m must be multiples of the group, p of 8.
 __kernel void sgemm_k1(__global float* a, __global const float* b, __global const float* c, int n, int m, int p)
 {
     int i = get_group_id(0) * get_local_size(0) + get_local_id(0);

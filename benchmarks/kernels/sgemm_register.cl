@@ -1,4 +1,4 @@
-// 4x4 elements an item: 16x16 work-items make a 64x64 tile of a, 16 deep steps through local memory.
+// 4x4 elements per work-item: 16x16 work-items make a 64x64 tile of a, 16 deep steps through local memory.
 // n and m must be multiples of 64, p of 16.
 #define SIDE 16
 #define OWN 4

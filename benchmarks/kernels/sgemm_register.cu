@@ -1,4 +1,4 @@
-// 4x4 elements a thread: 16x16 threads make a 64x64 tile of a, 16 deep steps through shared memory.
+// 4x4 elements per thread: 16x16 threads make a 64x64 tile of a, 16 deep steps through shared memory.
 // n and m must be multiples of 64, p of 16.
 #define SIDE 16
 #define OWN 4

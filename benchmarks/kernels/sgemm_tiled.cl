@@ -1,4 +1,4 @@
-// 16x16 tiles of b and c in local memory; one work-item an element. Sizes must be multiples of 16.
+// 16x16 tiles of b and c in local memory; one work-item per element. Sizes must be multiples of 16.
 #define TILE 16
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void sgemm_tiled(__global float* a, __global const float* b, __global const float* c, int n, int m, int p)

@@ -1,4 +1,4 @@
-// 16x16 tiles of b and c in shared memory; one thread an element. Sizes must be multiples of 16.
+// 16x16 tiles of b and c in shared memory; one thread per element. Sizes must be multiples of 16.
 #define TILE 16
 extern "C" __global__ void sgemm_tiled(float* a, const float* b, const float* c, int n, int m, int p)
 {

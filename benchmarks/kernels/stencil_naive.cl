@@ -1,4 +1,4 @@
-// The naive 7-point stencil: one work-item a column of z, seven loads from global memory a point.
+// The naive 7-point stencil: one work-item per column of z, seven loads from global memory per point.
 __kernel void stencil_naive(float fac, __global const float* A0, __global float* Anext, int nx, int ny, int nz)
 {
     int i = get_group_id(0) * get_local_size(0) + get_local_id(0);

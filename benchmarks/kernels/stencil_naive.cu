@@ -1,4 +1,4 @@
-// The naive 7-point stencil: one thread a column of z, seven loads from global memory a point.
+// The naive 7-point stencil: one thread per column of z, seven loads from global memory per point.
 extern "C" __global__ void stencil_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// The naive 7-point stencil as PoCL likes it: the barrier is not needed, but it splits the loop body off,
-// so that PoCL makes vectors across work-items there.
+// The naive 7-point stencil for PoCL: the barrier is not needed, but it separates the loop body,
+// so that PoCL vectorises it across work-items.
 __kernel void stencil_naive(float fac, __global const float* A0, __global float* Anext, int nx, int ny, int nz)
 {
     int i = get_group_id(0) * get_local_size(0) + get_local_id(0);

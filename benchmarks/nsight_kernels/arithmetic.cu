@@ -1,4 +1,4 @@
-// Every thread works out EXPRESSION of x and y, 16 times over, where lane < lanes; the values come from memory.
+// Every thread with lane < lanes evaluates EXPRESSION of x and y 16 times; the values come from memory.
 extern "C" __global__ void arithmetic(const TYPE* xs, const TYPE* ys, TYPE* out, int lanes)
 {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;

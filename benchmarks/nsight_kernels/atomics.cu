@@ -1,5 +1,5 @@
 // One warp adds to memory: lane l to element at[32 * k + l] of pattern k, 64 to the power k times.
-// A negative index is a lane that is off. USE is what becomes of the old value: with (void) it is not read.
+// A negative index is an inactive lane. USE uses the old value, or discards it: (void).
 extern "C" __global__ void global_atomic(TYPE* data, const int* at, int patterns, int zero, unsigned* out)
 {
     const int lane = threadIdx.x;

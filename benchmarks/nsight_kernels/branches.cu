@@ -1,4 +1,4 @@
-// How a warp's lanes part and meet: each kernel is one launch of several warps.
+// Divergence and reconvergence: each kernel is one launch of several warps.
 extern "C" __global__ void if_else(const float* in, float* out, int odd)
 {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;

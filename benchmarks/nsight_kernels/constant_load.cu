@@ -1,4 +1,4 @@
-// One warp reads a table in constant memory, at the same element in all lanes or at one of each lane's own.
+// One warp reads a table in constant memory: the same element in all lanes, or a different one in each lane.
 __constant__ int table[64] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5};
 
 extern "C" __global__ void constant_load(const int* at, int patterns, int zero, unsigned* out)

@@ -1,5 +1,5 @@
 // One warp reads global memory: lane l reads element at[32 * k + l] of pattern k, 64 to the power k times.
-// A negative index is a lane that is off. `zero` is 0 and keeps the load inside its loop.
+// A negative index is an inactive lane. `zero` is 0 and keeps the load inside its loop.
 // Each pattern also costs one aligned load of 32 ints: 1 request, 4 sectors.
 typedef TYPE element;
 __device__ unsigned fold(unsigned v) { return v; }

@@ -1,5 +1,5 @@
 // One warp writes shared memory: lane l writes element at[32 * k + l] of pattern k, 64 to the power k times.
-// A negative index is a lane that is off. `zero` is 0 and keeps the store inside its loop.
+// A negative index is an inactive lane. `zero` is 0 and keeps the store inside its loop.
 typedef TYPE element;
 __device__ unsigned fold(unsigned v) { return v; }
 __device__ unsigned fold(uint2 v) { return v.x ^ v.y; }

@@ -1,5 +1,5 @@
 // %%cuda matmul.K34 --block 32 --tile 1 1
-// K2, K3, K4 and K3+K4 in one: TILE_X rows and TILE_Y columns a thread, a strip of each column in shared memory.
+// K2, K3, K4 and K3+K4 in one: TILE_X rows and TILE_Y columns per thread, a strip of each column in shared memory.
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
     __shared__ float strip[TILE_Y][BLOCK_X];
