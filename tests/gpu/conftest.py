@@ -1,4 +1,4 @@
-"""Tests that need a CUDA GPU: skipped where none answers. Run them alone: `pytest tests/gpu`."""
+"""Fixtures of tests that need a CUDA GPU. They are skipped without one; run them alone: `pytest tests/gpu`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels timed on a real GPU, each from a process of its own: what is measured, and what a fault leaves."""
+"""Tests of `Bench` on a GPU: measured times, and faults in worker processes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gpulab.profiling.sweep import Sweep
 from tests.kernels.corpus import FOLDER
 
 pytestmark = pytest.mark.cuda
-K4 = FOLDER / "matmul" / "right" / "K4_two_columns.cu"
+K4 = FOLDER / "matmul" / "correct" / "K4_two_columns.cu"
 
-# Right with 32 threads; with 64 every thread leaves its arrays, with 128 none ever ends.
-THREE_WAYS = """// %%cuda matmul.K1 --block 32
+# Correct with 32 threads; with 64 every thread writes out of bounds, with 128 no thread ends.
+BLOCK_DEPENDENT = """// %%cuda matmul.K1 --block 32
 __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
     int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y;
@@ -33,7 +33,7 @@ __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m,
 """
 
 
-def test_the_driver_measures_every_iteration(gpu: Device, capsys: Any) -> None:
+def test_run_command_measures_every_iteration(gpu: Device, capsys: Any) -> None:
     assert main(["run", str(K4), "--kernel", "K4", "--size", "1024", "--device", "cuda:0", "--json"]) == 0
     (kernel,) = json.loads(capsys.readouterr().out)["kernels"]
     assert kernel["provenance"]["kind"] == kernel["copies_provenance"]["kind"] == "measured"
@@ -41,31 +41,35 @@ def test_the_driver_measures_every_iteration(gpu: Device, capsys: Any) -> None:
     assert kernel["overall_ms"] > kernel["kernel_ms"] > 0
 
 
-def test_a_fault_does_not_end_a_sweep(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = parse_cell(THREE_WAYS)
+def test_fault_does_not_end_a_sweep(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel_cell = parse_cell(BLOCK_DEPENDENT)
     monkeypatch.setattr("gpulab.worker_process.TIME_LIMIT_S", 15.0)
     sweep = Sweep(
-        [text], gpu, [(32,), (64,), (128,), (32,)], sizes=["256"], device_name="cuda:0", check=False
+        [kernel_cell], gpu, [(32,), (64,), (128,), (32,)], sizes=["256"], device_name="cuda:0", check=False
     )
-    right, faulted, endless, again = sweep
-    assert right.timing
+    correct, faulted, endless, again = sweep
+    assert correct.timing
     assert faulted.wrong
-    assert "did not end" in endless.error
+    assert not endless.timing
+    assert endless.error
     assert again.timing
 
 
-def test_a_wrong_kernel_is_found_before_the_gpu_runs_it(gpu: Device) -> None:
+def test_simulator_finds_a_fault_before_the_gpu_runs_the_kernel(gpu: Device) -> None:
     with Bench(gpu, "cuda:0") as bench:
-        one = bench.point(parse_cell(THREE_WAYS.replace("32", "64", 1)), (256, 256, 256))
-    assert one.wrong
-    assert "found by the simulator" in one.error
+        point = bench.point(parse_cell(BLOCK_DEPENDENT.replace("32", "64", 1)), (256, 256, 256))
+    assert point.wrong
+    assert "simulator" in point.error
 
 
-def test_published_figures_stand_beside_modelled_and_measured_ones(gpu: Device) -> None:
+def test_published_row_is_compared_with_modelled_and_measured_times(gpu: Device) -> None:
     published = rows("t10", variant="K4")[:1]
-    (one,) = compare_with_published(published, read_cells(K4)[0], "cuda:0")
-    assert one.modelled is not None
-    assert one.measured is not None
-    assert one.modelled.provenance is not None
-    assert one.measured.provenance is not None
-    assert (one.modelled.provenance.kind, one.measured.provenance.kind) == ("modelled", "measured")
+    (comparison,) = compare_with_published(published, read_cells(K4)[0], "cuda:0")
+    assert comparison.modelled is not None
+    assert comparison.measured is not None
+    assert comparison.modelled.provenance is not None
+    assert comparison.measured.provenance is not None
+    assert (comparison.modelled.provenance.kind, comparison.measured.provenance.kind) == (
+        "modelled",
+        "measured",
+    )

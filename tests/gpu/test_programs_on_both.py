@@ -1,4 +1,4 @@
-"""The plain programs of tests/simt give the same results on a GPU."""
+"""The programs of tests/simt, run on a GPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TESTS = [
     for name, test in vars(module).items()
     if name.startswith("test_")
     and not test.__code__.co_argcount
-    # A GPU prints to C's stdout, and an assertion that fails there ends the context for good.
+    # A GPU's printf writes to C's stdout, and a failed assertion makes the CUDA context unusable.
     and "printf" not in name
     and "assertion" not in name
 ]
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda t: t.__name__)
-def test_a_program_gives_what_numpy_gives(test, gpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_gives_the_same_result_as_numpy(test, gpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "simulator", lambda: gpu)
     programs.compiled.cache_clear()
     test()

@@ -1,4 +1,4 @@
-"""Ceilings measured on a GPU lie below its data sheet, and a roofline there has measured times."""
+"""Tests of measured ceilings and of a roofline with measured times, on a GPU."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m,
 """
 
 
-def test_every_level_is_measured_and_none_is_above_what_the_gpu_can_do(gpu: Device) -> None:
+def test_measured_ceilings_do_not_exceed_the_published_ones(gpu: Device) -> None:
     published = {c.level: c.rate for c in published_ceilings(gpu.spec)}
     ceilings = measured_ceilings(gpu)
     print(*(f"{c}: {c.provenance.detail}" for c in ceilings), sep="\n")
     assert {c.level for c in ceilings} >= set(published)
     for ceiling in ceilings:
         if ceiling.level in published:
-            # The clock may go a little above the catalogue's.
+            # The boost clock may exceed the catalogue's by a few per cent.
             assert 0.3 * published[ceiling.level] < ceiling.rate < 1.1 * published[ceiling.level]
         assert ceiling.clock_mhz is not None
         assert 0.2 * gpu.spec.boost_clock_mhz < ceiling.clock_mhz < 1.05 * gpu.spec.boost_clock_mhz
 
 
-def test_times_are_measured_and_bytes_counted(gpu: Device) -> None:
+def test_points_have_measured_times_and_counted_bytes(gpu: Device) -> None:
     kernel = gpu.compile(K1, "mmkernel", defines(BLOCK, TILE))
     versions = [KernelVersion(config("matmul.K1", BLOCK, TILE), kernel)]
     shape = (4096, 4096, 4096)  # arrays that L2 cannot hold
-    found = roofline_of(problem("matmul"), versions, device=gpu, shape=shape)
-    (point,) = found.points
+    roofline = roofline_of(problem("matmul"), versions, device=gpu, shape=shape)
+    (point,) = roofline.points
     assert point.provenance.kind == "measured"
     assert point.bytes_provenance.kind == "counted"
-    assert any(c.measured for c in found.ceilings)
-    assert not found.mistakes
+    assert any(c.measured for c in roofline.ceilings)
+    assert not roofline.mistakes

@@ -1,4 +1,4 @@
-"""A GPU and the simulator say the same of every kernel of the corpus."""
+"""Verdicts on the kernel corpus, compared between a GPU and the simulator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RIGHT = [kernel for kernel in CORPUS if kernel.verdict == "right"]
 
 
 @pytest.mark.parametrize("kernel", CORPUS, ids=lambda k: k.id)
-def test_a_check_gives_the_same_verdict(kernel: CorpusKernel, gpu: Device) -> None:
+def test_gpu_and_simulator_give_the_same_verdict(kernel: CorpusKernel, gpu: Device) -> None:
     def verdict(device: Device) -> bool | None:
         try:
             return check_cell(kernel.cell, device).correct
@@ -27,8 +27,8 @@ def test_a_check_gives_the_same_verdict(kernel: CorpusKernel, gpu: Device) -> No
 
 
 @pytest.mark.parametrize("kernel", RIGHT, ids=lambda k: k.id)
-def test_a_right_kernel_is_right_on_the_hardware_itself(kernel: CorpusKernel, gpu: Device) -> None:
+def test_correct_kernel_is_correct_on_the_gpu(kernel: CorpusKernel, gpu: Device) -> None:
     result = check_cell(kernel.cell, gpu)
     assert result.kernel is not None
-    found = verify(result.kernel, kernel.cell.config)
-    assert found.correct, found.reasons
+    verdict = verify(result.kernel, kernel.cell.config)
+    assert verdict.correct, verdict.reasons

@@ -1,4 +1,4 @@
-"""Copies on a GPU: measured, page-locked memory at least as fast, and sections that run beside the host."""
+"""Tests of copies on a GPU, and of sections that overlap with the host."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def test_copies_are_measured_in_both_directions(gpu: Device) -> None:
             assert copy.gb_s > 0.1
 
 
-def test_the_copies_of_a_problem_are_measured(gpu: Device) -> None:
+def test_copies_of_a_problem_are_measured(gpu: Device) -> None:
     assert time_copies(gpu, problem("matmul"), (1024, 1024, 1024)).provenance.kind == "measured"
 
 
-def test_the_table_of_copies_is_shown(gpu: Device) -> None:
+def test_transfer_table_shows_measured_times(gpu: Device) -> None:
     assert "measured" in gpulab.transfer_table((2**16, 2**24), device=gpu).text
 
 
-def test_a_kernel_runs_beside_the_hosts_sections(gpu: Device) -> None:
+def test_kernel_overlaps_the_hosts_sections(gpu: Device) -> None:
     kernel, out = gpu.compile(SPIN), gpu.zeros(1, np.int32)
     kernel(1, 1, (1, out))
     timers = gpulab.timing.Sections(gpu)

@@ -1,4 +1,4 @@
-"""A kernel and a baseline in turns on a stand-in for a GPU, whose clock says what it is told."""
+"""Tests of the comparison with a baseline, on a fake GPU with a scripted clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPE = (34, 18, 10)
 
 
 class Memory:
-    """What a CuPy array calls `data`: the copy within the device."""
+    """The `data` of a CuPy array, which copies within the device and logs each copy."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
@@ -33,7 +33,7 @@ class Memory:
 
 
 class OnDevice:
-    """An array of the stand-in."""
+    """An array of the fake GPU."""
 
     def __init__(self, shape: Any, calls: list[str]) -> None:
         self.shape = shape
@@ -41,25 +41,25 @@ class OnDevice:
 
 
 class ClockedGpu(Device):
-    """Launches nothing; a kernel takes 4 ms and a copy 2 ms, but for the first round."""
+    """A GPU that launches nothing: a kernel takes 4 ms and a copy 2 ms, 50 times as long in the first round."""
 
     kind = "cuda"
     measures_time = True
-    name = "stand-in"
+    name = "fake GPU"
     spec = gpu("h200")
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.timed: list[str] = []
-        self.made: list[OnDevice] = []
+        self.arrays: list[OnDevice] = []
 
     def asarray(self, host: npt.ArrayLike) -> Any:
         return self.empty(np.asarray(host).shape)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Any:
         del dtype
-        self.made.append(OnDevice(shape, self.calls))
-        return self.made[-1]
+        self.arrays.append(OnDevice(shape, self.calls))
+        return self.arrays[-1]
 
     def asnumpy(self, array: Any) -> npt.NDArray[Any]:
         raise NotImplementedError
@@ -80,6 +80,8 @@ class ClockedGpu(Device):
 
 
 class LoggedKernel(Kernel):
+    """A kernel that logs its launches."""
+
     on_simulator = None
 
     def __init__(self, calls: list[str]) -> None:
@@ -92,46 +94,46 @@ class LoggedKernel(Kernel):
 @pytest.fixture
 def timed() -> tuple[ClockedGpu, Any]:
     device = ClockedGpu()
-    beside = time_against_baseline(
+    comparison = time_against_baseline(
         LoggedKernel(device.calls),
         config("stencil.opt_4"),
         device=device,
         of="copy",
         shape=SHAPE,
     )
-    return device, beside
+    return device, comparison
 
 
-def test_the_part_is_that_of_the_rates(timed: tuple[ClockedGpu, Any]) -> None:
+def test_fraction_is_the_quotient_of_the_rates(timed: tuple[ClockedGpu, Any]) -> None:
     assert timed[1].fraction == pytest.approx(0.5)
 
 
-def test_the_rate_is_the_unavoidable_bytes_by_the_median_time(timed: tuple[ClockedGpu, Any]) -> None:
+def test_rate_is_compulsory_bytes_divided_by_the_median_time(timed: tuple[ClockedGpu, Any]) -> None:
     nbytes = problem("stencil").compulsory_bytes(SHAPE)
     assert timed[1].kernel_rate == pytest.approx(nbytes / 4e-3 / 1e9)
     assert timed[1].unit == "GB/s"
 
 
-def test_the_copy_moves_as_many_bytes_in_all(timed: tuple[ClockedGpu, Any]) -> None:
-    copied = max(array.data.copied for array in timed[0].made)
+def test_copy_reads_and_writes_as_many_bytes_as_the_kernel(timed: tuple[ClockedGpu, Any]) -> None:
+    copied = max(array.data.copied for array in timed[0].arrays)
     assert copied == problem("stencil").compulsory_bytes(SHAPE) // 2
 
 
-def test_every_round_has_one_launch_of_each_and_who_is_first_changes(timed: tuple[ClockedGpu, Any]) -> None:
-    turns = [tuple(timed[0].timed[at : at + 2]) for at in range(0, len(timed[0].timed), 2)]
-    assert {frozenset(turn) for turn in turns} == {frozenset(("kernel", "copy"))}
-    assert len(set(turns)) == 2
+def test_order_alternates_between_rounds(timed: tuple[ClockedGpu, Any]) -> None:
+    rounds = [tuple(timed[0].timed[at : at + 2]) for at in range(0, len(timed[0].timed), 2)]
+    assert {frozenset(round_) for round_ in rounds} == {frozenset(("kernel", "copy"))}
+    assert len(set(rounds)) == 2
 
 
-def test_the_times_are_measured(timed: tuple[ClockedGpu, Any]) -> None:
+def test_times_are_measured(timed: tuple[ClockedGpu, Any]) -> None:
     assert timed[1].kernel.provenance.kind == timed[1].baseline.provenance.kind == "measured"
 
 
-def test_without_a_gpu_there_is_no_time() -> None:
+def test_simulator_raises() -> None:
     from gpulab.devices import open_device
 
     device = open_device("sim")
-    with pytest.raises(UsageError, match="needs a GPU"):
+    with pytest.raises(UsageError):
         time_against_baseline(
             LoggedKernel([]),
             config("stencil.opt_4"),

@@ -22,7 +22,7 @@ class Iteration:
     kernel_ms : float
         The kernel's time in milliseconds.
     overall_ms : float or None
-        The same with the copies to and from the device; None if they are unproblem.
+        The same with the copies to and from the device; None if the time of the copies is unknown.
     kernel_gflops, overall_gflops : float
         The problem's operations divided by these times, in GFLOPS.
     gb_s : float

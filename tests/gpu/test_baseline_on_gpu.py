@@ -1,4 +1,4 @@
-"""A kernel in turns with a copy and with the vendor's product, on a real GPU."""
+"""Tests of the comparison with a copy and with cuBLAS, on a GPU."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
 
 
 @pytest.mark.parametrize(("of", "unit"), [("copy", "GB/s"), ("sgemm", "GFLOPS")])
-def test_both_are_measured_in_as_many_rounds(gpu: Device, of: str, unit: str) -> None:
+def test_kernel_and_baseline_are_measured_in_equal_rounds(gpu: Device, of: str, unit: str) -> None:
     kernel = gpu.compile(PRODUCT)
-    beside = time_against_baseline(
+    comparison = time_against_baseline(
         kernel,
         config("matmul.K1"),
         device=gpu,
@@ -28,7 +28,7 @@ def test_both_are_measured_in_as_many_rounds(gpu: Device, of: str, unit: str) ->
         shape=(512, 256, 384),
         rounds=4,
     )
-    assert beside.kernel.provenance.kind == beside.baseline.provenance.kind == "measured"
-    assert len(beside.kernel.samples_ms) == len(beside.baseline.samples_ms) == 4
-    assert beside.unit == unit
-    assert beside.fraction > 0
+    assert comparison.kernel.provenance.kind == comparison.baseline.provenance.kind == "measured"
+    assert len(comparison.kernel.samples_ms) == len(comparison.baseline.samples_ms) == 4
+    assert comparison.unit == unit
+    assert comparison.fraction > 0

@@ -1,4 +1,4 @@
-"""`sanitize` and `counters` of a GPU's kernel: the simulator finds and counts, its arrays get the result."""
+"""Tests of `sanitize` and `counters` for a GPU's kernel, which is instrumented on the simulator."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ SOURCE = """extern "C" __global__ void mirror(const float* x, float* y) {
 }"""
 
 
-def test_a_race_is_found_in_a_kernel_of_the_gpu(gpu: Device) -> None:
+def test_race_in_a_gpu_kernel_is_found(gpu: Device) -> None:
     x = gpu.asarray(np.arange(256, dtype=np.float32))
     wrong = gpu.compile(SOURCE.replace("BARRIER", ""))
-    (found,) = gpulab.sanitize(wrong, 4, 64, (x, gpu.empty(256)))
-    assert found.tool == "racecheck"
-    assert found.line in (4, 6)
+    (finding,) = gpulab.sanitize(wrong, 4, 64, (x, gpu.empty(256)))
+    assert finding.tool == "racecheck"
+    assert finding.line in (4, 6)
 
 
-def test_a_right_kernel_has_no_finding_and_its_result_is_on_the_gpu(gpu: Device) -> None:
+def test_sanitized_kernel_leaves_its_result_on_the_gpu(gpu: Device) -> None:
     host = np.arange(256, dtype=np.float32)
     x, y = gpu.asarray(host), gpu.zeros(256)
-    right = gpu.compile(SOURCE.replace("BARRIER", "__syncthreads();"))
-    assert gpulab.sanitize(right, 4, 64, (x, y)) == []
+    correct = gpu.compile(SOURCE.replace("BARRIER", "__syncthreads();"))
+    assert gpulab.sanitize(correct, 4, 64, (x, y)) == []
     np.testing.assert_array_equal(gpu.asnumpy(y), host.reshape(4, 64)[:, ::-1].ravel())
 
 
-def test_counters_of_a_kernel_of_the_gpu(gpu: Device) -> None:
+def test_counted_kernel_leaves_its_result_on_the_gpu(gpu: Device) -> None:
     host = np.arange(256, dtype=np.float32)
     x, y = gpu.asarray(host), gpu.zeros(256)
     counts = gpulab.counters(gpu.compile(SOURCE.replace("BARRIER", "__syncthreads();")), 4, 64, (x, y))
