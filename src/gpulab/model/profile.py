@@ -63,7 +63,8 @@ class Profile:
 
     See Also
     --------
-    gpulab.counters : Exact counts of a launch.
+    gpulab.profile : Profile a launch.
+    gpulab.counters : Performance counters of a launch.
 
     Notes
     -----
@@ -78,7 +79,7 @@ class Profile:
     ... {
     ...     x[blockIdx.x * blockDim.x + threadIdx.x] *= f;
     ... }''')
-    >>> profile = dev.profile(k, 64, 128, (dev.zeros(8192), 2.0))
+    >>> profile = gpulab.profile(k, 64, 128, (dev.zeros(8192), 2.0))
     >>> profile.provenance.kind, profile.provenance.device
     ('modelled', 'H200')
     >>> 0 < profile.time_ms < 1
