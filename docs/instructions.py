@@ -1,19 +1,20 @@
-"""Writes the table of PTX instructions in simulator.md from what the simulator declares.
+"""Generator of the table of PTX instructions in simulator.md.
 
-`python docs/instructions.py` rewrites the part between the two markers.
+`python docs/instructions.py` rewrites the part of the page between the two markers.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from gpulab.simt.codegen import native  # noqa: F401  # noqa: F401  (loads every module that declares instructions)
+from gpulab.simt.codegen import native  # noqa: F401  # loads every module that declares instructions
 from gpulab.simt.codegen.instruction_forms import FORMS, REFUSED
 from gpulab.simt.ptx.inlining import BUILTINS
 
 PAGE = Path(__file__).parent / "simulator.md"
 BEGIN, END = "<!-- instructions -->\n", "<!-- end of instructions -->\n"
-# Made where control flow is made, not by a handler of their own.
+
+# Control flow is lowered without a handler, so that these forms are not in `FORMS`.
 CONTROL = {
     "bra": "`bra{.uni}`",
     "brx": "`brx.idx{.uni}`",
@@ -25,8 +26,8 @@ CONTROL = {
 
 
 def table() -> str:
-    """One row an operation: its state, and the forms that are executed or the reason why none is."""
-    rows = ["| operation | state | forms, or why not |", "|---|---|---|"]
+    """Return the table: for each operation its state, and its forms or the reason why it is refused."""
+    rows = ["| operation | state | supported forms, or reason |", "|---|---|---|"]
     for operation in sorted(FORMS.keys() | REFUSED.keys() | CONTROL.keys()):
         if operation in REFUSED:
             rows.append(f"| {operation} | refused | {REFUSED[operation]} |")
@@ -35,12 +36,12 @@ def table() -> str:
         if forms is None:
             texts = dict.fromkeys(form.text.replace("|", "\\|") for form in FORMS[operation])
             forms = "<br>".join(f"`{text}`" for text in texts)
-        rows.append(f"| {operation} | done | {forms} |")
+        rows.append(f"| {operation} | supported | {forms} |")
     return "\n".join(rows) + "\n"
 
 
 def page() -> str:
-    """The page as it should be."""
+    """Return the complete page with the current table."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)

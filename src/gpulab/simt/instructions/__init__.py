@@ -1,1 +1,1 @@
-"""PTX instructions as LLVM IR, one module per group of the PTX manual."""
+"""Translation of PTX instructions to LLVM IR, one module per group of the PTX manual."""

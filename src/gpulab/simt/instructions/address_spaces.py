@@ -1,4 +1,8 @@
-"""Addresses between a state space and generic ones: shared and local memory lie in windows of their own."""
+"""Conversion between generic addresses and addresses of a state space (PTX manual, section 9.7.9.20).
+
+Shared and local memory have a window each in the generic address space; global and constant addresses are
+generic addresses.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,11 @@ SPACES = ".const|global|local|param|param::entry|shared|shared::cta"
 
 @handles(f"cvta{{.to}}{SPACES} .u64")
 def convert_address(cg: CodegenContext, item: Instruction) -> None:
-    """Between a state space and generic addresses: shared and local lie in windows of their own."""
+    """Convert an address from a state space to a generic address, or back with `.to`."""
     space = state_space(item)
     window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(space, 0)
-    given = item.operands[1]
-    source, offset = (given.base, given.offset) if isinstance(given, Mem) else (given, 0)  # `variable+16`
+    operand = item.operands[1]
+    source, offset = (operand.base, operand.offset) if isinstance(operand, Mem) else (operand, 0)
     assert isinstance(offset, int)
     sign = -1 if "to" in item.parts else 1
     value = cg.operand(source, "i64")
@@ -27,6 +31,7 @@ def convert_address(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("isspacep .global|local|shared|shared::cta")
 def is_space(cg: CodegenContext, item: Instruction) -> None:
+    """Test whether a generic address is in a state space; an address in no window is global."""
     space = state_space(item)
     b = cg.b
 

@@ -1,7 +1,7 @@
 """Atomic operations on memory (PTX manual, sections 9.7.13.5 and 9.7.13.6).
 
-Lane after lane, from the lowest. In global memory each one is atomic on the host too, since another
-core may run another block; shared memory belongs to one block, which one core runs.
+The lanes execute one after the other, lowest first. Operations on global memory are atomic on the host too,
+because another core may run another block. Shared memory belongs to one block, which runs on one core.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from gpulab.simt.ptx.syntax import Instruction, Mem, vector_elements
 
 RMW = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg", "min": "min", "max": "max",
        "inc": "uinc_wrap", "dec": "udec_wrap"}  # fmt: skip
-WHERE = (
+QUALIFIERS = (
     "{.relaxed|acquire|release|acq_rel}{.cta|cluster|gpu|sys}{.global|shared|shared::cta}{.L2::cache_hint}"
 )
 
 
 @handles(
-    f"atom|red{WHERE}.add|min|max .u32|s32|u64|s64",
-    f"atom|red{WHERE}.and|or|xor .b32|b64",
-    f"atom|red{WHERE}.inc|dec .u32",
-    f"atom|red{WHERE}.add .f32|f64",
-    f"atom|red{WHERE}.add{{.noftz}} .f16|f16x2|bf16|bf16x2",
-    f"atom|red{WHERE}.add.v2|v4 .f32",
-    f"atom|red{WHERE}.add.noftz.v2|v4 .f16x2|bf16x2|f16|bf16",
-    f"atom{WHERE}.exch .b32|b64",
-    f"atom{WHERE}.cas .b16|b32|b64",
+    f"atom|red{QUALIFIERS}.add|min|max .u32|s32|u64|s64",
+    f"atom|red{QUALIFIERS}.and|or|xor .b32|b64",
+    f"atom|red{QUALIFIERS}.inc|dec .u32",
+    f"atom|red{QUALIFIERS}.add .f32|f64",
+    f"atom|red{QUALIFIERS}.add{{.noftz}} .f16|f16x2|bf16|bf16x2",
+    f"atom|red{QUALIFIERS}.add.v2|v4 .f32",
+    f"atom|red{QUALIFIERS}.add.noftz.v2|v4 .f16x2|bf16x2|f16|bf16",
+    f"atom{QUALIFIERS}.exch .b32|b64",
+    f"atom{QUALIFIERS}.cas .b16|b32|b64",
 )
 def atomic(cg: CodegenContext, item: Instruction) -> None:
+    """Update one element of each lane, or a vector of elements; `atom` also returns the old values."""
     result = item.op == "atom"
     operands = item.operands[1:] if result else item.operands
     memory = operands[0]
@@ -46,40 +47,48 @@ def atomic(cg: CodegenContext, item: Instruction) -> None:
     ty = REGISTER_TYPES[ptx_type]
     count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4")), 1)
     size = BITS[ty] // 8
-    where = Value("i64", "varying", (cg.to_vector(address(cg, memory, space)),))
-    each = host_pointers(cg, where, space, size * count, item, "updates").vector
-    # Of each operand, as many vectors as the instruction has elements; `cas` has two operands.
-    given = [
+    addresses = Value("i64", "varying", (cg.to_vector(address(cg, memory, space)),))
+    pointers = host_pointers(cg, addresses, space, size * count, item, "updates").vector
+    # By operand, a vector of lanes for each element; `cas` has two operands.
+    operand_values = [
         [cg.to_vector(cg.operand(p, ty)) for p in vector_elements(o)]
         for o in operands[1 : 3 if operation == "cas" else 2]
     ]
-    if any(len(parts) != count for parts in given):
+    if any(len(parts) != count for parts in operand_values):
         raise UnsupportedInstruction(item.text, item.line, f"it takes {count} values")
     shared = space == "shared"
 
-    def update(place: str, values: list[str]) -> str:
-        return _update(cg.b, place, ty, operation, ptx_type, values, shared)
+    def update(pointer: str, values: list[str]) -> str:
+        return _update(cg.b, pointer, ty, operation, ptx_type, values, shared)
 
-    found = lane_by_lane(cg, item, each, ty, given, update)
+    old_values = lane_by_lane(cg, item, pointers, ty, operand_values, update)
     if result:
-        for target, value in zip(vector_elements(item.operands[0]), found, strict=True):
+        for target, value in zip(vector_elements(item.operands[0]), old_values, strict=True):
             cg.assign(target, Value(ty, "varying", (value,)), item.predicate)
 
 
 def lane_by_lane(
     cg: CodegenContext,
     item: Instruction,
-    each: str,
+    pointers: str,
     ty: str,
-    given: list[list[str]],
+    operand_values: list[list[str]],
     update: Callable[[str, list[str]], str],
 ) -> list[str]:
-    """A loop over the active lanes; gives what memory held before, a vector for each element.
+    """Emit a loop over the active lanes; return the old values in memory, one vector for each element.
 
-    given: of each operand a vector for each element. update: makes the code for one lane's element, of
-    its pointer and its operands, and gives the old value.
+    Parameters
+    ----------
+    pointers : str
+        Vector of the lanes' pointers.
+    ty : str
+        LLVM type of an element.
+    operand_values : list of list of str
+        By operand, a vector for each element.
+    update : callable
+        Emits the update of one element, given its pointer and its operands, and returns the old value.
     """
-    b, full, count = cg.b, vector(ty), len(given[0])
+    b, full, count = cg.b, vector(ty), len(operand_values[0])
     mask = cg.mask_bits(item.predicate)
     before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
@@ -87,40 +96,46 @@ def lane_by_lane(
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
     with cg.side_block(loop):
         left, next_left = b.name("left"), b.name("left")
-        olds, news = [b.name("old") for _ in range(count)], [b.name("old") for _ in range(count)]
+        before_values = [b.name("old") for _ in range(count)]
+        after_values = [b.name("old") for _ in range(count)]
         head = len(b.lines)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
-        pointer = b.value(f"extractelement {vector('ptr')} {each}, i32 {lane}")
+        pointer = b.value(f"extractelement {vector('ptr')} {pointers}, i32 {lane}")
         for number in range(count):
-            values = [b.value(f"extractelement {full} {parts[number]}, i32 {lane}") for parts in given]
-            place = pointer
+            values = [
+                b.value(f"extractelement {full} {parts[number]}, i32 {lane}") for parts in operand_values
+            ]
+            element = pointer
             if number:
-                place = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * BITS[ty] // 8}")
-            old = update(place, values)
-            b.line(f"{news[number]} = insertelement {full} {olds[number]}, {ty} {old}, i32 {lane}")
+                element = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * BITS[ty] // 8}")
+            old = update(element, values)
+            inserted = f"insertelement {full} {before_values[number]}, {ty} {old}, i32 {lane}"
+            b.line(f"{after_values[number]} = {inserted}")
         b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
         last = b.label
         b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
         b.lines[head:head] = [f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]"] + [
             f"  {old} = phi {full} [ zeroinitializer, %{before} ], [ {new}, %{last} ]"
-            for old, new in zip(olds, news, strict=True)
+            for old, new in zip(before_values, after_values, strict=True)
         ]
     b.open(done)
-    return [b.phi(full, ("zeroinitializer", before), (new, last)) for new in news]
+    return [b.phi(full, ("zeroinitializer", before), (new, last)) for new in after_values]
 
 
 def _update(
-    b: Builder, place: str, ty: str, operation: str, ptx_type: str, values: list[str], shared: bool
+    b: Builder, pointer: str, ty: str, operation: str, ptx_type: str, values: list[str], shared: bool
 ) -> str:
-    """One lane's update of one place; gives the old value."""
+    """Emit one lane's update of one element; return the old value."""
     align = BITS[ty] // 8
     if shared:
-        old = b.value(f"load {ty}, ptr {place}, align {align}")
-        b.line(f"store {ty} {_combined(b, ty, operation, ptx_type, old, values)}, ptr {place}, align {align}")
+        old = b.value(f"load {ty}, ptr {pointer}, align {align}")
+        b.line(
+            f"store {ty} {_combined(b, ty, operation, ptx_type, old, values)}, ptr {pointer}, align {align}"
+        )
         return old
     if operation == "cas":
         pair = b.value(
-            f"cmpxchg ptr {place}, {ty} {values[0]}, {ty} {values[1]} seq_cst seq_cst, align {align}"
+            f"cmpxchg ptr {pointer}, {ty} {values[0]}, {ty} {values[1]} seq_cst seq_cst, align {align}"
         )
         return b.value(f"extractvalue {{ {ty}, i1 }} {pair}, 0")
     if not is_half(ptx_type):
@@ -129,16 +144,16 @@ def _update(
             name = "f" + name
         elif name in ("min", "max") and ptx_type[0] == "u":
             name = "u" + name
-        return b.value(f"atomicrmw {name} ptr {place}, {ty} {values[0]} seq_cst, align {align}")
-    # The host has no atomic addition of halves: try until nobody came in between.
-    start = b.value(f"load atomic {ty}, ptr {place} monotonic, align {align}")
+        return b.value(f"atomicrmw {name} ptr {pointer}, {ty} {values[0]} seq_cst, align {align}")
+    # The host has no atomic addition of half-precision floats: repeat until no other core interferes.
+    start = b.value(f"load atomic {ty}, ptr {pointer} monotonic, align {align}")
     entry, again, done = b.label, b.new_label("again"), b.new_label("swapped")
     b.jump(again)
     b.open(again)
     old, seen = b.name("old"), b.name("seen")
     head = len(b.lines)
     new = _combined(b, ty, operation, ptx_type, old, values)
-    pair = b.value(f"cmpxchg ptr {place}, {ty} {old}, {ty} {new} seq_cst seq_cst, align {align}")
+    pair = b.value(f"cmpxchg ptr {pointer}, {ty} {old}, {ty} {new} seq_cst seq_cst, align {align}")
     b.line(f"{seen} = extractvalue {{ {ty}, i1 }} {pair}, 0")
     b.branch(b.value(f"extractvalue {{ {ty}, i1 }} {pair}, 1"), done, again)
     b.lines.insert(head, f"  {old} = phi {ty} [ {start}, %{entry} ], [ {seen}, %{b.label} ]")
@@ -147,7 +162,7 @@ def _update(
 
 
 def _combined(b: Builder, ty: str, operation: str, ptx_type: str, old: str, values: list[str]) -> str:
-    """What an update leaves in memory."""
+    """Return the value that an update stores."""
     value = values[0]
     if operation == "exch":
         return value

@@ -1,4 +1,4 @@
-"""Between the lanes of a warp: shuffles, votes, matches and reductions (PTX manual, section 9.7.13)."""
+"""Warp-level instructions: shuffles, votes, matches and reductions (PTX manual, section 9.7.13)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpulab.simt.instructions.arithmetic.elementwise import as_constant, signed
 from gpulab.simt.ptx.syntax import Instruction, vector_elements
 
 I1, I32 = vector("i1"), vector("i32")
-EVERYONE = Value("i32", "uniform", ("-1",))
+ALL_LANES = Value("i32", "uniform", ("-1",))
 
 
 @handles("shfl.sync.up|down|bfly|idx .b32", "shfl.up|down|bfly|idx .b32")
 def shuffle(cg: CodegenContext, item: Instruction) -> None:
-    """Read another lane's register; where there is no such lane, one's own."""
+    """Read another lane's register; a lane whose source is out of range reads its own."""
     cg.instrumentation.on_warp_sync(cg, item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("up", "down", "bfly", "idx"))
@@ -28,35 +28,37 @@ def shuffle(cg: CodegenContext, item: Instruction) -> None:
     step, limits = as_constant(amount), as_constant(control)
     if step is not None and limits is not None:
         lanes, inside = _source_lanes(mode, step, limits)
-        got = b.pick("i32", source, WARP, lanes)
-        good = "<" + ", ".join(f"i1 {'true' if yes else 'false'}" for yes in inside) + ">"
+        values = b.pick("i32", source, WARP, lanes)
+        in_range = "<" + ", ".join(f"i1 {'true' if yes else 'false'}" for yes in inside) + ">"
     else:
-        got, good = _shuffled(cg, mode, source, cg.to_vector(amount), cg.to_vector(control))
-    cg.assign(targets[0], Value("i32", "varying", (got,)), item.predicate)
+        values, in_range = _shuffle_varying(cg, mode, source, cg.to_vector(amount), cg.to_vector(control))
+    cg.assign(targets[0], Value("i32", "varying", (values,)), item.predicate)
     if len(targets) > 1:
-        cg.assign(targets[1], Value("i1", "varying", (good,)), item.predicate)
+        cg.assign(targets[1], Value("i1", "varying", (in_range,)), item.predicate)
 
 
 def _source_lanes(mode: str, step: int, limits: int) -> tuple[list[int], list[bool]]:
-    """For each lane, the lane it reads and whether that one was in its segment."""
+    """Return, for each lane, the source lane and whether it is in range."""
     step, clamp, segment = step & 31, limits & 31, limits >> 8 & 31
     lanes, inside = [], []
     for lane in range(WARP):
         fixed = lane & segment
-        most = fixed | clamp & ~segment
-        wanted = {
+        limit = fixed | clamp & ~segment
+        target = {
             "up": lane - step,
             "down": lane + step,
             "bfly": lane ^ step,
             "idx": fixed | step & ~segment,
         }[mode]
-        good = wanted >= most if mode == "up" else wanted <= most
-        lanes.append(wanted & 31 if good else lane)
-        inside.append(good)
+        in_range = target >= limit if mode == "up" else target <= limit
+        lanes.append(target & 31 if in_range else lane)
+        inside.append(in_range)
     return lanes, inside
 
 
-def _shuffled(cg: CodegenContext, mode: str, source: str, amount: str, control: str) -> tuple[str, str]:
+def _shuffle_varying(
+    cg: CodegenContext, mode: str, source: str, amount: str, control: str
+) -> tuple[str, str]:
     b, lane = cg.b, cg.lane_vector
 
     def op(text: str, x: str, y: str) -> str:
@@ -67,54 +69,55 @@ def _shuffled(cg: CodegenContext, mode: str, source: str, amount: str, control: 
     fixed = op("and", lane, segment)
     amount = op("and", amount, "splat (i32 31)")
     others = op("xor", segment, "splat (i32 -1)")
-    most = op("or", fixed, op("and", clamp, others))
+    limit = op("or", fixed, op("and", clamp, others))
     if mode == "up":
-        wanted = op("sub", lane, amount)
+        target = op("sub", lane, amount)
     elif mode == "down":
-        wanted = op("add", lane, amount)
+        target = op("add", lane, amount)
     elif mode == "bfly":
-        wanted = op("xor", lane, amount)
+        target = op("xor", lane, amount)
     else:
-        wanted = op("or", fixed, op("and", amount, others))
-    good = op("icmp sge" if mode == "up" else "icmp sle", wanted, most)
-    chosen = b.value(f"select {I1} {good}, {I32} {wanted}, {I32} {lane}")
+        target = op("or", fixed, op("and", amount, others))
+    in_range = op("icmp sge" if mode == "up" else "icmp sle", target, limit)
+    chosen = b.value(f"select {I1} {in_range}, {I32} {target}, {I32} {lane}")
     chosen = op("and", chosen, "splat (i32 31)")
     b.line(f"store {I32} {source}, ptr {cg.scratch}, align 64")
     pointers = b.value(f"getelementptr i32, ptr {cg.scratch}, {I32} {chosen}")
-    return gather(b, "i32", pointers, "splat (i1 true)"), good
+    return gather(b, "i32", pointers, "splat (i1 true)"), in_range
 
 
-def members(cg: CodegenContext, item: Instruction, place: int) -> Value:
-    """The lanes that take part: those of the mask that are active."""
+def members(cg: CodegenContext, item: Instruction, position: int) -> Value:
+    """Return the participating lanes: the active lanes of the mask operand."""
     b = cg.b
-    given = cg.operand(item.operands[place], "i32") if len(item.operands) > place else EVERYONE
-    here = cg.mask_bits(item.predicate)
-    if given.kind == "uniform":
-        return Value("i32", "uniform", (b.value(f"and i32 {given.ref}, {here}"),))
-    return Value("i32", "varying", (b.value(f"and {I32} {cg.to_vector(given)}, {b.splat('i32', here)}"),))
+    mask = cg.operand(item.operands[position], "i32") if len(item.operands) > position else ALL_LANES
+    active = cg.mask_bits(item.predicate)
+    if mask.kind == "uniform":
+        return Value("i32", "uniform", (b.value(f"and i32 {mask.ref}, {active}"),))
+    lanes = b.value(f"and {I32} {cg.to_vector(mask)}, {b.splat('i32', active)}")
+    return Value("i32", "varying", (lanes,))
 
 
 @handles("vote.sync.all|any|uni .pred", "vote.sync.ballot .b32", "vote.all|any|uni .pred", "vote.ballot .b32")
 def vote(cg: CodegenContext, item: Instruction) -> None:
-    """all, any, uniform or ballot over the active lanes of the mask."""
+    """Vote over the active lanes of the mask: all, any, uniform or ballot."""
     cg.instrumentation.on_warp_sync(cg, item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("all", "any", "uni", "ballot"))
     flags = cg.pack_mask(cg.to_vector(cg.operand(item.operands[1], "i1")))
-    among = members(cg, item, 2)
-    one = among.kind == "uniform"
-    t, flag = ("i32", "i1") if one else (I32, I1)
-    yes = b.value(f"and {t} {flags if one else b.splat('i32', flags)}, {among.ref}")
+    members_mask = members(cg, item, 2)
+    is_uniform = members_mask.kind == "uniform"
+    t, flag = ("i32", "i1") if is_uniform else (I32, I1)
+    yes = b.value(f"and {t} {flags if is_uniform else b.splat('i32', flags)}, {members_mask.ref}")
     results = [yes]
     if mode in ("all", "uni"):
-        results.append(b.value(f"icmp eq {t} {yes}, {among.ref}"))
+        results.append(b.value(f"icmp eq {t} {yes}, {members_mask.ref}"))
     if mode in ("any", "uni"):
-        results.append(b.value(f"icmp ne {t} {yes}, {'0' if one else 'zeroinitializer'}"))
+        results.append(b.value(f"icmp ne {t} {yes}, {'0' if is_uniform else 'zeroinitializer'}"))
     if mode == "uni":
-        none = b.value(f"xor {flag} {results[2]}, {'true' if one else 'splat (i1 true)'}")
+        none = b.value(f"xor {flag} {results[2]}, {'true' if is_uniform else 'splat (i1 true)'}")
         results.append(b.value(f"or {flag} {results[1]}, {none}"))
     ty = "i32" if mode == "ballot" else "i1"
-    cg.assign(item.operands[0], Value(ty, among.kind, (results[-1],)), item.predicate)
+    cg.assign(item.operands[0], Value(ty, members_mask.kind, (results[-1],)), item.predicate)
 
 
 @handles("activemask .b32")
@@ -124,13 +127,13 @@ def active_mask(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("elect.sync")
 def elect(cg: CodegenContext, item: Instruction) -> None:
-    """The lowest lane of the mask is the leader: its number, and a predicate that only it has."""
+    """Elect the lowest lane of the mask; return its number and a predicate that is true for it only."""
     cg.instrumentation.on_warp_sync(cg, item)
     b = cg.b
-    among = cg.to_vector(members(cg, item, 1))
-    leader = b.call(f"llvm.cttz.{suffix(I32)}", I32, (I32, among), ("i1", "false"))
-    mine = b.value(f"icmp eq {I32} {leader}, {cg.lane_vector}")
-    results = Value("i32", "varying", (leader,)), Value("i1", "varying", (mine,))
+    members_mask = cg.to_vector(members(cg, item, 1))
+    leader = b.call(f"llvm.cttz.{suffix(I32)}", I32, (I32, members_mask), ("i1", "false"))
+    is_leader = b.value(f"icmp eq {I32} {leader}, {cg.lane_vector}")
+    results = Value("i32", "varying", (leader,)), Value("i1", "varying", (is_leader,))
     for target, value in zip(vector_elements(item.operands[0]), results, strict=False):
         cg.assign(target, value, item.predicate)
 
@@ -142,7 +145,11 @@ def group_by_group(
     each: Callable[[str, str], tuple[str, str]],
     none: str = "zeroinitializer",
 ) -> str:
-    """A vector found group after group: `each(first lane left, result)` gives (its group, new result)."""
+    """Emit a loop over groups of lanes.
+
+    `each(lane, result)` emits the code for the group of the first lane that is left. It returns the lanes
+    of the group as a mask, and the new result.
+    """
     b = cg.b
     before, loop, done = b.new_label("groups"), b.new_label("group"), b.new_label("done")
     b.jump(before)
@@ -150,14 +157,14 @@ def group_by_group(
     b.branch(b.value(f"icmp ne i32 {left}, 0"), loop, done)
     with cg.side_block(loop):
         now, following, result = b.name("left"), b.name("left"), b.name("result")
-        place = len(b.lines)
+        head = len(b.lines)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", now), ("i1", "true"))
         group, found = each(lane, result)
         own = b.value(f"shl i32 1, {lane}")
         gone = b.value(f"xor i32 {b.value(f'or i32 {group}, {own}')}, -1")
         b.line(f"{following} = and i32 {now}, {gone}")
         b.branch(b.value(f"icmp ne i32 {following}, 0"), loop, done)
-        b.lines[place:place] = [
+        b.lines[head:head] = [
             f"  {now} = phi i32 [ {left}, %{before} ], [ {following}, %{b.label} ]",
             f"  {result} = phi {ty} [ {none}, %{before} ], [ {found}, %{b.label} ]",
         ]
@@ -168,28 +175,28 @@ def group_by_group(
 
 @handles("match.any|all.sync .b32|b64")
 def match(cg: CodegenContext, item: Instruction) -> None:
-    """The lanes of the mask that hold the same value; for `all`, the mask where every one does."""
+    """Return the lanes of the mask with the same value; for `.all`, the mask if all values are equal."""
     cg.instrumentation.on_warp_sync(cg, item)
     b, ty = cg.b, f"i{item.parts[-1][1:]}"
     values = cg.to_vector(cg.operand(item.operands[1], ty))
-    among = cg.to_vector(members(cg, item, 2))
+    members_mask = cg.to_vector(members(cg, item, 2))
     full = vector(ty)
 
     def each(lane: str, result: str) -> tuple[str, str]:
-        one = b.value(f"extractelement {full} {values}, i32 {lane}")
-        same = b.value(f"icmp eq {full} {values}, {b.splat(ty, one)}")
+        current = b.value(f"extractelement {full} {values}, i32 {lane}")
+        same = b.value(f"icmp eq {full} {values}, {b.splat(ty, current)}")
         group = cg.pack_mask(same)
         return group, b.value(f"select {I1} {same}, {I32} {b.splat('i32', group)}, {I32} {result}")
 
     equal = group_by_group(cg, cg.mask_bits(item.predicate), I32, each)
-    alike = b.value(f"and {I32} {equal}, {among}")
+    equal_members = b.value(f"and {I32} {equal}, {members_mask}")
     targets = vector_elements(item.operands[0])
     if "any" in item.parts:
-        cg.assign(targets[0], Value("i32", "varying", (alike,)), item.predicate)
+        cg.assign(targets[0], Value("i32", "varying", (equal_members,)), item.predicate)
         return
-    every = b.value(f"icmp eq {I32} {alike}, {among}")
-    mask = b.value(f"select {I1} {every}, {I32} {among}, {I32} zeroinitializer")
-    results = Value("i32", "varying", (mask,)), Value("i1", "varying", (every,))
+    all_equal = b.value(f"icmp eq {I32} {equal_members}, {members_mask}")
+    mask = b.value(f"select {I1} {all_equal}, {I32} {members_mask}, {I32} zeroinitializer")
+    results = Value("i32", "varying", (mask,)), Value("i1", "varying", (all_equal,))
     for target, value in zip(targets, results, strict=False):
         cg.assign(target, value, item.predicate)
 
@@ -208,7 +215,7 @@ NEUTRAL = {
 
 @handles("redux.sync.add|min|max .u32|s32", "redux.sync.and|or|xor .b32")
 def reduce(cg: CodegenContext, item: Instruction) -> None:
-    """One value from all lanes of the mask."""
+    """Reduce the values of the lanes of the mask."""
     cg.instrumentation.on_warp_sync(cg, item)
     b, name = cg.b, item.parts[2]
     if name in ("min", "max"):
@@ -216,20 +223,20 @@ def reduce(cg: CodegenContext, item: Instruction) -> None:
     values = cg.to_vector(cg.operand(item.operands[1], "i32"))
 
     def total(lanes: str) -> str:
-        kept = b.value(
+        selected = b.value(
             f"select {I1} {cg.unpack_mask(lanes)}, {I32} {values}, {I32} splat (i32 {NEUTRAL[name]})"
         )
-        return b.call(f"llvm.vector.reduce.{name}.{suffix(I32)}", "i32", (I32, kept))
+        return b.call(f"llvm.vector.reduce.{name}.{suffix(I32)}", "i32", (I32, selected))
 
-    among = members(cg, item, 2)
-    if among.kind == "uniform":
-        cg.assign(item.operands[0], Value("i32", "uniform", (total(among.ref),)), item.predicate)
+    members_mask = members(cg, item, 2)
+    if members_mask.kind == "uniform":
+        cg.assign(item.operands[0], Value("i32", "uniform", (total(members_mask.ref),)), item.predicate)
         return
 
     def each(lane: str, result: str) -> tuple[str, str]:
-        group = b.value(f"extractelement {I32} {among.ref}, i32 {lane}")
+        group = b.value(f"extractelement {I32} {members_mask.ref}, i32 {lane}")
         spread = b.splat("i32", total(group))
         return group, b.value(f"select {I1} {cg.unpack_mask(group)}, {I32} {spread}, {I32} {result}")
 
-    made = group_by_group(cg, cg.mask_bits(item.predicate), I32, each)
-    cg.assign(item.operands[0], Value("i32", "varying", (made,)), item.predicate)
+    reduced = group_by_group(cg, cg.mask_bits(item.predicate), I32, each)
+    cg.assign(item.operands[0], Value("i32", "varying", (reduced,)), item.predicate)

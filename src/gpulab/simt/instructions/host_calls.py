@@ -1,4 +1,4 @@
-"""Between a kernel and its host: printf and assert; and what orders accesses, which needs nothing."""
+"""Host calls (printf, assert), fences and hints. Fences are no-ops in the simulator's memory model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpulab.simt.ptx.syntax import Instruction, Reg, Sym
 
 @handles("membar.cta|gl|sys", "fence{.sc|acq_rel|acquire|release}.cta|cluster|gpu|sys")
 def fence(cg: CodegenContext, item: Instruction) -> None:
-    """A warp's accesses already happen in order."""
+    """Report the fence to the instrumentation; the accesses of a warp are executed in order anyway."""
     cg.instrumentation.on_fence(cg, item)
 
 
@@ -20,7 +20,7 @@ def fence(cg: CodegenContext, item: Instruction) -> None:
 @handles("discard{.global}.L2", "applypriority{.global}.L2::evict_normal")
 @handles("griddepcontrol.launch_dependents|wait", "setmaxnreg.inc|dec.sync.aligned.u32")
 def hint(cg: CodegenContext, item: Instruction) -> None:
-    """Nothing that a kernel computes depends on it."""
+    """Emit nothing: the instruction has no effect on values."""
 
 
 @handles(
@@ -28,13 +28,13 @@ def hint(cg: CodegenContext, item: Instruction) -> None:
     "{.L2::evict_unchanged} .b64"
 )
 def cache_policy(cg: CodegenContext, item: Instruction) -> None:
-    """A policy changes no value: any number stands for it."""
+    """Return 0 as the policy, which has no effect on values."""
     cg.assign(item.operands[0], Value("i64", "uniform", ("0",)), item.predicate)
 
 
 @handles("brkpt")
 def breakpoint_(cg: CodegenContext, item: Instruction) -> None:
-    """Without a debugger a breakpoint ends the launch."""
+    """End the launch, as a breakpoint does without a debugger."""
     _ends_launch(cg, item, "trap", "breakpoint")
 
 
@@ -50,7 +50,7 @@ def _ends_launch(cg: CodegenContext, item: Instruction, kind: str, action: str, 
 
 @handles("call{.uni}")
 def call(cg: CodegenContext, item: Instruction) -> None:
-    """The functions that NVRTC calls on behalf of `printf` and `assert`."""
+    """Call one of the functions that NVRTC uses to implement `printf`, `assert` and `__nanosleep`."""
     assert item.call is not None
     assert isinstance(item.call.target, Sym)
     name = item.call.target.name
@@ -66,7 +66,7 @@ def call(cg: CodegenContext, item: Instruction) -> None:
 
 
 def _print(cg: CodegenContext, item: Instruction, values: list[Value]) -> None:
-    """Each active lane appends its format and its arguments' bytes to the worker's print buffer."""
+    """Append the format and the arguments of each active lane to the worker's print buffer."""
     b = cg.b
     formats, arguments = cg.to_vector(values[0]), cg.to_vector(values[1])
     mask = cg.mask_bits(item.predicate)
@@ -75,13 +75,13 @@ def _print(cg: CodegenContext, item: Instruction, values: list[Value]) -> None:
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
     with cg.side_block(loop):
-        left, rest = b.name("left"), b.name("left")
-        b.line(f"{left} = phi i32 [ {mask}, %{before} ], [ {rest}, %{loop} ]")
+        left, next_left = b.name("left"), b.name("left")
+        b.line(f"{left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{loop} ]")
         lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
         text = b.value(f"extractelement {vector('i64')} {formats}, i32 {lane}")
         packed = b.value(f"extractelement {vector('i64')} {arguments}, i32 {lane}")
-        where = ("ptr", "%ctx"), ("i32", "%warp"), ("i32", lane)
-        b.call("sim_print", "void", *where, ("i64", text), ("i64", packed), ("i64", str(cg.local_bytes)))
-        b.line(f"{rest} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
-        b.branch(b.value(f"icmp ne i32 {rest}, 0"), loop, done)
+        position = ("ptr", "%ctx"), ("i32", "%warp"), ("i32", lane)
+        b.call("sim_print", "void", *position, ("i64", text), ("i64", packed), ("i64", str(cg.local_bytes)))
+        b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
+        b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
     b.open(done)

@@ -1,4 +1,4 @@
-"""Loads and stores, between registers and any state space; addresses of state spaces."""
+"""Loads and stores in any state space (PTX manual, sections 9.7.9.8 to 9.7.9.12)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STORED = "{.global|local|param|param::func|shared|shared::cta}"
     f"ldu{{.global}}{{.v2|v4}} {TYPES}",
 )
 def load(cg: CodegenContext, item: Instruction) -> None:
-    """Orders and scopes need nothing here: a warp's accesses happen in order and are seen at once."""
+    """Load a value or a vector; memory order and scope have no effect, since accesses are in order."""
     memory = _memory(item, 1)
     space, ty, count = state_space(item), memory_type(item), vector_width(item)
     targets = vector_elements(item.operands[0])
@@ -48,7 +48,7 @@ def load(cg: CodegenContext, item: Instruction) -> None:
         if isinstance(memory.base, Sym):
             _load_param(cg, item, memory, ty)
             return
-        space = "global"  # a parameter whose address was taken lies in an array of its own
+        space = "global"  # parameters whose address is taken are copied to an array
     size = type_size(item.parts[-1]) * count
     where = address(cg, memory, space)
     values = read(cg, where, space, ty, count, size, item)
@@ -64,7 +64,7 @@ def _memory(item: Instruction, place: int) -> Mem:
 
 
 def _extended(cg: CodegenContext, value: Value, ptx_type: str, target: object) -> Value:
-    """A narrow load fills its wider register: with the sign for `.s`, with zeros otherwise."""
+    """Extend a loaded value to the width of its register: by its sign for `.s`, otherwise by zeros."""
     if not isinstance(target, Reg) or target.name == "_" or not value.ty.startswith("i"):
         return value
     want = BITS[cg.register_type(target.name)]
@@ -77,7 +77,7 @@ def _extended(cg: CodegenContext, value: Value, ptx_type: str, target: object) -
 def read(
     cg: CodegenContext, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
 ) -> list[Value]:
-    """Load `count` neighbouring elements of type `ty` for each lane."""
+    """Load `count` consecutive elements of type `ty` for each lane; they have `size` bytes together."""
     b = cg.b
     step = BITS[ty] // 8
     if where.kind == "affine" and space != "local" and where.stride in (size, 0):
@@ -101,7 +101,7 @@ def read(
 def _read_rows(
     cg: CodegenContext, where: Value, space: str, ty: str, count: int, size: int, item: Instruction
 ) -> list[Value]:
-    """Each row reads neighbouring elements, or one element for all of its lanes."""
+    """Load consecutive elements for the lanes of each row, or one element for the whole row."""
     b = cg.b
     step = BITS[ty] // 8
     access = cg.add_site("reads", space, size)
@@ -147,7 +147,7 @@ def _read_rows(
 
 
 def _spread(cg: CodegenContext, ty: str, singles: tuple[str, ...]) -> str:
-    """One value for each row, as lanes."""
+    """Return a vector of lanes from one value for each row."""
     b = cg.b
     if len(singles) == 1:
         return b.splat(ty, singles[0])
@@ -158,7 +158,7 @@ def _spread(cg: CodegenContext, ty: str, singles: tuple[str, ...]) -> str:
 
 
 def _load_param(cg: CodegenContext, item: Instruction, memory: Mem, ty: str) -> None:
-    """A kernel parameter by name: the same for all threads, at an offset known when the code is made."""
+    """Load a kernel parameter by name; its value is uniform and its offset is a constant."""
     b = cg.b
     assert isinstance(memory.base, Sym)
     assert isinstance(memory.offset, int)
@@ -177,11 +177,12 @@ def _load_param(cg: CodegenContext, item: Instruction, memory: Mem, ty: str) -> 
 
 @handles(f"st{{.weak|volatile|relaxed|release}}{{.mmio}}{SCOPE}{STORED}{{.wb|cg|cs|wt}}{HINTS} {TYPES}")
 def store(cg: CodegenContext, item: Instruction) -> None:
+    """Store a value or a vector."""
     memory = _memory(item, 0)
     space, ty, count = state_space(item), memory_type(item), vector_width(item)
     parts = vector_elements(item.operands[1])
     if space == "param" or len(parts) != count:
-        raise UnsupportedInstruction(item.text, item.line, "a store that no kernel can make")
+        raise UnsupportedInstruction(item.text, item.line, "a store to parameters")
     size = type_size(item.parts[-1]) * count
     values = [cg.operand(part, ty) for part in parts]
     write(cg, address(cg, memory, space), space, ty, size, values, item)
@@ -190,7 +191,7 @@ def store(cg: CodegenContext, item: Instruction) -> None:
 def write(
     cg: CodegenContext, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
 ) -> None:
-    """Store neighbouring elements of type `ty`, `size` bytes together, for each lane."""
+    """Store consecutive elements of type `ty` for each lane; they have `size` bytes together."""
     if where.kind == "affine" and where.stride == size and space != "local":
         _write_rows(cg, where, space, ty, len(values), size, values, item)
         return
@@ -205,7 +206,7 @@ def write(
 
 
 def _write_one(cg: CodegenContext, pointer: str, ty: str, values: list[Value], predicate: Reg | None) -> None:
-    """All active lanes write one place: the last one's value stays there."""
+    """Store to one address for all lanes; the value of the last active lane remains."""
     b = cg.b
     mask = cg.mask_bits(predicate)
     write, done = b.new_label("write"), b.new_label("done")
@@ -237,7 +238,7 @@ def _write_rows(
     values: list[Value],
     item: Instruction,
 ) -> None:
-    """Each row writes neighbouring elements, under the mask."""
+    """Store consecutive elements for the active lanes of each row."""
     b = cg.b
     step = BITS[ty] // 8
     access = cg.add_site("writes", space, size)
@@ -287,7 +288,7 @@ def _write_rows(
 
 
 def _touch(cg: CodegenContext, item: Instruction) -> None:
-    """A load, a store or an atomic of which only the address matters (`gpulab.simt.analysis.slicing`)."""
+    """Check the address of an access whose values are not needed (see `gpulab.simt.analysis.slicing`)."""
     touching = replace(item, parts=item.parts[1:])
     space = state_space(touching).replace("param", "global")
     size = type_size(touching.parts[-1]) * vector_width(touching)

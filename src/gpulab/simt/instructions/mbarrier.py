@@ -1,8 +1,9 @@
 """`mbarrier`: barriers that are objects in shared memory (PTX manual, section 9.7.13.15).
 
-An object counts the arrivals that its phase still waits for; the one that comes last begins the next
-phase. The 64 bits are ours to lay out: 20 for the arrivals pending, 20 for those that each phase expects,
-and one for the parity of the phase. What an arrival gives as `state` is the object as it was before.
+An object counts the pending arrivals of its phase; the last arrival starts the next phase. PTX does not
+specify the layout of its 64 bits. Here, 20 bits are the pending arrivals, 20 bits the arrivals that each
+phase expects, and one bit is the parity of the phase. The `state` that an arrival returns is the object
+before it.
 
 No instruction here blocks: a kernel polls in a loop, and such a loop yields to other lanes (see
 `reconvergence.find_spin_loops`).
@@ -24,31 +25,32 @@ from gpulab.simt.runtime import layout
 COUNT_BITS = 20
 COUNT = (1 << COUNT_BITS) - 1
 PHASE = -(1 << 63)
-NONE, ONE = (Value("i32", "uniform", (count,)) for count in "01")
+ZERO, ONE = (Value("i32", "uniform", (count,)) for count in "01")
 SHARED = "{.shared|shared::cta} .b64"
 
 
-def _place(cg: CodegenContext, item: Instruction, operand: int) -> Value:
-    """The object's address in shared memory, where also a generic address must lie."""
+def _object_address(cg: CodegenContext, item: Instruction, operand: int) -> Value:
+    """Return the object's address in shared memory; a generic address must be in its window."""
     memory = item.operands[operand]
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
     space = state_space(item)
-    where = address(cg, memory, space)
-    return where if space == "shared" else add_offset(cg, where, -layout.SHARED_WINDOW)
+    addresses = address(cg, memory, space)
+    return addresses if space == "shared" else add_offset(cg, addresses, -layout.SHARED_WINDOW)
 
 
 @handles(f"mbarrier.init{SHARED}", f"mbarrier.inval{SHARED}")
 def begin(cg: CodegenContext, item: Instruction) -> None:
+    """Initialize an object with a thread count, or invalidate it."""
     b = cg.b
 
     def fresh(t: str, wide: str, names: list[str]) -> str:
         count = b.value(f"zext {t} {b.value(f'and {t} {names[0]}, {const(t, COUNT)}')} to {wide}")
         return b.value(f"or {wide} {count}, {b.value(f'shl {wide} {count}, {const(wide, COUNT_BITS)}')}")
 
-    count = cg.operand(item.operands[1], "i32") if "init" in item.parts else NONE
+    count = cg.operand(item.operands[1], "i32") if "init" in item.parts else ZERO
     value = elementwise(cg, "i64", [count], fresh)
-    write(cg, _place(cg, item, 0), "shared", "i64", 8, [value], item)
+    write(cg, _object_address(cg, item, 0), "shared", "i64", 8, [value], item)
 
 
 @handles(
@@ -56,28 +58,30 @@ def begin(cg: CodegenContext, item: Instruction) -> None:
     f"mbarrier.arrive|arrive_drop.noComplete{{.release}}{{.cta}}{SHARED}",
 )
 def arrive(cg: CodegenContext, item: Instruction) -> None:
-    many = item.operands[2:]
-    count = cg.operand(many[0], "i32") if many else ONE
-    (state,) = _arrivals(cg, item, _place(cg, item, 1), count, drop="arrive_drop" in item.parts)
+    """Count an arrival of each lane; the result is the state before it."""
+    count = cg.operand(item.operands[2], "i32") if len(item.operands) > 2 else ONE
+    (state,) = _arrivals(cg, item, _object_address(cg, item, 1), count, drop="arrive_drop" in item.parts)
     cg.assign(item.operands[0], Value("i64", "varying", (state,)), item.predicate)
 
 
 @handles(f"cp.async.mbarrier.arrive{{.noinc}}{SHARED}")
 def arrive_after_copies(cg: CodegenContext, item: Instruction) -> None:
-    """An arrival as soon as the thread's copies are complete: they are."""
+    """Count an arrival that waits for the thread's asynchronous copies, which are complete already."""
     cg.instrumentation.on_async_copy(cg, item)
-    place = _place(cg, item, 0)
+    object_address = _object_address(cg, item, 0)
     if "noinc" in item.parts:
-        _arrivals(cg, item, place, ONE, drop=False)
-    else:  # the phase expects one more, which comes at once
-        host_pointers(cg, place, "shared", 8, item, "updates")
+        _arrivals(cg, item, object_address, ONE, drop=False)
+    else:  # the phase expects one more arrival, which occurs at once
+        host_pointers(cg, object_address, "shared", 8, item, "updates")
 
 
-def _arrivals(cg: CodegenContext, item: Instruction, place: Value, count: Value, drop: bool) -> list[str]:
-    """Lane after lane; gives the objects as each lane found them."""
+def _arrivals(
+    cg: CodegenContext, item: Instruction, object_address: Value, count: Value, drop: bool
+) -> list[str]:
+    """Emit the arrivals of the active lanes one after the other; return the state before each."""
     b = cg.b
-    where = Value("i64", "varying", (cg.to_vector(place),))
-    each = host_pointers(cg, where, "shared", 8, item, "updates").vector
+    addresses = Value("i64", "varying", (cg.to_vector(object_address),))
+    pointers = host_pointers(cg, addresses, "shared", 8, item, "updates").vector
     wide = b.value(f"zext {vector('i32')} {cg.to_vector(count)} to {vector('i64')}")
 
     def update(pointer: str, values: list[str]) -> str:
@@ -85,11 +89,11 @@ def _arrivals(cg: CodegenContext, item: Instruction, place: Value, count: Value,
         b.line(f"store i64 {_after(b, old, values[0], drop)}, ptr {pointer}, align 8")
         return old
 
-    return lane_by_lane(cg, item, each, "i64", [[wide]], update)
+    return lane_by_lane(cg, item, pointers, "i64", [[wide]], update)
 
 
 def _after(b: Builder, old: str, count: str, drop: bool) -> str:
-    """The object when `count` threads more have come."""
+    """Return the state of the object after `count` more arrivals."""
     pending = b.value(f"and i64 {old}, {COUNT}")
     fewer = b.value(f"sub i64 {old}, {count}")
     expected = b.value(f"lshr i64 {old}, {COUNT_BITS}")
@@ -105,26 +109,27 @@ def _after(b: Builder, old: str, count: str, drop: bool) -> str:
 
 @handles(f"mbarrier.test_wait|try_wait{{.parity}}{{.acquire|relaxed}}{{.cta|cluster}}{SHARED}")
 def test(cg: CodegenContext, item: Instruction) -> None:
-    """Whether a phase is complete: of an arrival's `state`, or the one of the given parity."""
+    """Test whether a phase is complete: that of an arrival's state, or the one with a parity."""
     b = cg.b
-    (now,) = read(cg, _place(cg, item, 1), "shared", "i64", 1, 8, item)
+    (now,) = read(cg, _object_address(cg, item, 1), "shared", "i64", 1, 8, item)
     if "parity" in item.parts:
 
         def as_phase(t: str, wide: str, names: list[str]) -> str:
             return b.value(f"shl {wide} {b.value(f'zext {t} {names[0]} to {wide}')}, {const(wide, 63)}")
 
-        given = elementwise(cg, "i64", [cg.operand(item.operands[2], "i32")], as_phase)
+        expected_state = elementwise(cg, "i64", [cg.operand(item.operands[2], "i32")], as_phase)
     else:
-        given = cg.operand(item.operands[2], "i64")
+        expected_state = cg.operand(item.operands[2], "i64")
 
     def differs(t: str, _flag: str, names: list[str]) -> str:
         return b.value(f"icmp slt {t} {b.value(f'xor {t} {names[0]}, {names[1]}')}, {const(t, 0)}")
 
-    cg.assign(item.operands[0], elementwise(cg, "i1", [now, given], differs), item.predicate)
+    cg.assign(item.operands[0], elementwise(cg, "i1", [now, expected_state], differs), item.predicate)
 
 
 @handles("mbarrier.pending_count .b64")
 def pending_count(cg: CodegenContext, item: Instruction) -> None:
+    """Return the number of pending arrivals in a state."""
     b = cg.b
 
     def make(t: str, narrow: str, names: list[str]) -> str:

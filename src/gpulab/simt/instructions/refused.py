@@ -1,4 +1,4 @@
-"""Instructions that are refused by name, each with its reason."""
+"""Instructions that the simulator does not support, with the reason."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ refuses("textures", "tex", "tld4", "txq", "istypep")
 refuses("surfaces", "suld", "sust", "sured", "suq")
 refuses("the tensor memory accelerator", "tensormap")
 refuses("thread block clusters", "mapa", "getctarank", "clusterlaunchcontrol")
-refuses("several GPUs at once", "multimem")
-refuses("stack frames of a size found at run time", "alloca", "stacksave", "stackrestore")
+refuses("multicast to several GPUs", "multimem")
+refuses("dynamic stack allocation", "alloca", "stacksave", "stackrestore")

@@ -1,8 +1,8 @@
-"""The special function units' functions on f32, as polynomials on whole vectors.
+"""Approximate functions on f32 (those of a GPU's special function units) as vectorized polynomials.
 
-Each is a small function of its own, so that a scalar and a vector give the same bits. Coefficients
-are minimax fits (Remez) made for this file. Largest errors found over four million points, and what
-the manual allows (PTX ISA 9.1, sections 9.7.3.18 to 9.7.3.22):
+Each function is a separate LLVM function, so that scalars and vectors give the same bits. The coefficients
+are minimax fits by the Remez algorithm. Largest errors over four million points, and the limits of the
+manual (PTX ISA 9.1, sections 9.7.3.18 to 9.7.3.22):
 
     ex2     0.85 ulp                                     2 ulp
     lg2     2^-22.9 relative, also near 1                2^-22, absolute in (0.5, 2)
@@ -10,7 +10,8 @@ the manual allows (PTX ISA 9.1, sections 9.7.3.18 to 9.7.3.22):
     cos     2^-23.3 absolute for |x| up to 100 pi        as sin
     tanh    2^-22.1 relative                             2^-11
 
-Sine and cosine keep this error to about |x| = 2^48; beyond, their values only stay within [-1, 1].
+Sine and cosine have this error up to about |x| = 2^48. For larger arguments the values are only guaranteed
+to be within [-1, 1].
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TANH = (-0.33333334, 0.13333334, -0.05396825, 0.02186949)
 
 
 class _Floats:
-    """Float operations on one type, scalar or vector, as short as formulas."""
+    """Emitter of float operations on one type, scalar or vector."""
 
     def __init__(self, b: Builder, t: str) -> None:
         self.b, self.t = b, t
@@ -56,10 +57,10 @@ class _Floats:
         return self.b.call(f"llvm.{name}.{suffix(self.t)}", self.t, *((self.t, a) for a in arguments))
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
-        found = self.number(coefficients[-1])
+        result = self.number(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
-            found = self.fma(found, x, self.number(coefficient))
-        return found
+            result = self.fma(result, x, self.number(coefficient))
+        return result
 
     def select(self, condition: str, x: str, y: str) -> str:
         return self.b.value(f"select {self.flag} {condition}, {self.t} {x}, {self.t} {y}")
@@ -75,7 +76,7 @@ class _Floats:
 
 
 def _ex2(b: Builder, t: str, x: str) -> str:
-    """2^x: the nearest whole number goes into the exponent, the rest through a polynomial."""
+    """Return 2^x: the nearest integer becomes the exponent, the remainder goes through a polynomial."""
     f = _Floats(b, t)
     inside = f.select(f.op("fcmp ogt", x, f.number(-160.0)), x, f.number(-160.0))
     inside = f.select(f.op("fcmp olt", inside, f.number(129.0)), inside, f.number(129.0))
@@ -84,13 +85,13 @@ def _ex2(b: Builder, t: str, x: str) -> str:
     mantissa = f.fma(rest, f.polynomial(rest, EX2), f.number(1.0))
     exponent = b.value(f"fptosi {t} {whole} to {f.it}")
     half = f.iop("ashr", exponent, 1)  # in two steps, so that a subnormal result is rounded once
-    made = f.op("fmul", mantissa, f.power_of_two(half))
-    made = f.op("fmul", made, f.power_of_two(f.iop("sub", exponent, half)))
-    return f.select(f.op("fcmp uno", x, x), x, made)
+    result = f.op("fmul", mantissa, f.power_of_two(half))
+    result = f.op("fmul", result, f.power_of_two(f.iop("sub", exponent, half)))
+    return f.select(f.op("fcmp uno", x, x), x, result)
 
 
 def _lg2(b: Builder, t: str, x: str) -> str:
-    """log2 x = e + log2 m with m from sqrt(1/2) to sqrt(2)."""
+    """Return log2 x = e + log2 m with m from sqrt(1/2) to sqrt(2)."""
     f = _Floats(b, t)
     small = f.op("fcmp olt", x, f.number(2.0**-126))
     scaled = f.select(small, f.op("fmul", x, f.number(2.0**23)), x)
@@ -99,21 +100,21 @@ def _lg2(b: Builder, t: str, x: str) -> str:
     rest = f.op("fsub", f.value(f.iop("sub", bits, f.iop("shl", exponent, 23))), f.number(1.0))
     whole = b.value(f"sitofp {f.it} {exponent} to {t}")
     whole = f.op("fsub", whole, f.select(small, f.number(23.0), f.number(0.0)))
-    made = f.fma(rest, f.polynomial(rest, LG2), whole)
+    result = f.fma(rest, f.polynomial(rest, LG2), whole)
     finite = f.op("fcmp one", x, f.number(float("inf")))
-    made = f.select(finite, made, x)  # infinity and NaN
-    made = f.select(f.op("fcmp oeq", x, f.number(0.0)), f.number(float("-inf")), made)
+    result = f.select(finite, result, x)  # infinity and NaN
+    result = f.select(f.op("fcmp oeq", x, f.number(0.0)), f.number(float("-inf")), result)
     nan = const(t, float_literal(0x7FFFFFFF, "float"))
-    return f.select(f.op("fcmp olt", x, f.number(0.0)), nan, made)
+    return f.select(f.op("fcmp olt", x, f.number(0.0)), nan, result)
 
 
 PER_QUARTER = 0x3FE45F306DC9C883  # 2 / pi, as a double
 QUARTER = 0x3FF921FB54442D18, 0x3C91A62633145C07  # pi / 2, in two doubles
-TO_WHOLE = 0x4338000000000000  # 1.5 * 2^52: adding it leaves a whole number in the low bits
+TO_WHOLE = 0x4338000000000000  # 1.5 * 2^52: adding it leaves an integer in the low bits
 
 
 def _sine(b: Builder, t: str, x: str, turns: int) -> str:
-    """sin(x + turns * pi / 2): quarters of a turn are taken off in double precision."""
+    """Return sin(x + turns * pi / 2); the argument is reduced by multiples of pi / 2 in double precision."""
     f = _Floats(b, t)
     dt, lt = f.dt, f.lt
 
@@ -128,7 +129,7 @@ def _sine(b: Builder, t: str, x: str, turns: int) -> str:
     rest = b.call(fma, dt, (dt, less), (dt, double(QUARTER[0])), (dt, positive))
     rest = b.call(fma, dt, (dt, less), (dt, double(QUARTER[1])), (dt, rest))
     r = b.value(f"fptrunc {dt} {rest} to {t}")
-    # Only for |x| beyond 2^50 does much more than an eighth of a turn remain.
+    # The remainder exceeds pi / 4 noticeably only for |x| > 2^50.
     r = f.select(f.op("fcmp ogt", r, f.number(1.0)), f.number(1.0), r)
     r = f.select(f.op("fcmp olt", r, f.number(-1.0)), f.number(-1.0), r)
     number = b.value(f"trunc {lt} {b.value(f'bitcast {dt} {shifted} to {lt}')} to {f.it}")
@@ -138,15 +139,15 @@ def _sine(b: Builder, t: str, x: str, turns: int) -> str:
     cosine = f.fma(square, f.number(-0.5), f.number(1.0))
     cosine = f.fma(f.op("fmul", square, square), f.polynomial(square, COS), cosine)
     odd = b.value(f"trunc {f.it} {quarter} to {f.flag}")
-    made = f.bits(f.select(odd, cosine, sine))
+    result = f.bits(f.select(odd, cosine, sine))
     sign = f.iop("shl", f.iop("and", quarter, 2), 30)
     if turns == 0:  # sin(-x) = -sin x
         sign = f.iop("xor", sign, f.iop("and", f.bits(x), -(1 << 31)))
-    return f.value(f.iop("xor", made, sign))
+    return f.value(f.iop("xor", result, sign))
 
 
 def _tanh(b: Builder, t: str, x: str) -> str:
-    """(1 - e) / (1 + e) with e = exp(-2 |x|), and a polynomial near 0."""
+    """Return (1 - e) / (1 + e) with e = exp(-2 |x|), or a polynomial near 0, with the sign of x."""
     f = _Floats(b, t)
     positive = f.call("fabs", x)
     e = ex2(b, t, f.op("fmul", positive, f.number(-2.8853900817779268)))
@@ -154,11 +155,12 @@ def _tanh(b: Builder, t: str, x: str) -> str:
     far = f.op("fdiv", f.op("fsub", one, e), f.op("fadd", one, e))
     square = f.op("fmul", positive, positive)
     near = f.fma(f.op("fmul", positive, square), f.polynomial(square, TANH), positive)
-    made = f.select(f.op("fcmp olt", positive, f.number(0.25)), near, far)
-    return f.call("copysign", made, x)
+    result = f.select(f.op("fcmp olt", positive, f.number(0.25)), near, far)
+    return f.call("copysign", result, x)
 
 
 def ex2(b: Builder, t: str, x: str) -> str:
+    """Return 2^x."""
     return b.define(f"sim_ex2.{suffix(t)}", t, [(t, x)], lambda inner, names: _ex2(inner, t, names[0]))
 
 

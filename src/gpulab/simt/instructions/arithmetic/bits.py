@@ -1,4 +1,4 @@
-"""Logic, shifts and bit fields, as the PTX manual defines them (sections 9.7.1 and 9.7.8)."""
+"""Logic, shifts, and counting or finding bits (PTX manual, sections 9.7.1 and 9.7.8)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def logic(cg: CodegenContext, item: Instruction) -> None:
     values = [cg.operand(o, ty) for o in item.operands[1:]]
     target = item.operands[0]
     if item.op == "or" and isinstance(target, Reg) and cg.shape(target.name).kind == "affine":
-        cg.assign(target, total(cg, item, ty, values[0], values[1]), item.predicate)  # no bit in common
+        # The operands of an affine `or` have no bit in common, so that it is a sum.
+        cg.assign(target, total(cg, item, ty, values[0], values[1]), item.predicate)
         return
     simple(cg, item, lambda t, n: f"{item.op} {t} {n[0]}, {n[1]}")
 
@@ -53,7 +54,7 @@ def logical_not(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("shl .b16|b32|b64", "shr .b16|b32|b64|u16|u32|u64|s16|s32|s64")
 def shift(cg: CodegenContext, item: Instruction) -> None:
-    """Shifts by the width or more give 0, or the sign for `shr.s`."""
+    """Shift; by the width or more the result is 0, or the sign for `shr.s`."""
     ty, bits = type_of(item), BITS[type_of(item)]
     value, amount = cg.operand(item.operands[1], ty), cg.operand(item.operands[2], "i32")
     count = as_constant(amount)
@@ -69,8 +70,8 @@ def shift(cg: CodegenContext, item: Instruction) -> None:
         if count == bits:
             cg.assign(item.operands[0], Value(ty, "uniform", ("0",)), item.predicate)
             return
-        made = elementwise(cg, ty, [value], lambda t, _, n: shifted_right(cg, action, t, n[0], count))
-        cg.assign(item.operands[0], made, item.predicate)
+        result = elementwise(cg, ty, [value], lambda t, _, n: shifted_right(cg, action, t, n[0], count))
+        cg.assign(item.operands[0], result, item.predicate)
         return
 
     def make(t: str, _: str, names: list[str]) -> str:
@@ -98,7 +99,9 @@ def funnel(cg: CodegenContext, item: Instruction) -> None:
     def make(t: str, _: str, names: list[str]) -> str:
         lower, upper, count = names
         name = f"llvm.{'fshl' if left else 'fshr'}.{suffix(t)}"
-        turned = b.call(name, t, (t, upper), (t, lower), (t, count))  # the count is taken modulo 32
+        turned = b.call(
+            name, t, (t, upper), (t, lower), (t, count)
+        )  # the intrinsic takes the count modulo 32
         if not clamp:
             return turned
         past = b.value(f"icmp ugt {t} {count}, {const(t, 31)}")
@@ -132,26 +135,26 @@ def count_bits(cg: CodegenContext, item: Instruction) -> None:
         if "shiftamt" in item.parts:
             none = b.value(f"icmp eq {t} {source}, {const(t, 0)}")
             return b.value(f"select {t.replace(ty, 'i1')} {none}, {t} {const(t, -1)}, {t} {zeros}")
-        return b.value(f"sub {t} {const(t, BITS[ty] - 1)}, {zeros}")  # -1 when no bit is set
+        return b.value(f"sub {t} {const(t, BITS[ty] - 1)}, {zeros}")  # -1 if no bit is set
 
-    made = elementwise(cg, ty, [value], make)
+    result = elementwise(cg, ty, [value], make)
     if item.op != "brev":
-        made = cg.as_type(made, "i32")
-    cg.assign(item.operands[0], made, item.predicate)
+        result = cg.as_type(result, "i32")
+    cg.assign(item.operands[0], result, item.predicate)
 
 
 @handles("fns .b32")
 def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
-    """The place of the n-th set bit upwards (n > 0) or downwards (n < 0) from `base`; -1 without one."""
+    """Find the n-th set bit upwards (n > 0) or downwards (n < 0) from `base`; -1 if there is none."""
     values = [cg.operand(o, "i32") for o in item.operands[1:4]]
     b = cg.b
 
     def make(t: str, _: str, names: list[str]) -> str:
         mask, base, number = names
         flag = t.replace("i32", "i1")
-        base = b.value(f"and {t} {base}, {const(t, 31)}")  # beyond 31 the manual leaves it open
+        base = b.value(f"and {t} {base}, {const(t, 31)}")  # undefined in the manual beyond 31
         down = b.value(f"icmp slt {t} {number}, {const(t, 0)}")
-        # Downwards is upwards in the mirrored word.
+        # A search downwards is a search upwards in the reversed word.
         turned = b.call(f"llvm.bitreverse.{suffix(t)}", t, (t, mask))
         word = b.value(f"select {flag} {down}, {t} {turned}, {t} {mask}")
         mirrored = b.value(f"sub {t} {const(t, 31)}, {base}")
@@ -159,7 +162,7 @@ def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
         ones = b.value(f"shl {t} {const(t, -1)}, {start}")
         word = b.value(f"and {t} {word}, {ones}")
         left = b.call(f"llvm.abs.{suffix(t)}", t, (t, number), ("i1", "false"))
-        # A bit of rank n is found by halving: how many set bits lie in the lower half of what is left?
+        # Binary search for the bit of rank n, by the number of set bits in the lower half of the interval.
         rank = b.value(f"sub {t} {left}, {const(t, 1)}")
         at = const(t, 0)
         for width in (16, 8, 4, 2, 1):
@@ -176,7 +179,7 @@ def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
         back = b.value(f"sub {t} {const(t, 31)}, {at}")
         place = b.value(f"select {flag} {down}, {t} {back}, {t} {at}")
         place = b.value(f"select {flag} {found}, {t} {place}, {t} {const(t, -1)}")
-        # n = 0 asks for the bit at `base` itself.
+        # n = 0 tests the bit at `base` itself.
         here = b.value(f"and {t} {b.value(f'lshr {t} {mask}, {base}')}, {const(t, 1)}")
         is_set = b.value(f"icmp ne {t} {here}, {const(t, 0)}")
         itself = b.value(f"select {flag} {is_set}, {t} {base}, {t} {const(t, -1)}")
@@ -186,16 +189,16 @@ def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
     cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
 
-# -- any function of three bits -----------------------------------------------------------------
+# -- functions of three bits --------------------------------------------------------------------
 
 
 def _of_two(cg: CodegenContext, t: str, table: int, x: str, y: str) -> str:
-    """The function of two bits with this table; bit 2 x + y of it is the value for (x, y)."""
+    """Return the function of two bits with a truth table, whose bit 2 x + y is the value for (x, y)."""
     b, ones = cg.b, const(t, -1)
     single = {0b0000: const(t, 0), 0b1111: ones, 0b1100: x, 0b1010: y}
     if table in single:
         return single[table]
-    if table & 1:  # true for (0, 0): the opposite is simpler
+    if table & 1:  # true for (0, 0): the complement has a simpler form
         return b.value(f"xor {t} {_of_two(cg, t, table ^ 0b1111, x, y)}, {ones}")
     if table == 0b0100:
         return b.value(f"and {t} {x}, {b.value(f'xor {t} {y}, {ones}')}")
@@ -206,7 +209,7 @@ def _of_two(cg: CodegenContext, t: str, table: int, x: str, y: str) -> str:
 
 @handles("lop3 .b32", "lop3.and|or .b32")
 def logic3(cg: CodegenContext, item: Instruction) -> None:
-    """Any function of three bits: what it is where the first is 0, changed where the first is 1."""
+    """Compute any function of three bits: its value for x = 0, changed where x is 1."""
     table = item.operands[4]
     if not isinstance(table, Imm) or not isinstance(table.value, int):
         raise UnsupportedInstruction(item.text, item.line, "its table must be a number")
@@ -220,11 +223,11 @@ def logic3(cg: CodegenContext, item: Instruction) -> None:
         base = _of_two(cg, t, without, y, z)
         if not change:
             return base
-        where = b.value(f"and {t} {x}, {_of_two(cg, t, change, y, z)}")
-        return b.value(f"xor {t} {base}, {where}")
+        changed = b.value(f"and {t} {x}, {_of_two(cg, t, change, y, z)}")
+        return b.value(f"xor {t} {base}, {changed}")
 
     targets = vector_elements(item.operands[0])
-    made = elementwise(cg, "i32", values, make)
+    result = elementwise(cg, "i32", values, make)
     joint = next((p for p in item.parts if p in ("and", "or")), None)
     if joint is not None:
         other = cg.operand(item.operands[5], "i1")
@@ -232,8 +235,10 @@ def logic3(cg: CodegenContext, item: Instruction) -> None:
         def flag(t: str, _: str, names: list[str]) -> str:
             return b.value(f"icmp ne {t} {names[0]}, {const(t, 0)}")
 
-        some = elementwise(cg, "i1", [made], flag)
-        result = elementwise(cg, "i1", [some, other], lambda t, _, n: b.value(f"{joint} {t} {n[0]}, {n[1]}"))
+        nonzero = elementwise(cg, "i1", [result], flag)
+        predicate = elementwise(
+            cg, "i1", [nonzero, other], lambda t, _, n: b.value(f"{joint} {t} {n[0]}, {n[1]}")
+        )
         if len(targets) > 1:
-            cg.assign(targets[1], result, item.predicate)
-    cg.assign(targets[0], made, item.predicate)
+            cg.assign(targets[1], predicate, item.predicate)
+    cg.assign(targets[0], result, item.predicate)

@@ -25,7 +25,7 @@ ANY = ".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64"
 
 
 def comparisons(cg: CodegenContext, item: Instruction) -> tuple[Value, ...]:
-    """Each comparison of the instruction: two for a pair of halves, else one."""
+    """Return the results of the comparison: two for packed halves, otherwise one."""
     name, source = item.parts[1], item.parts[-1]
     if is_half(source):
         return compare_halves(cg, item, ORDERED[name])
@@ -46,12 +46,12 @@ def comparisons(cg: CodegenContext, item: Instruction) -> tuple[Value, ...]:
     return (elementwise(cg, "i1", values, make),)
 
 
-def opposite(cg: CodegenContext, flag: Value) -> Value:
+def negated(cg: CodegenContext, flag: Value) -> Value:
     return elementwise(cg, "i1", [flag], lambda t, _, n: cg.b.value(f"xor {t} {n[0]}, {const(t, 'true')}"))
 
 
 def joined(cg: CodegenContext, item: Instruction, flag: Value) -> Value:
-    """A comparison joined with a predicate where `.and`, `.or`, `.xor` ask for it."""
+    """Combine a comparison with a predicate for `.and`, `.or` and `.xor`."""
     joint = next((p for p in item.parts[2:-1] if p in ("and", "or", "xor")), None)
     if joint is None:
         return flag
@@ -62,9 +62,9 @@ def joined(cg: CodegenContext, item: Instruction, flag: Value) -> Value:
 @handles(f"setp.eq|ne{JOINTS} {BITSIZES}", f"setp{INTEGER_TESTS}{JOINTS} {INTEGERS}")
 @handles(f"setp{FLOAT_TESTS}{JOINTS}{{.ftz}} .f32|f16|f16x2", f"setp{FLOAT_TESTS}{JOINTS} .f64|bf16|bf16x2")
 def set_predicate(cg: CodegenContext, item: Instruction) -> None:
-    """The second predicate is the opposite comparison's, or the upper half's."""
+    """Compare; the second predicate is the negated comparison, or that of the upper half."""
     flags = comparisons(cg, item)
-    pair = flags if len(flags) == 2 else (flags[0], opposite(cg, flags[0]))
+    pair = flags if len(flags) == 2 else (flags[0], negated(cg, flags[0]))
     results = [joined(cg, item, flag) for flag in pair]
     for target, value in zip(vector_elements(item.operands[0]), results, strict=False):
         cg.assign(target, value, item.predicate)
@@ -79,26 +79,27 @@ def set_predicate(cg: CodegenContext, item: Instruction) -> None:
 @handles(f"set{FLOAT_TESTS}{JOINTS}{{.ftz}} .u32|s32|f16x2 .f16x2")
 @handles(f"set{FLOAT_TESTS}{JOINTS} .u32|s32|bf16x2 .bf16x2")
 def set_value(cg: CodegenContext, item: Instruction) -> None:
-    """All ones, or 1.0, where the comparison holds."""
+    """Compare; the result is all ones or 1.0 for true, and 0 for false."""
     to, b = item.parts[-2], cg.b
     flags = [joined(cg, item, flag) for flag in comparisons(cg, item)]
     if to == "f32":
-        made = elementwise(cg, "float", flags, lambda t, r, n: b.value(f"uitofp {t} {n[0]} to {r}"))
-        cg.assign(item.operands[0], made, item.predicate)
+        result = elementwise(cg, "float", flags, lambda t, r, n: b.value(f"uitofp {t} {n[0]} to {r}"))
+        cg.assign(item.operands[0], result, item.predicate)
         return
     width = 16 if len(flags) == 2 or is_half(to) else int(to[1:])
-    yes = ones(format_of(to)) if is_half(to) else -1
+    one_value = ones(format_of(to)) if is_half(to) else -1
     ty = f"i{width * len(flags)}"
 
-    def make(t: str, result: str, names: list[str]) -> str:
-        small = result.replace(ty, f"i{width}")
-        each = [
-            b.value(f"select {t} {n}, {small} {const(small, yes)}, {small} {const(small, 0)}") for n in names
+    def make(t: str, out: str, names: list[str]) -> str:
+        small = out.replace(ty, f"i{width}")
+        parts = [
+            b.value(f"select {t} {n}, {small} {const(small, one_value)}, {small} {const(small, 0)}")
+            for n in names
         ]
-        if len(each) == 1:
-            return each[0]
-        lower, upper = (b.value(f"zext {small} {n} to {result}") for n in each)
-        return b.value(f"or {result} {lower}, {b.value(f'shl {result} {upper}, {const(result, 16)}')}")
+        if len(parts) == 1:
+            return parts[0]
+        lower, upper = (b.value(f"zext {small} {n} to {out}") for n in parts)
+        return b.value(f"or {out} {lower}, {b.value(f'shl {out} {upper}, {const(out, 16)}')}")
 
     cg.assign(item.operands[0], elementwise(cg, ty, flags, make), item.predicate)
 
@@ -118,16 +119,16 @@ def select(cg: CodegenContext, item: Instruction) -> None:
             cg.assign(item.operands[0], Value(ty, yes.kind, refs, yes.stride), item.predicate)
             return
         x, y = cg.to_vector(yes), cg.to_vector(no)
-        made = b.value(f"select i1 {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
+        result = b.value(f"select i1 {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
     else:
         x, y = cg.to_vector(yes), cg.to_vector(no)
-        made = b.value(f"select {vector('i1')} {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
-    cg.assign(item.operands[0], Value(ty, "varying", (made,)), item.predicate)
+        result = b.value(f"select {vector('i1')} {choice.ref}, {vector(ty)} {x}, {vector(ty)} {y}")
+    cg.assign(item.operands[0], Value(ty, "varying", (result,)), item.predicate)
 
 
 @handles(f"slct {ANY} .s32", f"slct{{.ftz}} {ANY} .f32")
 def select_by_sign(cg: CodegenContext, item: Instruction) -> None:
-    """The first operand where the third is not negative; -0 is not, NaN is."""
+    """Select the first operand if the third is not negative; -0 is not negative, NaN counts as negative."""
     if len(item.operands) != 4:
         raise UnsupportedInstruction(item.text, item.line, "it takes three operands")
     ty, by = f"i{BITS[type_of(item, item.parts[-2])]}", type_of(item)
@@ -142,7 +143,7 @@ def select_by_sign(cg: CodegenContext, item: Instruction) -> None:
 
     flag = elementwise(cg, "i1", [cg.operand(item.operands[3], by)], test)
 
-    def choose(t: str, result: str, names: list[str]) -> str:
-        return b.value(f"select {t} {names[0]}, {result} {names[1]}, {result} {names[2]}")
+    def choose(t: str, out: str, names: list[str]) -> str:
+        return b.value(f"select {t} {names[0]}, {out} {names[1]}, {out} {names[2]}")
 
     cg.assign(item.operands[0], elementwise(cg, ty, [flag, *values], choose), item.predicate)

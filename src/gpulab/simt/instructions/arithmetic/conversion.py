@@ -22,7 +22,7 @@ SMALL_PAIRS = ".e4m3x2|e5m2x2"
 
 
 def like(t: str, inner: str) -> str:
-    """The type `t` with elements of type `inner`."""
+    """Return the type `t` with elements of type `inner`."""
     return f"<{t[1:-1].partition(' x ')[0]} x {inner}>" if t.startswith("<") else inner
 
 
@@ -32,37 +32,37 @@ def convert_integers(cg: CodegenContext, item: Instruction) -> None:
     value = cg.operand(item.operands[1], REGISTER_TYPES[source])
     have, want = BITS[value.ty], BITS[REGISTER_TYPES[to]]
     if "sat" in item.parts:
-        made = _saturated(cg, value, source, to)
+        result = _saturated(cg, value, source, to)
     elif want > have:
-        made = widen(cg, item, value, REGISTER_TYPES[to], signed(source))
+        result = widen(cg, item, value, REGISTER_TYPES[to], signed(source))
     else:
         if value.kind == "affine" and (not is_scalarized(cg, item) or want < 32):
             value = Value(value.ty, "varying", (cg.to_vector(value),))
-        made = value
+        result = value
         if want < have:
-            made = cg.convert(value, REGISTER_TYPES[to], lambda t, r, o: f"trunc {t} {r} to {o}")
-    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
+            result = cg.convert(value, REGISTER_TYPES[to], lambda t, r, o: f"trunc {t} {r} to {o}")
+    cg.assign(item.operands[0], _filled(cg, result, to, item.operands[0]), item.predicate)
 
 
 def _saturated(cg: CodegenContext, value: Value, source: str, to: str) -> Value:
-    """Clamp to the range of the target, compared where every source value fits."""
+    """Clamp to the range of the target; the comparison is in the source type."""
     b, have, bits = cg.b, BITS[value.ty], BITS[REGISTER_TYPES[to]]
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
     width = 64 if max(have, bits) < 64 else 128
     extend = "sext" if signed(source) else "zext"
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         wide = like(t, f"i{width}")
         full = b.value(f"{extend} {t} {names[0]} to {wide}")
         full = b.call(f"llvm.smax.{suffix(wide)}", wide, (wide, full), (wide, const(wide, least)))
         full = b.call(f"llvm.smin.{suffix(wide)}", wide, (wide, full), (wide, const(wide, most)))
-        return b.value(f"trunc {wide} {full} to {result}")
+        return b.value(f"trunc {wide} {full} to {out}")
 
     return elementwise(cg, REGISTER_TYPES[to], [value], make)
 
 
 def _filled(cg: CodegenContext, value: Value, to: str, target: Operand) -> Value:
-    """A narrow result fills its wider register, with the sign for signed types."""
+    """Extend a narrow result to the width of its register, by the sign for signed types."""
     if not isinstance(target, Reg) or target.name not in cg.flat.registers:
         return value
     want = cg.register_type(target.name)
@@ -78,7 +78,7 @@ def _filled(cg: CodegenContext, value: Value, to: str, target: Operand) -> Value
 
 
 def as_float(b: Builder, t: str, name: str, source: str) -> tuple[str, str]:
-    """A value of a floating point type as (type, name) of a float or double; exact."""
+    """Convert a value of a floating point type to float or double exactly; return (type, name)."""
     if is_half(source):
         return like(t, "float"), to_float(b, t, name, format_of(source))
     return t, name
@@ -86,33 +86,33 @@ def as_float(b: Builder, t: str, name: str, source: str) -> tuple[str, str]:
 
 @handles(f"cvt.rni|rzi|rmi|rpi{{.ftz}}{{.sat}} {INTEGERS} {FLOATS}")
 def convert_to_integer(cg: CodegenContext, item: Instruction) -> None:
-    """Rounded, then clamped to the target's range; NaN gives 0, or only the top bit for 64-bit types."""
+    """Round, then clamp to the target's range; NaN gives 0, or only the top bit for 64-bit types."""
     to, source = item.parts[-2:]
     b, bits = cg.b, BITS[REGISTER_TYPES[to]]
     wide = source == "f64" or bits == 64
     rounding = next(p for p in item.parts if p in ROUND_TO_INTEGER)
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         ft, value = as_float(b, t, names[0], source)
         if "ftz" in item.parts and source == "f32":
             value = flush(b, ft, value)
         value = b.call(f"{ROUND_TO_INTEGER[rounding]}.{suffix(ft)}", ft, (ft, value))
-        # Vectors of bytes have no saturating conversion of their own: by way of 32 bits.
-        middle = like(result, f"i{max(bits, 32)}")
+        # There is no saturating conversion to vectors of bytes, so the conversion goes through 32 bits.
+        middle = like(out, f"i{max(bits, 32)}")
         kind = "fptosi" if signed(to) else "fptoui"
-        made = b.call(f"llvm.{kind}.sat.{suffix(middle)}.{suffix(ft)}", middle, (ft, value))
+        result = b.call(f"llvm.{kind}.sat.{suffix(middle)}.{suffix(ft)}", middle, (ft, value))
         if bits < 32:
-            made = _clamped(b, middle, made, bits, signed(to))
-            made = b.value(f"trunc {middle} {made} to {result}")
+            result = _clamped(b, middle, result, bits, signed(to))
+            result = b.value(f"trunc {middle} {result} to {out}")
         if not wide:
-            return made
+            return result
         unordered = b.value(f"fcmp uno {ft} {value}, {value}")
-        top = const(result, -(1 << bits - 1))
-        return b.value(f"select {like(result, 'i1')} {unordered}, {result} {top}, {result} {made}")
+        top = const(out, -(1 << bits - 1))
+        return b.value(f"select {like(out, 'i1')} {unordered}, {out} {top}, {out} {result}")
 
     value = cg.operand(item.operands[1], REGISTER_TYPES[source])
-    made = elementwise(cg, REGISTER_TYPES[to], [value], make)
-    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
+    result = elementwise(cg, REGISTER_TYPES[to], [value], make)
+    cg.assign(item.operands[0], _filled(cg, result, to, item.operands[0]), item.predicate)
 
 
 def _clamped(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> str:
@@ -131,47 +131,47 @@ def convert_from_integer(cg: CodegenContext, item: Instruction) -> None:
     b, mode = cg.b, rounding_of(item)
     is_signed = signed(source)
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         if not is_half(to):
             if mode is not None:
-                made = _directed_float(b, t, names[0], result, mode, is_signed)
+                result = _directed_float(b, t, names[0], out, mode, is_signed)
             else:
-                made = b.value(f"{'sitofp' if is_signed else 'uitofp'} {t} {names[0]} to {result}")
-            return clamp(b, result, made) if "sat" in item.parts else made
+                result = b.value(f"{'sitofp' if is_signed else 'uitofp'} {t} {names[0]} to {out}")
+            return clamp(b, out, result) if "sat" in item.parts else result
         dt, value = _as_double(b, t, names[0], BITS[REGISTER_TYPES[source]], is_signed)
         if "sat" in item.parts:
             value = clamp(b, dt, value)
         return narrow(b, dt, value, format_of(to), mode or "rn")
 
     value = cg.operand(item.operands[1], REGISTER_TYPES[source])
-    made = elementwise(cg, REGISTER_TYPES[to], [value], make)
-    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
+    result = elementwise(cg, REGISTER_TYPES[to], [value], make)
+    cg.assign(item.operands[0], _filled(cg, result, to, item.operands[0]), item.predicate)
 
 
-def _directed_float(b: Builder, t: str, name: str, result: str, mode: str, is_signed: bool) -> str:
-    """From signed integers only: hosts make up unsigned conversions of sums, which round on their own."""
+def _directed_float(b: Builder, t: str, name: str, out: str, mode: str, is_signed: bool) -> str:
+    """Convert signed integers only: hosts implement unsigned conversions by sums that round twice."""
     if is_signed:
-        return directed(b, "sitofp", mode, result, [(t, name)])
+        return directed(b, "sitofp", mode, out, [(t, name)])
     wide, flag = like(t, "i64"), like(t, "i1")
     if "i64" not in t:
         name = b.value(f"zext {t} {name} to {wide}")
-        return directed(b, "sitofp", mode, result, [(wide, name)])
-    # Above 2^63, half of the number, with the lost bit kept as a trace; then twice the result.
+        return directed(b, "sitofp", mode, out, [(wide, name)])
+    # Above 2^63, convert half of the number with the lost bit as a sticky bit, and double the result.
     large = b.value(f"icmp slt {t} {name}, {const(t, 0)}")
     half = b.value(f"lshr {t} {name}, {const(t, 1)}")
     half = b.value(f"or {t} {half}, {b.value(f'and {t} {name}, {const(t, 1)}')}")
-    made = directed(
-        b, "sitofp", mode, result, [(t, b.value(f"select {flag} {large}, {t} {half}, {t} {name}"))]
+    result = directed(
+        b, "sitofp", mode, out, [(t, b.value(f"select {flag} {large}, {t} {half}, {t} {name}"))]
     )
-    doubled = b.value(f"fadd {result} {made}, {made}")
-    return b.value(f"select {flag} {large}, {result} {doubled}, {result} {made}")
+    doubled = b.value(f"fadd {out} {result}, {result}")
+    return b.value(f"select {flag} {large}, {out} {doubled}, {out} {result}")
 
 
 def _as_double(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> tuple[str, str]:
-    """An integer as a double that rounds to fewer digits as the integer does.
+    """Convert an integer to a double that rounds to shorter formats as the integer would.
 
-    Of 64 bits, the lowest 11 do not fit: they are drawn together into one, which tells whether any
-    of them is set. The double then has the integer's leading 53 digits and the right direction.
+    The lowest 11 of 64 bits do not fit. They are combined into a sticky bit, so that the double has the
+    leading 53 digits of the integer and the right rounding direction.
     """
     dt = like(t, "double")
     action = "sitofp" if is_signed else "uitofp"
@@ -198,7 +198,7 @@ def convert_floats(cg: CodegenContext, item: Instruction) -> None:
     b, mode = cg.b, rounding_of(item)
     rounding = next((p for p in item.parts if p in ROUND_TO_INTEGER), None)
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         ft, value = as_float(b, t, names[0], source)
         if "ftz" in item.parts and source == "f32":
             value = flush(b, ft, value)
@@ -211,34 +211,34 @@ def convert_floats(cg: CodegenContext, item: Instruction) -> None:
             return narrow(b, ft, value, form, mode or "rn", "satfinite" in item.parts, "relu" in item.parts)
         if "double" in ft and to == "f32":
             if mode is not None:
-                value = directed(b, "fptrunc", mode, result, [(ft, value)])
+                value = directed(b, "fptrunc", mode, out, [(ft, value)])
             else:
-                value = b.value(f"fptrunc {ft} {value} to {result}")
+                value = b.value(f"fptrunc {ft} {value} to {out}")
         elif "float" in ft and to == "f64":
-            value = b.value(f"fpext {ft} {value} to {result}")
-        return flush(b, result, value) if "ftz" in item.parts and to == "f32" else value
+            value = b.value(f"fpext {ft} {value} to {out}")
+        return flush(b, out, value) if "ftz" in item.parts and to == "f32" else value
 
     value = cg.operand(item.operands[1], REGISTER_TYPES[source])
-    made = elementwise(cg, REGISTER_TYPES[to], [value], make)
-    cg.assign(item.operands[0], _filled(cg, made, to, item.operands[0]), item.predicate)
+    result = elementwise(cg, REGISTER_TYPES[to], [value], make)
+    cg.assign(item.operands[0], _filled(cg, result, to, item.operands[0]), item.predicate)
 
 
 @handles("cvt.rna{.satfinite} .tf32 .f32", "cvt.rn|rz{.satfinite}{.relu} .tf32 .f32")
 def convert_to_tf32(cg: CodegenContext, item: Instruction) -> None:
-    """A float with 10 digits of fraction, in a float's place. Ties away is a plain sum on its bits."""
+    """Round to 10 bits of fraction in a 32-bit float; rounding ties away is an addition to its bits."""
     b = cg.b
     mode = next(p for p in item.parts if p in ("rna", "rn", "rz"))
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         if mode == "rna" and "satfinite" not in item.parts:
-            bits = b.value(f"bitcast {t} {names[0]} to {result}")
-            raised = b.value(f"add {result} {bits}, {const(result, 1 << 12)}")
-            return b.value(f"and {result} {raised}, {const(result, -(1 << 13))}")
-        made = narrow(b, t, names[0], TF32, mode, "satfinite" in item.parts, "relu" in item.parts)
-        made = b.value(f"shl {result} {made}, {const(result, 13)}")
+            bits = b.value(f"bitcast {t} {names[0]} to {out}")
+            raised = b.value(f"add {out} {bits}, {const(out, 1 << 12)}")
+            return b.value(f"and {out} {raised}, {const(out, -(1 << 13))}")
+        result = narrow(b, t, names[0], TF32, mode, "satfinite" in item.parts, "relu" in item.parts)
+        result = b.value(f"shl {out} {result}, {const(out, 13)}")
         unordered = b.value(f"fcmp uno {t} {names[0]}, {names[0]}")
-        nan = const(result, 0x7FFFE000)
-        return b.value(f"select {like(t, 'i1')} {unordered}, {result} {nan}, {result} {made}")
+        nan = const(out, 0x7FFFE000)
+        return b.value(f"select {like(t, 'i1')} {unordered}, {out} {nan}, {out} {result}")
 
     value = cg.operand(item.operands[1], "float")
     cg.assign(item.operands[0], elementwise(cg, "i32", [value], make), item.predicate)
@@ -249,20 +249,20 @@ def convert_to_tf32(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("cvt.rn|rz{.relu}{.satfinite} .f16x2|bf16x2 .f32", f"cvt.rn.satfinite{{.relu}} {SMALL_PAIRS} .f32")
 def convert_to_pair(cg: CodegenContext, item: Instruction) -> None:
-    """Two floats to the upper and the lower half of the result."""
+    """Convert two floats to the upper and the lower half of the result."""
     b, to = cg.b, item.parts[-2]
     form = SMALL.get(to) or format_of(to)
     mode = rounding_of(item) or "rn"
     ty = "i16" if to in SMALL else "i32"
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         upper, lower = (
             narrow(b, t, n, form, mode, "satfinite" in item.parts, "relu" in item.parts) for n in names
         )
         part = like(t, f"i{form.bits}")
-        high = b.value(f"zext {part} {upper} to {result}")
-        high = b.value(f"shl {result} {high}, {const(result, form.bits)}")
-        return b.value(f"or {result} {high}, {b.value(f'zext {part} {lower} to {result}')}")
+        high = b.value(f"zext {part} {upper} to {out}")
+        high = b.value(f"shl {out} {high}, {const(out, form.bits)}")
+        return b.value(f"or {out} {high}, {b.value(f'zext {part} {lower} to {out}')}")
 
     values = [cg.operand(o, "float") for o in item.operands[1:3]]
     cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
@@ -272,11 +272,11 @@ def convert_to_pair(cg: CodegenContext, item: Instruction) -> None:
 def convert_pair_down(cg: CodegenContext, item: Instruction) -> None:
     b, (to, source) = cg.b, item.parts[-2:]
 
-    def make(t: str, result: str, names: list[str]) -> str:
+    def make(t: str, out: str, names: list[str]) -> str:
         st = in_pairs(t)
         parts = to_float(b, st, b.value(f"bitcast {t} {names[0]} to {st}"), format_of(source))
-        made = narrow(b, like(st, "float"), parts, SMALL[to], "rn", True, "relu" in item.parts)
-        return b.value(f"bitcast {like(st, 'i8')} {made} to {result}")
+        result = narrow(b, like(st, "float"), parts, SMALL[to], "rn", True, "relu" in item.parts)
+        return b.value(f"bitcast {like(st, 'i8')} {result} to {out}")
 
     value = cg.operand(item.operands[1], "i32")
     cg.assign(item.operands[0], elementwise(cg, "i16", [value], make), item.predicate)
@@ -286,12 +286,12 @@ def convert_pair_down(cg: CodegenContext, item: Instruction) -> None:
 def convert_pair_up(cg: CodegenContext, item: Instruction) -> None:
     b, (to, source) = cg.b, item.parts[-2:]
 
-    def make(t: str, result: str, names: list[str]) -> str:
-        st = in_pairs(result)
+    def make(t: str, out: str, names: list[str]) -> str:
+        st = in_pairs(out)
         bytes_ = b.value(f"bitcast {t} {names[0]} to {like(st, 'i8')}")
         parts = to_float(b, like(st, "i8"), bytes_, SMALL[source])
-        made = narrow(b, like(st, "float"), parts, format_of(to), relu="relu" in item.parts)
-        return b.value(f"bitcast {st} {made} to {result}")
+        result = narrow(b, like(st, "float"), parts, format_of(to), relu="relu" in item.parts)
+        return b.value(f"bitcast {st} {result} to {out}")
 
     value = cg.operand(item.operands[1], "i16")
     cg.assign(item.operands[0], elementwise(cg, "i32", [value], make), item.predicate)
@@ -299,7 +299,7 @@ def convert_pair_up(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("cvt.pack.sat .u16|s16 .s32", "cvt.pack.sat .u8|s8|u4|s4|u2|s2 .s32 .b32")
 def pack(cg: CodegenContext, item: Instruction) -> None:
-    """Two integers, saturated, side by side; above them, what a third operand shifts in."""
+    """Pack two saturated integers; a third operand is shifted left and added above them."""
     b, to = cg.b, item.parts[3]
     bits = int(to[1:])
     values = [cg.operand(o, "i32") for o in item.operands[1:]]
@@ -308,12 +308,12 @@ def pack(cg: CodegenContext, item: Instruction) -> None:
         least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed(to) else (0, (1 << bits) - 1)
         parts = []
         for name in names[:2]:
-            made = b.call(f"llvm.smax.{suffix(t)}", t, (t, name), (t, const(t, least)))
-            made = b.call(f"llvm.smin.{suffix(t)}", t, (t, made), (t, const(t, most)))
-            parts.append(b.value(f"and {t} {made}, {const(t, (1 << bits) - 1)}"))
-        made = b.value(f"or {t} {parts[1]}, {b.value(f'shl {t} {parts[0]}, {const(t, bits)}')}")
+            result = b.call(f"llvm.smax.{suffix(t)}", t, (t, name), (t, const(t, least)))
+            result = b.call(f"llvm.smin.{suffix(t)}", t, (t, result), (t, const(t, most)))
+            parts.append(b.value(f"and {t} {result}, {const(t, (1 << bits) - 1)}"))
+        result = b.value(f"or {t} {parts[1]}, {b.value(f'shl {t} {parts[0]}, {const(t, bits)}')}")
         if len(names) < 3:
-            return made
-        return b.value(f"or {t} {made}, {b.value(f'shl {t} {names[2]}, {const(t, 2 * bits)}')}")
+            return result
+        return b.value(f"or {t} {result}, {b.value(f'shl {t} {names[2]}, {const(t, 2 * bits)}')}")
 
     cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)

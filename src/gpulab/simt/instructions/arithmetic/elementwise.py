@@ -1,7 +1,7 @@
-"""How an instruction is made on values of any shape.
+"""Element-wise instructions on uniform, affine and varying values.
 
-Where all operands are uniform the scalar instruction is made, else the one on 32 lanes; sums and
-products that keep rows (see `shapes`) are made row by row.
+If all operands are uniform, the scalar instruction is emitted; otherwise the instruction on 32 lanes. Sums
+and products with an affine result (see `gpulab.simt.analysis.divergence`) are emitted once for each row.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gpulab.simt.ptx.syntax import Instruction, Reg
 
 
 def type_of(item: Instruction, part: str | None = None) -> str:
+    """Return the LLVM type of the instruction's last type, or of the one given."""
     name = part or item.parts[-1]
     if name not in REGISTER_TYPES:
         raise UnsupportedInstruction(item.text, item.line, f"values of type .{name}")
@@ -27,7 +28,7 @@ def signed(name: str) -> bool:
 
 
 def const(ty: str, value: int | str) -> str:
-    """A literal as scalar, or as splat where `ty` is a vector."""
+    """Return a literal of a scalar type, or the splat of it for a vector type."""
     if ty.startswith("<"):
         inner = ty[1:-1].partition(" x ")[2]
         return f"splat ({inner} {value})"
@@ -37,7 +38,7 @@ def const(ty: str, value: int | str) -> str:
 def elementwise(
     cg: CodegenContext, ty: str, values: list[Value], make: Callable[[str, str, list[str]], str]
 ) -> Value:
-    """`make(operand type, result type, names)` on scalars or on lanes, whichever the values need."""
+    """Emit `make(operand type, result type, names)` on scalars if all values are uniform, else on vectors."""
     if all(v.kind == "uniform" for v in values):
         return Value(ty, "uniform", (make(values[0].ty, ty, [v.ref for v in values]),))
     names = [cg.to_vector(v) for v in values]
@@ -50,18 +51,18 @@ def elementwise_two(
     values: list[Value],
     make: Callable[[str, list[str]], tuple[str, str]],
 ) -> tuple[Value, Value]:
-    """As `elementwise`, for an instruction with two results."""
+    """Emit an instruction with two results; see `elementwise`."""
     if all(v.kind == "uniform" for v in values):
-        one, two = make(values[0].ty, [v.ref for v in values])
-        return Value(types[0], "uniform", (one,)), Value(types[1], "uniform", (two,))
-    one, two = make(vector(values[0].ty), [cg.to_vector(v) for v in values])
-    return Value(types[0], "varying", (one,)), Value(types[1], "varying", (two,))
+        first, second = make(values[0].ty, [v.ref for v in values])
+        return Value(types[0], "uniform", (first,)), Value(types[1], "uniform", (second,))
+    first, second = make(vector(values[0].ty), [cg.to_vector(v) for v in values])
+    return Value(types[0], "varying", (first,)), Value(types[1], "varying", (second,))
 
 
 def simple(
     cg: CodegenContext, item: Instruction, text: Callable[[str, list[str]], str], ty: str | None = None
 ) -> None:
-    """An instruction whose operands and result have one type: `text` gives its right-hand side."""
+    """Emit an instruction with operands and result of one type; `text` returns its right-hand side."""
     ty = ty or type_of(item)
     values = [cg.operand(o, ty) for o in item.operands[1:]]
     result = elementwise(cg, ty, values, lambda t, _, names: cg.b.value(text(t, names)))
@@ -71,7 +72,7 @@ def simple(
 def intrinsic(
     cg: CodegenContext, item: Instruction, name: str, *extra: tuple[str, str], ty: str | None = None
 ) -> None:
-    """An instruction that is one LLVM intrinsic, overloaded on its type."""
+    """Emit an instruction that is one LLVM intrinsic, overloaded on its type."""
     ty = ty or type_of(item)
     values = [cg.operand(o, ty) for o in item.operands[1:]]
 
@@ -81,10 +82,11 @@ def intrinsic(
     cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
 
 
-# -- sums and products, which keep rows ---------------------------------------------------------
+# -- affine sums and products ----------------------------------------------------------------
 
 
 def affine_sum(cg: CodegenContext, a: Value, b: Value, action: str = "add") -> Value | None:
+    """Return the sum or difference of two affine values; None if one of them is varying."""
     if "varying" in (a.kind, b.kind):
         return None
     count = max(len(a.refs), len(b.refs))
@@ -96,14 +98,17 @@ def affine_sum(cg: CodegenContext, a: Value, b: Value, action: str = "add") -> V
 
 
 def spread(value: Value, count: int) -> tuple[str, ...]:
+    """Return one name for each of `count` rows."""
     return value.refs if len(value.refs) == count else value.refs * count
 
 
 def as_constant(value: Value) -> int | None:
+    """Return the integer that a value is known to have; None if it is not a constant."""
     return int(value.ref) if value.kind == "uniform" and value.ref.lstrip("-").isdigit() else None
 
 
 def affine_product(cg: CodegenContext, a: Value, b: Value) -> Value | None:
+    """Return the product of two values if it is affine, otherwise None."""
     if as_constant(a) is not None:
         a, b = b, a
     factor = as_constant(b)
@@ -119,28 +124,29 @@ def affine_product(cg: CodegenContext, a: Value, b: Value) -> Value | None:
 
 
 def is_scalarized(cg: CodegenContext, item: Instruction) -> bool:
-    """Whether the analysis keeps the result in scalars; rows are only made where it does."""
+    """Return True if the result is kept in scalars; affine values are computed only for such results."""
     target = item.operands[0]
     return isinstance(target, Reg) and cg.shape(target.name).kind != "varying"
 
 
 def product(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value) -> Value:
-    made = affine_product(cg, a, b) if is_scalarized(cg, item) else None
-    return made or elementwise(cg, ty, [a, b], lambda t, _, n: lane_product(cg, t, n[0], n[1]))
+    """Return the low half of a product."""
+    result = affine_product(cg, a, b) if is_scalarized(cg, item) else None
+    return result or elementwise(cg, ty, [a, b], lambda t, _, n: lane_product(cg, t, n[0], n[1]))
 
 
 def lane_product(cg: CodegenContext, t: str, x: str, y: str) -> str:
-    made = cg.b.value(f"mul {t} {x}, {y}")
-    cg.products.add(made)
-    return made
+    result = cg.b.value(f"mul {t} {x}, {y}")
+    cg.products.add(result)
+    return result
 
 
 def shifted_right(cg: CodegenContext, action: str, t: str, ref: str, count: int) -> str:
-    """`lshr` or `ashr` by a constant.
+    """Emit `lshr` or `ashr` by a constant.
 
-    LLVM 22 may make 16-bit products of `(a * b) >> count` where the result is cut to 16 bits, and gets
-    it wrong for 64-bit integers and counts above 16 (llvm-project issue 218844, mended in 2026-08 by
-    219996). It does not where it cannot see the count.
+    LLVM 22 may narrow `(a * b) >> count` to 16-bit products if the result is truncated to 16 bits, which is
+    wrong for 64-bit integers and counts above 16 (llvm-project issue 218844, fixed in 2026-08 by 219996).
+    Inline assembly hides the count from that optimization.
     """
     if t == vector("i64") and count > 16 and ref in cg.products:
         hidden = cg.b.value(f'call i64 asm "", "=r,0"(i64 {count})')
@@ -149,14 +155,15 @@ def shifted_right(cg: CodegenContext, action: str, t: str, ref: str, count: int)
 
 
 def total(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value, action: str = "add") -> Value:
-    made = affine_sum(cg, a, b, action) if is_scalarized(cg, item) else None
-    return made or elementwise(cg, ty, [a, b], lambda t, _, n: cg.b.value(f"{action} {t} {n[0]}, {n[1]}"))
+    """Return a sum or difference."""
+    result = affine_sum(cg, a, b, action) if is_scalarized(cg, item) else None
+    return result or elementwise(cg, ty, [a, b], lambda t, _, n: cg.b.value(f"{action} {t} {n[0]}, {n[1]}"))
 
 
 def widen(
     cg: CodegenContext, item: Instruction, value: Value, ty: str, is_signed: bool | None = None
 ) -> Value:
-    """Sign- or zero-extend. Rows stay rows as long as no active lane wraps around, which is checked."""
+    """Sign- or zero-extend; an affine value stays affine if no active lane wraps around, which is checked."""
     is_signed = signed(item.parts[-1]) if is_signed is None else is_signed
     extend = "sext" if is_signed else "zext"
     if value.kind == "uniform" and as_constant(value) is not None:
@@ -177,26 +184,26 @@ def widen(
 def _unwrapped(
     cg: CodegenContext, item: Instruction, value: Value, refs: list[str], is_signed: bool
 ) -> list[str]:
-    """Guard a widened row: base and last lane must lie on the same side of the wrap.
+    """Check that the lanes of each row do not wrap around between its first and last lane.
 
-    Where they do not, the base is taken from the first active lane; where active lanes lie on both sides
-    of the wrap, the warp goes on in the plain code.
+    If they do, the base is computed from the first active lane. If the wrap is between active lanes, the
+    warp continues in the plain code.
     """
     b = cg.b
     reach = value.stride * (cg.width - 1)
     compare = ("sge" if value.stride > 0 else "sle") if is_signed else ("uge" if value.stride > 0 else "ule")
-    fine = ""
+    inside = ""
     for ref in value.refs:
         last = b.value(f"add {value.ty} {ref}, {reach}")
-        good = b.value(f"icmp {compare} {value.ty} {last}, {ref}")
-        fine = b.value(f"and i1 {fine}, {good}") if fine else good
+        ordered = b.value(f"icmp {compare} {value.ty} {last}, {ref}")
+        inside = b.value(f"and i1 {inside}, {ordered}") if inside else ordered
     entry, wraps, on = b.new_label("check"), b.new_label("wraps"), b.new_label("on")
     b.jump(entry)
     b.open(entry)
-    b.branch(fine, on, wraps, likely=True)
+    b.branch(inside, on, wraps, likely=True)
     with cg.side_block(wraps):
         mask = cg.mask_bits(item.predicate)
-        moved = []
+        widened = []
         for number, ref in enumerate(value.refs):
             part = mask
             if cg.rows_per_warp > 1:
@@ -204,10 +211,10 @@ def _unwrapped(
                 part = b.value(f"and i32 {part}, {(1 << cg.width) - 1}")
             kind = "true" if is_signed else "false"
             row = (("i32", ref), ("i32", part), ("i32", str(value.stride)), ("i1", kind))
-            moved.append(b.call("sim_widen", "i64", ("ptr", "%ctx"), *row))
-        apart = b.new_label("apart")
-        b.branch(b.value(f"icmp eq i64 {cg.load_field('wraps')}, 0"), on, apart, likely=True)
-        b.open(apart)
+            widened.append(b.call("sim_widen", "i64", ("ptr", "%ctx"), *row))
+        fallback = b.new_label("apart")
+        b.branch(b.value(f"icmp eq i64 {cg.load_field('wraps')}, 0"), on, fallback, likely=True)
+        b.open(fallback)
         suspension.enter_fallback(cg)
     b.open(on)
-    return [b.phi("i64", (row, entry), (far, wraps)) for row, far in zip(refs, moved, strict=True)]
+    return [b.phi("i64", (row, entry), (wide, wraps)) for row, wide in zip(refs, widened, strict=True)]

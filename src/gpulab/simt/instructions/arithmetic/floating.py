@@ -13,23 +13,23 @@ from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, 
 from gpulab.simt.ptx.syntax import Instruction
 
 RND = ".rn|rz|rm|rp"
-ROUNDING = {"rz": 0, "rp": 2, "rm": 3}  # LLVM's codes for set.rounding; 1 is to nearest
+ROUNDING = {"rz": 0, "rp": 2, "rm": 3}  # codes of llvm.set.rounding; 1 is to nearest
 
 
 def rounding_of(item: Instruction) -> str | None:
-    """`rz`, `rp` or `rm`; None for the rounding to nearest that every instruction has by default."""
+    """Return the rounding mode `rz`, `rp` or `rm`; None for the default, to nearest."""
     return next((p for p in item.parts if p in ROUNDING), None)
 
 
 def clamp(b: Builder, t: str, name: str) -> str:
-    """`.sat`: to [0, 1], NaN to 0."""
+    """Apply `.sat`: clamp to [0, 1], NaN to 0."""
     one = float_literal(0x3FF << 52, "double") if "double" in t else float_literal(0x3F800000, "float")
     raised = b.call(f"llvm.maximumnum.{suffix(t)}", t, (t, name), (t, const(t, "0.0")))
     return b.call(f"llvm.minimumnum.{suffix(t)}", t, (t, raised), (t, const(t, one)))
 
 
 def flush(b: Builder, t: str, name: str) -> str:
-    """`.ftz`: a subnormal number becomes a zero of its sign. `t`: floats."""
+    """Apply `.ftz`: replace subnormal floats by a zero of the same sign."""
     it, flag = t.replace("float", "i32"), t.replace("float", "i1")
     bits = b.value(f"bitcast {t} {name} to {it}")
     magnitude = b.value(f"and {it} {bits}, {const(it, 0x7FFFFFFF)}")
@@ -39,7 +39,7 @@ def flush(b: Builder, t: str, name: str) -> str:
 
 
 def directed(b: Builder, name: str, mode: str, result: str, arguments: list[tuple[str, str]]) -> str:
-    """An operation under a rounding mode of its own, in a function where the mode is set and reset."""
+    """Emit an operation with a rounding mode, in a function that sets and resets the mode."""
     types = [t for t, _ in arguments]
     overload = suffix(result) + ("" if types[0] == result else f".{suffix(types[0])}")
     function = f"{name}_{mode}.{overload}"
@@ -55,12 +55,12 @@ define internal {result} @{function}({formal}) noinline strictfp #1 {{
   call void @llvm.set.rounding(i32 1) strictfp
   ret {result} %r
 }}"""
-    given = ", ".join(f"{t} {v}" for t, v in arguments)
-    return b.value(f"call {result} @{function}({given})")
+    actual = ", ".join(f"{t} {v}" for t, v in arguments)
+    return b.value(f"call {result} @{function}({actual})")
 
 
 def operation(b: Builder, name: str, mode: str | None, t: str, names: list[str]) -> str:
-    """`fadd`, `fsub`, `fmul`, `fdiv`, `fma` or `sqrt`, rounded as asked."""
+    """Emit `fadd`, `fsub`, `fmul`, `fdiv`, `fma` or `sqrt` with a rounding mode."""
     if mode is not None:
         return directed(b, name, mode, t, [(t, n) for n in names])
     if name in ("fma", "sqrt"):
@@ -69,7 +69,7 @@ def operation(b: Builder, name: str, mode: str | None, t: str, names: list[str])
 
 
 def float_arithmetic(cg: CodegenContext, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
-    """An instruction on floats: `.ftz` on what goes in and comes out, `.sat` on the result."""
+    """Emit an instruction on floats, with `.ftz` on operands and result and `.sat` on the result."""
     ty = type_of(item)
     values = [cg.operand(o, ty) for o in item.operands[1:]]
     flushes = "ftz" in item.parts and ty == "float"
@@ -77,10 +77,10 @@ def float_arithmetic(cg: CodegenContext, item: Instruction, make: Callable[[str,
     def full(t: str, _: str, names: list[str]) -> str:
         if flushes:
             names = [flush(cg.b, t, n) for n in names]
-        made = make(t, names)
+        result = make(t, names)
         if flushes:
-            made = flush(cg.b, t, made)
-        return clamp(cg.b, t, made) if "sat" in item.parts else made
+            result = flush(cg.b, t, result)
+        return clamp(cg.b, t, result) if "sat" in item.parts else result
 
     cg.assign(item.operands[0], elementwise(cg, ty, values, full), item.predicate)
 
@@ -104,24 +104,24 @@ def divide(cg: CodegenContext, item: Instruction) -> None:
 
     def make(t: str, names: list[str]) -> str:
         if "approx" in item.parts:
-            names = [names[0], _endless_when_huge(cg.b, t, names[1])]
+            names = [names[0], _infinite_when_huge(cg.b, t, names[1])]
         return operation(cg.b, "fdiv", mode, t, names)
 
     float_arithmetic(cg, item, make)
 
 
-def _endless_when_huge(b: Builder, t: str, name: str) -> str:
-    """`div.approx` is a product with 1 / b, which is 0 for |b| above 2^126."""
+def _infinite_when_huge(b: Builder, t: str, name: str) -> str:
+    """Replace |b| above 2^126 by infinity: `div.approx` multiplies by 1 / b, which is 0 there."""
     it, flag = t.replace("float", "i32"), t.replace("float", "i1")
     bits = b.value(f"bitcast {t} {name} to {it}")
     above = b.value(
         f"sub {it} {b.value(f'and {it} {bits}, {const(it, 0x7FFFFFFF)}')}, {const(it, 0x7E800001)}"
     )
     huge = b.value(f"icmp ult {it} {above}, {const(it, 0x7F800000 - 0x7E800001)}")
-    endless = b.value(
+    infinite = b.value(
         f"and {it} {b.value(f'or {it} {bits}, {const(it, 0x7F800000)}')}, {const(it, -(1 << 23))}"
     )
-    return b.value(f"bitcast {it} {b.value(f'select {flag} {huge}, {it} {endless}, {it} {bits}')} to {t}")
+    return b.value(f"bitcast {it} {b.value(f'select {flag} {huge}, {it} {infinite}, {it} {bits}')} to {t}")
 
 
 @handles(f"sqrt{RND}|approx{{.ftz}} .f32", f"sqrt{RND} .f64")
@@ -132,7 +132,10 @@ def square_root(cg: CodegenContext, item: Instruction) -> None:
 
 @handles(f"rcp{RND}|approx{{.ftz}} .f32", f"rcp{RND} .f64", "rsqrt.approx{.ftz} .f32", "rsqrt.approx .f64")
 def reciprocal(cg: CodegenContext, item: Instruction) -> None:
-    """`rsqrt` errs by 2^-23 of the result at most (the manual's bound is 2^-22.9), the others not at all."""
+    """Compute 1 / x or 1 / sqrt(x).
+
+    The relative error of `rsqrt` is at most 2^-23 (the manual's limit is 2^-22.9); the others are exact.
+    """
     mode, ty = rounding_of(item), type_of(item)
     one = float_literal(0x3F800000 if ty == "float" else 0x3FF << 52, ty)
 
@@ -144,8 +147,8 @@ def reciprocal(cg: CodegenContext, item: Instruction) -> None:
 
 
 @handles("rcp|rsqrt.approx.ftz .f64")
-def gross_reciprocal(cg: CodegenContext, item: Instruction) -> None:
-    """From the upper 32 bits to the upper 32 bits of a double; subnormals count as 0."""
+def coarse_reciprocal(cg: CodegenContext, item: Instruction) -> None:
+    """Compute a reciprocal of the upper 32 bits of a double; subnormal numbers count as 0."""
     b = cg.b
     upper = -(1 << 32)
 
@@ -162,13 +165,13 @@ def gross_reciprocal(cg: CodegenContext, item: Instruction) -> None:
         value = flushed(t, it, b.value(f"and {it} {bits}, {const(it, upper)}"))
         if item.op == "rsqrt":
             value = operation(b, "sqrt", None, t, [value])
-        made = operation(b, "fdiv", None, t, [const(t, float_literal(0x3FF << 52, "double")), value])
-        # Rounded to 20 bits of fraction.
-        made_bits = b.value(f"add {it} {b.value(f'bitcast {t} {made} to {it}')}, {const(it, 1 << 31)}")
-        made = flushed(t, it, b.value(f"and {it} {made_bits}, {const(it, upper)}"))
-        strange = b.value(f"fcmp uno {t} {value}, {value}")
+        result = operation(b, "fdiv", None, t, [const(t, float_literal(0x3FF << 52, "double")), value])
+        # Round to 20 bits of fraction.
+        rounded_bits = b.value(f"add {it} {b.value(f'bitcast {t} {result} to {it}')}, {const(it, 1 << 31)}")
+        result = flushed(t, it, b.value(f"and {it} {rounded_bits}, {const(it, upper)}"))
+        unordered = b.value(f"fcmp uno {t} {value}, {value}")
         nan = const(t, float_literal(0x7FFFFFFF_00000000, "double"))
-        return b.value(f"select {flag} {strange}, {t} {nan}, {t} {made}")
+        return b.value(f"select {flag} {unordered}, {t} {nan}, {t} {result}")
 
     value = cg.operand(item.operands[1], "double")
     cg.assign(item.operands[0], elementwise(cg, "double", [value], make), item.predicate)
@@ -176,7 +179,7 @@ def gross_reciprocal(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("sin|cos|lg2|ex2.approx{.ftz} .f32", "tanh.approx .f32")
 def transcendental(cg: CodegenContext, item: Instruction) -> None:
-    """The functions of the special function units, within the errors that the manual allows them."""
+    """Compute a function of the special function units within the manual's error limits."""
     float_arithmetic(cg, item, lambda t, n: approximate.FUNCTIONS[item.op](cg.b, t, n[0]))
 
 
@@ -195,7 +198,7 @@ def absolute(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("copysign .f32|f64")
 def copy_sign(cg: CodegenContext, item: Instruction) -> None:
-    """The first operand gives the sign, the second the magnitude."""
+    """Combine the sign of the first operand with the magnitude of the second."""
     ty = type_of(item)
     sign, magnitude = (cg.operand(o, ty) for o in item.operands[1:3])
 
@@ -206,21 +209,21 @@ def copy_sign(cg: CodegenContext, item: Instruction) -> None:
 
 
 def order(b: Builder, op: str, t: str, names: list[str], item: Instruction) -> str:
-    """`min` or `max` of two or three floats, with `.NaN`, `.abs` and `.xorsign`; -0 lies below +0."""
+    """Return `min` or `max` of two or three floats, with `.NaN`, `.abs` and `.xorsign`; -0 < +0."""
     name = f"llvm.{op}imum" + ("" if "NaN" in item.parts else "num")
-    given = names
+    originals = names
     if "abs" in item.parts:
         names = [b.call(f"llvm.fabs.{suffix(t)}", t, (t, n)) for n in names]
-    made = names[0]
+    result = names[0]
     for other in names[1:]:
-        made = b.call(f"{name}.{suffix(t)}", t, (t, made), (t, other))
+        result = b.call(f"{name}.{suffix(t)}", t, (t, result), (t, other))
     if "xorsign" in item.parts:
         inner = "double" if "double" in t else "float"
         it = t.replace(inner, "i64" if inner == "double" else "i32")
-        first, second = (b.value(f"bitcast {t} {n} to {it}") for n in given)
+        first, second = (b.value(f"bitcast {t} {n} to {it}") for n in originals)
         sign = b.value(f"bitcast {it} {b.value(f'xor {it} {first}, {second}')} to {t}")
-        made = b.call(f"llvm.copysign.{suffix(t)}", t, (t, made), (t, sign))
-    return made
+        result = b.call(f"llvm.copysign.{suffix(t)}", t, (t, result), (t, sign))
+    return result
 
 
 @handles("min|max{.ftz}{.NaN}{.xorsign}{.abs} .f32", "min|max .f64")
@@ -232,17 +235,17 @@ def extremum(cg: CodegenContext, item: Instruction) -> None:
         raise UnsupportedInstruction(item.text, item.line, "this combination of modifiers")
 
     def make(t: str, names: list[str]) -> str:
-        made = order(cg.b, item.op, t, names, item)
+        result = order(cg.b, item.op, t, names, item)
         if "double" in t:
-            return made
-        strange = cg.b.value(f"fcmp uno {t} {made}, {made}")
+            return result
+        unordered = cg.b.value(f"fcmp uno {t} {result}, {result}")
         nan = const(t, float_literal(0x7FFFFFFF, "float"))
-        return cg.b.value(f"select {t.replace('float', 'i1')} {strange}, {t} {nan}, {t} {made}")
+        return cg.b.value(f"select {t.replace('float', 'i1')} {unordered}, {t} {nan}, {t} {result}")
 
     float_arithmetic(cg, item, make)
 
 
-TESTS = {  # LLVM's classes: NaN 3, infinite 0x204, normal 0x108, subnormal 0x90, zero 0x60
+TESTS = {  # classes of llvm.is.fpclass: NaN 3, infinite 0x204, normal 0x108, subnormal 0x90, zero 0x60
     "finite": 0x1F8,
     "infinite": 0x204,
     "number": 0x3FC,

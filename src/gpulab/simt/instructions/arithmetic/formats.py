@@ -1,8 +1,8 @@
-"""Narrow floating point formats: exact widening, and rounding in every mode, on integers.
+"""Narrow floating point formats: exact widening, and narrowing with all rounding modes.
 
-A format is an IEEE-like one (sign, exponent, fraction) in fewer bits than a `float`. Rounding works
-on the bits of a `float` or `double` vector, so that each mode, subnormal results, saturation and the
-canonical NaN are the same code for f16, bf16, tf32, e4m3 and e5m2.
+A format has a sign, an exponent and a fraction like IEEE 754, in fewer bits than a `float`. Rounding works
+on the bits of a `float` or `double`, so that f16, bf16, tf32, e4m3 and e5m2 share the code for all modes,
+subnormal results, saturation and the canonical NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ __all__ = ["BF16", "E4M3", "E5M2", "F16", "TF32", "Format", "narrow", "round_to_
 
 @dataclass(frozen=True)
 class Format:
-    """exponent, fraction: bits of each. infinity, nan, largest: as bits without the sign."""
+    """A narrow format.
+
+    Attributes
+    ----------
+    exponent, fraction : int
+        Number of bits.
+    nan, largest, infinity : int
+        Bit patterns of the canonical NaN, the largest number and infinity, without the sign.
+    """
 
     exponent: int
     fraction: int
@@ -42,13 +50,13 @@ class Format:
 F16 = Format(5, 10, 0x7FFF, 0x7BFF)
 BF16 = Format(8, 7, 0x7FFF, 0x7F7F)
 TF32 = Format(8, 10, 0x3FFFF, 0x3FBFF)
-E4M3 = Format(4, 3, 0x7F, 0x7E)  # no infinity: its place holds numbers up to 448
+E4M3 = Format(4, 3, 0x7F, 0x7E)  # no infinity: its bit patterns are numbers up to 448
 E5M2 = Format(5, 2, 0x7F, 0x7B)
 
 
 @functools.cache
 def host_rounds_f16() -> bool:
-    """Whether the host converts between f16 and float by itself (without a library call)."""
+    """Return True if the host has instructions that convert between f16 and float."""
     import llvmlite.binding as llvm
 
     if platform.machine().lower() in ("aarch64", "arm64"):
@@ -57,28 +65,38 @@ def host_rounds_f16() -> bool:
 
 
 def _like(t: str, inner: str) -> str:
-    """The type `t` with elements of type `inner`."""
+    """Return the type `t` with elements of type `inner`."""
     return f"<{t[1:-1].partition(' x ')[0]} x {inner}>" if t.startswith("<") else inner
 
 
 def narrow(
     b: Builder, t: str, x: str, form: Format, mode: str = "rn", saturates: bool = False, relu: bool = False
 ) -> str:
-    """`x` of type `t` (floats or doubles) rounded to a format; integers of its width, rounded up to 8 bits.
+    """Round floats or doubles to a format; return integers of its width, rounded up to whole bytes.
 
-    mode: rn, rna (ties away from zero), rz, rm, rp. saturates: what is too large, infinity too,
-    becomes the largest number. relu: what is negative becomes 0. NaN becomes the canonical NaN.
+    NaN becomes the canonical NaN.
+
+    Parameters
+    ----------
+    t : str
+        Type of `x`.
+    mode : str
+        Rounding mode: rn, rna (ties away from zero), rz, rm or rp.
+    saturates : bool
+        Replace larger numbers and infinity by the largest number.
+    relu : bool
+        Replace negative numbers by 0.
     """
     wide = "double" in t
     if form is F16 and mode == "rn" and not wide and not saturates and host_rounds_f16():
-        made = b.value(f"fptrunc {t} {x} to {_like(t, 'half')}")
-        made = b.value(f"bitcast {_like(t, 'half')} {made} to {_like(t, 'i16')}")
+        result = b.value(f"fptrunc {t} {x} to {_like(t, 'half')}")
+        result = b.value(f"bitcast {_like(t, 'half')} {result} to {_like(t, 'i16')}")
         unordered = b.value(f"fcmp uno {t} {x}, {x}")
         short = _like(t, "i16")
-        made = b.value(
-            f"select {_like(t, 'i1')} {unordered}, {short} {const(short, form.nan)}, {short} {made}"
+        result = b.value(
+            f"select {_like(t, 'i1')} {unordered}, {short} {const(short, form.nan)}, {short} {result}"
         )
-        return _without_negatives(b, short, made, 16) if relu else made
+        return _without_negatives(b, short, result, 16) if relu else result
     bits, fraction, bias = (64, 52, 1023) if wide else (32, 23, 127)
     it, flag = _like(t, f"i{bits}"), _like(t, "i1")
     infinity = ((1 << bits - 1 - fraction) - 1) << fraction
@@ -94,23 +112,23 @@ def narrow(
     hidden = b.value(f"select {flag} {normal}, {it} {c(1 << fraction)}, {it} {c(0)}")
     digits = b.value(f"or {it} {b.value(f'and {it} {magnitude}, {c((1 << fraction) - 1)}')}, {hidden}")
     exponent = b.call(f"llvm.umax.{suffix(it)}", it, (it, exponent), (it, c(1)))
-    # Digits below the last place of the result are cut off; more of them where it is subnormal.
+    # Cut off the digits below the last place of the result; a subnormal result has fewer digits.
     smallest = bias - form.bias + 1
     steps = b.value(f"sub {it} {exponent}, {c(smallest)}")
-    below = b.call(f"llvm.smin.{suffix(it)}", it, (it, steps), (it, c(0)))
-    cut = b.value(f"sub {it} {c(fraction - form.fraction)}, {below}")
+    underflow = b.call(f"llvm.smin.{suffix(it)}", it, (it, steps), (it, c(0)))
+    cut = b.value(f"sub {it} {c(fraction - form.fraction)}, {underflow}")
     cut = b.call(f"llvm.umin.{suffix(it)}", it, (it, cut), (it, c(fraction + 2)))
-    kept = b.value(f"lshr {it} {digits}, {cut}")
-    rest = b.value(f"sub {it} {digits}, {b.value(f'shl {it} {kept}, {cut}')}")
-    up = _rounds_up(b, it, flag, mode, sign, kept, rest, cut)
+    quotient = b.value(f"lshr {it} {digits}, {cut}")
+    remainder = b.value(f"sub {it} {digits}, {b.value(f'shl {it} {quotient}, {cut}')}")
+    up = _rounds_up(b, it, flag, mode, sign, quotient, remainder, cut)
     if up:
-        kept = b.value(f"add {it} {kept}, {b.value(f'zext {flag} {up} to {it}')}")
-    above = b.call(f"llvm.smax.{suffix(it)}", it, (it, steps), (it, c(0)))
-    made = b.value(f"add {it} {kept}, {b.value(f'shl {it} {above}, {c(form.fraction)}')}")
-    # Too large, or infinite to begin with.
-    too_large = b.value(f"icmp ugt {it} {made}, {c(form.largest)}")
+        quotient = b.value(f"add {it} {quotient}, {b.value(f'zext {flag} {up} to {it}')}")
+    overflow = b.call(f"llvm.smax.{suffix(it)}", it, (it, steps), (it, c(0)))
+    result = b.value(f"add {it} {quotient}, {b.value(f'shl {it} {overflow}, {c(form.fraction)}')}")
+    # The result is too large, or the operand is infinite.
+    too_large = b.value(f"icmp ugt {it} {result}, {c(form.largest)}")
     if saturates:
-        made = b.value(f"select {flag} {too_large}, {it} {c(form.largest)}, {it} {made}")
+        result = b.value(f"select {flag} {too_large}, {it} {c(form.largest)}, {it} {result}")
     else:
         limit = c(form.infinity)
         if mode == "rz":
@@ -119,42 +137,46 @@ def narrow(
             negative = b.value(f"icmp ne {it} {sign}, {c(0)}")
             low, high = (form.infinity, form.largest) if mode == "rm" else (form.largest, form.infinity)
             limit = b.value(f"select {flag} {negative}, {it} {c(low)}, {it} {c(high)}")
-        made = b.value(f"select {flag} {too_large}, {it} {limit}, {it} {made}")
-        endless = b.value(f"icmp eq {it} {magnitude}, {c(infinity)}")
-        made = b.value(f"select {flag} {endless}, {it} {c(form.infinity)}, {it} {made}")
-    made = b.value(f"or {it} {made}, {b.value(f'shl {it} {sign}, {c(form.bits - 1)}')}")
+        result = b.value(f"select {flag} {too_large}, {it} {limit}, {it} {result}")
+        infinite = b.value(f"icmp eq {it} {magnitude}, {c(infinity)}")
+        result = b.value(f"select {flag} {infinite}, {it} {c(form.infinity)}, {it} {result}")
+    result = b.value(f"or {it} {result}, {b.value(f'shl {it} {sign}, {c(form.bits - 1)}')}")
     if relu:
-        made = b.value(f"select {flag} {b.value(f'icmp ne {it} {sign}, {c(0)}')}, {it} {c(0)}, {it} {made}")
+        result = b.value(
+            f"select {flag} {b.value(f'icmp ne {it} {sign}, {c(0)}')}, {it} {c(0)}, {it} {result}"
+        )
     not_a_number = b.value(f"icmp ugt {it} {magnitude}, {c(infinity)}")
-    made = b.value(f"select {flag} {not_a_number}, {it} {c(form.nan)}, {it} {made}")
+    result = b.value(f"select {flag} {not_a_number}, {it} {c(form.nan)}, {it} {result}")
     width = -(-form.bits // 8) * 8 if form.bits <= 16 else 32
     if width == bits:
-        return made
-    return b.value(f"trunc {it} {made} to {_like(t, f'i{width}')}")
+        return result
+    return b.value(f"trunc {it} {result} to {_like(t, f'i{width}')}")
 
 
-def _rounds_up(b: Builder, it: str, flag: str, mode: str, sign: str, kept: str, rest: str, cut: str) -> str:
+def _rounds_up(
+    b: Builder, it: str, flag: str, mode: str, sign: str, quotient: str, remainder: str, cut: str
+) -> str:
     if mode == "rz":
         return ""
     if mode in ("rm", "rp"):
-        some = b.value(f"icmp ne {it} {rest}, {const(it, 0)}")
+        inexact = b.value(f"icmp ne {it} {remainder}, {const(it, 0)}")
         wanted = b.value(f"icmp {'ne' if mode == 'rm' else 'eq'} {it} {sign}, {const(it, 0)}")
-        return b.value(f"and {flag} {some}, {wanted}")
+        return b.value(f"and {flag} {inexact}, {wanted}")
     half = b.value(f"shl {it} {const(it, 1)}, {b.value(f'sub {it} {cut}, {const(it, 1)}')}")
     if mode == "rna":
-        return b.value(f"icmp uge {it} {rest}, {half}")
-    odd = b.value(f"and {it} {kept}, {const(it, 1)}")
-    return b.value(f"icmp ugt {it} {b.value(f'add {it} {rest}, {odd}')}, {half}")
+        return b.value(f"icmp uge {it} {remainder}, {half}")
+    odd = b.value(f"and {it} {quotient}, {const(it, 1)}")
+    return b.value(f"icmp ugt {it} {b.value(f'add {it} {remainder}, {odd}')}, {half}")
 
 
 def _without_negatives(b: Builder, t: str, x: str, bits: int) -> str:
-    """0 where the sign bit is set."""
+    """Replace values with a set sign bit by 0."""
     spread = b.value(f"ashr {t} {x}, {const(t, bits - 1)}")
     return b.value(f"and {t} {x}, {b.value(f'xor {t} {spread}, {const(t, -1)}')}")
 
 
 def widen(b: Builder, t: str, x: str, form: Format) -> str:
-    """Numbers of a format, as integers `x` of type `t`, as floats: exact."""
+    """Convert numbers of a format, given as integers, to floats exactly."""
     it, ft, flag = _like(t, "i32"), _like(t, "float"), _like(t, "i1")
     if form is F16 and host_rounds_f16():
         half = _like(t, "half")
@@ -165,23 +187,23 @@ def widen(b: Builder, t: str, x: str, form: Format) -> str:
     magnitude = b.value(f"and {it} {full}, {const(it, (1 << form.bits - 1) - 1)}")
     sign = b.value(f"lshr {it} {full}, {const(it, form.bits - 1)}")
     sign = b.value(f"shl {it} {sign}, {const(it, 31)}")
-    # The fraction in its place and the exponent as it is: too small by a power of two.
+    # With the fraction shifted to its place, the float is too small by a power of two.
     placed = b.value(f"shl {it} {magnitude}, {const(it, 23 - form.fraction)}")
     small = b.value(f"bitcast {it} {placed} to {ft}")
     scale = const(ft, float_literal((127 + 127 - form.bias) << 23, "float"))
-    made = b.value(f"bitcast {ft} {b.value(f'fmul {ft} {small}, {scale}')} to {it}")
+    result = b.value(f"bitcast {ft} {b.value(f'fmul {ft} {small}, {scale}')} to {it}")
     special = form.nan if form is E4M3 else form.infinity
     beyond = b.value(f"icmp uge {it} {magnitude}, {const(it, special)}")
-    endless = b.value(f"or {it} {placed}, {const(it, 0x7F800000)}")
-    made = b.value(f"select {flag} {beyond}, {it} {endless}, {it} {made}")
-    return b.value(f"bitcast {it} {b.value(f'or {it} {made}, {sign}')} to {ft}")
+    infinite = b.value(f"or {it} {placed}, {const(it, 0x7F800000)}")
+    result = b.value(f"select {flag} {beyond}, {it} {infinite}, {it} {result}")
+    return b.value(f"bitcast {it} {b.value(f'or {it} {result}, {sign}')} to {ft}")
 
 
 def round_to_odd(b: Builder, t: str, rounded: str, error: str) -> str:
-    """A sum rounded to nearest, made odd in its last place where it was inexact.
+    """Turn a sum that was rounded to nearest into one rounded to odd, given its exact rounding error.
 
-    error: what rounding left out, exactly. Rounding the result again, to a format with two digits
-    fewer or less, gives what one rounding of the exact sum gives (Boldo and Melquiond, 2008).
+    Rounding the result again, to a format with at least two digits fewer, gives the same number as one
+    rounding of the exact sum (Boldo and Melquiond, 2008).
     """
     inner = "double" if "double" in t else "float"
     it, flag = _like(t, "i64" if inner == "double" else "i32"), _like(t, "i1")

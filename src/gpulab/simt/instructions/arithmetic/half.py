@@ -1,7 +1,7 @@
-"""Arithmetic on f16 and bf16, single or two to a register (PTX manual, sections 9.7.4 and 9.7.7).
+"""Arithmetic on f16 and bf16, single or packed (PTX manual, sections 9.7.4 and 9.7.7).
 
-Every operation is made in a wider format and rounded once. For sums and products a float has enough
-digits that rounding twice changes nothing; a fused multiply-add is rounded to odd in between.
+Operations are computed in a wider format and then rounded. For sums and products, a float has so many
+digits that the double rounding is harmless; a fused multiply-add is rounded to odd in between.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def format_of(name: str) -> Format:
 
 
 def in_pairs(t: str) -> str:
-    """The type that holds what is in `t`, 32 bits an element, as elements of 16 bits."""
+    """Return the type of the same width as `t` with 16-bit in place of 32-bit elements."""
     if not t.startswith("<"):
         return "<2 x i16>"
     return f"<{2 * int(t[1:].partition(' ')[0])} x i16>"
 
 
-def operands(cg: CodegenContext, item: Instruction, given: tuple[Operand, ...]) -> list[Value]:
+def operands(cg: CodegenContext, item: Instruction, sources: tuple[Operand, ...]) -> list[Value]:
     ty = "i32" if item.parts[-1].endswith("x2") else "i16"
-    return [cg.operand(o, ty) for o in given]
+    return [cg.operand(o, ty) for o in sources]
 
 
 def half_arithmetic(cg: CodegenContext, item: Instruction, make: Callable[[str, list[str]], str]) -> None:
-    """`make` on vectors of 16-bit integers: for a pair, on twice as many."""
+    """Emit `make` on vectors of 16-bit integers; packed operands have two elements for each lane."""
     values = operands(cg, item, item.operands[1:])
     b = cg.b
 
@@ -56,16 +56,16 @@ def half_arithmetic(cg: CodegenContext, item: Instruction, make: Callable[[str, 
             names = [b.value(f"bitcast {t} {n} to {st}") for n in names]
         if "ftz" in item.parts:
             names = [flush(b, st, n, format_of(item.parts[-1])) for n in names]
-        made = make(st, names)
+        result = make(st, names)
         if "ftz" in item.parts:
-            made = flush(b, st, made, format_of(item.parts[-1]))
-        return b.value(f"bitcast {st} {made} to {t}") if pairs else made
+            result = flush(b, st, result, format_of(item.parts[-1]))
+        return b.value(f"bitcast {st} {result} to {t}") if pairs else result
 
     cg.assign(item.operands[0], elementwise(cg, values[0].ty, values, full), item.predicate)
 
 
 def flush(b: Builder, t: str, name: str, form: Format) -> str:
-    """A subnormal number becomes a zero of its sign."""
+    """Replace subnormal numbers by a zero of the same sign."""
     magnitude = b.value(f"and {t} {name}, {const(t, 0x7FFF)}")
     small = b.value(f"icmp ult {t} {magnitude}, {const(t, 1 << form.fraction)}")
     sign = b.value(f"and {t} {name}, {const(t, -(1 << 15))}")
@@ -73,7 +73,7 @@ def flush(b: Builder, t: str, name: str, form: Format) -> str:
 
 
 def rounded(b: Builder, item: Instruction, ft: str, value: str) -> str:
-    """The result in the instruction's format, with `.sat` and `.relu`."""
+    """Round a result to the instruction's format, with `.sat` and `.relu`."""
     if "sat" in item.parts:
         value = clamp(b, ft, value)
     return narrow(b, ft, value, format_of(item.parts[-1]), relu="relu" in item.parts)
@@ -93,13 +93,13 @@ def binary(cg: CodegenContext, item: Instruction) -> None:
 
 @handles(f"fma.rn{{.ftz}}{{.sat}} {F}", f"fma.rn{{.ftz}}{{.relu}} {F}", f"fma.rn{{.relu}} {B}")
 def fused(cg: CodegenContext, item: Instruction) -> None:
-    """The product is exact; the sum's error is found exactly (Knuth's two-sum) and makes it odd."""
+    """Compute a fused multiply-add: exact product, sum with its exact error (two-sum), rounded to odd."""
     b, form = cg.b, format_of(item.parts[-1])
 
     def make(t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
         values = [widen(b, t, n, form) for n in names]
-        if form is BF16:  # products of bf16 leave a float's range
+        if form is BF16:  # products of bf16 exceed the range of a float
             wide = t.replace("i16", "double")
             values = [b.value(f"fpext {ft} {v} to {wide}") for v in values]
             ft = wide
@@ -150,7 +150,7 @@ def transcendental(cg: CodegenContext, item: Instruction) -> None:
 
 
 def compare_halves(cg: CodegenContext, item: Instruction, condition: str) -> tuple[Value, ...]:
-    """One flag for each pair of numbers; for two to a register, the lower one's first."""
+    """Return one flag for each comparison; for packed operands, that of the lower half first."""
     b, form = cg.b, format_of(item.parts[-1])
     values = operands(cg, item, item.operands[1:3])
 
@@ -175,5 +175,5 @@ def compare_halves(cg: CodegenContext, item: Instruction, condition: str) -> tup
 
 
 def ones(form: Format) -> int:
-    """1.0 in a format."""
+    """Return the bit pattern of 1.0 in a format."""
     return form.bias << form.fraction

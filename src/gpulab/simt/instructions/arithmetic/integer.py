@@ -1,4 +1,4 @@
-"""Integer arithmetic, as the PTX manual defines it (sections 9.7.1 and 9.7.2)."""
+"""Integer arithmetic (PTX manual, sections 9.7.1 and 9.7.2)."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ def add_saturating(cg: CodegenContext, item: Instruction) -> None:
 
 
 def in_halves(cg: CodegenContext, value: Value) -> Value:
-    """32 bits as two 16-bit integers: twice the lanes of half the width."""
+    """Reinterpret each 32-bit integer as two 16-bit integers."""
     if value.kind == "uniform":
         return Value("<2 x i16>", "uniform", (cg.b.value(f"bitcast i32 {value.ref} to <2 x i16>"),))
     wide = vector("i16", 2 * WARP)
     return Value(wide, "varying", (cg.b.value(f"bitcast {vector('i32')} {cg.to_vector(value)} to {wide}"),))
 
 
-# The manual writes `.relu` before the type, the compiler behind it.
+# The manual writes `.relu` before the type, NVRTC after it.
 @handles("add .u16x2|s16x2", "min|max .u16x2|s16x2", "min|max.relu .s16x2", "min|max .s16x2.relu")
 def packed(cg: CodegenContext, item: Instruction) -> None:
-    """Two 16-bit integers in 32 bits, each for itself."""
+    """Compute on two packed 16-bit integers."""
     values = [cg.operand(o, "i32") for o in item.operands[1:]]
     if any(v.kind != "uniform" for v in values):
         values = [Value("i32", "varying", (cg.to_vector(v),)) for v in values]
     a, b = (in_halves(cg, v) for v in values)
     t, kind = a.ty, a.kind
     if item.op == "add":
-        made = cg.b.value(f"add {t} {a.ref}, {b.ref}")
+        result = cg.b.value(f"add {t} {a.ref}, {b.ref}")
     else:
         name = f"llvm.{'u' if 'u16x2' in item.parts else 's'}{item.op}.{suffix(t)}"
-        made = cg.b.call(name, t, (t, a.ref), (t, b.ref))
+        result = cg.b.call(name, t, (t, a.ref), (t, b.ref))
         if "relu" in item.parts:
-            made = cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, "zeroinitializer"))
+            result = cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, result), (t, "zeroinitializer"))
     full = vector("i32") if kind == "varying" else "i32"
-    back = cg.b.value(f"bitcast {t} {made} to {full}")
+    back = cg.b.value(f"bitcast {t} {result} to {full}")
     cg.assign(item.operands[0], Value("i32", kind, (back,)), item.predicate)
 
 
@@ -78,25 +78,25 @@ def multiply(cg: CodegenContext, item: Instruction) -> None:
     if "wide" in item.parts:
         ty = f"i{2 * BITS[ty]}"
         a, b = widen(cg, item, a, ty), widen(cg, item, b, ty)
-        made = product(cg, item, ty, a, b)
+        result = product(cg, item, ty, a, b)
     elif "hi" in item.parts:
-        made = high_product(cg, item, ty, a, b)
+        result = high_product(cg, item, ty, a, b)
     else:
-        made = product(cg, item, ty, a, b)
+        result = product(cg, item, ty, a, b)
     if item.op == "mad":
-        made = _and_add(cg, item, ty, made)
-    cg.assign(item.operands[0], made, item.predicate)
+        result = _add_third(cg, item, ty, result)
+    cg.assign(item.operands[0], result, item.predicate)
 
 
-def _and_add(cg: CodegenContext, item: Instruction, ty: str, made: Value) -> Value:
+def _add_third(cg: CodegenContext, item: Instruction, ty: str, result: Value) -> Value:
     addend = cg.operand(item.operands[3], ty)
     if "sat" not in item.parts:
-        return total(cg, item, ty, made, addend)
+        return total(cg, item, ty, result, addend)
 
     def make(t: str, _: str, names: list[str]) -> str:
         return cg.b.call(f"llvm.sadd.sat.{suffix(t)}", t, (t, names[0]), (t, names[1]))
 
-    return elementwise(cg, ty, [made, addend], make)
+    return elementwise(cg, ty, [result, addend], make)
 
 
 def high_product(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Value) -> Value:
@@ -114,7 +114,7 @@ def high_product(cg: CodegenContext, item: Instruction, ty: str, a: Value, b: Va
 
 @handles("mul24|mad24.lo|hi .u32|s32", "mad24.hi.sat .s32")
 def multiply_24(cg: CodegenContext, item: Instruction) -> None:
-    """The product of the operands' low 24 bits: its bits 31 to 0 (`lo`) or 47 to 16 (`hi`)."""
+    """Multiply the low 24 bits of the operands; the result is bits 31 to 0 (`lo`) or 47 to 16 (`hi`)."""
     values = [cg.operand(o, "i32") for o in item.operands[1:3]]
     b, is_signed = cg.b, signed(item.parts[-1])
     action = "ashr" if is_signed else "lshr"
@@ -131,13 +131,13 @@ def multiply_24(cg: CodegenContext, item: Instruction) -> None:
             full = b.value(f"lshr {wide} {full}, {const(wide, 16)}")
         return b.value(f"trunc {wide} {full} to {t}")
 
-    made = elementwise(cg, "i32", values, make)
+    result = elementwise(cg, "i32", values, make)
     if item.op == "mad24":
-        made = _and_add(cg, item, "i32", made)
-    cg.assign(item.operands[0], made, item.predicate)
+        result = _add_third(cg, item, "i32", result)
+    cg.assign(item.operands[0], result, item.predicate)
 
 
-# -- carries: the parser makes the condition code an operand, `%cc` ------------------------------
+# -- carries (the parser makes the condition code an operand, `%cc`) -----------------------------
 
 
 @handles(f"add|sub.cc {WIDE}", f"addc|subc{{.cc}} {WIDE}")
@@ -149,17 +149,17 @@ def add_with_carry(cg: CodegenContext, item: Instruction) -> None:
 
 @handles(f"mad.lo|hi.cc {WIDE}", f"madc.lo|hi{{.cc}} {WIDE}")
 def multiply_with_carry(cg: CodegenContext, item: Instruction) -> None:
-    """The high or low half of a product, plus a third operand with carries."""
+    """Add the high or low half of a product to a third operand, with carries."""
     ty = type_of(item)
     a, b, c = (cg.operand(o, ty) for o in item.operands[1:4])
-    made = high_product(cg, item, ty, a, b) if "hi" in item.parts else product(cg, item, ty, a, b)
-    _carry(cg, item, ty, made, c, item.operands[4:])
+    result = high_product(cg, item, ty, a, b) if "hi" in item.parts else product(cg, item, ty, a, b)
+    _carry(cg, item, ty, result, c, item.operands[4:])
 
 
 def _carry(
     cg: CodegenContext, item: Instruction, ty: str, x: Value, y: Value, carry_in: tuple[Operand, ...]
 ) -> None:
-    """x + y + carry; a difference is x + ~y + carry, as the hardware has it: its carry is "no borrow"."""
+    """Compute x + y + carry, or x + ~y + carry for a difference, whose carry means "no borrow"."""
     b = cg.b
     subtracts = item.op.startswith("sub")
     values = [x, y]
@@ -172,11 +172,11 @@ def _carry(
         carry = names[2] if carry_in else const(t, 1 if subtracts else 0)
         if subtracts:
             second = b.value(f"xor {t} {second}, {const(t, -1)}")
-        made = b.value(f"add {t} {first}, {second}")
-        over = b.value(f"icmp ult {t} {made}, {first}")
-        made = b.value(f"add {t} {made}, {carry}")
-        again = b.value(f"icmp ult {t} {made}, {carry}")
-        return made, b.value(f"or {t.replace(ty, 'i1')} {over}, {again}")
+        result = b.value(f"add {t} {first}, {second}")
+        over = b.value(f"icmp ult {t} {result}, {first}")
+        result = b.value(f"add {t} {result}, {carry}")
+        again = b.value(f"icmp ult {t} {result}, {carry}")
+        return result, b.value(f"or {t.replace(ty, 'i1')} {over}, {again}")
 
     results = elementwise_two(cg, (ty, "i1"), values, make)
     for target, value in zip(vector_elements(item.operands[0]), results, strict=False):
@@ -194,12 +194,12 @@ def divide(cg: CodegenContext, item: Instruction) -> None:
     letter = "s" if is_signed else "u"
 
     def make(t: str, _: str, names: list[str]) -> str:
-        """By 0 quotient and remainder are all ones, as a GPU has it; -2^31 / -1 wraps."""
+        """Divide; by 0, quotient and remainder are all ones as on a GPU, and -2^31 / -1 wraps."""
         a, d = names
         flag = t.replace(ty, "i1")
         zero = b.value(f"icmp eq {t} {d}, {const(t, 0)}")
         divisor = b.value(f"select {flag} {zero}, {t} {const(t, 1)}, {t} {d}")
-        if is_signed:  # a / 1 is what a / -1 wraps to
+        if is_signed:  # a / -1 wraps to a / 1
             least = b.value(f"icmp eq {t} {a}, {const(t, -(1 << BITS[ty] - 1))}")
             minus = b.value(f"icmp eq {t} {d}, {const(t, -1)}")
             wrap = b.value(f"and {flag} {least}, {minus}")
@@ -217,7 +217,7 @@ def divide(cg: CodegenContext, item: Instruction) -> None:
 
 
 def _divide_as_double(cg: CodegenContext, t: str, ty: str, a: str, d: str, letter: str) -> str:
-    """A 32-bit quotient is exact when rounded towards zero from a double; hosts divide no integer vectors."""
+    """Divide 32-bit integers as doubles, since hosts cannot divide integer vectors; the result is exact."""
     b = cg.b
     double = t.replace(ty, "double")
     x, y = (b.value(f"{letter}itofp {t} {n} to {double}") for n in (a, d))
@@ -231,8 +231,8 @@ def _divide_as_double(cg: CodegenContext, t: str, ty: str, a: str, d: str, lette
 def negate(cg: CodegenContext, item: Instruction) -> None:
     ty = type_of(item)
     zero = Value(ty, "uniform", ("0",))
-    made = total(cg, item, ty, zero, cg.operand(item.operands[1], ty), "sub")
-    cg.assign(item.operands[0], made, item.predicate)
+    result = total(cg, item, ty, zero, cg.operand(item.operands[1], ty), "sub")
+    cg.assign(item.operands[0], result, item.predicate)
 
 
 @handles("abs .s16|s32|s64")
@@ -248,10 +248,10 @@ def extremum(cg: CodegenContext, item: Instruction) -> None:
     name = f"llvm.{ptx_type[0]}{item.op}"
 
     def make(t: str, _: str, names: list[str]) -> str:
-        made = cg.b.call(f"{name}.{suffix(t)}", t, (t, names[0]), (t, names[1]))
+        result = cg.b.call(f"{name}.{suffix(t)}", t, (t, names[0]), (t, names[1]))
         if "relu" not in item.parts:
-            return made
-        return cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, made), (t, const(t, 0)))
+            return result
+        return cg.b.call(f"llvm.smax.{suffix(t)}", t, (t, result), (t, const(t, 0)))
 
     cg.assign(item.operands[0], elementwise(cg, ty, values, make), item.predicate)
 
@@ -271,7 +271,7 @@ def absolute_difference(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("dp4a .u32|s32.u32|s32", "dp2a.lo|hi .u32|s32.u32|s32")
 def dot_product(cg: CodegenContext, item: Instruction) -> None:
-    """Four products of bytes, or two of a half-word and a byte, added to a 32-bit sum."""
+    """Add four products of bytes, or two products of a half-word and a byte, to a 32-bit sum."""
     b = cg.b
     a_signed, b_signed = signed(item.parts[-2]), signed(item.parts[-1])
     values = [cg.operand(o, "i32") for o in item.operands[1:4]]
@@ -283,11 +283,11 @@ def dot_product(cg: CodegenContext, item: Instruction) -> None:
         return b.value(f"{'ashr' if is_signed else 'lshr'} {t} {up}, {const(t, 32 - width)}")
 
     def make(t: str, _: str, names: list[str]) -> str:
-        found = names[2]
+        result = names[2]
         for number in range(2 if half else 4):
             x = part(t, names[0], number, 16 if half else 8, a_signed)
             y = part(t, names[1], first + number, 8, b_signed)
-            found = b.value(f"add {t} {found}, {b.value(f'mul {t} {x}, {y}')}")
-        return found
+            result = b.value(f"add {t} {result}, {b.value(f'mul {t} {x}, {y}')}")
+        return result
 
     cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)

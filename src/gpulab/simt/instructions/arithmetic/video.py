@@ -1,7 +1,7 @@
 """Video instructions on whole registers (PTX manual, section 9.7.18).
 
-What GPUs and the manual agree on is here. Refused are the forms that select a byte or half-word of an
-operand (`%r1.b2`), sums saturated to unsigned numbers, and `vmad`.
+Only forms for which GPUs and the manual agree are implemented. Operands that are a byte or half-word of a
+register (`%r1.b2`), saturation to unsigned sums, and `vmad` are not supported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TYPE = ".u32|s32"
 TESTS = ".eq|ne|lt|le|gt|ge"
 Make = Callable[[str, str], str]
 
-refuses("multiply and add of bytes, with scaling", "vmad")
+refuses("scaled multiply-add of bytes", "vmad")
 
 
 def _limits(bits: int, is_signed: bool) -> tuple[int, int]:
@@ -33,14 +33,14 @@ def _clamped(b: Builder, t: str, name: str, bits: int, is_signed: bool) -> str:
 
 
 def _primary(b: Builder, t: str, name: str, item: Instruction, x: str, y: str) -> str:
-    """The operation on operands extended so far that nothing overflows."""
+    """Emit the operation on operands that are wide enough not to overflow."""
     if name in ("vadd", "vsub"):
         return b.value(f"{name[1:]} {t} {x}, {y}")
     if name in ("vmin", "vmax"):
         return b.call(f"llvm.s{name[1:]}.{suffix(t)}", t, (t, x), (t, y))
     if name == "vabsdiff":
         return b.call(f"llvm.abs.{suffix(t)}", t, (t, b.value(f"sub {t} {x}, {y}")), ("i1", "false"))
-    if name == "vavrg":  # rounded up where the sum is not negative
+    if name == "vavrg":  # rounded up if the sum is not negative
         total = b.value(f"add {t} {x}, {y}")
         up = b.value(f"icmp sge {t} {total}, {const(t, 0)}")
         flag = b.value(f"zext {t.replace('i64', 'i1').replace('i32', 'i1')} {up} to {t}")
@@ -51,9 +51,9 @@ def _primary(b: Builder, t: str, name: str, item: Instruction, x: str, y: str) -
 
 
 def _types(item: Instruction) -> list[str]:
-    """Types of the result and the operands; a comparison's result is unsigned."""
-    found = [p for p in item.parts[1:] if p in ("u32", "s32")]
-    return found if len(found) == 3 else ["u32", *found]
+    """Return the types of the result and the operands; the result of a comparison is unsigned."""
+    result = [p for p in item.parts[1:] if p in ("u32", "s32")]
+    return result if len(result) == 3 else ["u32", *result]
 
 
 @handles(f"vadd|vsub|vabsdiff|vmin|vmax {TYPE}{TYPE}{TYPE}", f"vset {TYPE}{TYPE} {TESTS}{{.add}}")
@@ -62,7 +62,7 @@ def _types(item: Instruction) -> list[str]:
     f"vmin|vmax {TYPE}{TYPE}{TYPE} .sat{{.add|min|max}}", f"vshl|vshr .u32{TYPE}.u32 .clamp|wrap{{.add}}"
 )
 def scalar(cg: CodegenContext, item: Instruction) -> None:
-    """One operation in 64 bits, saturated if asked, then one more with a third operand."""
+    """Compute in 64 bits, saturate for `.sat`, then combine the result with a third operand."""
     b = cg.b
     kinds = _types(item)
     second = item.parts[-1] if item.parts[-1] in ("add", "min", "max") else None
@@ -78,16 +78,16 @@ def scalar(cg: CodegenContext, item: Instruction) -> None:
             for name, kind in zip(names, signs, strict=False)
         ]
         if item.op in ("vshl", "vshr"):
-            made = _shifted(b, wide, item, full[0], full[1])
+            result = _shifted(b, wide, item, full[0], full[1])
         else:
-            made = _primary(b, wide, item.op, item, full[0], full[1])
+            result = _primary(b, wide, item.op, item, full[0], full[1])
         if "sat" in item.parts:
-            made = _clamped(b, wide, made, 32, kinds[0] == "s32")
+            result = _clamped(b, wide, result, 32, kinds[0] == "s32")
         if second == "add":
-            made = b.value(f"add {wide} {made}, {full[2]}")
+            result = b.value(f"add {wide} {result}, {full[2]}")
         elif second:
-            made = b.call(f"llvm.s{second}.{suffix(wide)}", wide, (wide, made), (wide, full[2]))
-        return b.value(f"trunc {wide} {made} to {t}")
+            result = b.call(f"llvm.s{second}.{suffix(wide)}", wide, (wide, result), (wide, full[2]))
+        return b.value(f"trunc {wide} {result} to {t}")
 
     cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
 
@@ -108,7 +108,7 @@ LISTS = "|".join(
 @handles(f"{LISTS} {TYPE}{TYPE}{TYPE} {{.sat}}", f"{LISTS} {TYPE}{TYPE}{TYPE}.add")
 @handles(f"vset2|vset4 {TYPE}{TYPE} {TESTS}{{.add}}")
 def packed(cg: CodegenContext, item: Instruction) -> None:
-    """Two half-words or four bytes, each for itself; or their sum, added to a third operand."""
+    """Compute on two half-words or four bytes; with `.add`, add their sum to a third operand."""
     b = cg.b
     name, count = item.op[:-1], int(item.op[-1])
     bits = 32 // count
@@ -122,17 +122,17 @@ def packed(cg: CodegenContext, item: Instruction) -> None:
         return b.value(f"{'ashr' if kind == 's32' else 'lshr'} {t} {raised}, {const(t, 32 - bits)}")
 
     def make(t: str, _: str, names: list[str]) -> str:
-        found = names[2] if "add" in item.parts else const(t, 0)
+        result = names[2] if "add" in item.parts else const(t, 0)
         for place in range(count):
             x, y = (part(t, names[i], place, kinds[1 + i]) for i in (0, 1))
-            made = _primary(b, t, name, item, x, y)
+            value = _primary(b, t, name, item, x, y)
             if "sat" in item.parts:
-                made = _clamped(b, t, made, bits, kinds[0] == "s32")
+                value = _clamped(b, t, value, bits, kinds[0] == "s32")
             if "add" in item.parts:
-                found = b.value(f"add {t} {found}, {made}")
+                result = b.value(f"add {t} {result}, {value}")
                 continue
-            made = b.value(f"and {t} {made}, {const(t, (1 << bits) - 1)}")
-            found = b.value(f"or {t} {found}, {b.value(f'shl {t} {made}, {const(t, bits * place)}')}")
-        return found
+            value = b.value(f"and {t} {value}, {const(t, (1 << bits) - 1)}")
+            result = b.value(f"or {t} {result}, {b.value(f'shl {t} {value}, {const(t, bits * place)}')}")
+        return result
 
     cg.assign(item.operands[0], elementwise(cg, "i32", values, make), item.predicate)
