@@ -1,7 +1,7 @@
 """Parameter lists of C functions: names, pointers and signedness, read from the source.
 
-This is not a C++ parser: macros are expanded only if they name a type, and what cannot be read is left out. The
-sizes of the parameters come from the PTX.
+This is not a C++ parser: macros are expanded only if they name a type, and what cannot be read is left out.
+The sizes of the parameters come from the PTX.
 """
 
 from __future__ import annotations

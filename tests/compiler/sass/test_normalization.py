@@ -82,5 +82,5 @@ def test_cached_code_of_a_similar_kernel_needs_no_nvdisasm(
 def model_input(code: MachineCode) -> object:
     """Return the parts of the machine code that the performance model uses."""
     assert [item.opcode for item in code.instructions]
-    steps = [block.steps for block in machine_blocks(code, [])]
-    return steps, [(block.targets, block.calls) for block in code.blocks]
+    operations = [block.operations for block in machine_blocks(code, [])]
+    return operations, [(block.targets, block.calls) for block in code.blocks]
