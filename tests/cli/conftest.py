@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.python_device import PythonDevice
-from tests.verification.test_verify import right
+from tests.verification.test_verify import correct_stencil
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
 
@@ -18,8 +18,8 @@ RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {
 def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PythonDevice]:
     """Return a function that makes every command open a `PythonDevice`."""
 
-    def use(function: Any = right) -> PythonDevice:
-        device = PythonDevice({"block2D_naive": function, "block2D_opt_1": right, "mine": function})
+    def use(function: Any = correct_stencil) -> PythonDevice:
+        device = PythonDevice({"block2D_naive": function, "block2D_opt_1": correct_stencil, "mine": function})
         monkeypatch.setattr("gpulab.devices.open_device", lambda name=None: device, raising=False)
         return device
 

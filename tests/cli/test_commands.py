@@ -16,7 +16,7 @@ from gpulab.cli import main
 from gpulab.doctor import Item
 from gpulab.errors import CompileError, Diagnostic, MemoryFault, UsageError
 from gpulab.finding import Finding
-from tests.verification.test_verify import right
+from tests.verification.test_verify import correct_stencil
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
 COMMANDS = [
@@ -43,7 +43,7 @@ def faults(*args: Any) -> None:
 
 
 def test_check_of_a_right_kernel_exits_0_and_names_it(on: Any, cu: Any, capsys: Any) -> None:
-    on(right)
+    on(correct_stencil)
     assert main(["check", cu()]) == 0
     assert "stencil.naive" in capsys.readouterr().out
 
@@ -91,13 +91,13 @@ def test_check_json_stays_valid_with_non_finite_values(on: Any, cu: Any, capsys:
 
 
 def test_size_option_replaces_the_check_sizes(on: Any, cu: Any, capsys: Any) -> None:
-    on(right)
+    on(correct_stencil)
     main(["check", cu(), "--json", "--size", "20x9x4"])
     assert [s["shape"] for s in json.loads(capsys.readouterr().out)["shapes"]] == [[20, 9, 4]]
 
 
 def test_compile_error_exits_1_with_its_line(on: Any, cu: Any, capsys: Any) -> None:
-    device = on(right)
+    device = on(correct_stencil)
 
     def refuse(*args: Any, **options: Any) -> Any:
         raise CompileError([Diagnostic(2, 5, "error", "expected a `;`", "int x")])
@@ -129,7 +129,7 @@ BAD_INPUT = [
 def test_check_reports_bad_input_in_one_line_with_exit_2(
     on: Any, cu: Any, capsys: Any, text: str, options: list[str], named: str
 ) -> None:
-    on(right)
+    on(correct_stencil)
     assert main(["check", cu(text), *options]) == 2
     streams = capsys.readouterr()
     assert streams.out == ""
@@ -141,7 +141,7 @@ def test_check_reports_bad_input_in_one_line_with_exit_2(
 def test_check_json_has_the_error_of_bad_input(
     on: Any, cu: Any, capsys: Any, text: str, options: list[str], named: str
 ) -> None:
-    on(right)
+    on(correct_stencil)
     assert main(["check", cu(text), "--json", *options]) == 2
     assert named in json.loads(capsys.readouterr().out)["error"]
 
@@ -151,7 +151,7 @@ def test_check_json_has_the_error_of_bad_input(
 def test_missing_file_is_reported_in_one_line_with_exit_2(
     on: Any, tmp_path: Path, capsys: Any, command: str, name: str
 ) -> None:
-    on(right)
+    on(correct_stencil)
     assert main([command, str(tmp_path / name)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -160,7 +160,7 @@ def test_missing_file_is_reported_in_one_line_with_exit_2(
 def test_malformed_notebook_is_reported_in_one_line_with_exit_2(
     on: Any, cu: Any, capsys: Any, content: str
 ) -> None:
-    on(right)
+    on(correct_stencil)
     assert main(["run", cu(content, "lab.ipynb")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -206,7 +206,7 @@ def notebook(*sources: str) -> str:
 
 
 def test_run_json_has_every_cell_and_the_speed_up_table(on: Any, cu: Any, capsys: Any) -> None:
-    on(right)
+    on(correct_stencil)
     path = cu(
         notebook("%%cuda stencil.naive\n", "1 + 1", "%%cuda stencil.opt_1\n", "%%cuda mine\n"), "lab.ipynb"
     )
@@ -262,7 +262,7 @@ def test_doctor_exits_1_if_a_required_item_is_missing(
 
 
 def test_device_query_prints_text_or_json(on: Any, capsys: Any) -> None:
-    on(right)
+    on(correct_stencil)
     assert main(["device-query"]) == 0
     assert "32" in capsys.readouterr().out
     assert main(["device-query", "--json"]) == 0
@@ -314,6 +314,6 @@ def test_counters_reports_bad_options_in_one_line_with_exit_2(
 
 
 def test_counters_refuses_a_kernel_without_a_problem(on: Any, cu: Any, capsys: Any) -> None:
-    on(right)
+    on(correct_stencil)
     assert main(["counters", cu("// %%cuda mine\n")]) == 2
     assert "mine.cu" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Fixtures of tests that need a CUDA GPU. They are skipped without one; run them alone: `pytest tests/gpu`."""
+"""Fixtures of tests that need a CUDA GPU and are skipped without one. Run: `pytest tests/gpu`."""
 
 from __future__ import annotations
 

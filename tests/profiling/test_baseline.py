@@ -41,7 +41,7 @@ class OnDevice:
 
 
 class ClockedGpu(Device):
-    """A GPU that launches nothing: a kernel takes 4 ms and a copy 2 ms, 50 times as long in the first round."""
+    """A GPU that launches nothing: a kernel takes 4 ms, a copy 2 ms, and both 50 times as long at first."""
 
     kind = "cuda"
     measures_time = True

@@ -1,4 +1,4 @@
-"""Every kernel of the corpus gets its verdict on the simulator: right ones pass, wrong ones do not."""
+"""Verdicts of the simulator on every kernel of the corpus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpulab.verification.check import CheckResult, check_cell
 from tests.kernels.corpus import CorpusKernel, load
 
 KERNELS = [kernel for kernel in load() if not kernel.file.startswith("programs/")]
-TOLD_BY_A_FAULT = {"memcheck", "synccheck"}  # of `told_by` in the index
+FAULT_TOOLS = {"memcheck", "synccheck"}  # values of `told_by` in the index
 
 
 @cache
@@ -23,47 +23,47 @@ def simulator() -> Device:
 
 @cache
 def checked(kernel: CorpusKernel) -> CheckResult:
-    """Each kernel is checked once, and all that is asked of it is asked of that."""
+    """Return the check of a kernel, which is run once for all tests."""
     return check_cell(kernel.cell, simulator())
 
 
-def each(verdict: str, *told_by: str) -> pytest.MarkDecorator:
-    """The kernels of a verdict, of these ways to tell it if any are named."""
+def kernels_with(verdict: str, *told_by: str) -> pytest.MarkDecorator:
+    """Parametrize a test with the kernels of a verdict; `told_by` restricts them to these values."""
     chosen = [k for k in KERNELS if k.verdict == verdict and (not told_by or k.told_by in told_by)]
     return pytest.mark.parametrize("kernel", chosen, ids=lambda kernel: kernel.id)
 
 
-@each("right")
-def test_a_right_kernel_passes(kernel: CorpusKernel) -> None:
+@kernels_with("right")
+def test_correct_kernel_passes(kernel: CorpusKernel) -> None:
     result = checked(kernel)
     assert result.reasons == ()
     assert result.correct
 
 
-@each("wrong")
-def test_a_wrong_kernel_does_not_pass(kernel: CorpusKernel) -> None:
+@kernels_with("wrong")
+def test_wrong_kernel_fails(kernel: CorpusKernel) -> None:
     result = checked(kernel)
     assert not result.correct
     assert result.reasons
 
 
-@each("wrong", *TOLD_BY_A_FAULT)
-def test_a_fault_is_found_in_its_line(kernel: CorpusKernel) -> None:
-    (found,) = checked(kernel).findings
-    assert found.tool == kernel.tool
-    assert found.line in kernel.lines
+@kernels_with("wrong", *FAULT_TOOLS)
+def test_fault_is_found_at_its_line(kernel: CorpusKernel) -> None:
+    (finding,) = checked(kernel).findings
+    assert finding.tool == kernel.tool
+    assert finding.line in kernel.lines
 
 
-@each("wrong", "racecheck")
-def test_a_race_is_found_in_its_lines(kernel: CorpusKernel) -> None:
-    found = checked(kernel).findings
-    assert found
-    assert {f.tool for f in found} == {"racecheck"}
-    assert all(f.line in kernel.lines for f in found), [str(f) for f in found]
+@kernels_with("wrong", "racecheck")
+def test_race_is_found_at_its_lines(kernel: CorpusKernel) -> None:
+    findings = checked(kernel).findings
+    assert findings
+    assert {f.tool for f in findings} == {"racecheck"}
+    assert {f.line for f in findings} <= set(kernel.lines)
 
 
-@each("wrong", "technique")
-def test_a_kernel_without_its_technique_has_right_values_and_is_told_so(kernel: CorpusKernel) -> None:
+@kernels_with("wrong", "technique")
+def test_unmet_requirement_fails_a_kernel_with_correct_values(kernel: CorpusKernel) -> None:
     result = checked(kernel)
     assert result.verdict is not None
     assert result.verdict.correct
@@ -73,8 +73,8 @@ def test_a_kernel_without_its_technique_has_right_values_and_is_told_so(kernel: 
     assert not result.correct
 
 
-@each("compile_error")
-def test_a_kernel_that_does_not_compile_says_where(kernel: CorpusKernel) -> None:
-    with pytest.raises(CompileError) as refused:
+@kernels_with("compile_error")
+def test_compile_error_names_its_line(kernel: CorpusKernel) -> None:
+    with pytest.raises(CompileError) as error:
         check_cell(kernel.cell, simulator())
-    assert refused.value.diagnostics[0].line in kernel.lines
+    assert error.value.diagnostics[0].line in kernel.lines

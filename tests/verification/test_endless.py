@@ -1,4 +1,4 @@
-"""A check gives a warp enough instructions for all of the problem's work, and no more than the device has."""
+"""Tests of the instruction budget, which ends a kernel that does not terminate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpulab.cell import parse_cell
 from gpulab.devices.simulated import SimulatedDevice
 from gpulab.verification.check import check_cell
 
-ONE_THREAD_DOES_IT_ALL = """\
+ONE_THREAD = """\
 %%cuda matmul.Ks --block 32 1 --tile 1 1
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
@@ -31,21 +31,22 @@ def simulator() -> SimulatedDevice:
     return device
 
 
-def test_a_warp_that_does_all_the_work_comes_to_its_end() -> None:
-    result = check_cell(parse_cell(ONE_THREAD_DOES_IT_ALL), simulator())
+def test_budget_of_a_check_suffices_for_one_thread_that_does_all_the_work() -> None:
+    result = check_cell(parse_cell(ONE_THREAD), simulator())
     assert result.verdict is not None
     assert result.verdict.correct
 
 
 @pytest.mark.parametrize(
-    ("of_device", "given", "said"), [(1 << 24, 1 << 22, f"{1 << 22:,}"), (1 << 22, 1 << 24, f"{1 << 22:,}")]
+    ("device_budget", "argument", "figure"),
+    [(1 << 24, 1 << 22, f"{1 << 22:,}"), (1 << 22, 1 << 24, f"{1 << 22:,}")],
 )
-def test_the_smaller_of_two_budgets_holds(
-    of_device: int, given: int, said: str, monkeypatch: pytest.MonkeyPatch
+def test_smaller_of_two_budgets_applies(
+    device_budget: int, argument: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = simulator()
-    monkeypatch.setattr(device, "budget", of_device)
+    monkeypatch.setattr(device, "budget", device_budget)
     kernel = device.compile(ENDLESS)
-    (found,) = gpulab.sanitize(kernel, 1, 32, (device.zeros(1, np.int32),), budget=given)
-    assert found.kind == "never_ends"
-    assert said in found.message
+    (finding,) = gpulab.sanitize(kernel, 1, 32, (device.zeros(1, np.int32),), budget=argument)
+    assert finding.kind == "never_ends"
+    assert f"{1 << 22:,}" in finding.message

@@ -17,7 +17,7 @@ def simulator() -> Device:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("case_name", "names"),
     [
         ("shared_bins_without_atomics", ["atomicAdd"]),
         ("product_without_first_barrier", ["__syncthreads()", "line 11", "line 14"]),
@@ -28,13 +28,13 @@ def simulator() -> Device:
         ("flag_without_a_fence", ["__threadfence()"]),
     ],
 )
-def test_message_names_the_correction(name: str, words: list[str], simulator: Device) -> None:
-    case = CASES[f"racecheck/{name}"]
+def test_message_names_the_correction(case_name: str, names: list[str], simulator: Device) -> None:
+    case = CASES[f"racecheck/{case_name}"]
     kernel = simulator.compile(case.source)
     findings = gpulab.sanitize(
         kernel, case.grid, case.block, case.device_arguments(simulator), shared_mem=case.shared_mem
     )
-    assert [word for word in words if word not in findings[0].message] == []
+    assert [name for name in names if name not in findings[0].message] == []
 
 
 def test_invalid_access_is_named_as_a_possible_cause_of_a_race(simulator: Device) -> None:
