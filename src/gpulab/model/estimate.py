@@ -134,18 +134,18 @@ def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threa
     """
     share = estimated.terms[estimated.bound] / estimated.time_ms
     if estimated.bound != "latency":
-        return f"bound by {DESCRIPTIONS[estimated.bound]}: busy for {min(share, 1):.0%} of the time"
+        return f"bound by {DESCRIPTIONS[estimated.bound]}, busy for {min(share, 1):.0%} of the time"
 
     blocks = -(-work.blocks // spec.sms)
     warps = min(work.resident, blocks) * work.warps
-    text = f"bound by latency: {warps} warps of {spec.max_warps_per_sm} per SM"
+    text = f"bound by latency: {warps} of {spec.max_warps_per_sm} warps per SM"
     if blocks < work.resident:
-        return f"{text}; the grid has no more blocks"
+        return f"{text}, because the grid has no more blocks"
 
     most = max(warps_by_threads.values(), default=0)
     if most > warps:
         threads = min(threads for threads, count in warps_by_threads.items() if count == most)
-        text += f"; with {threads} threads a block it would be {most}"
+        text += f"; blocks of {threads} threads would give {most}"
     return text
 
 

@@ -135,7 +135,10 @@ def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, 
 
 
 def _machine_code(kernel: RecordableKernel, spec: GpuSpec) -> MachineCode | None:
-    """Return a kernel's machine code without its constants; None before 7.0, which has no assembler here."""
+    """Return a kernel's machine code without its constants.
+
+    It is None before compute capability 7.0, for which there is no assembler any more.
+    """
     from gpulab.compiler.sass.disassembly import machine_code
 
     if spec.compute_capability < (7, 0):
