@@ -1,7 +1,7 @@
-"""Old module names that notebooks import which were released before version 0.2.
+"""Old module names, for notebooks that were released before version 0.2.
 
-A released notebook lies in a student's folder and is not updated with the package. `install` adds a finder
-that serves the old modules with exactly the names that those notebooks import.
+A released notebook is in a student's folder and is not updated with the package. `install` adds an import
+finder for the old modules, which contain exactly the names that those notebooks import.
 """
 
 from __future__ import annotations
