@@ -14,7 +14,18 @@ import numpy.typing as npt
 from gpulab.errors import UsageError
 from gpulab.problems.requirement import Requirement
 
-__all__ = ["Argument", "Block", "Case", "Mistake", "Problem", "Shape", "Variant", "gamma", "random_values"]
+__all__ = [
+    "Argument",
+    "Block",
+    "Case",
+    "Mistake",
+    "Problem",
+    "Shape",
+    "Variant",
+    "gamma",
+    "problem",
+    "random_values",
+]
 
 Shape = tuple[int, ...]  # extents in the problem's own order: (nx, ny, nz) or (n, m, p)
 Block = tuple[int, int, int]  # threads of a block, or output points of a thread's tile, as (x, y, z)
@@ -143,11 +154,37 @@ def gamma(operations: int) -> float:
     return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
 
 
-def _named(name: str) -> Problem:
-    """Return the problem of this name: the inverse of `Problem.__reduce__`."""
-    from gpulab.problems import problem
+REGISTRY: dict[str, Problem] = {}  # problems by name, filled by `gpulab.problems` in the order of the labs
 
-    return problem(name)
+
+def problem(name: str) -> Problem:
+    """Return the lab problem of this name.
+
+    Parameters
+    ----------
+    name : {"stencil", "matmul"}
+        The part of a kernel cell's header before the dot.
+
+    Returns
+    -------
+    Problem
+        Its variants, sizes, inputs, reference and figures such as `flops` and `compulsory_bytes`.
+
+    Raises
+    ------
+    UsageError
+        If no problem has this name; the message lists the names.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> matmul = gpulab.problem("matmul")
+    >>> matmul.flops((64, 64, 64))
+    524288
+    """
+    if name not in REGISTRY:
+        raise UsageError(f"there is no problem `{name}`; the problems are: {', '.join(REGISTRY)}.")
+    return REGISTRY[name]
 
 
 class Problem(ABC):
@@ -182,7 +219,7 @@ class Problem(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the problem by its name, because its tables hold functions that cannot be pickled."""
-        return _named, (self.name,)
+        return problem, (self.name,)
 
     def block_of(self, variant: str) -> Block:
         """Return the block of a header without `--block`."""
