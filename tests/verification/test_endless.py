@@ -37,10 +37,7 @@ def test_budget_of_a_check_suffices_for_one_thread_that_does_all_the_work() -> N
     assert result.verdict.correct
 
 
-@pytest.mark.parametrize(
-    ("device_budget", "argument", "figure"),
-    [(1 << 24, 1 << 22, f"{1 << 22:,}"), (1 << 22, 1 << 24, f"{1 << 22:,}")],
-)
+@pytest.mark.parametrize(("device_budget", "argument"), [(1 << 24, 1 << 22), (1 << 22, 1 << 24)])
 def test_smaller_of_two_budgets_applies(
     device_budget: int, argument: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
