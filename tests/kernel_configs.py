@@ -1,4 +1,4 @@
-"""Kernel configurations by name, and cells that a session remembers, for tests."""
+"""Kernel configurations by name, and cells that run in the session."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gpulab.verification.check import compile_cell
 def config(name: str, block: Block | None = None, tile: Block | None = None) -> KernelConfig:
     """Return the configuration of `PROBLEM.VARIANT`; block and tile default to the problem's."""
     problem_name, _, variant = name.partition(".")
-    solved = problem(problem_name)
-    return KernelConfig(solved, variant, block or solved.block_of(variant), tile or solved.default_tile)
+    problem_ = problem(problem_name)
+    return KernelConfig(problem_, variant, block or problem_.block_of(variant), tile or problem_.default_tile)
 
 
 def run_in_session(text: str, device: str = "sim") -> Kernel:

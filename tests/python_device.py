@@ -1,4 +1,4 @@
-"""A device whose kernels are Python functions on NumPy arrays: evidence can be tested without a compiler."""
+"""A device whose kernels are Python functions on NumPy arrays, for tests without a compiler."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpulab.compiler.program import Parameter, Program, Resources
 from gpulab.devices.base import Device, Kernel
 from gpulab.gpus.catalogue import gpu
 
-Function = Callable[..., None]  # called with the kernel's arguments; arrays are NumPy's own
+Function = Callable[..., None]  # called with the kernel's arguments; arrays are NumPy arrays
 
 
 class PythonKernel(Kernel):
-    """Runs its function once a launch and keeps the geometry of every launch."""
+    """A kernel that calls a function once per launch and records the grid and block of every launch."""
 
     on_simulator = None  # a Python function has no PTX
 
@@ -33,7 +33,13 @@ class PythonKernel(Kernel):
 
 
 class PythonDevice(Device):
-    """`functions`: what `compile` gives for a kernel's name, whatever the text says."""
+    """A device that compiles a kernel's name to a Python function; the source is ignored.
+
+    Parameters
+    ----------
+    functions : mapping of str to callable
+        The functions by kernel name.
+    """
 
     kind = "sim"
     name = "stand-in"
@@ -68,16 +74,16 @@ class PythonDevice(Device):
         name = name or next(iter(self.functions))
         signatures = {name: self.signature} if self.signature is not None else {}
         program = Program(source, "", 90, resources={name: self.resources}, signatures=signatures)
-        return self._made(PythonKernel(name, self.functions[name], program))
+        return self._with_device(PythonKernel(name, self.functions[name], program))
 
     def load_ptx(self, text: str, name: str | None = None) -> Kernel:
         raise NotImplementedError
 
     def kernel(self, function: Function, name: str = "block2D_naive") -> PythonKernel:
-        """A kernel of this function, without a cell."""
+        """Return a kernel that calls `function`."""
         program = Program("", "", 90, resources={name: self.resources})
-        return self._made(PythonKernel(name, function, program))
+        return self._with_device(PythonKernel(name, function, program))
 
-    def _made(self, kernel: PythonKernel) -> PythonKernel:
+    def _with_device(self, kernel: PythonKernel) -> PythonKernel:
         kernel.device = self
         return kernel

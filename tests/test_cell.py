@@ -1,4 +1,4 @@
-"""The header of a kernel cell, and cells read from files."""
+"""Tests of kernel-cell headers and of reading cells from files."""
 
 from __future__ import annotations
 
@@ -35,59 +35,59 @@ def notebook(*sources: Any, cell_type: str = "code") -> str:
         ("stencil.naive --block 24 5", (24, 5, 1), (1, 1, 0)),
     ],
 )
-def test_a_header_gives_block_and_tile_with_the_problems_defaults(
+def test_header_gives_block_and_tile_with_the_problems_defaults(
     line: str, block: tuple[int, ...], tile: tuple[int, ...]
 ) -> None:
     header = parse_header(line)
     assert (header.block, header.tile) == (block, tile)
 
 
-def test_a_problem_cell_is_named_by_problem_and_variant() -> None:
+def test_problem_header_gives_problem_and_variant() -> None:
     header = parse_header("%%cuda matmul.K34")
     assert isinstance(header, KernelConfig)
     assert (header.problem.name, header.variant, header.name) == ("matmul", "K34", "matmul.K34")
 
 
-def test_a_plain_name_belongs_to_no_problem() -> None:
+def test_plain_name_gives_a_plain_header() -> None:
     header = parse_header("%%cuda vector_add")
     assert header == PlainHeader("vector_add")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "token"),
     [
-        ("%%cuda", "names no kernel"),
-        ("%%cuda --block 32 8", "name comes first"),
+        ("%%cuda", "%%cuda"),
+        ("%%cuda --block 32 8", "--block"),
         ("%%cuda laplace.naive", "stencil, matmul"),
         ("%%cuda stencil.opt_9", "naive, opt_1, opt_2, opt_3, opt_4"),
         ("%%cuda stencil.", "naive, opt_1"),
         ("%%cuda stencil", "stencil.naive"),
-        ("%%cuda stencil.naive.x", "no variant"),
-        ("%%cuda 3d", "letters, digits"),
-        ("%%cuda stencil.naive --block", "one to three"),
-        ("%%cuda stencil.naive --block 1 2 3 4", "one to three"),
-        ("%%cuda stencil.naive --block 32 0", "at least 1"),
+        ("%%cuda stencil.naive.x", "naive.x"),
+        ("%%cuda 3d", "3d"),
+        ("%%cuda stencil.naive --block", "--block"),
+        ("%%cuda stencil.naive --block 1 2 3 4", "--block"),
+        ("%%cuda stencil.naive --block 32 0", "--block"),
         ("%%cuda stencil.naive --block -3", "-3"),
         ("%%cuda stencil.naive --block 32.5", "32.5"),
-        ("%%cuda stencil.naive --block ٣", "integers"),
-        ("%%cuda stencil.naive --tile 99999999999", "integers"),
-        ("%%cuda stencil.naive --block 8 --block 8", "twice"),
+        ("%%cuda stencil.naive --block ٣", "٣"),
+        ("%%cuda stencil.naive --tile 99999999999", "99999999999"),
+        ("%%cuda stencil.naive --block 8 --block 8", "--block"),
         ("%%cuda stencil.naive --grid 8", "--grid"),
         ("%%cuda stencil.naive fast", "fast"),
         ("%%cuda stencil.naive --block=8", "--block=8"),
-        ("%%cuda 'stencil.naive", "quote"),
+        ("%%cuda 'stencil.naive", "quot"),
     ],
 )
-def test_a_wrong_header_says_in_one_line_what_is_wrong(line: str, said: str) -> None:
-    with pytest.raises(HeaderError) as caught:
+def test_invalid_header_raises_one_line_that_names_the_error(line: str, token: str) -> None:
+    with pytest.raises(HeaderError) as error:
         parse_header(line)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert token in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80))
-def test_any_text_is_a_header_or_a_header_error(text: str) -> None:
+def test_arbitrary_text_parses_or_raises_header_error(text: str) -> None:
     try:
         parse_header(text)
     except HeaderError as error:
@@ -100,38 +100,38 @@ def test_any_text_is_a_header_or_a_header_error(text: str) -> None:
     st.lists(st.integers(1, 1024), min_size=1, max_size=3),
     st.lists(st.integers(0, 64), min_size=1, max_size=3),
 )
-def test_a_header_written_out_reads_back_the_same(name: str, block: list[int], tile: list[int]) -> None:
-    words = [name, "--block", *map(str, block), "--tile", *map(str, tile)]
-    header = parse_header("%%cuda " + " ".join(words))
+def test_header_round_trips_through_str(name: str, block: list[int], tile: list[int]) -> None:
+    arguments = [name, "--block", *map(str, block), "--tile", *map(str, tile)]
+    header = parse_header("%%cuda " + " ".join(arguments))
     assert parse_header(str(header)) == header
 
 
-def test_a_cell_keeps_its_line_numbers() -> None:
+def test_source_has_an_empty_line_in_place_of_the_header() -> None:
     text = "%%cuda stencil.naive\n" + BODY
     cell = parse_cell(text)
     assert cell.source == "\n" + BODY
 
 
-def test_empty_lines_before_the_header_are_counted_and_kept() -> None:
+def test_empty_lines_before_the_header_stay_in_the_source() -> None:
     assert parse_cell("\n \n%%cuda stencil.naive\n" + BODY).source == "\n \n\n" + BODY
 
 
-def test_a_cu_text_keeps_its_header_as_a_comment() -> None:
+def test_source_of_a_cu_file_has_the_header_as_a_comment() -> None:
     text = "// %%cuda stencil.naive\n" + BODY
     assert parse_cell(text).source == text
 
 
-def test_a_text_without_a_header_is_refused() -> None:
+def test_text_without_a_header_raises() -> None:
     with pytest.raises(HeaderError, match="%%cuda"):
         parse_cell(BODY, "mine.cu")
 
 
 @pytest.mark.parametrize("text", ["%%cudax a", "x = 1\n%%cuda a", "# %%cuda a", "%cuda a", ""])
-def test_only_the_first_line_makes_a_kernel_cell(text: str) -> None:
+def test_text_without_the_magic_in_its_first_line_is_no_kernel_cell(text: str) -> None:
     assert not is_kernel_cell(text)
 
 
-def test_a_cu_file_is_one_cell(tmp_path: Path) -> None:
+def test_cu_file_is_one_cell(tmp_path: Path) -> None:
     path = tmp_path / "mine.cu"
     path.write_bytes(b"\xef\xbb\xbf// %%cuda stencil.naive --block 16 16\r\n__global__ void f() {}\r\n")
     (cell,) = read_cells(path)
@@ -139,7 +139,7 @@ def test_a_cu_file_is_one_cell(tmp_path: Path) -> None:
     assert cell.origin == "mine.cu"
 
 
-def test_a_notebooks_kernel_cells_come_in_its_order(tmp_path: Path) -> None:
+def test_kernel_cells_are_in_the_notebooks_order(tmp_path: Path) -> None:
     path = tmp_path / "lab.ipynb"
     path.write_text(notebook("import gpulab", ["%%cuda stencil.naive\n", BODY], "%%cuda mine\n" + BODY))
     first, second = read_cells(path)
@@ -148,14 +148,14 @@ def test_a_notebooks_kernel_cells_come_in_its_order(tmp_path: Path) -> None:
     assert second.header.name == "mine"
 
 
-def test_text_cells_are_not_kernel_cells(tmp_path: Path) -> None:
+def test_markdown_cells_are_not_kernel_cells(tmp_path: Path) -> None:
     path = tmp_path / "lab.ipynb"
     path.write_text(notebook("%%cuda stencil.naive", cell_type="markdown"))
-    with pytest.raises(UsageError, match="no cell"):
+    with pytest.raises(UsageError, match=r"lab\.ipynb"):
         read_cells(path)
 
 
-def test_a_wrong_header_in_a_notebook_names_its_cell(tmp_path: Path) -> None:
+def test_invalid_header_in_a_notebook_names_its_cell(tmp_path: Path) -> None:
     path = tmp_path / "lab.ipynb"
     path.write_text(notebook("%%cuda stencil.naive", "%%cuda stencil.opt_7"))
     with pytest.raises(HeaderError, match=r"lab\.ipynb, cell 2: .*opt_7"):
@@ -179,20 +179,20 @@ def test_a_wrong_header_in_a_notebook_names_its_cell(tmp_path: Path) -> None:
         ("mine.txt", b"// %%cuda stencil.naive"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, name: str, content: bytes) -> None:
+def test_invalid_file_raises_one_line(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as error:
         read_cells(path)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such file"):
+def test_missing_file_raises(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.cu"):
         read_cells(tmp_path / "none.cu")
 
 
-def test_a_directory_is_refused(tmp_path: Path) -> None:
+def test_directory_raises(tmp_path: Path) -> None:
     (tmp_path / "lab.cu").mkdir()
-    with pytest.raises(UsageError, match="directory"):
+    with pytest.raises(UsageError, match=r"lab\.cu"):
         read_cells(tmp_path / "lab.cu")

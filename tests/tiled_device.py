@@ -1,4 +1,4 @@
-"""A device whose mmkernel takes some tiles and not others, and a clock that tells what it is told to."""
+"""A device whose `mmkernel` is correct for some tiles only, and scripted kernel times."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
 from tests.python_device import PythonDevice, PythonKernel
 
-MODELLED = Provenance("modelled", "stand-in", "for a test")
+MODELLED = Provenance("modelled", "Python device", "for a test")
 
 
-def product(a: Any, b: Any, c: Any, n: Any, m: Any, p: Any) -> None:
+def multiply(a: Any, b: Any, c: Any, n: Any, m: Any, p: Any) -> None:
     a[:] = c @ b
 
 
-def nothing(*args: Any) -> None:
+def do_nothing(*args: Any) -> None:
     pass
 
 
 class TiledDevice(PythonDevice):
-    """Its kernel is right when TILE_Y is one of `takes`; a TILE_Y of 8 does not compile."""
+    """A device whose kernel is correct if TILE_Y is in `correct_tiles`; a TILE_Y of 8 does not compile."""
 
-    def __init__(self, takes: Collection[int] = (1, 2)) -> None:
-        super().__init__({"mmkernel": product})
-        self.takes = takes
+    def __init__(self, correct_tiles: Collection[int] = (1, 2)) -> None:
+        super().__init__({"mmkernel": multiply})
+        self.correct_tiles = correct_tiles
 
     def compile(
         self,
@@ -43,25 +43,25 @@ class TiledDevice(PythonDevice):
         tile = (defines or {}).get("TILE_Y", 1)
         if tile == 8:
             raise CompileError([Diagnostic(3, 1, "error", "no such register")])
-        self.functions["mmkernel"] = product if tile in self.takes else nothing
+        self.functions["mmkernel"] = multiply if tile in self.correct_tiles else do_nothing
         kernel = super().compile(source, name, defines, options)
         assert isinstance(kernel, PythonKernel)
         return kernel
 
 
 def cell(header: str = "matmul.K4 --block 32 --tile 1 2", text: str = "") -> Cell:
-    return parse_cell(f"// %%cuda {header}\n{text}", "here.cu")
+    return parse_cell(f"// %%cuda {header}\n{text}", "kernel.cu")
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, *, kernel_ms: Any = 2.0, copies_ms: float = 1.0) -> None:
-    """Let every kernel take `kernel_ms` (a number, or a function of block and tile), and copies theirs."""
+    """Let the copies take `copies_ms` and kernels `kernel_ms`, a number or a function of block and tile."""
 
-    def timed(kernel: Any, config: KernelConfig, **options: Any) -> VariantTiming:
+    def time_variant(kernel: Any, config: KernelConfig, **options: Any) -> VariantTiming:
         ms = kernel_ms(config.block, config.tile) if callable(kernel_ms) else kernel_ms
         samples = [ms] * options["n_repeat"]
         return VariantTiming(config, options["shape"], Benchmark.from_samples(samples, MODELLED))
 
-    monkeypatch.setattr("gpulab.profiling.bench.time_variant", timed)
+    monkeypatch.setattr("gpulab.profiling.bench.time_variant", time_variant)
     monkeypatch.setattr(
         "gpulab.profiling.bench.time_copies", lambda *args: Benchmark.from_samples([copies_ms], MODELLED)
     )

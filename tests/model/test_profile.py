@@ -1,4 +1,4 @@
-"""Profiles on the simulator: modelled times with their provenance."""
+"""Tests of profiles on the simulator."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_profile_of_a_launch_keeps_its_arrays(device):
 def test_copy_kernel_moves_each_byte_once(device):
     n = 1 << 25
     kernel = device.compile(COPY, "copy")
-    copied = device.profile(kernel, n // 256, 256, [device.zeros(n), device.zeros(n), n])
-    assert copied.dram_bytes == pytest.approx(8 * n, rel=0.1)
+    profile_of_copy = device.profile(kernel, n // 256, 256, [device.zeros(n), device.zeros(n), n])
+    assert profile_of_copy.dram_bytes == pytest.approx(8 * n, rel=0.1)
 
 
 def test_block_size_with_lower_occupancy_is_not_faster(device):
@@ -120,5 +120,5 @@ def test_block_size_with_lower_occupancy_is_not_faster(device):
         ("while (k < p) ++k;", True),
     ],
 )
-def test_only_long_loops_without_a_pragma_are_not_unrolled(loop, changed):
+def test_unrolling_is_disabled_for_long_loops_without_a_pragma(loop, changed):
     assert ("#pragma unroll 1" in without_unrolling(f"int x = 0;\n{loop}\n")) is changed

@@ -57,7 +57,7 @@ def test_missing_figures_raise_and_the_error_names_available_ones(
 
 
 def test_every_published_row_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = TiledDevice(takes=(2,))
+    device = TiledDevice(correct_tiles=(2,))
     monkeypatch.setattr("gpulab.profiling.published_comparison.open_device", lambda name=None: device)
     set_clock(monkeypatch)
     session.keep_cell(cell())

@@ -16,7 +16,7 @@ from tests.tiled_device import TiledDevice, cell, set_clock
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> TiledDevice:
     """Open a fake device under any name; its kernels take one second."""
-    fake = TiledDevice(takes=(1, 2))
+    fake = TiledDevice(correct_tiles=(1, 2))
     monkeypatch.setattr("gpulab.profiling.published_comparison.open_device", lambda name=None: fake)
     set_clock(monkeypatch, kernel_ms=1000.0, copies_ms=1000.0)
     return fake
