@@ -109,7 +109,7 @@ def test_configuration_round_trips_through_pickle() -> None:
 
 def test_plain_cell_is_no_kernel_cell() -> None:
     with pytest.raises(UsageError):
-        require_kernel_cell(parse_cell("%%cuda mine\n"))
+        require_kernel_cell(parse_cell("%%cuda plain\n"))
 
 
 @pytest.mark.parametrize(

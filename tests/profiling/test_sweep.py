@@ -80,7 +80,7 @@ def test_invalid_size_raises_before_the_first_launch(sizes: list[str]) -> None:
 
 def test_plain_cell_raises_before_the_first_launch() -> None:
     with pytest.raises(UsageError):
-        sweep(cell("mine"))
+        sweep(cell("plain"))
 
 
 def test_fastest_point_is_selected_per_size() -> None:

@@ -22,7 +22,7 @@ CELL = parse_cell(TEXT, "lab.ipynb, cell 2")
 
 
 def device_with(function: Any = correct_stencil) -> PythonDevice:
-    return PythonDevice({"block2D_naive": function, "mine": function})
+    return PythonDevice({"block2D_naive": function, "plain": function})
 
 
 class FailingCompiler(PythonDevice):
@@ -60,7 +60,7 @@ def test_unknown_kernel_raises() -> None:
 
 
 def test_plain_cell_has_no_verdict() -> None:
-    result = check_cell(parse_cell("%%cuda mine\n__global__ void f() {}"), device_with())
+    result = check_cell(parse_cell("%%cuda plain\n__global__ void f() {}"), device_with())
     assert (result.correct, result.verdict) == (True, None)
 
 

@@ -57,8 +57,8 @@ def test_warp_shuffles_satisfy_the_requirement() -> None:
     body = """int t = threadIdx.x, i = blockIdx.x * 32 + t, j = blockIdx.y;
     float sum = 0.0f;
     for (int k0 = 0; k0 < p; k0 += 32) {
-        float mine = c[k0 + t + p * j];
-        for (int k = 0; k < 32; ++k) sum += b[i + n * (k0 + k)] * __shfl_sync(0xffffffffu, mine, k);
+        float element = c[k0 + t + p * j];
+        for (int k = 0; k < 32; ++k) sum += b[i + n * (k0 + k)] * __shfl_sync(0xffffffffu, element, k);
     }
     a[i + n * j] = sum;"""
     result = checked(STRIP.format(variant="K2", block=32, tile="1 1", body=body))
@@ -101,12 +101,12 @@ def test_asynchronous_copy_of_16_bytes_is_one_access() -> None:
 #include <cuda_pipeline.h>
 extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
-    __shared__ float4 mine[128];
+    __shared__ float4 element[128];
     int t = threadIdx.x + 32 * threadIdx.y;
-    __pipeline_memcpy_async(&mine[t], A0 + 4 * t, 16);
+    __pipeline_memcpy_async(&element[t], A0 + 4 * t, 16);
     __pipeline_commit();
     __pipeline_wait_prior(0);
-    Anext[t] = mine[t].x;
+    Anext[t] = element[t].x;
 }"""
     cell = require_kernel_cell(parse_cell(text, "kernel.cu"))
     count = count_cell(cell, compile_cell(cell, simulator()), machine=False)
