@@ -137,7 +137,7 @@ def tiers_table(tiers: list[Tiers], remark: str) -> Table:
     caption = [
         f"Wall time, median of {rounds} interleaved rounds.",
         "Ratios of rates are taken within a round; quartiles in parentheses.",
-        "The sanitized tier runs on one core, so that its findings are reproducible.",
+        "The racecheck tier runs on one core, so that its findings are reproducible.",
         f"{remark}.",
     ]
     table = Table(

@@ -70,7 +70,7 @@ class _Simulator:
         program = self.kernel.program
         code = machine_code(program, self.kernel.name) if program.cubin is not None else None
         forms = shared_forms(code, program.ptx) if code is not None else {}
-        # The forms of shared memory accesses that `gpulab.counters` gives to the counted tier.
+        # The forms of shared memory accesses that `gpulab.counters` gives to the counters tier.
         self.forms = tuple(
             (row, of_row[0].width, of_row[0].shift) if of_row else (row, 0, 0)
             for row, of_row in forms.items()

@@ -1,6 +1,6 @@
-"""The corpus of kernels: right ones, wrong ones with one planted fault each, and plain programs.
+"""The corpus of kernels: right kernels, wrong kernels with one planted fault each, and plain programs.
 
-`load()` reads `corpus.toml`, which says what its fields mean.
+`load()` reads `corpus.toml`, which describes its fields.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _FAULT = re.compile(r"// Fault, line (\d+): ")
 
 @dataclass(frozen=True)
 class CorpusKernel:
-    """One `.cu` file of the corpus and what is known of it; the fields are those of `corpus.toml`."""
+    """One `.cu` file of the corpus with its entry in the index; the fields are those of `corpus.toml`."""
 
     file: str
     verdict: str
     values: str | None = None
     cause: str | None = None
-    told_by: str | None = None
+    detected_by: str | None = None
     tool: str | None = None
     lines: tuple[int, ...] = ()
     hangs: bool = False
 
     @property
     def id(self) -> str:
-        """A short name for pytest: `stencil/right/naive_macros`."""
+        """The name for pytest, such as `stencil/right/naive_macros`."""
         return self.file.removesuffix(".cu")
 
     @property
@@ -49,24 +49,24 @@ class CorpusKernel:
         return parse_cell(self.text, self.path.name)
 
     @property
-    def says(self) -> str:
-        """The file's second line: what the kernel does, or which fault it has."""
+    def comment(self) -> str:
+        """The second line of the file, which describes the kernel or its fault."""
         return self.text.split("\n")[1]
 
     @property
     def fault_line(self) -> int | None:
-        """Where the planted fault sits, as the second line says; None for a right kernel."""
-        found = _FAULT.match(self.says)
-        return int(found[1]) if found else None
+        """The line of the planted fault according to the second line; None for a right kernel."""
+        match = _FAULT.match(self.comment)
+        return int(match[1]) if match else None
 
 
 def load(folder: str = "") -> list[CorpusKernel]:
-    """The corpus in the index's order; `folder` limits it, as in `load("stencil/right")`."""
+    """Return the kernels of a folder, such as `stencil/right`, in the order of the index; all by default."""
     index = tomllib.loads((FOLDER / "corpus.toml").read_text(encoding="utf-8"))
     kernels = [CorpusKernel(**{**row, "lines": tuple(row.get("lines", ()))}) for row in index["kernel"]]
     return [kernel for kernel in kernels if kernel.file.startswith(folder)]
 
 
 def program(name: str) -> str:
-    """The text of one of the plain programs, by the name of its file."""
+    """Return the text of a plain program by the name of its file."""
     return (FOLDER / "programs" / f"{name}.cu").read_text(encoding="utf-8")

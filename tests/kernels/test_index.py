@@ -1,4 +1,4 @@
-"""The index of the corpus says the truth about its files, and the files keep their form."""
+"""Tests that the index of the corpus and the headers of its files agree."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from gpulab.cell import KernelCell, PlainCell
 from gpulab.compiler import compile_program
 from gpulab.config import check_block, defines
 from gpulab.errors import CompileError
@@ -23,52 +24,49 @@ def compiled(kernel: CorpusKernel) -> object:
     return compile_program(kernel.cell.source, defines=macros)
 
 
-def test_every_file_stands_in_the_index_once() -> None:
+def test_index_has_every_file_once() -> None:
     paths = (path.relative_to(FOLDER) for path in FOLDER.rglob("*.cu"))
-    files = sorted(
-        path.as_posix() for path in paths if path.parts[0] != "findings"
-    )  # which has its own index
+    files = sorted(path.as_posix() for path in paths if path.parts[0] != "findings")  # has its own index
     assert sorted(kernel.file for kernel in KERNELS) == files
 
 
 @every_kernel
-def test_the_verdict_matches_the_folder(kernel: CorpusKernel) -> None:
+def test_verdict_matches_the_folder(kernel: CorpusKernel) -> None:
     assert (kernel.verdict == "right") == (kernel.path.parent.name != "wrong")
 
 
 @every_kernel
-def test_the_header_names_the_problem_of_the_folder(kernel: CorpusKernel) -> None:
-    header = kernel.cell.header
+def test_header_names_the_problem_of_the_folder(kernel: CorpusKernel) -> None:
     top = kernel.file.split("/", 1)[0]
     if top == "programs":
-        assert header.problem is None
-        assert header.name == kernel.path.stem
+        assert isinstance(kernel.cell, PlainCell)
+        assert kernel.cell.header.name == kernel.path.stem
     else:
-        assert header.problem == top
-        assert header.block is not None
-        check_block(header.block)
+        assert isinstance(kernel.cell, KernelCell)
+        assert kernel.cell.header.problem.name == top
+        check_block(kernel.cell.header.block)
 
 
 @every_kernel
-def test_the_second_line_is_a_comment(kernel: CorpusKernel) -> None:
-    assert re.match(r"// \S", kernel.says)
+def test_second_line_is_a_comment(kernel: CorpusKernel) -> None:
+    assert re.match(r"// \S", kernel.comment)
 
 
 @every_wrong_one
-def test_a_wrong_kernel_says_in_which_line_its_fault_is(kernel: CorpusKernel) -> None:
+def test_wrong_kernel_names_the_line_of_its_fault(kernel: CorpusKernel) -> None:
     assert kernel.fault_line is not None
     assert kernel.text.split("\n")[kernel.fault_line - 1].strip()
 
 
 @every_wrong_one
-def test_a_wrong_kernel_has_a_cause_and_a_way_to_tell(kernel: CorpusKernel) -> None:
+def test_wrong_kernel_has_a_cause_and_a_detection(kernel: CorpusKernel) -> None:
     assert kernel.cause
-    assert kernel.told_by
+    assert kernel.detected_by
     assert bool(kernel.tool) == bool(kernel.lines)
 
 
 @every_kernel
-def test_the_compiler_takes_the_kernel_or_names_the_line(kernel: CorpusKernel) -> None:
+def test_compiler_accepts_the_kernel_or_names_the_line(kernel: CorpusKernel) -> None:
     if kernel.verdict == "compile_error":
         with pytest.raises(CompileError) as refused:
             compiled(kernel)

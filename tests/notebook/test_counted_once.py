@@ -50,4 +50,4 @@ def test_cell_is_compiled_once_per_tier_and_counted_once(
     assert run.error is None
     assert '<div class="gp-source">' in run.html  # the heat view
     assert set(compiled.values()) == {1}, compiled
-    assert launched["counted"] == 1, launched
+    assert launched["counters"] == 1, launched

@@ -13,7 +13,7 @@ from gpulab.verification.check import CheckResult, check_cell
 from tests.kernels.corpus import CorpusKernel, load
 
 KERNELS = [kernel for kernel in load() if not kernel.file.startswith("programs/")]
-FAULT_TOOLS = {"memcheck", "synccheck"}  # values of `told_by` in the index
+FAULT_TOOLS = {"memcheck", "synccheck"}  # values of `detected_by` in the index
 
 
 @cache
@@ -27,9 +27,11 @@ def checked(kernel: CorpusKernel) -> CheckResult:
     return check_cell(kernel.cell, simulator())
 
 
-def kernels_with(verdict: str, *told_by: str) -> pytest.MarkDecorator:
-    """Parametrize a test with the kernels of a verdict; `told_by` restricts them to these values."""
-    chosen = [k for k in KERNELS if k.verdict == verdict and (not told_by or k.told_by in told_by)]
+def kernels_with(verdict: str, *detected_by: str) -> pytest.MarkDecorator:
+    """Parametrize a test with the kernels of a verdict; `detected_by` restricts them to these values."""
+    chosen = [k for k in KERNELS if k.verdict == verdict]
+    if detected_by:
+        chosen = [k for k in chosen if k.detected_by in detected_by]
     return pytest.mark.parametrize("kernel", chosen, ids=lambda kernel: kernel.id)
 
 

@@ -61,7 +61,7 @@ def test_the_kernel_compiles_without_a_warning(case: SanitizerCase) -> None:
 @every_case
 def test_the_folder_says_which_tool_is_meant(case: SanitizerCase) -> None:
     assert case.file.split("/")[0] == (case.tool or "right")
-    assert re.match(r"// \S", case.says)
+    assert re.match(r"// \S", case.comment)
 
 
 @every_wrong_one

@@ -183,7 +183,7 @@ class SimulatedKernel(RecordableKernel):
         symbols, parameter_copy = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.functions
         self.printed = ""
-        if recorder.tier != "sanitized":  # only this tier records which elements the kernel writes
+        if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
             self.device.memory.mark_written()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(

@@ -1,6 +1,6 @@
-"""The sanitizer's corpus: right kernels that tempt to a false alarm, wrong ones with one cause each.
+"""The corpus of the sanitizer: wrong kernels with one planted fault each, and right ones as a control.
 
-`cases()` reads `index.toml`, which says what its fields mean.
+`cases()` reads `index.toml`, which describes its fields.
 """
 
 from __future__ import annotations
@@ -38,9 +38,16 @@ _VECTOR = re.compile(r"([a-z]+)([234])")
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a launch as the index gives it. `host` is what it holds, None if nothing.
+    """One argument of a launch.
 
-    shape: None for a number.
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Type of the number or of the elements.
+    shape : tuple of int or None
+        Shape of an array; None for a number.
+    host : ndarray or None
+        The values; None for an uninitialized array.
     """
 
     dtype: np.dtype[Any]
@@ -54,7 +61,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class SanitizerCase:
-    """One launch of one `.cu` file and what is to be found in it; the fields are those of `index.toml`."""
+    """One launch of a `.cu` file and the expected findings; the fields are those of `index.toml`."""
 
     file: str
     what: str
@@ -71,7 +78,7 @@ class SanitizerCase:
 
     @property
     def id(self) -> str:
-        """A short name for pytest: `racecheck/scan_in_one_row`."""
+        """The name for pytest, such as `racecheck/scan_in_one_row`."""
         return self.file.removesuffix(".cu")
 
     @property
@@ -80,27 +87,27 @@ class SanitizerCase:
 
     @property
     def source(self) -> str:
-        """What is compiled: the file's lines, the header's blanked."""
+        """The text to compile: the file with a blank line in place of its header."""
         return parse_cell(self.text, self.file).source
 
     @property
-    def says(self) -> str:
-        """The file's second line: what the kernel does, or which fault it has."""
+    def comment(self) -> str:
+        """The second line of the file, which describes the kernel or its fault."""
         return self.text.split("\n")[1]
 
     @property
     def fault_line(self) -> int | None:
-        """Where the planted fault sits, as the second line says; None for a right kernel."""
-        found = _FAULT.match(self.says)
-        return int(found[1]) if found else None
+        """The line of the planted fault according to the second line; None for a right kernel."""
+        match = _FAULT.match(self.comment)
+        return int(match[1]) if match else None
 
     @property
     def arguments(self) -> list[Argument]:
-        """The arguments on the host; the same every time."""
+        """The arguments on the host; the values are the same every time."""
         return [_argument(row, seed) for seed, row in enumerate(self.args)]
 
     def device_arguments(self, device: Device) -> list[Any]:
-        """The arguments for a launch on `device`: new arrays, and numbers."""
+        """Return the arguments for a launch on `device`: new arrays, and numbers."""
         return [
             argument.host[()]
             if argument.shape is None and argument.host is not None
@@ -111,11 +118,11 @@ class SanitizerCase:
         ]
 
     def names(self, finding: Finding) -> bool:
-        """Whether this is the finding that the index asks for."""
+        """Return True if this is the finding that the index requires."""
         return finding.tool == self.tool and finding.kind in self.kinds and finding.line in self.lines
 
     def allows(self, finding: Finding) -> bool:
-        """Whether the finding comes of the planted cause."""
+        """Return True if the finding is required, or allowed as a consequence of the planted fault."""
         return self.names(finding) or (finding.tool in self.also and finding.line in self.lines)
 
 
@@ -150,14 +157,14 @@ def _filled(
             if dtype.kind == "f":
                 return random.uniform(-1, 1, shape).astype(dtype)
             return random.integers(0, below, shape).astype(dtype)
-    raise ValueError(f"there is no fill {fill!r}")
+    raise ValueError(f"unknown fill {fill!r} in index.toml")
 
 
 def cases(folder: str = "") -> list[SanitizerCase]:
-    """The corpus in the index's order; `folder` limits it, as in `cases("racecheck")`."""
+    """Return the cases of a folder, such as `racecheck`, in the order of the index; all by default."""
     index = tomllib.loads((FOLDER / "index.toml").read_text(encoding="utf-8"))
-    found = [_case(row) for row in index["case"]]
-    return [case for case in found if case.file.startswith(folder)]
+    every = [_case(row) for row in index["case"]]
+    return [case for case in every if case.file.startswith(folder)]
 
 
 def _case(row: dict[str, Any]) -> SanitizerCase:

@@ -1,5 +1,5 @@
 // %%cuda early_return
-// Threads leave at several places; what follows has no barrier.
+// Threads return at several places; no barrier follows.
 extern "C" __global__ void classify(const float* x, int* kind, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 // %%cuda mandelbrot
-// Escape times: a divergent loop with two ways out, in each of 2x2 samples.
+// Escape times: a divergent loop with two exits, in each of 2x2 samples.
 extern "C" __global__ void mandelbrot(unsigned char* image, int width, int height, int limit)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;

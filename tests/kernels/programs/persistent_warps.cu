@@ -1,5 +1,5 @@
 // %%cuda persistent_warps
-// Warps that fetch their next piece of work from a counter, as pieces take very different time.
+// Warps that fetch their next piece of work from a counter, since pieces take different times.
 extern "C" __global__ void collect(int* next, const int* start, const int* x, int* sum, int pieces)
 {
     const int lane = threadIdx.x % 32;

@@ -1,5 +1,5 @@
 // %%cuda reduce_last_block
-// One launch for the whole sum: the block that arrives last, counted by an atomic, adds the others' sums.
+// One launch for the whole sum: the last block to arrive, counted by an atomic, adds the others' sums.
 __device__ unsigned arrived = 0;
 
 extern "C" __global__ void reduce(const float* x, float* partial, float* total, int n)

@@ -1,5 +1,5 @@
 // %%cuda shapes_virtual
-// Virtual functions, a template over a functor, and a lambda that captures: C++ as people write it.
+// Virtual functions, a template over a functor, and a lambda that captures: typical C++.
 struct Shape {
     __device__ virtual float area() const = 0;
     __device__ virtual int corners() const { return 0; }

@@ -1,5 +1,5 @@
 // %%cuda text_search
-// A pattern in constant memory at every place of a text, the number of words, and CRC-32 with a table made on the spot.
+// A pattern in constant memory at every place of a text, the number of words, and CRC-32 with a table computed by the kernel.
 __constant__ char pattern[] = "abra";
 
 __device__ int length(const char* text)

@@ -1,5 +1,5 @@
 // %%cuda transpose_untiled
-// What the padded tile is better than: rows read in order, rows written in order, and a tile whose columns share a bank.
+// Slower variants than the padded tile: rows read in order, rows written in order, and a tile whose columns share a bank.
 #define TILE 16
 extern "C" __global__ void transpose_reading_rows(const float* in, float* out, int width, int height)
 {

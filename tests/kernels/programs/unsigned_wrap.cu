@@ -1,5 +1,5 @@
 // %%cuda unsigned_wrap
-// Unsigned index arithmetic that wraps below 0 before a guard looks at it, in 32 bits and in 16.
+// Unsigned index arithmetic that wraps below 0 before a guard tests it, in 32 bits and in 16.
 extern "C" __global__ void left_neighbour(const int* x, int* out, unsigned n)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

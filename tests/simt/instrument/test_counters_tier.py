@@ -1,4 +1,4 @@
-"""Comparison of the counted tier with a count of every lane's address in NumPy.
+"""Comparison of the counters tier with a count of every lane's address in NumPy.
 
 Each access is in a separate source line. Its index and its condition are text that is valid in C and Python.
 """

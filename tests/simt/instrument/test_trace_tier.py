@@ -1,4 +1,4 @@
-"""Tests of the traced tier, which runs a slice of a kernel and must count and trace as the kernel does."""
+"""Tests of the trace tier, which runs a slice of a kernel and must count and trace as the kernel does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // %%cuda matmul.K2 --block 32
-// Fault, line 9: K1 under another name; nothing goes through shared memory. values: right, technique: wrong
+// Fault, line 9: K1 with another name; nothing goes through shared memory. values: right, technique: wrong
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;

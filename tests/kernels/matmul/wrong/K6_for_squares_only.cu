@@ -1,5 +1,5 @@
 // %%cuda matmul.K6 --block 16 8 --tile 4 4
-// Fault, line 12: n stands for m and p too, as if the matrices were square; reads and writes stay inside by a guard.
+// Fault, line 12: n is used for m and p too, as if the matrices were square; reads and writes stay inside by a guard.
 #define ROWS (BLOCK_X * TILE_X)
 #define COLUMNS (BLOCK_Y * TILE_Y)
 #define DEPTH 8

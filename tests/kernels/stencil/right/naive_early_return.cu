@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 16 16
-// Naive: threads on or past the shell return at once; no barrier follows.
+// Naive: threads on or past the boundary return at once; no barrier follows.
 __global__ void block2D_naive(float fac, const float *A0, float *Anext, int nx, int ny, int nz)
 {
     const int x = threadIdx.x + blockIdx.x * blockDim.x;

@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 4
-// Naive: grid-stride loops in x and y, right for any grid; here each loop runs once or not at all.
+// Naive: grid-stride loops in x and y, correct for any grid; here each loop runs at most once.
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     const int plane = nx * ny;

@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 8 8 1
-// Naive: an index macro as old course code has it, in a block named with all three sizes.
+// Naive: an index macro in the style of old course code, in a block named with all three sizes.
 #define AT(A, x, y, z) A[(x) + nx * ((y) + ny * (z))]
 #define INNER(v, n) ((v) > 0 && (v) < (n) - 1)
 #define SQUARE(v) ((v) * (v))

@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 1 32
-// Naive: a column of 32 threads along y, a while loop over all frames, and continue on the shell's.
+// Naive: a column of 32 threads along y, a while loop over all frames, and continue on the boundary.
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x, j = blockIdx.y * 32 + threadIdx.y, k = -1;

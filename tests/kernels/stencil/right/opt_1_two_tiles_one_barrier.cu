@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 16 16
-// opt_1: two tiles by turns, so that one barrier a frame is enough.
+// opt_1: two tiles used alternately, so that one barrier per frame is enough.
 extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float tile[2][BLOCK_Y + 2][BLOCK_X + 2];

@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_2 --block 24 5
-// opt_2: as the pseudo-code says it, with the tile rewritten from `top` and the halo taken from global memory.
+// opt_2: as in the pseudo-code, with the tile rewritten from `top` and the halo taken from global memory.
 extern "C" __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float current[BLOCK_Y][BLOCK_X];

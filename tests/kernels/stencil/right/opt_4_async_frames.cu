@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_4 --block 8 4 --tile 4 1 4
-// opt_4: a ring of four frames in shared memory; the next one is on its way by asynchronous 16-byte copies.
+// opt_4: a ring of four frames in shared memory; the next one is copied by asynchronous 16-byte copies.
 #include <cuda_pipeline.h>
 extern "C" __global__ void block2D_opt_4(float fac, const float* __restrict__ A0, float* __restrict__ Anext,
                                          int nx, int ny, int nz)

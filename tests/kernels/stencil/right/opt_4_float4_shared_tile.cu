@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_4 --block 8 4 --tile 4 1 4
-// opt_4: rows of float4 in two shared tiles that take turns (one barrier a frame), z rolled in registers.
+// opt_4: rows of float4 in two shared tiles used alternately (one barrier per frame), z rolled in registers.
 extern "C" __global__ void block2D_opt_4(float fac, const float* __restrict__ A0, float* __restrict__ Anext,
                                          int nx, int ny, int nz)
 {

@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 32 8
-// Fault, line 10: the first four warps wait at a barrier of their own before the common one. values: may be right
+// Fault, line 10: the first four warps wait at a separate barrier before the common one. values: may be right
 extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float own[BLOCK_Y][BLOCK_X];

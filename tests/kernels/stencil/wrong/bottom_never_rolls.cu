@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_2 --block 32 8
-// Fault, line 26: centre becomes top, and bottom stays frame 0 for ever.
+// Fault, line 26: centre becomes top, and bottom stays frame 0 forever.
 extern "C" __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float own[BLOCK_Y][BLOCK_X];

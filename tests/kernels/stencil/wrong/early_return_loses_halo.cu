@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 32 8
-// Fault, line 9: threads of shell points leave before the barrier, and the points they should load are missing.
+// Fault, line 9: threads of boundary points return before the barrier, and the points they should load are missing.
 extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float tile[BLOCK_Y + 2][BLOCK_X + 2];

@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_3 --block 32 8 --tile 2 1 0
-// Fault, line 26: the second point of the pair is stored without a guard of its own in x.
+// Fault, line 26: the second point of the pair is stored without its own guard in x.
 extern "C" __global__ void block2D_opt_3(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float s[BLOCK_Y][2 * BLOCK_X];

@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 16 8
-// Fault, line 20: reads the halo row above the tile (y - 1), which nobody loads.
+// Fault, line 20: reads the halo row above the tile (y - 1), which no thread loads.
 extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float tile[BLOCK_Y + 2][BLOCK_X + 2];

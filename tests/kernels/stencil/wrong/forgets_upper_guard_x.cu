@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 8
-// Fault, line 7: no i < nx - 1, so threads past the row's end write the shell and the next row's first points.
+// Fault, line 7: no i < nx - 1, so threads past the row's end write the boundary and the next row's first points.
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 8
-// Fault, line 7: no j < ny - 1, so the last row of the shell and rows of the next frame's first points are written.
+// Fault, line 7: no j < ny - 1, so the last row of the boundary and rows of the next frame's first points are written.
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;

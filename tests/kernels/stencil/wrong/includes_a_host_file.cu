@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 8
-// Fault, line 3: includes a file of the host that is none of its business.
+// Fault, line 3: includes a host file, which the include guard must refuse.
 #include "/etc/passwd"
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {

@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_4 --block 32 8 --tile 1 1 4
-// Fault, line 8: each block of four frames leaves out its first one, as if it were the shell's.
+// Fault, line 8: each block of four frames leaves out its first one, as if it were on the boundary.
 extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     const int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;

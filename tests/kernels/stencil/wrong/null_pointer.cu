@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 8
-// Fault, line 13: writes through a __device__ pointer that nobody has set.
+// Fault, line 13: writes through a __device__ pointer that was never set.
 __device__ float* result;
 
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)

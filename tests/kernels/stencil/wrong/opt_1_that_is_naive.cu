@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 32 8
-// Fault, line 3: the naive kernel under another name; no shared memory. values: right, technique: wrong
+// Fault, line 3: the naive kernel with another name; no shared memory. values: right, technique: wrong
 extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;

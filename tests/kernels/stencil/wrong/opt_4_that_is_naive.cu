@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_4 --block 32 8
-// Fault, line 12: the naive kernel under another name: seven loads for every point.
+// Fault, line 12: the naive kernel with another name: seven loads forevery point.
 extern "C" __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int x = blockIdx.x * BLOCK_X + threadIdx.x;

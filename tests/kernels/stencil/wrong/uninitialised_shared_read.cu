@@ -1,5 +1,5 @@
 // %%cuda stencil.opt_1 --block 32 8
-// Fault, line 21: reads the shared weight, which nobody has written.
+// Fault, line 21: reads the shared weight, which was never written.
 extern "C" __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     __shared__ float own[BLOCK_Y][BLOCK_X];

@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 8
-// Fault, line 12: reads through an address made from a number.
+// Fault, line 12: reads through an invented address.
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,5 +1,5 @@
 // %%cuda stencil.naive --block 32 8
-// Fault, line 8: sets frames 0 and nz - 1 of the output to zero, which belong to the shell.
+// Fault, line 8: sets frames 0 and nz - 1 of the output to zero, which belong to the boundary.
 extern "C" __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;

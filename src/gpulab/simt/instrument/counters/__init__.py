@@ -1,1 +1,1 @@
-"""The counted tier: executions, sectors and wavefronts of each access."""
+"""The counters tier: executions, sectors and wavefronts of each access."""

@@ -1,4 +1,4 @@
-"""The counted instrumentation: executions of basic blocks and accesses, and their memory traffic.
+"""The counters instrumentation: executions of basic blocks and accesses, and their memory traffic.
 
 For each access site, the counters sum over its requests (one for each warp with at least one active lane):
 
@@ -63,7 +63,7 @@ def _runtime() -> str:
 class CounterInstrumentation(Instrumentation):
     """Instrumentation that counts; `counters` is the pointer to the worker's counters."""
 
-    tier = "counted"
+    tier = "counters"
     optimize_up_to_lines, optimize_small_up_to_lines = 10_000, 3_000
 
     def __init__(self) -> None:
@@ -128,4 +128,4 @@ class CounterInstrumentation(Instrumentation):
         return cg.b.value(f"getelementptr i8, ptr {self.counters}, i64 {offset}")
 
 
-INSTRUMENTATIONS["counted"] = CounterInstrumentation
+INSTRUMENTATIONS["counters"] = CounterInstrumentation

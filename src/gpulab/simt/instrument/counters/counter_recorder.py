@@ -1,4 +1,4 @@
-"""Host side of the counted tier: owns the counters of one launch and sums them."""
+"""Host side of the counters tier: owns the counters of one launch and sums them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class CounterRecorder(Recorder):
         See `Instrumentation.forms`. Without it, accesses to shared memory are counted as in PTX.
     """
 
-    tier = "counted"
+    tier = "counters"
 
     def __init__(self, forms: Forms = ()) -> None:
         self.forms = forms

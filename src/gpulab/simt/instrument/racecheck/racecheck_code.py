@@ -52,7 +52,7 @@ class RacecheckInstrumentation(Instrumentation):
     - `updates`: pairs of access sites (read, write) that read and then write the same element.
     """
 
-    tier = "sanitized"
+    tier = "racecheck"
     optimize_up_to_lines, optimize_small_up_to_lines = 10_000, 3_000
     runtime = _runtime()
 
@@ -285,4 +285,4 @@ def _accessed(item: Instruction) -> list[tuple[str, int]]:
     return [("global", size)] if "global" in item.parts else [("global", size), ("shared", size)]
 
 
-INSTRUMENTATIONS["sanitized"] = RacecheckInstrumentation
+INSTRUMENTATIONS["racecheck"] = RacecheckInstrumentation

@@ -51,7 +51,7 @@ class RacecheckRecorder(Recorder):
         Check no access; the launch is repeated only for its results.
     """
 
-    tier = "sanitized"
+    tier = "racecheck"
     cores = 1
 
     def __init__(self, memory: Memory, blocks: int, poison: int = POISON, values_only: bool = False) -> None:

@@ -1,1 +1,1 @@
-"""The traced tier: memory requests of each warp in program order, for the cache model."""
+"""The trace tier: memory requests of each warp in program order, for the cache model."""

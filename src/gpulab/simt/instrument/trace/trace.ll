@@ -1,4 +1,4 @@
-; Runtime of the traced tier: it records the memory requests of each warp in program order.
+; Runtime of the trace tier: it records the memory requests of each warp in program order.
 
 declare i32 @llvm.ctpop.i32(i32)
 

@@ -1,6 +1,6 @@
-"""The traced instrumentation: the memory requests of every warp in program order, for the cache model.
+"""The trace instrumentation: the memory requests of every warp in program order, for the cache model.
 
-It has two modes. The counting mode counts basic blocks and loop iterations as the counted tier does, and
+It has two modes. The counting mode counts basic blocks and loop iterations as the counters tier does, and
 samples the lanes' addresses of a few requests of each site to global and shared memory; every warp runs to
 its end. In the tracing mode, every warp of a wave of blocks records the lines of global memory that it
 requests. The warp ends when it has made a given number of requests or executed a given number of
@@ -65,7 +65,7 @@ def _runtime() -> str:
 class TraceInstrumentation(CounterInstrumentation):
     """Instrumentation that samples or traces memory requests."""
 
-    tier = "traced"
+    tier = "trace"
     values = False
     shared = True
     optimize_up_to_lines = optimize_small_up_to_lines = 0
@@ -134,4 +134,4 @@ class TraceInstrumentation(CounterInstrumentation):
             b.open(on)
 
 
-INSTRUMENTATIONS["traced"] = TraceInstrumentation
+INSTRUMENTATIONS["trace"] = TraceInstrumentation

@@ -1,4 +1,4 @@
-"""Host side of the traced tier: samples and traces of the memory requests of one launch."""
+"""Host side of the trace tier: samples and traces of the memory requests of one launch."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Requests:
 
 
 class TraceRecorder(CounterRecorder):
-    """Recorder of the traced tier: traces a wave, or counts and samples if no wave is given.
+    """Recorder of the trace tier: traces a wave, or counts and samples if no wave is given.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class TraceRecorder(CounterRecorder):
         Warps that reached the end of the kernel.
     """
 
-    tier = "traced"
+    tier = "trace"
 
     def __init__(self, wave: Wave | None = None) -> None:
         super().__init__()
