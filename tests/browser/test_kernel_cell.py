@@ -109,7 +109,7 @@ def test_a_wrong_kernel_is_seen_and_a_right_one_is_green(opened, screenshots):
     right = run_cell(page, 2)
     green = right.locator(".gp-good")
     green.wait_for(timeout=CELL_S)
-    assert "is right on" in green.inner_text()
+    assert "is correct on" in green.inner_text()
     assert right.locator("table.gp-table", has_text="speed-up").count() == 1
 
     broken = run_cell(page, 3)

@@ -47,7 +47,7 @@ def test_line_shows_its_own_drawings(launch):
     assert view.html.count('<svg class="gp-warp"') == 2
     assert "gp-source" not in view.html
     assert "counted by the simulator" in view.text.lower()
-    assert "load of x, 4 bytes a lane: 8 sectors a request" in view.text
+    assert "8 sectors per request" in view.text
 
 
 @pytest.mark.parametrize("line", [0, 5, 99])

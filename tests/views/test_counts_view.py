@@ -1,4 +1,4 @@
-"""The source with its heat, and the drawings: structure, safe text, colours that come from the theme."""
+"""The heat view: structure, escaped text, figures, and colours of the theme."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import gpulab
 from gpulab.cell import parse_cell
 from gpulab.profiling.counts.cell_counts import count_cell
 from gpulab.verification.check import compile_cell
-from gpulab.views.counts_view import _DRAWN_IN_ALL, counts_view, drawings_view, heat_text
+from gpulab.views.counts_view import _DRAWN, counts_view, drawings_view, heat_text
 from gpulab.views.heat import STEPS, amount, level
 from gpulab.views.theme import _HEAT, STYLE
 from gpulab.views.warp_view import warp_view
 from tests.views.test_html import contrast
 
-# Neighbouring threads take neighbouring columns, and a store to shared memory that conflicts.
+# Adjacent threads access adjacent columns, and a store to shared memory has bank conflicts.
 TEXT = """%%cuda matmul.Ks --block 1 32
 // <script>alert("line 2")</script> & more
 extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
@@ -48,7 +48,7 @@ def html(counts):
 
 
 class Nesting(HTMLParser):
-    """Notes every element that is closed in the wrong place, or never."""
+    """Collects elements that are closed in the wrong place or not at all."""
 
     def __init__(self):
         super().__init__()
@@ -65,35 +65,35 @@ class Nesting(HTMLParser):
             self.wrong.append((self.getpos(), tag))
 
 
-def test_every_element_is_closed(html):
+def test_html_elements_are_nested(html):
     nesting = Nesting()
     nesting.feed(html)
     assert nesting.wrong == nesting.open == []
 
 
-def test_the_students_text_is_escaped(html):
+def test_source_is_escaped(html):
     assert "<script" not in html
     assert "<b>looks" not in html
     assert "&lt;script&gt;alert(&quot;line 2&quot;)" in html
 
 
-def test_it_needs_neither_scripts_nor_identifiers(html):
+def test_html_has_neither_scripts_nor_identifiers(html):
     assert not re.search(r"<script|\sid=|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", html)
 
 
-def test_every_line_has_its_number_and_its_text(counts, html):
+def test_every_line_has_its_number(counts, html):
     numbers = [int(n) for n in re.findall(r'<span class="gp-no">(\d+)</span>', html)]
     assert numbers == [line.number for line in counts.lines] == list(range(2, 13))
 
 
-def test_lines_that_access_memory_open_their_drawings(counts, html):
+def test_lines_that_access_memory_have_drawings(counts, html):
     assert html.count('<details class="gp-line-of"') == sum(bool(line.accesses) for line in counts.lines)
     assert html.count('<svg class="gp-warp"') == sum(len(line.accesses) for line in counts.lines)
     assert html.count('<details class="gp-line-of" open>') == 1
 
 
-def test_a_long_kernel_has_a_bounded_number_of_drawings():
-    """Of each line the first access, then those with the most to gain; the others are said in words."""
+def test_number_of_drawings_is_limited():
+    """The first access of each line is drawn, then those with the most excess; others have text only."""
     many = "\n".join(
         f"    tile[threadIdx.x + {n}] = b[threadIdx.x + {n} * n] + c[threadIdx.x * {n % 3 + 1}];"
         for n in range(40)
@@ -103,32 +103,31 @@ def test_a_long_kernel_has_a_bounded_number_of_drawings():
     found = count_cell(cell, compile_cell(cell, device)).report
     shown = counts_view(found).html
     assert sum(len(line.accesses) for line in found.lines) > 60
-    assert shown.count('<svg class="gp-warp"') == _DRAWN_IN_ALL
-    assert shown.count("Not drawn") == sum(len(line.accesses) for line in found.lines) - _DRAWN_IN_ALL
+    assert shown.count('<svg class="gp-warp"') == _DRAWN
+    assert shown.count("Not drawn") == sum(len(line.accesses) for line in found.lines) - _DRAWN
     assert len(shown) < 200_000
 
 
-def test_figures_are_text_with_their_heat(html):
+def test_figure_has_its_heat_step(html):
     row = re.search(r'<summary class="gp-row">(?:(?!</summary>).)*a\[i \+ n \* j\]', html)
     assert row is not None
     assert re.search(r'<i class="gp-heat-4" title="[^"]*">32\.0<', row[0])
 
 
-def test_every_figure_says_where_it_comes_from(html):
+def test_every_figure_has_its_provenance(html):
     figures = re.findall(r"<i([^>]*)>[^<]", html.split('class="gp-row gp-head"')[1].split("</div>", 1)[1])
     assert figures
     assert all(re.search(r'title="[^"]*; counted"', figure) for figure in figures)
     assert "Counted by the simulator (H200) on 64x64x64: exact." in html
 
 
-def test_lanes_say_what_they_access(html):
-    """Those in equal steps together, where every other one can be told from; else each by itself."""
+def test_lanes_with_a_constant_stride_share_a_title(html):
     assert "<title>lane 0: a[0], lane 1: a[64], … lane 31: a[1984]</title>" in html
     assert "<title>word 992 of tile: lane 31</title>" in html
     assert "<title>lane 3: tile" not in html
 
 
-def test_lanes_out_of_step_say_it_each(counts):
+def test_lanes_without_a_constant_stride_have_their_own_titles(counts):
     line = next(line for line in counts.lines if "a[i + n * j]" in line.text)
     (group,) = line.accesses
     lanes = list(group.worst.lanes)
@@ -138,7 +137,7 @@ def test_lanes_out_of_step_say_it_each(counts):
     assert "<title>lane 31: a[1984]</title>" in shown
 
 
-def test_the_text_has_the_same_figures(counts):
+def test_plain_text_has_the_same_figures(counts):
     text = counts_view(counts).text
     (line,) = [line for line in text.splitlines() if "a[i + n * j] = sum" in line]
     assert line.split()[:2] == ["11", "32.0"]
@@ -146,35 +145,35 @@ def test_the_text_has_the_same_figures(counts):
     assert [step for _, step in heat].count(4) == 1
 
 
-def test_a_drawing_in_characters_names_crowded_banks(counts):
+def test_drawing_in_characters_names_banks_with_conflicts(counts):
     line = next(line for line in counts.lines if line.number == 7)
     assert "bank  0  ################################  32 words for lanes 0-31" in drawings_view(line).text
 
 
 @pytest.mark.parametrize(("excess", "step"), [(1, 0), (1.04, 0), (1.25, 1), (2, 2), (4, 3), (8, 4), (32, 4)])
-def test_heat_follows_the_excess(excess, step):
+def test_heat_step_follows_the_excess(excess, step):
     assert level(excess) == step < STEPS
 
 
-def test_a_little_is_not_nothing():
+def test_small_amount_is_not_shown_as_zero():
     assert [amount(n) for n in (0, 0.01, 0.05, 4, 15.65)] == ["0.0", "<0.1", "0.1", "4.0", "15.7"]
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("step", range(1, STEPS))
-def test_figures_can_be_read_on_their_heat(which, step):
+def test_figures_are_readable_on_their_heat(which, step):
     assert contrast(_HEAT[f"heat-{step}"][which], _HEAT[f"heat-{step}-ink"][which]) >= 4.5
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["light", "dark"])
-def test_steps_differ_in_lightness(which):
+def test_heat_steps_differ_in_lightness(which):
     colours = [_HEAT[f"heat-{step}"][which] for step in range(1, STEPS)]
     assert all(contrast(a, b) >= 1.3 for a, b in pairwise(colours))
 
 
-def test_all_colours_come_from_the_theme(html):
+def test_every_heat_colour_is_in_the_style_sheet(html):
     used = set(re.findall(r"gp-heat-\d", html))
     assert used
     for name in _HEAT:
-        assert STYLE.count(f"--gp-{name}:") == 4  # light and dark, of a plain page and of JupyterLab
+        assert STYLE.count(f"--gp-{name}:") == 4  # light and dark, in a plain page and in JupyterLab
     assert all(f".gpulab .{name}{{" in STYLE for name in used - {"gp-heat-0"})

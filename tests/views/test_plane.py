@@ -1,4 +1,4 @@
-"""The picture of a plane: every state is seen, at every size, in SVG and in characters."""
+"""The picture of a plane in SVG and in characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def plane(state, pitch=(32, 8)):
     return Plane("9x7x3, z = 1", ("x", "y"), np.asarray(state, np.uint8), pitch)
 
 
-def right_plane(rows, columns):
+def correct_plane(rows, columns):
     state = np.full((rows, columns), State.RIGHT, np.uint8)
     state[[0, -1], :] = state[:, [0, -1]] = State.UNTOUCHED
     return state
@@ -31,8 +31,8 @@ def titles(view):
     return [element.text for element in svg_of(view).iter() if element.tag.endswith("title")]
 
 
-def test_the_svg_is_well_formed_and_names_itself():
-    svg = svg_of(plane_view(plane(right_plane(47, 65))))
+def test_svg_is_well_formed_and_labelled():
+    svg = svg_of(plane_view(plane(correct_plane(47, 65))))
     assert svg.get("role") == "img"
     assert svg.get("aria-label") == "9x7x3, z = 1"
 
@@ -45,29 +45,29 @@ def test_the_svg_is_well_formed_and_names_itself():
         (State.FORBIDDEN, "!", "stray"),
     ],
 )
-def test_each_state_has_its_letter_and_its_colour(state, letter, colour):
-    picture = right_plane(20, 30)
+def test_each_state_has_its_letter_and_colour(state, letter, colour):
+    picture = correct_plane(20, 30)
     picture[5, 7] = state
     view = plane_view(plane(picture))
     assert letter in view.text.split("\n", 2)[2].split("+\n  ")[0]
     assert f"gp-{colour}-fill" in view.html
 
 
-def test_a_tooltip_says_which_points_are_wrong_in_the_planes_own_indices():
-    picture = right_plane(20, 30)
+def test_tooltip_has_the_indices_of_wrong_points():
+    picture = correct_plane(20, 30)
     picture[5:7, 7:10] = State.WRONG
     assert "wrong: x 7-9, y 5-6" in titles(plane_view(plane(picture)))
 
 
-def test_block_edges_are_drawn_at_multiples_of_the_pitch():
-    text = plane_view(plane(right_plane(20, 40), pitch=(16, 8))).text
+def test_block_edges_are_at_multiples_of_the_pitch():
+    text = plane_view(plane(correct_plane(20, 40), pitch=(16, 8))).text
     frames = [line for line in text.splitlines() if line.startswith("+")]
     assert len(frames) == 2 + 2
     assert frames[0] == "+" + "-" * 16 + "+" + "-" * 16 + "+" + "-" * 8 + "+"
 
 
-def test_the_legend_counts_points_and_not_squares():
-    picture = right_plane(300, 1000)
+def test_legend_counts_points_not_squares():
+    picture = correct_plane(300, 1000)
     picture[100:110, 500:510] = State.WRONG
     view = plane_view(plane(picture))
     assert "wrong: 100" in view.text
@@ -75,7 +75,7 @@ def test_the_legend_counts_points_and_not_squares():
 
 
 @given(rows=st.integers(1, 700), columns=st.integers(1, 700), data=st.data())
-def test_one_wrong_point_stays_visible_at_any_size(rows, columns, data):
+def test_single_wrong_point_is_visible_at_any_size(rows, columns, data):
     picture = np.full((rows, columns), State.RIGHT, np.uint8)
     row, column = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
     picture[row, column] = State.WRONG
@@ -85,12 +85,12 @@ def test_one_wrong_point_stays_visible_at_any_size(rows, columns, data):
     assert np.count_nonzero(squares == State.WRONG) == 1
 
 
-def test_a_small_plane_is_not_reduced():
-    picture = right_plane(47, 65)
+def test_small_plane_is_not_reduced():
+    picture = correct_plane(47, 65)
     assert reduced(picture, 96, 96)[0] is picture
 
 
-def test_a_big_plane_makes_a_small_picture():
+def test_picture_of_a_large_plane_is_small():
     picture = np.random.default_rng(1).integers(0, 5, (2000, 3000)).astype(np.uint8)
     assert len(plane_view(plane(picture)).html) < 300_000
 

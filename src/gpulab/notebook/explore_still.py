@@ -81,7 +81,8 @@ def _blocks(pen: SvgPen, curve: Curve, columns: dict[Block, float], step: float)
             height = 34 * point.occupancy
             left, top = x - step / 3, HEIGHT - 6 - height
             pen.path(
-                f"M{left:.1f} {top:.1f}h{2 * step / 3:.1f}v{height:.1f}h-{2 * step / 3:.1f}z", fill="asked"
+                f"M{left:.1f} {top:.1f}h{2 * step / 3:.1f}v{height:.1f}h-{2 * step / 3:.1f}z",
+                fill="requested",
             )
 
 

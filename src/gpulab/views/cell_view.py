@@ -1,4 +1,4 @@
-"""What is shown under a kernel cell: one function for each thing that can have happened to it."""
+"""The output of a kernel cell, one function for each outcome."""
 
 from __future__ import annotations
 
@@ -21,35 +21,39 @@ __all__ = ["checked_view", "judged_view", "kernel_view", "launch_error_view"]
 
 
 def checked_view(cell: Cell, result: CheckResult, device: Device) -> View:
-    """A cell that compiled and ran: verdict, what it printed, resources, warnings."""
+    """Return the output of a cell that compiled and ran: verdict, printed text, resources, warnings."""
     return stack(judged_view(cell, result), kernel_view(cell, result, device))
 
 
 def judged_view(cell: Cell, result: CheckResult) -> View:
-    """The verdict with its findings, and what the kernel printed; nothing for a cell of no problem."""
+    """Return the verdict, its findings and the printed text; an empty view for a cell of no problem."""
     if result.verdict is None:
         return View()
-    of_sizes = {reason for each in result.verdict.results for reason in each.reasons}
-    of_sizes |= {str(finding) for finding in result.findings}  # which have boxes of their own
-    others = [reason for reason in result.reasons if reason not in of_sizes]
-    verdict = verdict_view(cell.name, result.verdict, cell.source, others)
+    shown_elsewhere = {reason for size in result.verdict.results for reason in size.reasons}
+    shown_elsewhere |= {str(finding) for finding in result.findings}
+    other_reasons = [reason for reason in result.reasons if reason not in shown_elsewhere]
+    verdict = verdict_view(cell.name, result.verdict, cell.source, other_reasons)
     return stack(verdict, printed_view(result.printed))
 
 
 def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:
-    """A kernel by its resources; with a block, also what they allow on the device's GPU."""
+    """Return the resources of a kernel and, if the cell has a block, the occupancy on the device's GPU."""
     name, block, resources = cell.name, cell.header.block, result.resources
     threads = prod(block) if block else 0
-    room = occupancy(device.spec, threads, resources.registers, resources.shared_bytes) if threads else None
-    kept = None
+    allowed = None
+    if threads:
+        allowed = occupancy(device.spec, threads, resources.registers, resources.shared_bytes)
+    stored = None
     if isinstance(cell, PlainCell):
-        kept = note("good", f'✓ compiled; Python finds it as gpulab.kernel("{name}").')
+        stored = note("good", f'✓ compiled. In Python it is gpulab.kernel("{name}").')
     return stack(
-        resource_view(name, resources, device.spec.name, threads, room), warnings_view(result.warnings), kept
+        resource_view(name, resources, device.spec.name, threads, allowed),
+        warnings_view(result.warnings),
+        stored,
     )
 
 
 def launch_error_view(error: GpulabError, source: str) -> View:
-    """A launch that failed outside of verification."""
+    """Return the output for a launch that failed outside of verification."""
     findings = error.findings if isinstance(error, LaunchError) else []
     return stack(note("bad", f"✗ {error}"), findings_view(findings, source))

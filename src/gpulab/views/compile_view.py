@@ -1,4 +1,4 @@
-"""What the compiler said, each message at its place: line number, source line, caret."""
+"""The compiler's messages, each with its line number, source line and caret."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from gpulab.views.html import View, note, paragraph, stack
 
 __all__ = ["compile_error_view", "summary", "warnings_view"]
 
-_MOST = 8  # later messages are mostly echoes of the first
+_MOST = 8  # messages; later ones are mostly consequences of the first
 
 
 def summary(error: CompileError) -> str:
-    """The first error in one line, and how many there are."""
+    """Return the first error in one line, and the number of the others."""
     errors = [d for d in error.diagnostics if d.severity == "error"] or error.diagnostics
     if not errors:
-        return str(error) or "the compiler refused the text."
+        return str(error) or "the compiler rejected the source."
     where = f"line {errors[0].line}: " if errors[0].line else ""
     more = f"  (and {len(errors) - 1} more, above)" if len(errors) > 1 else ""
     return f"{where}{errors[0].message}{more}"
 
 
 def compile_error_view(error: CompileError) -> View:
-    """A box for each message of the compiler, in its own order."""
+    """Return a box for each message, in the compiler's order."""
     if not error.diagnostics:
         return note("bad", "✗ does not compile", code=str(error))
     shown = error.diagnostics[:_MOST]
@@ -32,13 +32,13 @@ def compile_error_view(error: CompileError) -> View:
     return stack(
         paragraph(f"✗ does not compile: {number} error{'s' if number != 1 else ''}"),
         *(_diagnostic(d) for d in shown),
-        paragraph(f"and {left_out} more; mend the first ones first.", dim=True) if left_out else None,
+        paragraph(f"and {left_out} more; correct the first ones first.", dim=True) if left_out else None,
     )
 
 
 def warnings_view(warnings: Sequence[str]) -> View:
-    """The compiler's warnings, or nothing."""
-    return note("hint", "the compiler warns", warnings) if warnings else View()
+    """Return the compiler's warnings; an empty view if there are none."""
+    return note("hint", "compiler warnings", warnings) if warnings else View()
 
 
 def _diagnostic(diagnostic: Diagnostic) -> View:
@@ -48,13 +48,13 @@ def _diagnostic(diagnostic: Diagnostic) -> View:
 
 
 def _pointed(diagnostic: Diagnostic) -> str:
-    """The source line with its number in the margin and a caret under the column."""
+    """Return the source line with its number in the margin and a caret under the column."""
     if not diagnostic.source_line:
         return ""
     margin = f"{diagnostic.line:>4} | "
     text = margin + diagnostic.source_line
     if diagnostic.column:
-        # Tabs stay tabs, so that the caret stands under its character.
+        # Tabs are kept, so that the caret is below its character.
         before = diagnostic.source_line[: diagnostic.column - 1]
         text += f"\n{' ' * (len(margin) - 2)}| " + "".join(c if c == "\t" else " " for c in before) + "^"
     return text

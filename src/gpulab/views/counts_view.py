@@ -1,4 +1,4 @@
-"""What a kernel asks of the machine, line by line: the source with its heat, and a drawing of each access."""
+"""The heat view: memory traffic and instructions of each source line, and drawings of its accesses."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Segment", "counts_view", "drawings_view", "heat_text", "totals_view"]
 
-Segment = tuple[str, int]  # a piece of a line of text, and its step on the heat scale
+Segment = tuple[str, int]  # a piece of a line of text, and its heat step
 
-_DRAWN = 8  # accesses of a line that are shown, the ones with the most to gain
-_DRAWN_IN_ALL = 16  # in a cell, so that a notebook of long kernels stays small
-_SEVERAL = {"copy": "copies"}
-_HEADS = (("sectors", "a request"), ("conflicts", "a request"), ("instruc-", "tions, %"), ("active", "lanes"))
-_HEADS_SAY = (
-    "32-byte sectors of global memory for each request of a warp; 4 hold 32 neighbouring floats",
-    "wavefronts beyond the fewest for each request to shared memory: bank conflicts",
-    "share of all instructions that warps executed",
-    "active lanes for each executed instruction, of 32",
+_SHOWN = 8  # accesses of a line, those with the most excess traffic
+_DRAWN = 16  # accesses of a cell, so that a notebook of long kernels stays small
+_PLURALS = {"copy": "copies"}
+_HEADERS = (("sectors", "/request"), ("conflicts", "/request"), ("instruc-", "tions, %"), ("active", "lanes"))
+_TOOLTIPS = (
+    "32-byte sectors of global memory per request of a warp; 32 adjacent floats need 4",
+    "bank conflicts: wavefronts per request to shared memory, beyond the fewest possible",
+    "share of all executed warp instructions",
+    "active lanes per executed instruction, of 32",
 )
 
 
 def counts_view(counts: LaunchReport) -> View:
-    """The totals, then the source with its columns of heat; a line that accesses memory opens drawings."""
+    """Return the totals, then the source with its figures; a line that accesses memory unfolds drawings."""
     return stack(totals_view(counts), _listing(counts))
 
 
 def drawings_view(line: SourceLine) -> View:
-    """The drawings of a line's accesses, one below the other."""
-    return stack(*(stack(paragraph(f"\n{access_title(g)}"), access_view(g)) for g in line.accesses))
+    """Return the drawings of a line's accesses, one below the other."""
+    return stack(
+        *(stack(paragraph(f"\n{access_title(group)}"), access_view(group)) for group in line.accesses)
+    )
 
 
 def heat_text(counts: LaunchReport) -> list[list[Segment]]:
-    """The source with its figures for a terminal: lines of pieces of text, each with its heat."""
+    """Return the source with its figures for a terminal: lines of text segments with their heat steps."""
     lines: list[list[Segment]] = [
-        [(f"{'line':>4} " + " ".join(f"{head[row]:>9}" for head in _HEADS), 0)] if row == 0
-        else [(f"{'':>4} " + " ".join(f"{head[row]:>9}" for head in _HEADS), 0)]
-        for row in (0, 1)
-    ]  # fmt: skip
+        [(f"{label:>4} " + " ".join(f"{header[row]:>9}" for header in _HEADERS), 0)]
+        for row, label in enumerate(("line", ""))
+    ]
     for line in counts.lines:
         pieces: list[Segment] = [(f"{line.number:>4} ", 0)]
         for shown, heat, _ in _figures(line, counts):
@@ -55,10 +56,10 @@ def heat_text(counts: LaunchReport) -> list[list[Segment]]:
 
 
 def totals_view(counts: LaunchReport) -> View:
-    """What the whole launch took, by memory and kind of access."""
+    """Return the traffic of the whole launch, by memory space and kind of access."""
     rows = [
         (
-            f"{space} {_SEVERAL.get(kind, kind + 's')}",
+            f"{space} {_PLURALS.get(kind, kind + 's')}",
             f"{traffic.requests:,}",
             f"{traffic.units:,} {'sectors' if space == 'global' else 'wavefronts'}",
             f"{traffic.per_request:.3g}",
@@ -68,66 +69,71 @@ def totals_view(counts: LaunchReport) -> View:
     ]
     every = counts.counters
     code = "machine code, SASS" if every.instruction_set == "SASS" else every.instruction_set
-    words = (
+    text = (
         f"{every.warp_instructions:,} warp instructions ({code}), "
-        f"{amount(every.active_threads_per_warp)} of 32 lanes active; {every.flops:,} floating point "
+        f"{amount(every.active_threads_per_warp)} of 32 lanes active; {every.flops:,} floating-point "
         f"operations; at least {every.compulsory_bytes_read:,} bytes read and "
-        f"{every.compulsory_bytes_written:,} written (every sector once)."
+        f"{every.compulsory_bytes_written:,} written (each sector once)."
     )
     return stack(
         paragraph(f"{counts.origin[0].upper()}{counts.origin[1:]}."),
-        table(("memory", "requests", "took", "a request", "would do"), rows, numeric=(1, 2, 3, 4)),
-        paragraph(words, dim=True),
+        table(
+            ("memory", "requests", "traffic", "per request", "ideal per request"), rows, numeric=(1, 2, 3, 4)
+        ),
+        paragraph(text, dim=True),
         *(paragraph(f"Not exact: {caveat}.", dim=True) for caveat in every.caveats),
     )
 
 
 def _listing(counts: LaunchReport) -> View:
-    heads = "".join(
-        f'<i title="{escape(says)}">{escape(head[0])}<br>{escape(head[1])}</i>'
-        for head, says in zip(_HEADS, _HEADS_SAY, strict=True)
+    headers = "".join(
+        f'<i title="{escape(tooltip)}">{escape(first)}<br>{escape(second)}</i>'
+        for (first, second), tooltip in zip(_HEADERS, _TOOLTIPS, strict=True)
     )
     worst = max(counts.lines, key=lambda line: line.waste, default=None)
-    drawn = _most_to_gain(counts)
+    drawn = _drawn_accesses(counts)
     rows = [_row(line, counts, drawn, is_open=line is worst and line.waste > 0) for line in counts.lines]
     html = (
         '<div class="gp-source"><div class="gp-rows">'
-        f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{heads}</span>'
-        '<span class="gp-code gp-opens">opens drawings of a line\'s accesses to memory</span></div>'
-        f'{"".join(rows)}</div></div><div class="gp-line gp-dim">Colour: what is taken, over what would do. '
+        f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{headers}</span>'
+        '<span class="gp-code gp-opens">drawings of the line\'s memory accesses</span></div>'
+        f'{"".join(rows)}</div></div><div class="gp-line gp-dim">Colour: measured divided by ideal. '
         f"{swatches()}</div>"
     )
     text = "\n".join("".join(piece for piece, _ in line).rstrip() for line in heat_text(counts))
     return View(html, text)
 
 
-def _most_to_gain(counts: LaunchReport) -> set[int]:
-    """The accesses that are drawn, by `id`: of every line its first one, then those with the most to gain."""
+def _drawn_accesses(counts: LaunchReport) -> set[int]:
+    """Return the `id` of each access to draw: the first of every line, then those with the most excess."""
     ranked = sorted(
-        (place > 0, group.traffic.fewest - group.traffic.units, line.number, place, id(group))
+        (index > 0, group.traffic.fewest - group.traffic.units, line.number, index, id(group))
         for line in counts.lines
-        for place, group in enumerate(line.accesses[:_DRAWN])
+        for index, group in enumerate(line.accesses[:_SHOWN])
     )
-    return {number for *_, number in ranked[:_DRAWN_IN_ALL]}
+    return {identity for *_, identity in ranked[:_DRAWN]}
 
 
 def _row(line: SourceLine, counts: LaunchReport, drawn: set[int], *, is_open: bool) -> str:
-    figures = f'<span class="gp-no">{line.number}</span>'
-    columns = _figures(line, counts) if line.warp_instructions else []
-    for column, (shown, heat, says) in enumerate(columns):
+    cells = f'<span class="gp-no">{line.number}</span>'
+    figures = _figures(line, counts) if line.warp_instructions else []
+    for column, (figure, heat, tooltip) in enumerate(figures):
         kind = ' class="gp-share"' if column == 2 else f' class="gp-heat-{heat}"' if heat else ""
         bar = f' style="--gp-part:{100 * line.share:.1f}%"' if column == 2 else ""
-        title = f' title="{escape(says)}; {counts.counters.provenance.kind}"' if shown else ""
-        figures += f"<i{kind}{bar}{title}>{escape(shown)}</i>"
+        title = f' title="{escape(tooltip)}; {counts.counters.provenance.kind}"' if figure else ""
+        cells += f"<i{kind}{bar}{title}>{escape(figure)}</i>"
     quiet = "" if line.warp_instructions else " gp-quiet"
-    inner = f'<span class="gp-figs">{figures}</span><span class="gp-code{quiet}">{escape(line.text)}</span>'
+    inner = f'<span class="gp-figs">{cells}</span><span class="gp-code{quiet}">{escape(line.text)}</span>'
     if not line.accesses:
         return f'<div class="gp-row">{inner}</div>'
+
     drawings = [
-        disclosure(access_title(g), access_view(g, drawn=id(g) in drawn)).html for g in line.accesses[:_DRAWN]
+        disclosure(access_title(group), access_view(group, drawn=id(group) in drawn)).html
+        for group in line.accesses[:_SHOWN]
     ]
-    if len(line.accesses) > _DRAWN:
-        drawings.append(paragraph(f"and {len(line.accesses) - _DRAWN} more that take less", dim=True).html)
+    if len(line.accesses) > _SHOWN:
+        rest = f"and {len(line.accesses) - _SHOWN} more with less excess"
+        drawings.append(paragraph(rest, dim=True).html)
     drawings[0] = drawings[0].replace("<details>", "<details open>", 1)
     return (
         f'<details class="gp-line-of"{" open" if is_open else ""}><summary class="gp-row">{inner}</summary>'
@@ -136,18 +142,20 @@ def _row(line: SourceLine, counts: LaunchReport, drawn: set[int], *, is_open: bo
 
 
 def _figures(line: SourceLine, counts: LaunchReport) -> list[tuple[str, int, str]]:
-    """The four columns of a line: what is shown, its heat, and what hovering over it says."""
+    """Return the text, heat step and tooltip of the four columns of a line."""
     if not line.warp_instructions:
         return [("", 0, "")] * 4
+
     sectors = conflicts = ("", 0, "")
     if line.sectors is not None:
-        says = _says(line.sectors, "request", "sector")
-        sectors = (amount(line.sectors.per_request), level(line.sectors.excess), says)
+        tooltip = _traffic_text(line.sectors, "sector")
+        sectors = (amount(line.sectors.per_request), level(line.sectors.excess), tooltip)
     if line.wavefronts is not None:
-        beyond = line.wavefronts.units - line.wavefronts.fewest
-        says = f"{_says(line.wavefronts, 'request', 'wavefront')}; {beyond:,} bank conflicts"
-        per = beyond / line.wavefronts.requests if line.wavefronts.requests else 0.0
-        conflicts = (amount(per), level(line.wavefronts.excess), says)
+        extra = line.wavefronts.units - line.wavefronts.fewest
+        tooltip = f"{_traffic_text(line.wavefronts, 'wavefront')}; {extra:,} bank conflicts"
+        per_request = extra / line.wavefronts.requests if line.wavefronts.requests else 0.0
+        conflicts = (amount(per_request), level(line.wavefronts.excess), tooltip)
+
     executed = f"{line.warp_instructions:,} of {counts.counters.warp_instructions:,} warp instructions"
     idle = 32 / line.active_lanes if line.active_lanes else 32.0
     return [
@@ -158,7 +166,5 @@ def _figures(line: SourceLine, counts: LaunchReport) -> list[tuple[str, int, str
     ]
 
 
-def _says(traffic: Traffic, requests: str, units: str) -> str:
-    return (
-        f"{traffic.requests:,} {requests}s, {traffic.units:,} {units}s; {traffic.fewest:,} {units}s would do"
-    )
+def _traffic_text(traffic: Traffic, unit: str) -> str:
+    return f"{traffic.requests:,} requests, {traffic.units:,} {unit}s; ideal: {traffic.fewest:,} {unit}s"

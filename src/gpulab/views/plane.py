@@ -1,8 +1,8 @@
-"""The picture of a plane of the output: which points are right, and how the others are wrong.
+"""A picture of one plane of the output: which points are correct, and what is wrong with the others.
 
-As inline SVG (it needs no JavaScript, so it survives feedback pages and exports) and in characters.
-A big plane is drawn with several points in one square; a square shows the worst of its points, so
-that a single wrong one stays visible.
+It is drawn as inline SVG, which needs no JavaScript in feedback pages and exports, and in characters. A
+square of a large plane stands for several points and shows the worst of them, so that a single wrong point is
+visible.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Box = tuple[int, int, int, int]  # x, y, width, height, in squares
 
 
 @dataclass(frozen=True)
-class _Look:
-    """How one state of a point is shown: its colour, its letter, its mark in a unit square, its name."""
+class _StateStyle:
+    """The style of a point's state: colour, letter, strokes in a unit square, and name."""
 
     colour: str
     letter: str
@@ -37,46 +37,48 @@ class _Look:
     name: str
 
 
-# In the order of `evidence.verdict.State`.
-_LOOKS = (
-    _Look("outside", " ", (), "not the kernel's to write"),
-    _Look("right", ".", (), "right"),
-    _Look("wrong", "X", ((0.25, 0.25, 0.75, 0.75), (0.75, 0.25, 0.25, 0.75)), "wrong"),
-    _Look("unwritten", "?", ((0.3, 0.5, 0.7, 0.5),), "never written"),
-    _Look(
+# In the order of `gpulab.verification.verdict.State`.
+_STYLES = (
+    _StateStyle("outside", " ", (), "boundary, not written"),
+    _StateStyle("right", ".", (), "correct"),
+    _StateStyle("wrong", "X", ((0.25, 0.25, 0.75, 0.75), (0.75, 0.25, 0.25, 0.75)), "wrong"),
+    _StateStyle("unwritten", "?", ((0.3, 0.5, 0.7, 0.5),), "never written"),
+    _StateStyle(
         "stray",
         "!",
         ((0.25, 0.5, 0.75, 0.5), (0.5, 0.25, 0.5, 0.75)),
-        "written, but not the kernel's to write",
+        "written outside the interior",
     ),
 )
-# What a square shows when its points differ: the first of these that occurs in it.
+# The state of a square is the first of these that one of its points has.
 _WORST_FIRST = (2, 4, 3, 1, 0)
 
-_SQUARES = 96  # at most so many squares on an axis of the SVG
-_COLUMNS, _ROWS = 80, 50  # … and so many characters
-_SIDE = 520  # pixels that the longer side should take
-_RECTANGLES = 200  # more than that of one state share one tooltip
+_SQUARES = 96  # on an axis of the SVG, at most
+_COLUMNS, _ROWS = 80, 50  # of the picture in characters, at most
+_SIDE = 520  # pixels; approximate length of the longer side
+_RECTANGLES = 200  # of one state; if there are more, they share one tooltip
+_MARKS = 1200  # of one state; if there are more, none is drawn
+_SMALLEST_MARK = 6  # pixels; side of a square in which a mark can be recognized
 
 
 def reduced(state: States, squares_x: int, squares_y: int) -> tuple[States, int, int]:
-    """The plane with at most so many squares on each axis, and how many points a square is wide and high."""
+    """Return the states of at most so many squares, and the width and height of a square in points."""
     rows, columns = state.shape
     fx, fy = -(-columns // squares_x), -(-rows // squares_y)
     if fx == fy == 1:
         return state, 1, 1
-    rank = np.zeros(len(_LOOKS), np.uint8)
-    rank[list(_WORST_FIRST)] = range(len(_LOOKS))
-    padded = np.full((-(-rows // fy) * fy, -(-columns // fx) * fx), len(_LOOKS) - 1, np.uint8)
+    rank = np.zeros(len(_STYLES), np.uint8)
+    rank[list(_WORST_FIRST)] = range(len(_STYLES))
+    padded = np.full((-(-rows // fy) * fy, -(-columns // fx) * fx), len(_STYLES) - 1, np.uint8)
     padded[:rows, :columns] = rank[state]
     worst = padded.reshape(padded.shape[0] // fy, fy, padded.shape[1] // fx, fx).min(axis=(1, 3))
     return np.asarray(_WORST_FIRST, np.uint8)[worst], fx, fy
 
 
 def plane_view(plane: Plane) -> View:
-    """The picture with its title and legend."""
+    """Return the picture with its title and legend."""
     state = np.asarray(plane.state, np.uint8)
-    counts = np.bincount(state.ravel(), minlength=len(_LOOKS))
+    counts = np.bincount(state.ravel(), minlength=len(_STYLES))
     return View(
         f'<div class="gp-line"><b>{escape(plane.title)}</b></div>'
         + _svg(plane, state)
@@ -95,7 +97,7 @@ def _svg(plane: Plane, state: States) -> str:
     width, height = columns * side, rows * side
     left, top = 50, 22
     parts = [f'<g transform="translate({left},{top})">']
-    parts += [_painted(squares, value, side, plane, (fx, fy), state.shape) for value in range(len(_LOOKS))]
+    parts += [_painted(squares, value, side, plane, (fx, fy), state.shape) for value in range(len(_STYLES))]
     parts.append(_block_edges(plane, state.shape, side / fx, side / fy))
     parts.append("</g>")
     parts.append(_ticks(plane, state.shape, side / fx, side / fy, left, top))
@@ -109,31 +111,31 @@ def _svg(plane: Plane, state: States) -> str:
 def _painted(
     squares: States, value: int, side: int, plane: Plane, points: tuple[int, int], shape: tuple[int, ...]
 ) -> str:
-    """All squares of one state: a path, or a path with a tooltip for each rectangle of bad ones."""
-    look = _LOOKS[value]
+    """Draw all squares of one state: one path, or for errors one path with a tooltip for each rectangle."""
+    style = _STYLES[value]
     rectangles = list(_rectangles(squares == value))
     if not rectangles:
         return ""
     paths = [f"M{x * side} {y * side}h{w * side}v{h * side}h{-w * side}z" for x, y, w, h in rectangles]
-    start = f'class="gp-{look.colour}-fill" fill="{LIGHT[look.colour]}"'
+    start = f'class="gp-{style.colour}-fill" fill="{LIGHT[style.colour]}"'
     if value < 2 or len(rectangles) > _RECTANGLES:
-        inner = f'<path {start} d="{"".join(paths)}"><title>{escape(look.name)}</title></path>'
+        inner = f'<path {start} d="{"".join(paths)}"><title>{escape(style.name)}</title></path>'
     else:
-        tips = [f"{escape(look.name)}: {_place(plane, box, points, shape)}" for box in rectangles]
+        tips = [f"{escape(style.name)}: {_place(plane, box, points, shape)}" for box in rectangles]
         inner = "".join(
             f'<path d="{path}"><title>{tip}</title></path>' for path, tip in zip(paths, tips, strict=True)
         )
         inner = f"<g {start}>{inner}</g>"
     where = np.argwhere(squares == value)
-    if look.mark and side >= 6 and len(where) <= 1200:
-        d = "".join(_mark(look.mark, int(x), int(y), side) for y, x in where)
+    if style.mark and side >= _SMALLEST_MARK and len(where) <= _MARKS:
+        d = "".join(_mark(style.mark, int(x), int(y), side) for y, x in where)
         stroke = f'class="gp-mark-line" stroke="{LIGHT["mark"]}"'
         inner += f'<path {stroke} fill="none" pointer-events="none" d="{d}"/>'
     return inner
 
 
 def _rectangles(mask: npt.NDArray[np.bool_]) -> Iterator[Box]:
-    """The mask as few rectangles: runs of a row that repeat below are one."""
+    """Cover a mask with rectangles: equal runs of consecutive rows form one rectangle."""
     open_runs: dict[tuple[int, int], int] = {}
     for y, row in enumerate(np.vstack([mask, np.zeros_like(mask[:1])])):
         steps = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(np.int8), [0]))))
@@ -146,29 +148,32 @@ def _rectangles(mask: npt.NDArray[np.bool_]) -> Iterator[Box]:
 
 
 def _place(plane: Plane, box: Box, points: tuple[int, int], shape: tuple[int, ...]) -> str:
-    """The points of a rectangle in the plane's own indices: `x 0-31, y 8`."""
-    words = []
+    """Format the points of a rectangle in the plane's indices: `x 0-31, y 8`."""
+    ranges = []
     across = zip(plane.axes, box[:2], box[2:], points, shape[::-1], strict=True)
     for name, first, count, step, extent in across:
         low, high = first * step, min((first + count) * step, extent) - 1
-        words.append(f"{name} {low}" if low == high else f"{name} {low}-{high}")
-    return escape(", ".join(words))
+        ranges.append(f"{name} {low}" if low == high else f"{name} {low}-{high}")
+    return escape(", ".join(ranges))
 
 
 def _mark(mark: tuple[Stroke, ...], x: int, y: int, side: int) -> str:
-    """The mark's strokes, (x1, y1, x2, y2) in a unit square, moved to square (x, y); relative, so short."""
-    out, at = "", None
+    """Return the strokes (x1, y1, x2, y2) of a mark as a path in square (x, y).
+
+    Relative coordinates keep the path short.
+    """
+    path, end = "", None
     for a, b, c, d in mark:
         start = f"M{(x + a) * side:g} {(y + b) * side:g}"
-        if at is not None:
-            start = f"m{(a - at[0]) * side:g} {(b - at[1]) * side:g}"
-        out += f"{start}l{(c - a) * side:g} {(d - b) * side:g}"
-        at = c, d
-    return out
+        if end is not None:
+            start = f"m{(a - end[0]) * side:g} {(b - end[1]) * side:g}"
+        path += f"{start}l{(c - a) * side:g} {(d - b) * side:g}"
+        end = c, d
+    return path
 
 
 def _block_edges(plane: Plane, shape: tuple[int, ...], px: float, py: float) -> str:
-    """Lines between the blocks; none where blocks are too small to be told apart."""
+    """Draw lines between the blocks, unless the blocks are too small to be distinguished."""
     rows, columns = shape
     (bx, by), d = plane.pitch, ""
     if bx and bx * px >= 6:
@@ -180,7 +185,7 @@ def _block_edges(plane: Plane, shape: tuple[int, ...], px: float, py: float) -> 
 
 
 def _ticks(plane: Plane, shape: tuple[int, ...], px: float, py: float, left: int, top: int) -> str:
-    """Axis names and the index at each block edge, as far as there is room."""
+    """Write the names of the axes, and the index at block edges as far as there is room."""
     out = [
         f'<text x="0" y="{top - 8}" font-size="11">{escape(plane.axes[1])}↓ {escape(plane.axes[0])}→</text>'
     ]
@@ -200,21 +205,21 @@ def _ticks(plane: Plane, shape: tuple[int, ...], px: float, py: float, left: int
 def _legend(plane: Plane, state: States, counts: npt.NDArray[np.intp]) -> str:
     _, fx, fy = reduced(state, _SQUARES, _SQUARES)
     items = []
-    for look, count in zip(_LOOKS, counts, strict=True):
+    for style, count in zip(_STYLES, counts, strict=True):
         if count:
-            colour = f'class="gp-{look.colour}-fill" fill="{LIGHT[look.colour]}"'
+            colour = f'class="gp-{style.colour}-fill" fill="{LIGHT[style.colour]}"'
             swatch = (
                 '<svg width="12" height="12" style="vertical-align:-1px">'
                 f'<rect {colour} width="12" height="12"/>'
-                f'<path class="gp-mark-line" fill="none" d="{_mark(look.mark, 0, 0, 12)}"/></svg>'
+                f'<path class="gp-mark-line" fill="none" d="{_mark(style.mark, 0, 0, 12)}"/></svg>'
             )
-            words = f"{escape(look.name)}: {count:,}"
-            items.append(f'<span style="white-space:nowrap;margin-right:14px">{swatch} {words}</span>')
+            label = f"{escape(style.name)}: {count:,}"
+            items.append(f'<span style="white-space:nowrap;margin-right:14px">{swatch} {label}</span>')
     bx, by = plane.pitch
     if bx or by:
-        items.append(f"<span>lines: edges of the blocks, every {bx or '-'} x {by or '-'} points</span>")
+        items.append(f"<span>lines: edges of blocks of {bx or '-'} x {by or '-'} points</span>")
     if fx * fy > 1:
-        items.append(f"<span>a square is {fx} x {fy} points and shows the worst of them</span>")
+        items.append(f"<span>a square stands for {fx} x {fy} points and shows the worst</span>")
     return f'<div class="gp-line gp-dim">{" ".join(items)}</div>'
 
 
@@ -224,8 +229,8 @@ def _legend(plane: Plane, state: States, counts: npt.NDArray[np.intp]) -> str:
 def _characters(plane: Plane, state: States) -> str:
     squares, fx, fy = reduced(state, _COLUMNS, _ROWS)
     rows, columns = squares.shape
-    letters = np.array([look.letter for look in _LOOKS])[squares]
-    # Edges between blocks only where each character is one point: else they would lie inside one.
+    letters = np.array([style.letter for style in _STYLES])[squares]
+    # Edges of blocks are drawn if each character is one point; otherwise they would fall inside characters.
     bx = plane.pitch[0] if fx == 1 and plane.pitch[0] >= 4 else 0
     by = plane.pitch[1] if fy == 1 and plane.pitch[1] >= 4 else 0
 
@@ -242,13 +247,13 @@ def _characters(plane: Plane, state: States) -> str:
         lines.append("|" + spaced(list(letters[y]), bx, "|") + "|")
     lines.append(frame)
     if fx > 1 or fy > 1:
-        lines.append(f"(a character is {fx} x {fy} points and shows the worst of them)")
+        lines.append(f"(a character stands for {fx} x {fy} points and shows the worst)")
     return "\n".join(lines)
 
 
 def _legend_text(counts: npt.NDArray[np.intp]) -> str:
     return "\n".join(
-        f"  {f'{look.letter}' if look.letter.strip() else 'blank'}  {look.name}: {count}"
-        for look, count in zip(_LOOKS, counts, strict=True)
+        f"  {f'{style.letter}' if style.letter.strip() else 'blank'}  {style.name}: {count}"
+        for style, count in zip(_STYLES, counts, strict=True)
         if count
     )

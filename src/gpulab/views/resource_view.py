@@ -1,4 +1,4 @@
-"""The resource line: what the assembler reports of a kernel, and how much of a GPU that lets it fill."""
+"""The resources of a kernel, as the assembler reports them, and the occupancy that they allow."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ __all__ = ["resource_view"]
 def resource_view(
     name: str, resources: Resources, gpu: str = "", threads: int = 0, occupancy: Occupancy | None = None
 ) -> View:
-    """Registers and shared memory of kernel `name`; with an `occupancy`, what they allow.
+    """Return registers and memory of a kernel and, if given, its theoretical occupancy.
 
-    gpu: name of the GPU whose data sheet the occupancy was computed from; threads: per block.
+    gpu: name of the GPU that the occupancy was computed for. threads: per block.
     """
     parts = [
-        f"{resources.registers} registers a thread",
-        f"{resources.shared_bytes} bytes of shared memory a block",
+        f"{resources.registers} registers per thread",
+        f"{resources.shared_bytes} bytes of shared memory per block",
     ]
     if resources.local_bytes:
-        parts.append(f"{resources.local_bytes} bytes of local memory a thread")
+        parts.append(f"{resources.local_bytes} bytes of local memory per thread")
     line = paragraph(f"{name}: " + ", ".join(parts))
-    room = None if occupancy is None else _room(gpu, threads, occupancy)
+    allowed = None if occupancy is None else _occupancy_line(gpu, threads, occupancy)
     spill = None
     if resources.spill_bytes:
         spill = note(
             "hint",
-            f"{resources.spill_bytes} bytes a thread did not fit in registers and went to local memory, "
-            "which lies in DRAM: fewer live values, or a smaller block, would keep them in.",
+            f"{resources.spill_bytes} bytes per thread did not fit into registers and were spilled to local "
+            "memory, which is in DRAM. Fewer live values or a smaller block reduce the spills.",
         )
-    return stack(line, room, spill)
+    return stack(line, allowed, spill)
 
 
-def _room(gpu: str, threads: int, occupancy: Occupancy) -> View:
-    """How full an SM gets, what stops one more block, and what it would take to let it in."""
+def _occupancy_line(gpu: str, threads: int, occupancy: Occupancy) -> View:
+    """Return the occupancy, its limiters, and the resources that one more block per SM would need."""
     allowed = ", ".join(f"{resource} {count}" for resource, count in occupancy.limits.items())
-    words = (
+    text = (
         f"Theoretical occupancy on the {gpu}: {occupancy.fraction:.0%}, "
-        f"{_number(occupancy.blocks_per_sm, 'block')} of {threads} threads an SM, "
+        f"{_number(occupancy.blocks_per_sm, 'block')} of {threads} threads per SM, "
         f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps; limited by "
-        f"{' and '.join(occupancy.limiters)} (blocks that each would allow: {allowed})."
+        f"{' and '.join(occupancy.limiters)} (blocks that each resource allows: {allowed})."
     )
     steps = " and ".join(_step(step) for step in occupancy.needed_for_next_step)
     more = ""
     if steps and occupancy.fraction < 1:
         blocks = occupancy.needed_for_next_step[0].blocks_per_sm
         more = f" {_number(blocks, 'block')} would fit with {steps}."
-    return paragraph(f"{words}{more} (Computed from the GPU's data sheet.)", dim=True)
+    return paragraph(f"{text}{more} (Computed from the GPU's data sheet.)", dim=True)
 
 
 def _step(step: NextStep) -> str:
-    """`at most 40 registers a thread (now 48)`."""
-    unit = {"shared memory": "bytes of shared memory a block", "threads": "threads a block"}
-    return f"at most {step.needed:,} {unit.get(step.resource, 'registers a thread')} (now {step.now:,})"
+    """Format a requirement: at most 40 registers per thread (now 48)."""
+    unit = {"shared memory": "bytes of shared memory per block", "threads": "threads per block"}
+    return f"at most {step.needed:,} {unit.get(step.resource, 'registers per thread')} (now {step.now:,})"
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,4 +1,4 @@
-"""How the terminal shows things: colours and progress bars where there is one, plain text elsewhere."""
+"""Terminal output: colours and progress bars in a terminal, plain text in a file or a pipe."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Bar", "say", "say_heat"]
 
-# From nothing to gain to four steps hotter; they differ in weight and ground too, not in hue alone.
+# Rich styles of heat steps 0 to 4. They differ in weight and background too, not in hue alone.
 HEAT = ("", "yellow", "bold yellow", "black on yellow", "bold white on red")
-PATIENCE_S = 1.0  # work that ends sooner shows no bar
+DELAY_S = 1.0  # shorter work shows no bar
 
 
 def say(text: str, style: str = "", *, error: bool = False) -> None:
-    """Print text as it is, in a colour where the stream is a terminal."""
+    """Print text, in a Rich style if the stream is a terminal."""
     stream = sys.stderr if error else sys.stdout
     if not text:
         return
@@ -33,7 +33,7 @@ def say(text: str, style: str = "", *, error: bool = False) -> None:
 
 
 def say_heat(lines: Iterable[Iterable[tuple[str, int]]]) -> None:
-    """Print lines of (piece of text, step on the heat scale), in colours where stdout is a terminal."""
+    """Print lines of (text, heat step), in colours if stdout is a terminal."""
     if not sys.stdout.isatty():
         for line in lines:
             print("".join(piece for piece, _ in line).rstrip())
@@ -47,9 +47,9 @@ def say_heat(lines: Iterable[Iterable[tuple[str, int]]]) -> None:
 
 
 class Bar:
-    """`with Bar("checking") as step: step(done, total, "65x47x9")`, on stderr when it is a terminal.
+    """A progress bar on stderr: `with Bar("checking") as progress: progress(done, total, "65x47x9")`.
 
-    It appears after a second, also when a single step takes longer.
+    It appears after a second, also during a long step, and only if stderr is a terminal.
     """
 
     def __init__(self, title: str) -> None:
@@ -70,16 +70,16 @@ class Bar:
                 transient=True,
             )
             self._task = self._progress.add_task(self.title, total=None)
-            self._timer = threading.Timer(PATIENCE_S, self._progress.start)
+            self._timer = threading.Timer(DELAY_S, self._progress.start)
             self._timer.daemon = True
             self._timer.start()
         return self
 
     def __call__(self, done: int, total: int, label: str = "") -> None:
-        """`done` of `total` steps are behind us; `label` says what is at work now."""
+        """Report that `done` of `total` steps are complete; `label` names the step that is running."""
         if self._progress is not None:
-            words = f"{self.title}: {label}" if label else self.title
-            self._progress.update(self._task, completed=done, total=total, description=words)
+            text = f"{self.title}: {label}" if label else self.title
+            self._progress.update(self._task, completed=done, total=total, description=text)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

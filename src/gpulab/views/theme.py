@@ -1,8 +1,8 @@
-"""Colours and the style sheet: readable in light and dark, in a notebook, an export and a report.
+"""Colours and the style sheet, for light and dark pages: notebooks, exports and reports.
 
-Colours come in two sets. JupyterLab says which one is on (`data-jp-theme-light` on the body, also
-in nbconvert's lab export); a plain page follows the reader's system. Each piece paints its own
-background, so that text and background always belong to one set, whatever page is around them.
+There are two sets of colours. JupyterLab selects one with `data-jp-theme-light` on the body, also in
+nbconvert's lab export; a plain page follows the setting of the reader's system. Each view paints its own
+background, so that text and background always belong to the same set.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 
 __all__ = ["DARK", "LIGHT", "STYLE", "style_of"]
 
-# name: (light, dark). Text colours have a contrast of at least 4.5 to their background (WCAG 2, 1.4.3).
+# Name: (light, dark). Text has a contrast of at least 4.5 to its background (WCAG 2, 1.4.3).
 _INK = {
     "ink": ("#1f2328", "#e6edf3"),
     "dim": ("#57606a", "#9da7b3"),
@@ -25,7 +25,7 @@ _SIGNS = {
     "bad": ("#cf222e", "#ff7b72"),
     "hint": ("#8a5a00", "#d9a441"),
     "plain": ("#0969da", "#58a6ff"),
-    # The plane: each state has its own lightness too and, where a point is big enough, its own mark.
+    # The states of a plane. They differ in lightness too, and large points have a mark.
     "right": ("#bfe3c8", "#23533a"),
     "wrong": ("#c1121f", "#ff6b5e"),
     "unwritten": ("#f2b84b", "#d9982a"),
@@ -34,8 +34,8 @@ _SIGNS = {
     "edge": ("#57606a", "#aeb8c4"),
     "mark": ("#ffffff", "#111418"),
 }
-# The heat scale, for backgrounds with an ink of their own: one hue from light to dark (in the dark set from
-# dark to light), so that steps differ in lightness and can be told apart without seeing colours.
+# The heat scale: backgrounds, each with its own text colour. One hue from light to dark (in the dark set from
+# dark to light), so that steps differ in lightness and can be distinguished without colour vision.
 _HEAT = {
     "heat-1": ("#fdebc8", "#3b2c14"),
     "heat-2": ("#fdc36b", "#644410"),
@@ -45,12 +45,12 @@ _HEAT = {
     "heat-2-ink": ("#1f2328", "#e6edf3"),
     "heat-3-ink": ("#1f2328", "#ffffff"),
     "heat-4-ink": ("#ffffff", "#111418"),
-    # The drawing of a warp's access: lanes, and the bytes that they ask for; a share of the instructions.
-    "asked": ("#9cc7f5", "#2b5d96"),
+    # The drawing of a request: lanes and requested bytes. The bar of a line's share of the instructions.
+    "requested": ("#9cc7f5", "#2b5d96"),
     "share": ("#d3e5fa", "#1d3f66"),
 }
 _COLOURS = _INK | _SIGNS | _HEAT
-# In JupyterLab ink and paper are the theme's own, so that custom themes fit too.
+# In JupyterLab, text and background are those of the theme, which may be a custom one.
 _JUPYTER = {
     "ink": "--jp-content-font-color1",
     "dim": "--jp-content-font-color2",
@@ -60,25 +60,26 @@ _JUPYTER = {
 }
 
 LIGHT = {name: pair[0] for name, pair in _COLOURS.items()}
-"""The light set by name: for SVG attributes, which hold where a style sheet was taken away."""
+"""The light set by name, for SVG attributes, which remain where a style sheet was removed."""
 
 DARK = {name: pair[1] for name, pair in _COLOURS.items()}
-"""The dark set by name: for pictures that paint their own paper."""
+"""The dark set by name, for pictures with their own background."""
 
 _SANS = "var(--jp-content-font-family,system-ui,sans-serif)"
 _MONO = "var(--jp-code-font-family,ui-monospace,monospace)"
 _CODE = f"font-family:{_MONO};font-size:.93em;color:inherit;background:none"
 
-# Rules in sheets, by what a fragment must hold to want one; "" is wanted by all. A notebook's page has the
-# sheets of many outputs after each other: no rule overrides one of another sheet, so their order is the same.
+# Style sheets by the pattern of the fragments that need them; every fragment needs "". A notebook's page has
+# the sheets of many outputs, one after the other. No rule overrides one of another sheet, so their order does
+# not matter.
 _SHEETS = {
     "": {
         "": "color:var(--gp-ink);background:var(--gp-paper);line-height:1.45;padding:2px 4px;"
         f"font-family:{_SANS};font-size:var(--gp-size);"
-        "--gp-size:var(--jp-content-font-size1,14px)",  # a teacher at a projector makes JupyterLab's larger
+        "--gp-size:var(--jp-content-font-size1,14px)",  # presentations enlarge JupyterLab's
         "code": _CODE,
         "ul": "margin:2px 0 2px 18px;padding:0",
-        # list-item: nbgrader's feedback pages have a style sheet that takes the triangle away.
+        # list-item, because the style sheet of nbgrader's feedback pages removes the triangle.
         "details>summary": "display:list-item;cursor:pointer;color:var(--gp-dim)",
         ".gp-scroll": "overflow-x:auto;container-type:inline-size",
     },
@@ -101,14 +102,14 @@ _SHEETS = {
     "<progress": {"progress": "width:16em;vertical-align:middle;accent-color:var(--gp-plain)"},
     "gp-table": {
         "table.gp-table": "border-collapse:collapse;margin:6px 0;font-size:.93em;color:var(--gp-ink)",
-        # It stays in sight, and as wide as the window, when the table is scrolled.
+        # The caption keeps the width of the window, and its place when the table is scrolled.
         ".gp-table caption": "caption-side:bottom;text-align:left;color:var(--gp-dim);padding:4px 0;"
         "font-size:.92em;position:sticky;left:0;max-width:100cqw;box-sizing:border-box",
         ".gp-table tr:nth-child(n)": "background:none",
         ".gp-table th,.gpulab .gp-table td": "text-align:left;padding:3px 10px;border:0;max-width:none;"
         "border-bottom:1px solid var(--gp-line);vertical-align:top;white-space:normal;overflow-wrap:normal;"
         "color:var(--gp-ink)",
-        ".gp-table .gp-long": "min-width:9em",  # else a narrow page makes a column of single words of it
+        ".gp-table .gp-long": "min-width:9em",  # without it a narrow page breaks the column into single words
         ".gp-table th.gp-n,.gpulab .gp-table td.gp-n": "text-align:right;white-space:nowrap;"
         "font-variant-numeric:tabular-nums",
     },
@@ -122,7 +123,7 @@ _SHEETS = {
         f".gp-{state}-fill": f"fill:var(--gp-{state})"
         for state in ("right", "wrong", "unwritten", "stray", "outside")
     },
-    # The source with its figures, which stay in sight when a long line is scrolled, and drawings below it.
+    # The source, its figures, which keep their place when a long line is scrolled, and the drawings below it.
     "gp-source": {
         ".gp-source": "overflow-x:auto;container-type:inline-size;border:1px solid var(--gp-line);"
         f"margin:6px 0;font-family:{_MONO};font-size:.9em;line-height:1.5",
@@ -131,7 +132,7 @@ _SHEETS = {
         "summary.gp-row": "display:flex;color:var(--gp-ink)",
         "summary.gp-row::-webkit-details-marker": "display:none",
         "summary.gp-row:hover .gp-code": "background:var(--gp-band)",
-        # A line's number and its four figures; those behind the last one that there is are left out.
+        # The number of a line and its four figures; trailing figures may be missing.
         ".gp-figs": "display:grid;flex:none;"
         "grid-template-columns:calc(4*var(--gp-size)) repeat(4,calc(5*var(--gp-size)));"
         "position:sticky;left:0;background:var(--gp-paper);border-right:1px solid var(--gp-line);"
@@ -152,15 +153,15 @@ _SHEETS = {
         "border-width:1px 0",
         ".gp-drawings summary": "color:var(--gp-ink);padding:2px 0",
         ".gp-opens::before": 'content:"▸ ";color:var(--gp-plain)',
-        # On a phone the figures would stand in front of all of the source.
+        # On a narrow screen, fixed figures would cover the source.
         "@container (max-width:600px)": ".gpulab .gp-source .gp-figs{position:static;"
         "grid-template-columns:44px repeat(4,64px)}.gpulab .gp-source .gp-figs>*{padding:0 5px}",
-        # The page around, along with a source since every lab has one. nbconvert's hides what does not fit of
-        # a line of code; JupyterLab's body has another class.
+        # Rules for the page itself; they are part of this sheet because every lab shows a source. nbconvert's
+        # export hides the end of long lines of code. JupyterLab's body has another class.
         "body.jp-Notebook .jp-InputArea-editor": "overflow-x:auto",
         "@media (max-width:760px)": "body.jp-Notebook :is(.jp-InputArea,.jp-InputArea-editor,"
         ".jp-MarkdownOutput){display:block;width:auto}"
-        # A lab's figure is 720 pixels wide: it keeps letters that can be read, and is scrolled.
+        # A lab's figure is 720 pixels wide; it is scrolled rather than shrunk until its text is unreadable.
         "body.jp-Notebook .jp-MarkdownOutput{overflow-x:auto}"
         "body.jp-Notebook .jp-MarkdownOutput img{max-width:none;min-width:540px}",
     },
@@ -172,14 +173,14 @@ _SHEETS = {
         for step in range(1, 5)
     },
     "gp-warp": {
-        # Its letters can be read no smaller; a narrow page scrolls it.
+        # The text would be unreadable if it were smaller, so a narrow page scrolls the drawing.
         "svg.gp-warp": "display:block;min-width:640px;max-width:100%;height:auto;margin:6px 0 2px",
         "svg.gp-warp text": f"fill:var(--gp-ink);font-family:{_SANS}",
         ".gp-cells": "fill:var(--gp-outside);stroke:var(--gp-edge)",
         ".gp-used": "stroke:var(--gp-plain)",
         ".gp-banks": "stroke:var(--gp-outside)",
-        ".gp-asked,.gpulab .gp-lanes": "fill:var(--gp-asked);stroke:var(--gp-edge)",
-        ".gp-again": "fill:var(--gp-heat-3);stroke:var(--gp-edge)",
+        ".gp-requested,.gpulab .gp-lanes": "fill:var(--gp-requested);stroke:var(--gp-edge)",
+        ".gp-conflict": "fill:var(--gp-heat-3);stroke:var(--gp-edge)",
         ".gp-idle": "fill:var(--gp-outside);stroke:var(--gp-edge)",
         ".gp-lanes path:hover": "fill:var(--gp-paper);stroke:var(--gp-wrong);stroke-width:2.5",
     },
@@ -189,12 +190,12 @@ _SHEETS = {
 def _values(which: int, jupyter: bool, names: Container[str]) -> str:
     values = {name: pair[which] for name, pair in _COLOURS.items() if name in names}
     if jupyter:
-        values |= {n: f"var({theirs},{values[n]})" for n, theirs in _JUPYTER.items() if n in names}
+        values |= {n: f"var({variable},{values[n]})" for n, variable in _JUPYTER.items() if n in names}
     return "".join(f"--gp-{name}:{value};" for name, value in values.items())
 
 
-def _written(rules: Mapping[str, str], html: str = "", colours: Iterable[str] = ()) -> str:
-    """The rules as text, after those that give the colours in use their values."""
+def _style_sheet(rules: Mapping[str, str], html: str = "", colours: Iterable[str] = ()) -> str:
+    """Return the rules as text, after rules that define the colours in use."""
     names = set(re.findall(r"var\(--gp-([\w-]+)", " ".join((*rules.values(), html)))).union(colours)
     sets = {
         ".gpulab": f"{_values(0, False, names)}color-scheme:light",
@@ -206,7 +207,7 @@ def _written(rules: Mapping[str, str], html: str = "", colours: Iterable[str] = 
 
 
 def _rules(sheets: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The sheets' rules, which hold within class `gpulab` unless their selector says where."""
+    """Return the rules of sheets, limited to the class `gpulab` unless their selector names another place."""
     return {
         selector if selector.startswith(("@", "body")) else f".gpulab {selector}".rstrip(): body
         for sheet in sheets
@@ -215,9 +216,9 @@ def _rules(sheets: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def style_of(html: str) -> str:
-    """The part of the style sheet that a fragment of HTML needs: a notebook has many, each with its own."""
-    return _written(_rules(sheet for wanted, sheet in _SHEETS.items() if re.search(wanted, html)), html)
+    """Return the part of the style sheet that a fragment of HTML needs."""
+    return _style_sheet(_rules(sheet for pattern, sheet in _SHEETS.items() if re.search(pattern, html)), html)
 
 
-STYLE = _written(_rules(_SHEETS.values()), colours=_COLOURS)
-"""The style sheet of everything in class `gpulab`: once in a page."""
+STYLE = _style_sheet(_rules(_SHEETS.values()), colours=_COLOURS)
+"""The whole style sheet, for a page with many views."""

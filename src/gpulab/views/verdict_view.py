@@ -1,4 +1,4 @@
-"""What verification found: the green line, or what is wrong, where, and how it looks."""
+"""The result of a verification: one line if it is correct, otherwise what is wrong and where."""
 
 from __future__ import annotations
 
@@ -17,128 +17,130 @@ if TYPE_CHECKING:
 
 __all__ = ["findings_view", "printed_view", "summary", "verdict_view"]
 
-_LINES = 200  # of a kernel's printf; more is cut, and says so
+_LINES = 200  # of a kernel's printf that are shown
 
 
 def summary(name: str, verdict: Verdict) -> str:
-    """The verdict in one line: of all sizes together, or of a fault, or of the first wrong one."""
+    """Return the verdict in one line: a fault if there is one, else the first wrong size."""
     problem = problem_named(verdict.problem)
     if verdict.correct:
         sizes = ", ".join(problem.format_shape(result.shape) for result in verdict.results)
-        return f"{name} is right on {sizes}: {sum(r.total for r in verdict.results):,} points"
+        return f"{name} is correct on {sizes}: {sum(r.total for r in verdict.results):,} points"
+
     wrong = sorted((r for r in verdict.results if not r.correct), key=lambda r: not r.fault)
     if not wrong:
-        return f"{name} is not right"
+        return f"{name} is not correct"
     failed = wrong[0]
     size = problem.format_shape(failed.shape)
     if failed.fault:
-        return f"{name} did not run to its end on {size}: {failed.fault.rstrip('.')}"
+        return f"{name} failed on {size}: {failed.fault.rstrip('.')}"
     if failed.wrong:
         return f"{name} is wrong on {size}: {failed.wrong:,} of {failed.total:,} points"
-    return f"{name} is wrong on {size}: {'; '.join(_besides(failed))}"
+    return f"{name} is wrong on {size}: {'; '.join(_other_errors(failed))}"
 
 
 def verdict_view(name: str, verdict: Verdict, source: str = "", other_reasons: Sequence[str] = ()) -> View:
-    """All that is to be said of a verdict.
+    """Return the verdict with its findings, sizes, hints and pictures.
 
-    source: the kernel's text, to show the line a finding names. other_reasons: sentences that are
-    not about values (a technique that was asked for and is not there).
+    source: the kernel's text, for the lines that findings name. other_reasons: sentences about requirements
+    other than correct values.
     """
     if verdict.correct and not other_reasons:
         return note("good", f"✓ {summary(name, verdict)}.")
     if verdict.correct:
-        head = note("bad", f"✗ the values are right, but {name} is not what was asked for", other_reasons)
-        return stack(head, findings_view(verdict.findings, source))
+        title = f"✗ the values of {name} are correct, but a requirement is not satisfied"
+        return stack(note("bad", title, other_reasons), findings_view(verdict.findings, source))
+
     problem = problem_named(verdict.problem)
     failed = [result for result in verdict.results if not result.correct]
     faulted = next((result for result in failed if result.fault), None)
     title = summary(name, verdict)
-    if faulted is not None and verdict.findings:  # which have their own boxes, with their lines
-        title = f"{name} did not run to its end on {problem.format_shape(faulted.shape)}"
-    head = note("bad", f"✗ {title}", other_reasons)
+    if faulted is not None and verdict.findings:  # the finding's own box has the message
+        title = f"{name} failed on {problem.format_shape(faulted.shape)}"
     only_a_fault = faulted is not None and len(verdict.results) == 1
     hints = list(dict.fromkeys(result.hint for result in failed if result.hint))
+
     planes = [plane_view(result.plane) for result in failed if result.plane is not None]
-    # One picture says it; those of the other sizes wait folded away, and a terminal leaves them out.
-    more = View(disclosure("the same on the other sizes", stack(*planes[1:])).html) if planes[1:] else None
+    # The first picture is usually enough. The others are folded in HTML and left out in a terminal.
+    others = View(disclosure("other sizes", stack(*planes[1:])).html) if planes[1:] else None
     return stack(
-        head,
+        note("bad", f"✗ {title}", other_reasons),
         findings_view(verdict.findings, source),
-        _sizes(problem, verdict.results) if verdict.results and not only_a_fault else None,
+        _sizes_view(problem, verdict.results) if verdict.results and not only_a_fault else None,
         note("hint", "hint", hints) if hints else None,
         planes[0] if planes else None,
-        more,
+        others,
     )
 
 
 def findings_view(findings: Iterable[Finding], source: str = "") -> View:
-    """Each finding with the source line it names."""
+    """Return a box for each finding, with its source line."""
     lines = source.splitlines()
     notes = []
     for finding in findings:
         times = f" (seen {finding.count:,} times)" if finding.count > 1 else ""
-        known = 0 < finding.line <= len(lines)
-        code = f"{finding.line:>4} | {lines[finding.line - 1]}" if known else ""
+        has_line = 0 < finding.line <= len(lines)
+        code = f"{finding.line:>4} | {lines[finding.line - 1]}" if has_line else ""
         notes.append(note("bad", f"{finding}{times}", code=code))
     return stack(*notes)
 
 
 def printed_view(text: str) -> View:
-    """What the kernel's printf wrote."""
+    """Return the output of the kernel's printf."""
     if not text:
         return View()
     lines = text.splitlines()
     shown = "\n".join(lines[:_LINES])
     if len(lines) > _LINES:
-        shown += f"\n… and {len(lines) - _LINES:,} lines more"
+        shown += f"\n… and {len(lines) - _LINES:,} more lines"
     return note("plain", "printed by the kernel", code=shown)
 
 
-def _sizes(problem: Problem, results: Sequence[ShapeResult]) -> View:
-    """One row for each size that was run."""
+def _sizes_view(problem: Problem, results: Sequence[ShapeResult]) -> View:
+    """Return one row for each size that was run."""
     rows, lines = [], []
     for result in results:
         size = problem.format_shape(result.shape)
         if result.correct:
-            rows.append((size, "✓ right", "", "", ""))
-            lines.append(f"{size}: right")
+            rows.append((size, "✓ correct", "", "", ""))
+            lines.append(f"{size}: correct")
             continue
-        count = f"✗ {result.wrong:,} of {result.total:,} wrong"
+
+        outcome = f"✗ {result.wrong:,} of {result.total:,} wrong"
         if not result.wrong:
-            count = "✗ did not end well" if result.fault else "✗ values right, but"
-        first, worst = _point(problem, result.first), _point(problem, result.worst)
+            outcome = "✗ failed" if result.fault else "✗ values correct, but"
+        first, worst = _mismatch(problem, result.first), _mismatch(problem, result.worst)
         worst = "the same" if first and first == worst else worst
-        besides = "; ".join(_besides(result))
-        rows.append((size, count, first, worst, besides))
-        parts = (("first at", first), ("worst at", worst), ("also:", besides))
-        words = [f"{label} {text}" for label, text in parts if text and text != "the same"]
-        lines.append(f"{size}: {count.removeprefix('✗ ')}" + "".join(f"\n    {word}" for word in words))
-    # In characters a table of five wide columns would not fit a terminal: a list says the same.
+        others = "; ".join(_other_errors(result))
+        rows.append((size, outcome, first, worst, others))
+
+        parts = (("first at", first), ("worst at", worst), ("also:", others))
+        details = [f"\n    {label} {text}" for label, text in parts if text and text != "the same"]
+        lines.append(f"{size}: {outcome.removeprefix('✗ ')}{''.join(details)}")
+
+    # A table of five wide columns does not fit into a terminal, so the plain text is a list.
     columns = [i for i in range(5) if any(row[i] for row in rows)]
     headers = ("size", "points", "first", "worst", "also")
     html = table([headers[i] for i in columns], [[row[i] for i in columns] for row in rows]).html
     return View(html, "\n".join(lines))
 
 
-def _point(problem: Problem, mismatch: Mismatch | None) -> str:
+def _mismatch(problem: Problem, mismatch: Mismatch | None) -> str:
     if mismatch is None:
         return ""
-    place = ", ".join(f"{n}={i}" for n, i in zip(problem.index_names, mismatch.index, strict=True))
-    return f"{place}: expected {mismatch.expected:.6g}, got {_value(mismatch.got)}"
+    index = ", ".join(f"{n}={i}" for n, i in zip(problem.index_names, mismatch.index, strict=True))
+    got = "nan" if math.isnan(mismatch.got) else f"{mismatch.got:.6g}"
+    return f"{index}: expected {mismatch.expected:.6g}, got {got}"
 
 
-def _value(value: float) -> str:
-    return "nan" if math.isnan(value) else f"{value:.6g}"
-
-
-def _besides(result: ShapeResult) -> list[str]:
-    """What else is wrong with a result, beyond the number of wrong points."""
-    parts = []
+def _other_errors(result: ShapeResult) -> list[str]:
+    """Return the errors of a result other than wrong values."""
+    errors = []
     if result.never_written:
-        parts.append(f"{result.never_written:,} points never written")
+        errors.append(f"{result.never_written:,} points never written")
     if result.non_finite:
-        parts.append(f"{result.non_finite:,} values nan or infinite")
+        errors.append(f"{result.non_finite:,} values nan or infinite")
     if result.shell_touched:
-        parts.append(f"{result.shell_touched:,} points of the outer shell written")
-    parts += [f"the kernel changed its input {name}" for name in result.input_changed]
-    return parts
+        errors.append(f"{result.shell_touched:,} points of the boundary written")
+    errors += [f"the kernel changed its input {name}" for name in result.input_changed]
+    return errors

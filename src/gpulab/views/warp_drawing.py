@@ -1,7 +1,7 @@
-"""One warp's access as an SVG element: lanes above, the sectors or the banks that they touch below.
+"""One request of a warp as an SVG element: its lanes above, the sectors or banks that they access below.
 
-Without scripts or identifiers, so that it works in exports and on feedback pages. A notebook holds dozens:
-what is alike is one path, and one title.
+It has neither scripts nor identifiers, so that it works in exports and on feedback pages. A notebook holds
+dozens of drawings, so equal elements share one path and one title.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ from gpulab.views.theme import LIGHT
 if TYPE_CHECKING:
     from gpulab.profiling.counts.warp_access import Touched, TouchingLane, WarpAccess
 
-__all__ = ["lane_words", "number_of", "warp_svg"]
+__all__ = ["lane_list", "number_of", "warp_svg"]
 
-_PITCH = 22  # pixels from lane to lane
-_LEFT = 46  # of the first lane: words stand before it
-_TOP, _BOX = 4, 16  # of the lanes' boxes
+# All lengths are in pixels.
+_PITCH = 22  # from lane to lane
+_LEFT = 46  # of the first lane; labels are left of it
+_TOP, _BOX = 4, 16  # top and height of the lanes
 _GAP = 54  # between lanes and memory, for the lines
-_WIDE = _LEFT + BANKS * _PITCH + 4
+_WIDTH = _LEFT + BANKS * _PITCH + 4
 
 
 def warp_svg(access: WarpAccess) -> str:
-    """The drawing."""
+    """Return the drawing as an SVG element."""
     boxes = _sector_boxes(access) if access.space == "global" else _word_boxes(access)
     bottom = max((y + h for _, y, _, h in boxes), default=_TOP + _BOX)
-    what = "sectors" if access.space == "global" else "words"
-    label = f"{number_of(access.active, 'lane')} of a warp and the {len(access.touched)} {what} they touch"
+    unit = "sector" if access.space == "global" else "word"
+    accessed = number_of(len(access.touched), unit)
+    label = f"{number_of(access.active, 'lane')} of a warp and the {accessed} that they access"
     return (
         '<svg class="gp-warp" role="img" xmlns="http://www.w3.org/2000/svg" font-size="10"'
-        f' width="{_WIDE}" height="{bottom + 18:g}" viewBox="0 0 {_WIDE} {bottom + 18:g}"'
+        f' width="{_WIDTH}" height="{bottom + 18:g}" viewBox="0 0 {_WIDTH} {bottom + 18:g}"'
         f' aria-label="{escape(label)}"><text x="0" y="{_TOP + 12}">lane</text>'
-        f'<text x="0" y="{_TOP + _BOX + _GAP + 12}">{what[:-1]}</text>'
+        f'<text x="0" y="{_TOP + _BOX + _GAP + 12}">{unit}</text>'
         + "".join(_memory(access, boxes))
         + "".join(_lanes_above(access, boxes))
         + _scale(access, boxes, bottom)
@@ -49,13 +51,13 @@ Box = tuple[float, float, float, float]  # x, y, width, height
 
 
 def _sector_boxes(access: WarpAccess) -> list[Box]:
-    """Sectors from left to right; those that are neighbours in memory touch each other."""
+    """Return the boxes of sectors from left to right; those of adjacent sectors touch each other."""
     touched = access.touched
     breaks = [b.start - a.start > SECTOR_BYTES for a, b in pairwise(touched)]
     room = BANKS * _PITCH
     gap = 3.0 if sum(breaks) > 16 else 12.0
     width = min((room - gap * sum(breaks)) / max(len(touched), 1), 8 * _PITCH)
-    # A few sectors stand under the middle of the lanes.
+    # A few sectors are centred below the lanes.
     x = _LEFT + (room - width * len(touched) - gap * sum(breaks)) / 2
     boxes = []
     for number in range(len(touched)):
@@ -67,7 +69,7 @@ def _sector_boxes(access: WarpAccess) -> list[Box]:
 
 
 def _word_boxes(access: WarpAccess) -> list[Box]:
-    """Words under their bank, one below the other."""
+    """Return the boxes of words, one below the other under their bank."""
     height = max(5.0, min(14.0, 120 / max(access.deepest, 1)))
     top = _TOP + _BOX + _GAP
     return [
@@ -77,7 +79,7 @@ def _word_boxes(access: WarpAccess) -> list[Box]:
 
 
 def _memory(access: WarpAccess, boxes: list[Box]) -> Iterator[str]:
-    """What is touched: sectors with the part that lanes ask for, or words under their banks."""
+    """Draw sectors with their requested bytes, or words under their banks."""
     edge = f'stroke="{LIGHT["edge"]}"'
     if access.space == "global":
         yield f'<g class="gp-cells" fill="{LIGHT["outside"]}" {edge}>{_cells(access, boxes)}</g>'
@@ -89,21 +91,21 @@ def _memory(access: WarpAccess, boxes: list[Box]) -> Iterator[str]:
         f'<path class="gp-banks" stroke="{LIGHT["outside"]}" stroke-width="{high - top:g}" '
         f'stroke-dasharray="{wide} {_PITCH - wide}" d="{middle}"/>'
     )
-    for style, colour, again in (("gp-asked", "asked", False), ("gp-again", "heat-3", True)):
-        if cells := _cells(access, boxes, again=again):
+    for style, colour, conflicting in (("gp-requested", "requested", False), ("gp-conflict", "heat-3", True)):
+        if cells := _cells(access, boxes, conflicting=conflicting):
             yield f'<g class="{style}" fill="{LIGHT[colour]}" {edge}>{cells}</g>'
 
 
 def _used(access: WarpAccess, boxes: list[Box]) -> str:
-    """The bytes that lanes ask for: a line for each run of elements, dashed where they can be told apart."""
+    """Draw the requested bytes: a line for each run of elements, dashed if they can be distinguished."""
     size = min(max(access.width, 1), SECTOR_BYTES)
     runs, element = [], 0.0
-    for one, (x, y, w, h) in zip(access.touched, boxes, strict=True):
+    for sector, (x, y, w, h) in zip(access.touched, boxes, strict=True):
         element = w * size / SECTOR_BYTES
-        air = 1.0 if element >= 5 else 0.0
+        gap = 1.0 if element >= 5 else 0.0
         runs += [
-            f"M{_short(x + element * first + air)} {y + h / 2:g}h{_short(max(element * count - 2 * air, 3))}"
-            for first, count in _runs(one.used, size)
+            f"M{_short(x + element * first + gap)} {y + h / 2:g}h{_short(max(element * count - 2 * gap, 3))}"
+            for first, count in _runs(sector.used, size)
         ]
     dashes = f' stroke-dasharray="{element - 2:g} 2"' if element >= 5 else ""
     return (
@@ -112,46 +114,47 @@ def _used(access: WarpAccess, boxes: list[Box]) -> str:
     )
 
 
-def _alone(one: Touched, access: WarpAccess) -> bool:
-    """Whether one lane touches this word, and no other: it is drawn along with its lane."""
-    return access.space == "shared" and one.row == 0 and len(one.lanes) == 1
+def _has_one_lane(touched: Touched, access: WarpAccess) -> bool:
+    """Return True for a word without conflict that one lane accesses; it is drawn with its lane."""
+    return access.space == "shared" and touched.row == 0 and len(touched.lanes) == 1
 
 
-def _cells(access: WarpAccess, boxes: list[Box], *, again: bool = False) -> str:
-    """The boxes of what is touched, words that wait (`again`) apart; each says what it is."""
+def _cells(access: WarpAccess, boxes: list[Box], *, conflicting: bool = False) -> str:
+    """Draw the boxes of sectors or words with their titles; words of bank conflicts are drawn separately."""
     return "".join(
-        f'<path d="{_rectangle(box)}"><title>{escape(one.name)}: {lane_words(one.lanes)}</title></path>'
-        for one, box in zip(access.touched, boxes, strict=True)
-        if (one.row > 0) == again and not _alone(one, access)
+        f'<path d="{_rectangle(box)}">'
+        f"<title>{escape(touched.name)}: {lane_list(touched.lanes)}</title></path>"
+        for touched, box in zip(access.touched, boxes, strict=True)
+        if (touched.row > 0) == conflicting and not _has_one_lane(touched, access)
     )
 
 
 def _lanes_above(access: WarpAccess, boxes: list[Box]) -> Iterator[str]:
-    """The lanes' boxes, and from each active one lines to what it touches; both light up together."""
+    """Draw the lanes, and lines from each active lane to what it accesses; both are highlighted together."""
     idle = [n for n, lane in enumerate(access.lanes) if lane is None]
     edge = f'stroke="{LIGHT["edge"]}"'
     if idle:
-        drawn, words = "".join(map(_lane_box, idle)), f"{lane_words(tuple(idle))}: not active"
+        drawn, text = "".join(map(_lane_box, idle)), f"{lane_list(tuple(idle))}: inactive"
         fill = f'class="gp-idle" fill="{LIGHT["outside"]}" {edge}'
-        yield f'<path {fill} d="{drawn}"><title>{words}</title></path>'
-    rule = _rule(access)
-    title = f"<title>{escape(rule)}</title>" if rule else ""
+        yield f'<path {fill} d="{drawn}"><title>{text}</title></path>'
+    pattern = _pattern(access)
+    title = f"<title>{escape(pattern)}</title>" if pattern else ""
     drawn = "".join(
-        _lane(n, lane, access, boxes, told=not rule)
+        _lane(n, lane, access, boxes, titled=not pattern)
         for n, lane in enumerate(access.lanes)
         if lane is not None
     )
-    yield f'<g class="gp-lanes" fill="{LIGHT["asked"]}" {edge}>{title}{drawn}</g>{_numbers(_TOP + 12)}'
+    yield f'<g class="gp-lanes" fill="{LIGHT["requested"]}" {edge}>{title}{drawn}</g>{_numbers(_TOP + 12)}'
 
 
-def _rule(access: WarpAccess) -> str:
-    """What lanes access that go through memory in equal steps, in one sentence; "" where they do not."""
+def _pattern(access: WarpAccess) -> str:
+    """Return one description of all lanes if their addresses have a constant stride; otherwise ""."""
     active = [(n, lane) for n, lane in enumerate(access.lanes) if lane is not None]
-    steps = {(b - a, two.address - one.address) for (a, one), (b, two) in pairwise(active)}
-    if len(active) < 4 or len(steps) > 1:
+    strides = {(b - a, next_.address - lane.address) for (a, lane), (b, next_) in pairwise(active)}
+    if len(active) < 4 or len(strides) > 1:
         return ""
-    if steps <= {(1, 0)}:
-        return f"{lane_words(tuple(n for n, _ in active))}: {active[0][1].place}"
+    if strides <= {(1, 0)}:
+        return f"{lane_list(tuple(n for n, _ in active))}: {active[0][1].place}"
     first, second, last = (f"lane {active[n][0]}: {active[n][1].place}" for n in (0, 1, -1))
     return f"{first}, {second}, … {last}"
 
@@ -160,46 +163,46 @@ def _lane_box(number: int) -> str:
     return _rectangle((_LEFT + number * _PITCH + 1, _TOP, _PITCH - 2, _BOX))
 
 
-def _lane(number: int, lane: TouchingLane, access: WarpAccess, boxes: list[Box], *, told: bool) -> str:
+def _lane(number: int, lane: TouchingLane, access: WarpAccess, boxes: list[Box], *, titled: bool) -> str:
     start, drawn = f"M{_LEFT + number * _PITCH + _PITCH // 2} {_TOP + _BOX}L", _lane_box(number)
     for index in lane.touched if access.space == "global" else lane.touched[:1]:
         to_x, to_y = _aim(access.touched[index], boxes[index], lane, access)
         drawn += f"{start}{_short(to_x)} {to_y:g}"
     for index in lane.touched:
-        if _alone(access.touched[index], access):
+        if _has_one_lane(access.touched[index], access):
             drawn += _rectangle(boxes[index])
-    if not told:
+    if not titled:
         return f'<path d="{drawn}"/>'
     return f'<path d="{drawn}"><title>lane {number}: {escape(lane.place)}</title></path>'
 
 
-def _aim(one: Touched, box: Box, lane: TouchingLane, access: WarpAccess) -> tuple[float, float]:
-    """Where a lane's line ends: in the middle of its bytes in the sector, or at the word."""
+def _aim(touched: Touched, box: Box, lane: TouchingLane, access: WarpAccess) -> tuple[float, float]:
+    """Return the end of a lane's line: the middle of its bytes in the sector, or the word."""
     x, y, w, h = box
     if access.space == "shared":
-        return x + w / 2, y + (h / 2 if one.row else 0)
-    first = max(lane.address - one.start, 0)
-    last = min(lane.address + access.width - one.start, SECTOR_BYTES)
+        return x + w / 2, y + (h / 2 if touched.row else 0)
+    first = max(lane.address - touched.start, 0)
+    last = min(lane.address + access.width - touched.start, SECTOR_BYTES)
     return x + w * (first + last) / 2 / SECTOR_BYTES, y
 
 
 def _scale(access: WarpAccess, boxes: list[Box], bottom: float) -> str:
-    """Names below: of the sectors as far as there is room, of every bank."""
+    """Write the names of the sectors as far as there is room, or the numbers of the banks."""
     y = f"{bottom + 12:g}"
     if access.space == "shared":
         return f'<text x="0" y="{y}">bank</text>{_numbers(bottom + 12)}'
-    out, free = [], 0.0
-    for one, (x, _, w, _) in zip(access.touched, boxes, strict=True):
-        room = 6.6 * len(one.name)
-        left = min(max(x + w / 2 - room / 2, 0), _WIDE - room)
+    names, free = [], 0.0
+    for sector, (x, _, w, _) in zip(access.touched, boxes, strict=True):
+        width = 6.6 * len(sector.name)  # estimate for a font size of 10
+        left = min(max(x + w / 2 - width / 2, 0), _WIDTH - width)
         if left >= free:
-            out.append(f'<text x="{left:.1f}" y="{y}">{escape(one.name)}</text>')
-            free = left + room + 10
-    return "".join(out)
+            names.append(f'<text x="{left:.1f}" y="{y}">{escape(sector.name)}</text>')
+            free = left + width + 10
+    return "".join(names)
 
 
 def _numbers(y: float) -> str:
-    """0 to 31, each in the middle of its column: one text, with a place for each of its digits."""
+    """Write 0 to 31 in the middle of their columns, as one text with a position for each digit."""
     digits, places = "", []
     for number in range(BANKS):
         middle = _LEFT + number * _PITCH + _PITCH // 2
@@ -212,7 +215,7 @@ def _numbers(y: float) -> str:
 
 
 def _runs(used: int, size: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring elements of `size` bytes that are in use, as (first, how many); all are aligned."""
+    """Yield runs of adjacent requested elements of `size` bytes, aligned, as (first, count)."""
     first = count = 0
     for element in range(SECTOR_BYTES // size + 1):
         if used >> element * size & ((1 << size) - 1):
@@ -228,22 +231,22 @@ def _rectangle(box: Box) -> str:
 
 
 def _short(number: float) -> str:
-    """A length in pixels to a tenth, without a zero behind the point."""
+    """Format pixels with at most one decimal."""
     return f"{round(number, 1):g}"
 
 
-def lane_words(numbers: tuple[int, ...]) -> str:
-    """`lanes 0-7, 12`."""
+def lane_list(numbers: tuple[int, ...]) -> str:
+    """Format lane numbers: lanes 0-7, 12."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1][1:] = [number]
         else:
             runs.append([number])
-    words = ", ".join("-".join(map(str, run)) for run in runs)
-    return f"lane{'s' * (len(numbers) > 1)} {words}"
+    ranges = ", ".join("-".join(map(str, run)) for run in runs)
+    return f"lane{'s' * (len(numbers) > 1)} {ranges}"
 
 
-def number_of(count: int, what: str) -> str:
-    """`1 lane`, `32 lanes`."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def number_of(count: int, noun: str) -> str:
+    """Format a count with its noun: 1 lane, 32 lanes."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
