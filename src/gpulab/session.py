@@ -16,16 +16,16 @@ _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
 
 
-def keep_cell(run: Cell, compiled: Kernel | None = None) -> None:
-    """Keep a cell that ran, and its kernel if it compiled.
+def keep_cell(executed: Cell, compiled: Kernel | None = None) -> None:
+    """Store an executed cell, and its kernel if it compiled.
 
-    Without a kernel, the kernel of an older text under the same name is removed.
+    Without a kernel, an earlier kernel of the same name is removed.
     """
-    _CELLS[run.name] = run
+    _CELLS[executed.name] = executed
     if compiled is None:
-        _KERNELS.pop(run.name, None)
+        _KERNELS.pop(executed.name, None)
     else:
-        _KERNELS[run.name] = compiled
+        _KERNELS[executed.name] = compiled
 
 
 def clear() -> None:

@@ -76,6 +76,27 @@ def test_grid_is_rounded_up_and_has_one_block_in_z() -> None:
     assert kernel.launches == [((3, 6, 1), (32, 8, 1))]
 
 
+def test_device_defaults_to_that_of_the_kernel() -> None:
+    class CountingDevice(PythonDevice):
+        uploads = 0
+
+        def asarray(self, host: Any) -> Any:
+            self.uploads += 1
+            return super().asarray(host)
+
+    own, other = CountingDevice(), CountingDevice()
+    kernel = own.kernel(correct_stencil)
+
+    assert verify(kernel, config("stencil.naive", BLOCK, TILE), shapes=[SHAPE]).correct
+    assert own.uploads > 0
+    assert other.uploads == 0
+
+    uploads = own.uploads
+    assert verify(kernel, config("stencil.naive", BLOCK, TILE), device=other, shapes=[SHAPE]).correct
+    assert own.uploads == uploads
+    assert other.uploads > 0
+
+
 def test_inputs_differ_between_runs_unless_the_seed_is_given() -> None:
     inputs: list[float] = []
 
