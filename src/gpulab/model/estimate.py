@@ -25,7 +25,6 @@ DESCRIPTIONS = {
     "integer": "integer arithmetic",
     "fp64": "double precision arithmetic",
     "special": "special functions and conversions",
-    "launch": "the launch itself",
     "latency": "latency",
 }
 
@@ -76,14 +75,11 @@ class Estimate:
         Milliseconds that each part of the GPU needs by itself.
     bound : str
         The part that needs the most.
-    waves : float
-        Waves of blocks; 1.5 is a full wave and half of another.
     """
 
     time_ms: float
     terms: Mapping[str, float]
     bound: str
-    waves: float
 
 
 def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
@@ -124,7 +120,7 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     )
     terms = {name: full_waves * ms + last[name] for name, ms in full.items()}
     bound = max(terms, key=lambda name: terms[name])
-    return Estimate(time_ms, terms | {"launch": launch_ms}, bound, work.blocks / capacity)
+    return Estimate(time_ms, terms | {"launch": launch_ms}, bound)
 
 
 def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threads: Mapping[int, int]) -> str:
