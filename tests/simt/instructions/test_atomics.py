@@ -1,4 +1,4 @@
-"""Atomic operations in global and shared memory: every operation and type, old and new values."""
+"""Tests of atomic operations in global and shared memory: all operations and types, old and new values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPERATIONS = [
 
 
 def text(space: str, op: str, ty: str, places: int) -> str:
-    """Thread n updates place n % places with its value; old values go to %rd2."""
+    """Return PTX in which thread n updates element n % places; the old values are stored to %rd2."""
     bits = int(ty[1:])
     width = bits // 8
     kind, letter = {16: ("b16", "%h"), 32: ("b32", "%r1"), 64: ("b64", "%rd1")}[bits]
@@ -71,7 +71,7 @@ def text(space: str, op: str, ty: str, places: int) -> str:
 
 
 def own(kind: str, value: str, width: int) -> str:
-    """Load the thread's value from the second array."""
+    """Return PTX that loads the thread's value from the second array."""
     return (
         f"\tmul.wide.u32 %rd22, %r0, {width};\n\tadd.s64 %rd23, %rd1, %rd22;\n"
         f"\tld.global.{kind} {value}, [%rd23];\n"
@@ -80,27 +80,27 @@ def own(kind: str, value: str, width: int) -> str:
 
 @pytest.mark.parametrize("space", ["global", "shared"])
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_updates_follow_one_another(operation: str, space: str) -> None:
-    """Lanes update in their order, which the old values show."""
+def test_lanes_update_in_order(operation: str, space: str) -> None:
+    """The old values show that lanes update in the order of their numbers."""
     op, ty = operation.split(".")
     bits, places, threads = int(ty[1:]), 5, 50
     cells, values = random_bits(bits, places, 1), random_bits(bits, threads, 2)
     if op in ("inc", "dec"):
         values %= 6
         cells %= 6
-    if op == "cas":  # half of them find what they look for
+    if op == "cas":  # half of the comparisons succeed
         values[:places:2] = cells[::2]
-    got, _, olds = launch(text(space, op, ty, places), 1, threads, cells, values, np.zeros_like(values))
-    wanted = [int(c) for c in cells]
+    actual, _, olds = launch(text(space, op, ty, places), 1, threads, cells, values, np.zeros_like(values))
+    expected = [int(c) for c in cells]
     for thread in range(threads):
         place = thread % places
-        assert int(olds[thread]) == wanted[place]
-        wanted[place] = step(op, ty, wanted[place], int(values[thread]), 77)
-    assert [int(c) for c in got] == wanted
+        assert int(olds[thread]) == expected[place]
+        expected[place] = step(op, ty, expected[place], int(values[thread]), 77)
+    assert [int(c) for c in actual] == expected
 
 
 @pytest.mark.parametrize("operation", ["add.u32", "min.s64", "or.b32", "inc.u32"])
-def test_reductions_from_many_blocks_meet_in_one_place(operation: str) -> None:
+def test_reductions_of_many_blocks_to_one_element(operation: str) -> None:
     op, ty = operation.split(".")
     bits = int(ty[1:])
     kind, value = ("b32", "%r13") if bits == 32 else ("b64", "%rd13")
@@ -110,11 +110,11 @@ def test_reductions_from_many_blocks_meet_in_one_place(operation: str) -> None:
     body = own(kind, value, bits // 8)
     body += f"\tred.relaxed.gpu.global.{op}.{ty} [%rd0], {value};"
     start = np.array([5], values.dtype)
-    got, _ = launch(entry(2, body), 50, 64, start, values)
-    wanted = 5
+    actual, _ = launch(entry(2, body), 50, 64, start, values)
+    expected = 5
     for value_ in values:
-        wanted = step(op, ty, wanted, int(value_), 0)
-    assert int(got[0]) == wanted
+        expected = step(op, ty, expected, int(value_), 0)
+    assert int(actual[0]) == expected
 
 
 @pytest.mark.parametrize(("ty", "dtype"), [("f32", "f4"), ("f64", "f8")])
@@ -122,19 +122,19 @@ def test_reductions_from_many_blocks_meet_in_one_place(operation: str) -> None:
     "qualifiers", ["global.add", "global.gpu.add", "add.relaxed.sys", "acq_rel.cta.global.add"]
 )
 def test_sums_of_floats(ty: str, dtype: str, qualifiers: str) -> None:
-    """Small whole numbers, whose sums are exact in any order; the qualifiers may come in any order, too."""
+    """Small integers have exact sums in any order; the qualifiers may also come in any order."""
     letter = "%f3" if ty == "f32" else "%d3"
     values = np.random.default_rng(0).integers(-50, 50, 640).astype(dtype)
     width = values.itemsize
     body = own(ty, letter, width)
     body += f"\tatom.{qualifiers}.{ty} {letter}, [%rd0], {letter};\n"
-    got, _ = launch(entry(2, body), 10, 64, np.zeros(1, dtype), values)
-    assert got[0] == values.sum()
+    actual, _ = launch(entry(2, body), 10, 64, np.zeros(1, dtype), values)
+    assert actual[0] == values.sum()
 
 
 @pytest.mark.parametrize("space", ["global", "shared"])
 @pytest.mark.parametrize("ty", ["f16", "bf16", "f16x2", "bf16x2"])
-def test_sums_of_halves_are_rounded_one_by_one(ty: str, space: str) -> None:
+def test_sums_of_halves_are_rounded_after_each_addition(ty: str, space: str) -> None:
     form = exact.BF16 if ty.startswith("bf16") else exact.F16
     pairs = ty.endswith("x2")
     kind, value, old = ("b32", "%r13", "%r14") if pairs else ("b16", "%h3", "%h4")
@@ -149,11 +149,13 @@ def test_sums_of_halves_are_rounded_one_by_one(ty: str, space: str) -> None:
         body += f"\tld.shared.{kind} {old}, [cell];\n\tst.global.{kind} [%rd0], {old};"
     else:
         body += f"\tred.global.add.noftz.{ty} [%rd0], {value};"
-    got, _ = launch(entry(2, body, "\t.shared .align 4 .b32 cell;"), 1, 64, np.zeros(1, values.dtype), values)
-    wanted = [0, 0]
+    actual, _ = launch(
+        entry(2, body, "\t.shared .align 4 .b32 cell;"), 1, 64, np.zeros(1, values.dtype), values
+    )
+    expected = [0, 0]
     for row in values.view(np.uint16).reshape(64, -1):
-        wanted = [exact.total(form, w, int(v)) for w, v in zip(wanted, row, strict=False)]
-    assert [int(x) for x in got.view(np.uint16)] == wanted
+        expected = [exact.total(form, w, int(v)) for w, v in zip(expected, row, strict=False)]
+    assert [int(x) for x in actual.view(np.uint16)] == expected
 
 
 def test_vectors_are_updated_element_by_element() -> None:
@@ -162,12 +164,12 @@ def test_vectors_are_updated_element_by_element() -> None:
     body += "\tld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd23];\n"
     body += "\tred.global.add.v4.f32 [%rd0], {%f1, %f2, %f3, %f4};\n"
     body += "\tatom.global.add.v2.f32 {%f5, %f6}, [%rd0+16], {%f1, %f2};"
-    got, _ = launch(entry(2, body), 1, 64, np.zeros(6, np.float32), values)
-    assert np.array_equal(got, [*values.sum(0), *values.sum(0)[:2]])
+    actual, _ = launch(entry(2, body), 1, 64, np.zeros(6, np.float32), values)
+    assert np.array_equal(actual, [*values.sum(0), *values.sum(0)[:2]])
 
 
-def test_only_lanes_that_are_asked_for_update() -> None:
+def test_only_active_lanes_update() -> None:
     body = "\tsetp.lt.u32 %p1, %r0, 10;\n\t@%p1 red.global.add.u32 [%rd0], 1;\n"
     body += "\t@!%p1 red.global.add.u32 [%rd0+4], 1;"
-    (got,) = launch(entry(1, body), 1, 45, np.zeros(2, np.uint32))
-    assert list(got) == [10, 35]
+    (actual,) = launch(entry(1, body), 1, 45, np.zeros(2, np.uint32))
+    assert list(actual) == [10, 35]

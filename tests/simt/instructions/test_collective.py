@@ -1,4 +1,4 @@
-"""Shuffles, votes, matches, reductions and elections among the lanes of a warp."""
+"""Tests of shuffles, votes, matches, reductions and elections in a warp."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def each_warp(array: Array) -> list[Array]:
 
 
 def shuffled(mode: str, values: Array, step: Array, control: int) -> tuple[Array, Array]:
-    """PTX ISA, section 9.7.9.6."""
+    """Return values and predicates of a shuffle as in the PTX ISA, section 9.7.9.6."""
     clamp, segment = control & 31, control >> 8 & 31
-    got, inside = values.copy(), np.zeros(32, bool)
+    actual, inside = values.copy(), np.zeros(32, bool)
     for lane in range(32):
         b = int(step[lane]) & 31
         most = (lane & segment) | (clamp & ~segment)
         least = lane & segment
         source = {"up": lane - b, "down": lane + b, "bfly": lane ^ b, "idx": least | (b & ~segment)}[mode]
         inside[lane] = source >= most if mode == "up" else source <= most
-        got[lane] = values[source if inside[lane] else lane]
-    return got, inside
+        actual[lane] = values[source if inside[lane] else lane]
+    return actual, inside
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-def test_shuffles_with_fixed_and_varying_steps(mode: str) -> None:
+def test_shuffles_with_constant_and_varying_steps(mode: str) -> None:
     values, steps = warps(), warps(seed=1)
     controls = [0 if mode == "up" else 31, 0x1800 if mode == "up" else 0x181F, 0x100F, 0x1C1F, 0x0E0A]
     for control in controls:
@@ -51,22 +51,20 @@ def test_shuffles_with_fixed_and_varying_steps(mode: str) -> None:
         cases.append(Case(f"shfl.sync.{mode}.b32 %o, %a, %b, {control}, -1;", "u4"))
         cases.append(Case(f".reg .b32 %t; shfl.sync.{mode}.b32 %t|%o, %a, %b, {control}, -1;", "?"))
         found = [each_warp(f) for f in run(cases, {"a": values, "b": steps})]
-        for warp, (mine, amounts) in enumerate(zip(each_warp(values), each_warp(steps), strict=True)):
+        for warp, (own, amounts) in enumerate(zip(each_warp(values), each_warp(steps), strict=True)):
             for at, step in enumerate((0, 1, 5, 16, 33)):
-                assert np.array_equal(found[at][warp], shuffled(mode, mine, np.full(32, step), control)[0])
+                assert np.array_equal(found[at][warp], shuffled(mode, own, np.full(32, step), control)[0])
             for at, step in enumerate((1, 16)):
-                assert np.array_equal(
-                    found[5 + at][warp], shuffled(mode, mine, np.full(32, step), control)[1]
-                )
+                assert np.array_equal(found[5 + at][warp], shuffled(mode, own, np.full(32, step), control)[1])
             for at in (0, 1):
-                assert np.array_equal(found[7 + at][warp], shuffled(mode, mine, amounts, control)[at])
+                assert np.array_equal(found[7 + at][warp], shuffled(mode, own, amounts, control)[at])
 
 
 MASKS = (FULL, 0x55555555, 0x0000FFFF, 0x80000001)
 
 
 def among(mask: int) -> str:
-    """Only the lanes of a mask execute what follows; the others' result stays 0."""
+    """Return PTX that skips what follows for lanes outside a mask; their result stays 0."""
     return (
         ".reg .b32 %one, %lane_; .reg .pred %in; mov.u32 %lane_, %laneid; shl.b32 %one, 1, %lane_;"
         f" and.b32 %one, %one, {mask}; setp.ne.u32 %in, %one, 0;"
@@ -84,12 +82,12 @@ def test_votes(mask: int) -> None:
     cases.append(Case(f"{head} mov.u32 %o, 0; @%in vote.sync.ballot.b32 %o, !%p, {mask};", "u4"))
     inside = (mask >> LANES & 1).astype(bool)
     found = [each_warp(f) for f in run(cases, {"a": values})]
-    for warp, mine in enumerate(each_warp(values)):
-        yes = mine[inside] != 0
+    for warp, own in enumerate(each_warp(values)):
+        yes = own[inside] != 0
         wanted = (yes.all(), yes.any(), yes.all() or not yes.any())
         for at, expected in enumerate(wanted):
             assert np.array_equal(found[at][warp], inside & expected)
-        ballot = sum(1 << int(lane) for lane in LANES if inside[lane] and not mine[lane])
+        ballot = sum(1 << int(lane) for lane in LANES if inside[lane] and not own[lane])
         assert np.array_equal(found[3][warp], np.where(inside, ballot, 0))
 
 
@@ -108,10 +106,10 @@ def test_matches(mask: int, bits: int) -> None:
     ]
     inside = (mask >> LANES & 1).astype(bool)
     found = [each_warp(f) for f in run(cases, {"a": values})]
-    for warp, mine in enumerate(each_warp(values)):
-        alike = [sum(1 << int(j) for j in LANES if inside[j] and mine[j] == mine[i]) for i in LANES]
+    for warp, own in enumerate(each_warp(values)):
+        alike = [sum(1 << int(j) for j in LANES if inside[j] and own[j] == own[i]) for i in LANES]
         assert np.array_equal(found[0][warp], np.where(inside, alike, 0))
-        same = len(set(mine[inside])) == 1
+        same = len(set(own[inside])) == 1
         assert np.array_equal(found[1][warp], np.where(inside, mask if same else 0, 0))
         assert np.array_equal(found[2][warp], inside & same)
 
@@ -134,13 +132,13 @@ def test_reductions(mask: int) -> None:
     head = among(mask)
     cases = [Case(f"{head} mov.u32 %o, 0; @%in redux.sync.{op} %o, %a, {mask};", "u4") for op in REDUCTIONS]
     inside = (mask >> LANES & 1).astype(bool)
-    for op, got in zip(REDUCTIONS.values(), run(cases, {"a": values}), strict=True):
-        for mine, result in zip(each_warp(values), each_warp(got), strict=True):
-            assert np.array_equal(result, np.where(inside, op(mine[inside]), 0))
+    for op, actual in zip(REDUCTIONS.values(), run(cases, {"a": values}), strict=True):
+        for own, result in zip(each_warp(values), each_warp(actual), strict=True):
+            assert np.array_equal(result, np.where(inside, op(own[inside]), 0))
 
 
-def test_groups_of_lanes_work_side_by_side() -> None:
-    """Each group of eight lanes names itself in its mask."""
+def test_groups_with_different_masks() -> None:
+    """The mask of each lane contains its group of eight lanes."""
     values = warps()
     group = (
         ".reg .b32 %m, %l; mov.u32 %l, %laneid; and.b32 %l, %l, 24; shl.b32 %m, 0xff, %l;"
@@ -157,34 +155,34 @@ def test_groups_of_lanes_work_side_by_side() -> None:
         Case(f"{group} elect.sync %o|_, %m;", "u4"),
     ]
     found = [f.reshape(-1, 8) for f in run(cases, {"a": values})]
-    for row, mine in enumerate(values.reshape(-1, 8)):
+    for row, own in enumerate(values.reshape(-1, 8)):
         first = 8 * (row % 4)
-        positive = mine.view(np.int32) > 0
+        positive = own.view(np.int32) > 0
         for at, op in enumerate(REDUCTIONS.values()):
-            assert np.array_equal(found[at][row], np.full(8, op(mine), np.uint32))
+            assert np.array_equal(found[at][row], np.full(8, op(own), np.uint32))
         at = len(REDUCTIONS)
         assert np.array_equal(
             found[at][row], np.full(8, sum(1 << first + i for i in range(8) if positive[i]), np.uint32)
         )
         assert np.array_equal(found[at + 1][row], np.full(8, positive.all()))
-        odd = mine & 1
+        odd = own & 1
         alike = [sum(1 << first + j for j in range(8) if odd[j] == odd[i]) for i in range(8)]
         assert np.array_equal(found[at + 2][row], alike)
         assert np.array_equal(found[at + 3][row], np.arange(8) == 0)
         assert np.array_equal(found[at + 4][row], np.full(8, first))
 
 
-def test_the_active_mask_is_of_the_lanes_that_are_here() -> None:
+def test_activemask_is_the_mask_of_active_lanes() -> None:
     values = np.tile(LANES.astype(np.uint32), 2)
     case = Case("mov.u32 %o, 0; .reg .pred %p; setp.gt.u32 %p, %a, 19; @%p activemask.b32 %o;", "u4")
-    (got,) = run([case], {"a": values})
-    assert np.array_equal(got, np.where(values > 19, FULL << 20 & FULL, 0))
+    (actual,) = run([case], {"a": values})
+    assert np.array_equal(actual, np.where(values > 19, FULL << 20 & FULL, 0))
     (divergent,) = run([Case("activemask.b32 %o;", "u4")], {"a": values}, "divergent")
     assert np.array_equal(divergent, np.where(values % 2 == 1, 0xAAAAAAAA, 0x55555555))
 
 
-def test_warps_that_are_not_full_count_only_their_threads() -> None:
-    """In blocks of 45 threads the second warp has 13."""
+def test_partial_warp_counts_only_its_threads() -> None:
+    """In blocks of 45 threads, the second warp has 13 threads."""
     values = np.ones(45 * 2, np.uint32)
     cases = [Case("activemask.b32 %o;", "u4"), Case("redux.sync.add.u32 %o, %a, -1;", "u4")]
     active, total = run(cases, {"a": values}, "partial")

@@ -1,4 +1,4 @@
-"""Loads, stores and copies: every type, vectors, qualifiers, state spaces, and parameters by address."""
+"""Tests of loads, stores and copies: types, vectors, qualifiers, state spaces, parameters by address."""
 
 from __future__ import annotations
 
@@ -39,30 +39,30 @@ def test_vectors_of_every_type_are_copied(ty: str, count: int) -> None:
     vector, registers = (f".v{count}", f"{{{names}}}") if count > 1 else ("", names)
     body = address("%rd8", "%rd0", step) + address("%rd9", "%rd1", step)
     body += f"\tld.global{vector}.{ty} {registers}, [%rd8];\n\tst.global{vector}.{ty} [%rd9], {registers};"
-    _, got = launch(entry(2, body), 2, 48, source, np.zeros_like(source))
-    assert np.array_equal(got, source)
+    _, actual = launch(entry(2, body), 2, 48, source, np.zeros_like(source))
+    assert np.array_equal(actual, source)
 
 
 @pytest.mark.parametrize("ty", ["u32", "f32", "b64"])
-def test_eight_values_at_once(ty: str) -> None:
+def test_vectors_of_eight(ty: str) -> None:
     count = 8 if size(ty) == 4 else 4
     source = random_bits(8, 64 * 32, 3)
     registers = "{" + ", ".join(register(ty, n) for n in range(count)) + "}"
     body = address("%rd8", "%rd0", 32) + address("%rd9", "%rd1", 32)
     body += f"\tld.global.v{count}.{ty} {registers}, [%rd8];\n\tst.global.v{count}.{ty} [%rd9], {registers};"
-    _, got = launch(entry(2, body), 1, 64, source, np.zeros_like(source))
-    assert np.array_equal(got, source)
+    _, actual = launch(entry(2, body), 1, 64, source, np.zeros_like(source))
+    assert np.array_equal(actual, source)
 
 
 @pytest.mark.parametrize(
-    ("ty", "wanted"), [("u8", "u1"), ("s8", "i1"), ("u16", "u2"), ("s16", "i2"), ("b16", "u2")]
+    ("ty", "expected"), [("u8", "u1"), ("s8", "i1"), ("u16", "u2"), ("s16", "i2"), ("b16", "u2")]
 )
-def test_a_narrow_load_fills_its_register(ty: str, wanted: str) -> None:
+def test_narrow_load_is_extended_to_its_register(ty: str, expected: str) -> None:
     source = random_bits(8 * size(ty), 64, 1)
     body = address("%rd8", "%rd0", size(ty)) + address("%rd9", "%rd1", 4)
     body += f"\tld.global.{ty} %r5, [%rd8];\n\tst.global.u32 [%rd9], %r5;"
-    _, got = launch(entry(2, body), 1, 64, source, np.zeros(64, np.uint32))
-    assert np.array_equal(got, source.view(wanted).astype(np.int64).astype(np.uint32))
+    _, actual = launch(entry(2, body), 1, 64, source, np.zeros(64, np.uint32))
+    assert np.array_equal(actual, source.view(expected).astype(np.int64).astype(np.uint32))
 
 
 LOADS = [
@@ -79,7 +79,7 @@ STORES = [
 ]  # fmt: skip
 
 
-def test_orders_scopes_and_cache_hints_change_no_value() -> None:
+def test_qualifiers_and_cache_hints_have_no_effect_on_values() -> None:
     source = random_bits(32, 64, 1)
     body = address("%rd8", "%rd0", 4)
     for number in range(max(len(LOADS), len(STORES))):
@@ -89,8 +89,8 @@ def test_orders_scopes_and_cache_hints_change_no_value() -> None:
     body += "\tld.global.L2::cache_hint.u32 %r5, [%rd8], %rd20;\n"
     rows = max(len(LOADS), len(STORES)) + 1
     body += f"\tst.global.L2::cache_hint.u32 [%rd9+{256 * (rows - 1)}], %r5, %rd20;\n"
-    _, got = launch(entry(2, body), 1, 64, source, np.zeros(64 * rows, np.uint32))
-    assert np.array_equal(got.reshape(rows, 64), np.tile(source, (rows, 1)))
+    _, actual = launch(entry(2, body), 1, 64, source, np.zeros(64 * rows, np.uint32))
+    assert np.array_equal(actual.reshape(rows, 64), np.tile(source, (rows, 1)))
 
 
 def test_shared_and_local_memory_by_name_and_by_generic_address() -> None:
@@ -110,11 +110,11 @@ def test_shared_and_local_memory_by_name_and_by_generic_address() -> None:
         + address("%rd9", "%rd1", 4) + "\tst.global.u32 [%rd9], %r9;"
     )  # fmt: skip
     text = entry(2, body, "\t.shared .align 4 .b8 tile[256];\n\t.local .align 8 .b8 own[16];")
-    _, got = launch(text, 1, 64, source, np.zeros(64, np.uint32))
-    assert np.array_equal(got, source[::-1])
+    _, actual = launch(text, 1, 64, source, np.zeros(64, np.uint32))
+    assert np.array_equal(actual, source[::-1])
 
 
-def test_variables_of_the_module_and_of_a_function() -> None:
+def test_module_and_function_variables() -> None:
     text = entry(
         1,
         "\tld.const.u32 %r5, [table+4];\n\tld.global.u32 %r6, [inside+8];\n\tmov.u64 %rd10, table;\n"
@@ -127,8 +127,8 @@ def test_variables_of_the_module_and_of_a_function() -> None:
         ".visible .entry",
         ".const .align 4 .u32 table[3] = {7, 8, 9};\n.global .u64 where = generic(table)+8;\n.visible .entry",
     )
-    (got,) = launch(text, 1, 32, np.zeros(4, np.uint32))
-    assert list(got) == [8, 30, 8, 9]
+    (actual,) = launch(text, 1, 32, np.zeros(4, np.uint32))
+    assert list(actual) == [8, 30, 8, 9]
 
 
 PARAMETERS = (
@@ -159,7 +159,7 @@ PARAMETERS = (
 )
 
 
-def test_a_struct_parameter_is_indexed_at_run_time() -> None:
+def test_struct_parameter_with_run_time_index() -> None:
     device = simulator()
     kernel = device.load_ptx(PARAMETERS)
     out = device.zeros(32, np.uint32)
@@ -169,13 +169,13 @@ def test_a_struct_parameter_is_indexed_at_run_time() -> None:
     assert np.array_equal(device.asnumpy(out), 2 * np.tile(values, 4) + 4)
 
 
-def test_an_index_outside_the_parameters_is_a_fault() -> None:
+def test_index_outside_the_parameters_faults() -> None:
     kernel = simulator().load_ptx(PARAMETERS.replace("and.b32 %r2, %r1, 7", "add.u32 %r2, %r1, 100"))
     with pytest.raises(gpulab.MemoryFault):
         kernel((1, 1, 1), (32, 1, 1), [bytes(32), 0, bytes(16)])
 
 
-def test_a_parameter_read_past_the_end_is_refused() -> None:
+def test_parameter_read_past_the_end_is_refused() -> None:
     kernel = simulator().load_ptx(PARAMETERS.replace("[t+12]", "[t+16]"))
     with pytest.raises(gpulab.UnsupportedInstruction, match="parameters"):
         kernel((1, 1, 1), (32, 1, 1), [bytes(32), 0, bytes(16)])
@@ -187,58 +187,60 @@ TILE = "\t.shared .align 16 .b8 tile[1024];"
 
 
 def copied(instruction: str, length: int, source: Array) -> Array:
-    """`instruction` copies from [%rd8] to [%r7]; what lies in the thread's 16 bytes of shared memory then."""
+    """Return the thread's 16 bytes of shared memory after a copy from [%rd8] to [%r7]."""
     body = address("%rd8", "%rd0", length) + address("%rd9", "%rd1", 16)
     body += "\tshl.b32 %r6, %r2, 4;\n\tmov.u32 %r7, tile;\n\tadd.u32 %r7, %r7, %r6;\n"
     body += "\tst.shared.v4.u32 [%r7], {-1, -1, -1, -1};\n"
     body += f"\t{instruction}\n\tcp.async.commit_group;\n\tcp.async.wait_group 0;\n\tcp.async.wait_all;\n"
     body += "\tld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r7];\n"
     body += "\tst.global.v4.u32 [%rd9], {%r10, %r11, %r12, %r13};"
-    _, got = launch(entry(2, body, TILE), 1, 64, source, np.zeros(64 * 16, np.uint8))
-    return got.reshape(64, 16)
+    _, actual = launch(entry(2, body, TILE), 1, 64, source, np.zeros(64 * 16, np.uint8))
+    return actual.reshape(64, 16)
 
 
 @pytest.mark.parametrize("length", [4, 8, 16])
 def test_asynchronous_copies(length: int) -> None:
     source = random_bits(8, 64 * length, 1)
     kind = "cg" if length == 16 else "ca"
-    got = copied(f"cp.async.{kind}.shared.global.L2::128B [%r7], [%rd8], {length};", length, source)
-    assert np.array_equal(got[:, :length], source.reshape(64, length))
-    assert np.all(got[:, length:] == 255)
+    actual = copied(f"cp.async.{kind}.shared.global.L2::128B [%r7], [%rd8], {length};", length, source)
+    assert np.array_equal(actual[:, :length], source.reshape(64, length))
+    assert np.all(actual[:, length:] == 255)
 
 
-def test_an_asynchronous_copy_fills_up_with_zeros() -> None:
+def test_asynchronous_copy_pads_with_zeros() -> None:
     source = random_bits(8, 64 * 16, 1)
-    got = copied("and.b32 %r5, %r2, 15; cp.async.ca.shared::cta.global [%r7], [%rd8], 16, %r5;", 16, source)
-    wanted = source.reshape(64, 16).copy()
+    actual = copied(
+        "and.b32 %r5, %r2, 15; cp.async.ca.shared::cta.global [%r7], [%rd8], 16, %r5;", 16, source
+    )
+    expected = source.reshape(64, 16).copy()
     for thread in range(64):
-        wanted[thread, thread & 15 :] = 0
-    assert np.array_equal(got, wanted)
+        expected[thread, thread & 15 :] = 0
+    assert np.array_equal(actual, expected)
 
 
-def test_an_asynchronous_copy_reads_nothing_beyond_what_it_copies() -> None:
-    """The array ends in the middle of the last thread's 16 bytes."""
+def test_asynchronous_copy_reads_only_its_source_bytes() -> None:
+    """The array ends inside the last thread's 16 bytes."""
     source = random_bits(8, 64 * 16 - 9, 1)
     last = "setp.eq.u32 %p1, %r2, 63; selp.b32 %r5, 7, 16, %p1;"
-    got = copied(f"{last} cp.async.ca.shared.global [%r7], [%rd8], 16, %r5;", 16, source)
-    assert np.array_equal(got.reshape(-1)[: len(source)], source)
-    assert not got.reshape(-1)[len(source) :].any()
+    actual = copied(f"{last} cp.async.ca.shared.global [%r7], [%rd8], 16, %r5;", 16, source)
+    assert np.array_equal(actual.reshape(-1)[: len(source)], source)
+    assert not actual.reshape(-1)[len(source) :].any()
     with pytest.raises(gpulab.MemoryFault):
         copied("mov.u32 %r5, 16; cp.async.ca.shared.global [%r7], [%rd8], 16, %r5;", 16, source)
 
 
-def test_an_asynchronous_copy_can_ignore_its_source() -> None:
-    source = random_bits(8, 32 * 16, 1)  # half of the threads have no source at all
-    got = copied("setp.gt.u32 %p1, %r2, 31; cp.async.ca.shared.global [%r7], [%rd8], 16, %p1;", 16, source)
-    assert np.array_equal(got[:32].reshape(-1), source)
-    assert not got[32:].any()
+def test_asynchronous_copy_with_ignored_source() -> None:
+    source = random_bits(8, 32 * 16, 1)  # half of the threads have no source
+    actual = copied("setp.gt.u32 %p1, %r2, 31; cp.async.ca.shared.global [%r7], [%rd8], 16, %p1;", 16, source)
+    assert np.array_equal(actual[:32].reshape(-1), source)
+    assert not actual[32:].any()
 
 
 # -- matrices ------------------------------------------------------------------------------------
 
 
 def moved(instruction: str, shared: Array) -> Array:
-    """256 half-words in shared memory, then `instruction`; %r20 is the address of the lane's row."""
+    """Run an instruction on 256 half-words in shared memory; %r20 is the address of the lane's row."""
     body = "\tshl.b32 %r6, %r2, 4;\n\tmov.u32 %r7, tile;\n\tadd.u32 %r20, %r7, %r6;\n" + address(
         "%rd8", "%rd0", 16
     )
@@ -246,71 +248,71 @@ def moved(instruction: str, shared: Array) -> Array:
     body += "\tst.shared.v4.u32 [%r20], {%r10, %r11, %r12, %r13};\n"
     body += f"\tbar.sync 0;\n\t{instruction}\n" + address("%rd9", "%rd1", 16)
     body += "\tst.global.v4.u32 [%rd9], {%r10, %r11, %r12, %r13};"
-    _, got = launch(entry(2, body, TILE), 1, 32, shared, np.zeros(32 * 4, np.uint32))
-    return got.reshape(32, 4)
+    _, actual = launch(entry(2, body, TILE), 1, 32, shared, np.zeros(32 * 4, np.uint32))
+    return actual.reshape(32, 4)
 
 
 def fragment(matrix: Array) -> Array:
-    """An 8x8 matrix of half-words as each lane's register."""
+    """Return an 8x8 matrix of half-words as the registers of the lanes."""
     pairs = matrix.reshape(8, 4, 2).astype(np.uint32)
     return (pairs[:, :, 0] | pairs[:, :, 1] << 16).reshape(32)
 
 
 @pytest.mark.parametrize("trans", ["", ".trans"])
-def test_four_matrices_are_loaded(trans: str) -> None:
+def test_ldmatrix_of_four_matrices(trans: str) -> None:
     shared = random_bits(16, 256, 1)
     text = f"ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r20];"
-    got = moved(text, shared)
+    actual = moved(text, shared)
     for number, matrix in enumerate(shared.reshape(4, 8, 8)):
-        assert np.array_equal(got[:, number], fragment(matrix.T if trans else matrix))
+        assert np.array_equal(actual[:, number], fragment(matrix.T if trans else matrix))
 
 
-def test_a_matrix_is_transposed_between_lanes() -> None:
+def test_movmatrix_transposes() -> None:
     shared = random_bits(16, 256, 2)
     text = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r20];"
     text += " movmatrix.sync.aligned.m8n8.trans.b16 %r11, %r10;"
-    got = moved(text, shared)
-    assert np.array_equal(got[:, 1], fragment(shared.reshape(4, 8, 8)[0].T))
+    actual = moved(text, shared)
+    assert np.array_equal(actual[:, 1], fragment(shared.reshape(4, 8, 8)[0].T))
 
 
 @pytest.mark.parametrize("trans", ["", ".trans"])
-def test_matrices_are_stored(trans: str) -> None:
+def test_stmatrix(trans: str) -> None:
     shared = random_bits(16, 256, 3)
     text = (
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r10, %r11}, [%r20]; bar.sync 0;"
         f" stmatrix.sync.aligned.m8n8.x2{trans}.shared.b16 [%r20], {{%r11, %r10}}; bar.sync 0;"
         " ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r20];"
     )
-    got = moved(text, shared).view(np.uint16).reshape(4, 8, 8)
+    actual = moved(text, shared).view(np.uint16).reshape(4, 8, 8)
     first, second = shared.reshape(4, 8, 8)[:2]
-    assert np.array_equal(got[0], second.T if trans else second)
-    assert np.array_equal(got[1], first.T if trans else first)
+    assert np.array_equal(actual[0], second.T if trans else second)
+    assert np.array_equal(actual[1], first.T if trans else first)
 
 
-def test_a_row_outside_shared_memory_is_a_fault() -> None:
+def test_matrix_row_outside_shared_memory_faults() -> None:
     text = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r20];"
     with pytest.raises(gpulab.MemoryFault):
         moved("add.u32 %r20, %r20, 1024; " + text, random_bits(16, 256, 1))
 
 
-# -- addresses that belong to nobody --------------------------------------------------------------
+# -- invalid addresses ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ty", ["u8", "u32", "u64"])
 @pytest.mark.parametrize("where", [0, 1, 2, (1 << 63) + 1, (1 << 64) - 1])
-def test_a_wild_address_is_a_fault_from_the_first_access_on(ty: str, where: int) -> None:
+def test_invalid_address_faults_at_the_first_access(ty: str, where: int) -> None:
     body = f"\tmov.u64 %rd5, {where};\n\tld.global.{ty} %rd6, [%rd5];\n\tst.global.u64 [%rd0], %rd6;"
     with pytest.raises(gpulab.MemoryFault):
         launch(entry(1, body), 1, 32, np.zeros(4, np.uint64))
 
 
-def test_every_lane_of_a_row_must_be_aligned() -> None:
+def test_misaligned_lane_of_a_row_faults() -> None:
     body = "\tmul.wide.u32 %rd5, %r2, 2;\n\tadd.s64 %rd5, %rd5, %rd0;\n\tld.global.u32 %r5, [%rd5];\n"
     with pytest.raises(gpulab.MemoryFault, match="multiple"):
         launch(entry(1, body + "\tst.global.u32 [%rd0], %r5;"), 1, 32, np.zeros(64, np.uint32))
 
 
-def test_local_memory_that_nobody_declared_is_a_fault() -> None:
+def test_undeclared_local_memory_faults() -> None:
     with pytest.raises(gpulab.MemoryFault):
         launch(
             entry(1, "\tmov.u64 %rd5, 0;\n\tld.local.u32 %r5, [%rd5];\n\tst.global.u32 [%rd0], %r5;"),

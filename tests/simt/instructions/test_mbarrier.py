@@ -1,4 +1,4 @@
-"""Barriers that are objects in shared memory: their counts and phases, and kernels that wait for them."""
+"""Tests of mbarrier objects: counts, phases, and kernels that wait for them."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ import gpulab
 from tests.simt.ptx_harness import entry, launch, simulator
 
 BEGIN = "\t.shared .align 8 .b64 bar;\n"
-# One thread begins, the others see it after a barrier. %p1: whether the thread is the first.
+# One thread initializes the object, and a barrier follows. %p1 is true for the first thread.
 FIRST = "\tsetp.eq.u32 %p1, %r0, 0;\n\t@%p1 mbarrier.init.shared.b64 [bar], {count};\n\tbar.sync 0;\n"
 
 
 def results(body: str, count: int, threads: int) -> np.ndarray:
-    """What the threads of one block leave in %r5, after a body that finds a fresh object."""
+    """Return %r5 of the threads of one block after a body with a newly initialized object."""
     store = "\n\tmul.wide.u32 %rd9, %r0, 4;\n\tadd.s64 %rd9, %rd0, %rd9;\n\tst.global.u32 [%rd9], %r5;"
     text = entry(1, FIRST.format(count=count) + body + store, BEGIN)
-    (found,) = launch(text, 1, threads, np.zeros(threads, np.uint32))
-    return found
+    (result,) = launch(text, 1, threads, np.zeros(threads, np.uint32))
+    return result
 
 
-def asked(question: str) -> str:
+def query(question: str) -> str:
     return f"\n\tmbarrier.{question};\n\tselp.u32 %r5, 1, 0, %p2;"
 
 
-def test_each_arrival_finds_one_fewer_pending() -> None:
+def test_each_arrival_returns_one_pending_arrival_fewer() -> None:
     body = "\tmbarrier.arrive.noComplete.shared.b64 %rd5, [bar], 1;\n\tmbarrier.pending_count.b64 %r5, %rd5;"
     assert results(body, 1000, 40).tolist() == list(range(1000, 960, -1))
 
 
-def test_the_last_arrival_completes_the_phase() -> None:
+def test_last_arrival_completes_the_phase() -> None:
     arrive = "\tmbarrier.arrive.shared::cta.b64 %rd5, [bar];\n\tbar.sync 0;"
-    complete = asked("test_wait.shared.b64 %p2, [bar], %rd5")
+    complete = query("test_wait.shared.b64 %p2, [bar], %rd5")
     assert results(arrive + complete, 40, 40).all()
     assert not results(arrive + complete, 41, 40).any()
-    again = "\n\tmbarrier.arrive.release.cta.shared.b64 _, [bar];\n\tbar.sync 0;"  # two phases: as at first
+    again = "\n\tmbarrier.arrive.release.cta.shared.b64 _, [bar];\n\tbar.sync 0;"  # a second phase
     assert not results(arrive + again + complete, 40, 40).any()
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
-def test_the_parity_of_a_phase(turns: int) -> None:
+def test_parity_of_a_phase(turns: int) -> None:
     arrive = "\tmbarrier.arrive.shared.b64 %rd5, [bar];\n\tbar.sync 0;\n" * turns
     for parity in (0, 1):
-        done = asked(f"try_wait.parity.acquire.cta.shared::cta.b64 %p2, [bar], {parity}, 100")
+        done = query(f"try_wait.parity.acquire.cta.shared::cta.b64 %p2, [bar], {parity}, 100")
         assert (results(arrive + done, 32, 32) == ((turns - parity) % 2 == 1)).all()
 
 
-def test_who_drops_out_is_not_expected_again() -> None:
+def test_arrive_drop_reduces_the_expected_count() -> None:
     drop = "\tmbarrier.arrive_drop.shared.b64 %rd5, [bar];\n\tbar.sync 0;\n"
     count = "\tmbarrier.arrive.noComplete.shared.b64 %rd5, [bar], 1;\n\tmbarrier.pending_count.b64 %r5, %rd5;"
     assert results(drop + count, 40, 32).tolist() == list(range(8, 0, -1)) + list(range(8, 0, -1)) * 3
@@ -56,7 +56,7 @@ def test_who_drops_out_is_not_expected_again() -> None:
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("", 100), (".noinc", 68)])
-def test_copies_arrive_when_they_are_complete(kind: str, expected: int) -> None:
+def test_arrival_of_asynchronous_copies(kind: str, expected: int) -> None:
     body = f"""\tcp.async.mbarrier.arrive{kind}.shared.b64 [bar];
 \tbar.sync 0;
 \t@%p1 mbarrier.arrive.noComplete.shared.b64 %rd5, [bar], 1;
@@ -73,7 +73,7 @@ def test_generic_addresses() -> None:
 
 
 @pytest.mark.parametrize("place", ["bar+4", "bar+8", "%rd0"])
-def test_an_object_lies_in_shared_memory(place: str) -> None:
+def test_object_outside_shared_memory_faults(place: str) -> None:
     with pytest.raises(gpulab.MemoryFault):
         results(f"\tmbarrier.arrive.b64 %rd5, [{place}];", 32, 32)
 
@@ -114,7 +114,7 @@ __global__ void ring(const int* in, int* out, int rounds) {   // warp 0 writes, 
 
 
 @pytest.mark.parametrize("independent", [True, False])
-def test_two_warps_hand_rows_to_each_other(independent: bool) -> None:
+def test_two_warps_exchange_rows(independent: bool) -> None:
     device = simulator()
     rows = np.arange(9 * 32, dtype=np.int32).reshape(9, 32) ** 2
     out = device.zeros(rows.shape, np.int32)
@@ -122,7 +122,7 @@ def test_two_warps_hand_rows_to_each_other(independent: bool) -> None:
     np.testing.assert_array_equal(device.asnumpy(out), rows[:, ::-1])
 
 
-def test_lanes_of_one_warp_wait_for_each_other() -> None:
+def test_lanes_of_one_warp_wait_at_an_mbarrier() -> None:
     source = (
         HEADER
         + r"""
@@ -146,7 +146,7 @@ __global__ void half(int* out) {
     np.testing.assert_array_equal(device.asnumpy(out), np.repeat(np.arange(1, 33, 2), 2))
 
 
-def test_the_barrier_of_the_standard_library() -> None:
+def test_cuda_barrier_of_libcudacxx() -> None:
     source = r"""
 #include <cuda/barrier>
 __global__ void turn(int* a, int rounds) {
@@ -165,13 +165,13 @@ __global__ void turn(int* a, int rounds) {
 }
 """
     device = simulator()
-    given = np.arange(96, dtype=np.int32)
-    a = device.asarray(given)
+    initial = np.arange(96, dtype=np.int32)
+    a = device.asarray(initial)
     device.compile(source)(1, 96, (a, 7))
-    np.testing.assert_array_equal(device.asnumpy(a), np.roll(given, -7))
+    np.testing.assert_array_equal(device.asnumpy(a), np.roll(initial, -7))
 
 
-def test_a_wait_that_nobody_ends_is_reported() -> None:
+def test_endless_wait_is_reported() -> None:
     source = (
         HEADER
         + r"""

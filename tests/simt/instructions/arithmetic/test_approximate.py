@@ -1,4 +1,4 @@
-"""The special function units' functions stay within the errors that the PTX manual states."""
+"""Tests that the approximate functions are within the error limits of the PTX manual."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ def exactly(function: Callable[[Array], Array], x: Array) -> Array:
         return function(x.astype(np.longdouble))
 
 
-def ulps(got: Array, wanted: Array) -> float:
-    """The largest distance in units in the last place of the rounded exact result."""
+def ulps(actual: Array, expected: Array) -> float:
+    """Return the largest error in units in the last place of the rounded exact result."""
     with np.errstate(all="ignore"):
-        rounded = wanted.astype(np.float32)
+        rounded = expected.astype(np.float32)
         finite = np.isfinite(rounded)
-        distance = np.abs(got.astype(np.longdouble) - wanted) / np.spacing(np.abs(rounded)).astype(
+        distance = np.abs(actual.astype(np.longdouble) - expected) / np.spacing(np.abs(rounded)).astype(
             np.longdouble
         )
-    assert np.array_equal(got[~finite], rounded[~finite], equal_nan=True)
+    assert np.array_equal(actual[~finite], rounded[~finite], equal_nan=True)
     return float(np.max(distance[finite]))
 
 
-def relative(got: Array, wanted: Array) -> float:
+def relative(actual: Array, expected: Array) -> float:
     with np.errstate(all="ignore"):
-        error = np.abs(got.astype(np.longdouble) / wanted - 1)
-    return float(np.max(error[np.isfinite(wanted) & (wanted != 0)]))
+        error = np.abs(actual.astype(np.longdouble) / expected - 1)
+    return float(np.max(error[np.isfinite(expected) & (expected != 0)]))
 
 
-def test_ex2_errs_by_two_ulps_at_most() -> None:
+def test_error_of_ex2_is_at_most_two_ulps() -> None:
     """Section 9.7.3.21."""
     x = np.concatenate([np.linspace(-150, 130, 200_001).astype(np.float32), ALL])
     assert ulps(of("ex2.approx.f32", x), exactly(np.exp2, x)) <= 2
 
 
-def test_lg2_errs_by_two_to_the_minus_22() -> None:
+def test_error_of_lg2() -> None:
     """Section 9.7.3.20: absolute from 1/2 to 2, relative elsewhere."""
     near = np.linspace(0.5, 2, 200_001).astype(np.float32)
     assert np.max(np.abs(of("lg2.approx.f32", near) - exactly(np.log2, near))) <= 2**-22
@@ -68,41 +68,41 @@ def test_sine_and_cosine(op: str, turns: int, bound: float) -> None:
 
 
 @pytest.mark.parametrize("op", ["sin", "cos"])
-def test_sine_and_cosine_stay_within_one_for_any_argument(op: str) -> None:
+def test_sine_and_cosine_are_within_one_for_any_argument(op: str) -> None:
     assert np.max(np.abs(of(f"{op}.approx.f32", ALL))) <= 1
 
 
-def test_tanh_errs_by_two_to_the_minus_11() -> None:
+def test_error_of_tanh() -> None:
     """Section 9.7.3.22: a relative error."""
     x = np.concatenate([np.linspace(-10, 10, 200_001).astype(np.float32), ALL])
     assert relative(of("tanh.approx.f32", x), exactly(np.tanh, x)) <= 2**-11
 
 
-def test_rsqrt_errs_by_two_to_the_minus_22_9() -> None:
+def test_error_of_rsqrt() -> None:
     """Section 9.7.3.16: a relative error."""
     assert relative(of("rsqrt.approx.f32", POSITIVE), exactly(lambda x: 1 / np.sqrt(x), POSITIVE)) <= 2**-22.9
 
 
-def test_rcp_sqrt_and_div_err_by_an_ulp_or_two() -> None:
+def test_errors_of_rcp_sqrt_and_div() -> None:
     """Sections 9.7.3.13, 9.7.3.15 and 9.7.3.8."""
     assert ulps(of("rcp.approx.f32", ALL), exactly(lambda x: 1 / x, ALL)) <= 1
     assert relative(of("sqrt.approx.f32", POSITIVE), exactly(np.sqrt, POSITIVE)) <= 2**-23
     a, b = (v.view(np.float32) for v in combined(FLOATS["f32"], 32, 2, 4000))
     with np.errstate(all="ignore"):
-        wanted = a.astype(np.longdouble) / b.astype(np.longdouble)
+        expected = a.astype(np.longdouble) / b.astype(np.longdouble)
         usual = (np.abs(b) >= 2**-126) & (np.abs(b) <= np.float32(2**126))
     full, fast = run([Case(f"div.{k}.f32 %o, %a, %b;", "f4") for k in ("full", "approx")], {"a": a, "b": b})
-    assert ulps(full, wanted) <= 2
-    assert ulps(fast[usual], wanted[usual]) <= 2
+    assert ulps(full, expected) <= 2
+    assert ulps(fast[usual], expected[usual]) <= 2
 
 
-def test_the_fast_quotient_by_a_huge_number_is_zero() -> None:
+def test_approximate_quotient_by_a_huge_number_is_zero() -> None:
     """Section 9.7.3.8: above 2^126 the divisor's reciprocal is 0."""
     a = np.array([1, -3, 3e38, np.inf, -np.inf], np.float32)
     b = np.full(5, 2**127, np.float32)
-    (got,) = everywhere([Case("div.approx.f32 %o, %a, %b;", "f4")], {"a": a, "b": b})
-    assert np.array_equal(got, [0, -0.0, 0, np.nan, np.nan], equal_nan=True)
-    assert list(np.signbit(got[:3])) == [False, True, False]
+    (actual,) = everywhere([Case("div.approx.f32 %o, %a, %b;", "f4")], {"a": a, "b": b})
+    assert np.array_equal(actual, [0, -0.0, 0, np.nan, np.nan], equal_nan=True)
+    assert list(np.signbit(actual[:3])) == [False, True, False]
 
 
 SPECIAL_RESULTS = {
@@ -120,10 +120,10 @@ SPECIAL_RESULTS = {
 @pytest.mark.parametrize("op", SPECIAL_RESULTS)
 def test_special_arguments(op: str) -> None:
     kinds = ["approx"] if op == "tanh" else ["approx", "approx.ftz"]
-    for got in everywhere([Case(f"{op}.{kind}.f32 %o, %a;", "f4") for kind in kinds], {"a": SPECIAL}):
-        assert np.array_equal(got, SPECIAL_RESULTS[op], equal_nan=True)
+    for actual in everywhere([Case(f"{op}.{kind}.f32 %o, %a;", "f4") for kind in kinds], {"a": SPECIAL}):
+        assert np.array_equal(actual, SPECIAL_RESULTS[op], equal_nan=True)
         zeros = np.array(SPECIAL_RESULTS[op]) == 0
-        assert np.array_equal(np.signbit(got)[zeros], np.signbit(SPECIAL_RESULTS[op])[zeros])
+        assert np.array_equal(np.signbit(actual)[zeros], np.signbit(SPECIAL_RESULTS[op])[zeros])
 
 
 def test_subnormal_arguments_and_results_are_kept_or_flushed() -> None:
@@ -138,20 +138,20 @@ def test_subnormal_arguments_and_results_are_kept_or_flushed() -> None:
     assert np.array_equal(flushed, [0, 0])
 
 
-def test_every_shape_gives_the_same_bits() -> None:
+def test_uniform_affine_and_varying_arguments_give_the_same_bits() -> None:
     (a,) = combined(FLOATS["f32"], 32, 1, 500)
     ops = [f"{op}.approx.f32" for op in SPECIAL_RESULTS]
     everywhere([Case(f"{op} %o, %a;", "f4") for op in ops], {"a": a.view(np.float32)}, SHAPES)
 
 
-def test_gross_reciprocals_of_doubles() -> None:
+def test_coarse_reciprocals_of_doubles() -> None:
     """Sections 9.7.3.14 and 9.7.3.17: from the upper 32 bits to the upper 32 bits."""
     rng = np.random.default_rng(0)
     x = 10 ** rng.uniform(-300, 300, 2000)
     for op, function in (("rcp", lambda v: 1 / v), ("rsqrt", lambda v: 1 / np.sqrt(v))):
-        got = of(f"{op}.approx.ftz.f64", x)
-        assert not np.any(got.view(np.uint64) & np.uint64(0xFFFFFFFF))
-        assert np.max(np.abs(got / function(x) - 1)) <= 2**-19
+        actual = of(f"{op}.approx.ftz.f64", x)
+        assert not np.any(actual.view(np.uint64) & np.uint64(0xFFFFFFFF))
+        assert np.max(np.abs(actual / function(x) - 1)) <= 2**-19
     special = np.array([-np.inf, -1e-310, -0.0, 0.0, 1e-310, np.inf, np.nan])
     (rcp, rsqrt) = everywhere(
         [Case(f"{op}.approx.ftz.f64 %o, %a;", "f8") for op in ("rcp", "rsqrt")], {"a": special}

@@ -1,4 +1,4 @@
-"""Logic, shifts, bit fields and byte permutations against Python's integers: every bit."""
+"""Comparison of logic, shifts, bit fields and byte permutations with Python's integers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_logic(bits: int) -> None:
 
 
 def counts(bits: int, length: int) -> np.ndarray:
-    """Shift counts: small ones, those around the width, and far too large ones."""
+    """Return shift counts: small ones, some around the width, and much larger ones."""
     some = [
         0,
         1,
@@ -103,19 +103,19 @@ def test_funnel_shifts() -> None:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_bits_are_counted_and_found(bits: int) -> None:
+def test_popc_clz_brev_and_bfind(bits: int) -> None:
     (a,) = combined(INTEGERS[bits], bits, 1, 300)
     a = np.concatenate([a, np.array([1 << i for i in range(bits)], a.dtype)])
 
     def leading(value: int) -> int:
         return bits - value.bit_length()
 
-    def found(value: int, is_signed: bool) -> int:
+    def result(value: int, is_signed: bool) -> int:
         value = value ^ ((1 << bits) - 1) if is_signed and value >> bits - 1 else value
         return value.bit_length() - 1
 
     def amount(value: int, is_signed: bool) -> int:
-        at = found(value, is_signed)
+        at = result(value, is_signed)
         return bits - 1 - at if at >= 0 else -1
 
     cases: list[tuple[str, int, Callable[..., int]]] = [
@@ -125,7 +125,7 @@ def test_bits_are_counted_and_found(bits: int) -> None:
     ]
     for ty in (f"u{bits}", f"s{bits}"):
         cases += [
-            (f"bfind.{ty} %o, %a;", 32, lambda a, s=ty[0] == "s": found(a, s)),
+            (f"bfind.{ty} %o, %a;", 32, lambda a, s=ty[0] == "s": result(a, s)),
             (f"bfind.shiftamt.{ty} %o, %a;", 32, lambda a, s=ty[0] == "s": amount(a, s)),
         ]
     check(cases, {"a": a}, {"a": f"u{bits}"})
@@ -144,7 +144,7 @@ def nth_set(mask: int, base: int, offset: int) -> int:
     return -1
 
 
-def test_the_nth_set_bit() -> None:
+def test_find_nth_set_bit() -> None:
     (mask,) = combined(INTEGERS[32], 32, 1, 600)
     base = np.resize(np.arange(32, dtype=np.uint32), len(mask))
     offset = np.resize(
@@ -161,14 +161,14 @@ POSITIONS = [0, 1, 7, 8, 15, 16, 30, 31, 32, 33, 62, 63, 64, 65, 128, 255, 256, 
 
 
 @pytest.mark.parametrize("ty", ["u32", "s32", "u64", "s64"])
-def test_fields_are_taken_out_and_put_in(ty: str) -> None:
+def test_extract_and_insert_bit_fields(ty: str) -> None:
     bits = int(ty[1:])
     grid = np.array([(p, n) for p in POSITIONS for n in POSITIONS], np.uint32)
     c, d = grid[:, 0].copy(), grid[:, 1].copy()
     a, b = random_bits(bits, len(c), 1), random_bits(bits, len(c), 2)
 
     def small(value: int) -> int:
-        """Beyond 255 the manual leaves it open; GPUs cut 32-bit operations' operands, and clamp others'."""
+        """Reduce a position beyond 255: GPUs truncate those of 32-bit operations and clamp the others."""
         return value & 255 if bits == 32 else min(value, 255)
 
     def extract(a: int, b: int, c: int, d: int) -> int:
@@ -202,7 +202,7 @@ def extended(value: int, bits: int, clamp: bool, is_signed: bool) -> int:
     return (signed(value, bits) if is_signed else value & (1 << bits) - 1) if bits else 0
 
 
-def test_masks_and_extensions_of_n_bits() -> None:
+def test_bit_masks_and_extensions() -> None:
     grid = np.array([(p, n) for p in POSITIONS for n in POSITIONS], np.uint32)
     values = random_bits(32, len(grid), 5)
     cases: list[tuple[str, int, Callable[..., int]]] = []
@@ -211,25 +211,25 @@ def test_masks_and_extensions_of_n_bits() -> None:
         cases.append((f"bmsk.{mode}.b32 %o, %a, %b;", 32, lambda a, b, v, c=clamp: field_mask(a, b, c)))
         for is_signed in (False, True):
 
-            def wanted(a: int, b: int, v: int, c: bool = clamp, s: bool = is_signed) -> int:
+            def expected(a: int, b: int, v: int, c: bool = clamp, s: bool = is_signed) -> int:
                 return extended(v, b, c, s)
 
-            cases.append((f"szext.{mode}.{'s32' if is_signed else 'u32'} %o, %v, %b;", 32, wanted))
+            cases.append((f"szext.{mode}.{'s32' if is_signed else 'u32'} %o, %v, %b;", 32, expected))
     inputs = {"a": grid[:, 0].copy(), "b": grid[:, 1].copy(), "v": values}
     check(cases, inputs, dict.fromkeys("abv", "u32"))
 
 
-def test_every_function_of_three_bits() -> None:
+def test_all_functions_of_three_bits() -> None:
     a, b, c = (np.array([v], np.uint32) for v in (0xF0F0F0F0, 0xCCCCCCCC, 0xAAAAAAAA))
     for start in range(0, 256, 64):
         tables = range(start, start + 64)
-        found = everywhere(
+        result = everywhere(
             [Case(f"lop3.b32 %o, %a, %b, %c, {t};", "u4") for t in tables], {"a": a, "b": b, "c": c}
         )
-        assert [int(f[0]) for f in found] == [t * 0x01010101 for t in tables]
+        assert [int(f[0]) for f in result] == [t * 0x01010101 for t in tables]
 
 
-def test_a_function_of_three_bits_can_also_set_a_predicate() -> None:
+def test_lop3_with_predicate() -> None:
     a, b = (np.array(v, np.uint32) for v in ([0, 5, 0xF0, 1 << 31], [7, 0, 0x0F, 1 << 31]))
     text = ".reg .pred %q; setp.lt.u32 %q, %a, %b; lop3.{}.b32 _|%o, %a, %b, %b, 0x80, %q;"
     both, either = everywhere([Case(text.format("and"), "?"), Case(text.format("or"), "?")], {"a": a, "b": b})
@@ -238,12 +238,12 @@ def test_a_function_of_three_bits_can_also_set_a_predicate() -> None:
 
 
 def picked(a: int, b: int, selector: int) -> int:
-    source, found = b << 32 | a, 0
+    source, result = b << 32 | a, 0
     for place in range(4):
         nibble = selector >> 4 * place & 15
         byte = source >> 8 * (nibble & 7) & 255
-        found |= (255 * (byte >> 7) if nibble & 8 else byte) << 8 * place
-    return found
+        result |= (255 * (byte >> 7) if nibble & 8 else byte) << 8 * place
+    return result
 
 
 TABLES = {
@@ -256,7 +256,7 @@ TABLES = {
 }
 
 
-def test_bytes_are_permuted_by_a_selector() -> None:
+def test_byte_permutation() -> None:
     a, b, c = (random_bits(32, 300, seed) for seed in (1, 2, 3))
     fixed = [0x3210, 0x5410, 0x7632, 0x0123, 0x4321, 0x6543, 0x1054, 0x7777, 0x0000, 0x4440, 0xBA98, 0x3F80]
     cases: list[tuple[str, int, Callable[..., int]]] = [("prmt.b32 %o, %a, %b, %c;", 32, picked)]

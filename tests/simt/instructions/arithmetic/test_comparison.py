@@ -1,4 +1,4 @@
-"""Comparisons and selections: every test, on every type, ordered and unordered."""
+"""Tests of comparisons and selections: all tests on all types, ordered and unordered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMATS = {"f16": exact.F16, "bf16": exact.BF16, "f32": exact.F32, "f64": exact.
 
 
 @pytest.mark.parametrize("ty", ["u16", "s16", "u32", "s32", "u64", "s64"])
-def test_integers_are_compared(ty: str) -> None:
+def test_integer_comparisons(ty: str) -> None:
     bits = int(ty[1:])
     a, b = combined(INTEGERS[bits], bits, 2, 300)
     x, y = (v.view(f"i{bits // 8}") if ty[0] == "s" else v for v in (a, b))
@@ -35,14 +35,14 @@ def test_integers_are_compared(ty: str) -> None:
         tests |= {"lo": x < y, "ls": x <= y, "hi": x > y, "hs": x >= y}
     cases = [Case(f"setp.{name}.{ty} %o, %a, %b;", "?") for name in tests]
     cases += [Case(f"set.{name}.u32.{ty} %o, %a, %b;", "u4") for name in tests]
-    found = everywhere(cases, {"a": a, "b": b}, SHAPES)
-    for (name, expected), flag, value in zip(tests.items(), found, found[len(tests) :], strict=False):
+    result = everywhere(cases, {"a": a, "b": b}, SHAPES)
+    for (name, expected), flag, value in zip(tests.items(), result, result[len(tests) :], strict=False):
         assert np.array_equal(flag, expected), name
         assert np.array_equal(value, np.where(expected, 0xFFFFFFFF, 0)), name
 
 
 def values(ty: str, bits: Array) -> Array:
-    """Bit patterns as numbers that NumPy compares."""
+    """Return bit patterns as numbers that NumPy can compare."""
     if ty == "bf16":
         return (bits.astype(np.uint32) << 16).view(np.float32)
     return bits.view(f"f{bits.dtype.itemsize}")
@@ -50,15 +50,15 @@ def values(ty: str, bits: Array) -> Array:
 
 def float_tests(x: Array, y: Array) -> dict[str, Array]:
     unordered = np.isnan(x) | np.isnan(y)
-    found = {"num": ~unordered, "nan": unordered}
+    result = {"num": ~unordered, "nan": unordered}
     for name, test in ORDER.items():
-        found[name] = test(x, y) & ~unordered
-        found[name + "u"] = test(x, y) | unordered
-    return found
+        result[name] = test(x, y) & ~unordered
+        result[name + "u"] = test(x, y) | unordered
+    return result
 
 
 @pytest.mark.parametrize("ty", ["f16", "bf16", "f32", "f64"])
-def test_floats_are_compared(ty: str) -> None:
+def test_float_comparisons(ty: str) -> None:
     bits = int(ty.lstrip("bf"))
     a, b = combined(FLOATS[ty], bits, 2, 900)
     tests = float_tests(values(ty, a), values(ty, b))
@@ -71,17 +71,17 @@ def test_floats_are_compared(ty: str) -> None:
     cases = [Case(f"setp.{name}.{ty} %o, %a, %b;", "?") for name in tests]
     cases += [Case(f"set.{name}.u32.{ty} %o, %a, %b;", "u4") for name in tests]
     cases += [Case(f"set.{name}.{own}.{ty} %o, %a, %b;", "f4" if bits > 16 else "u2") for name in tests]
-    found = [bits_of(f) for f in everywhere(cases, inputs)]
+    result = [bits_of(f) for f in everywhere(cases, inputs)]
     count = len(tests)
     for number, (name, expected) in enumerate(tests.items()):
-        flag, whole, real = found[number], found[count + number], found[2 * count + number]
+        flag, whole, real = result[number], result[count + number], result[2 * count + number]
         assert np.array_equal(flag, expected), name
         assert np.array_equal(whole, np.where(expected, 0xFFFFFFFF, 0)), name
         assert np.array_equal(real, np.where(expected, one, 0)), name
 
 
 @pytest.mark.parametrize("ty", ["f16", "bf16"])
-def test_pairs_of_halves_are_compared_each_for_itself(ty: str) -> None:
+def test_packed_half_comparisons(ty: str) -> None:
     a, b, c, d = combined(FLOATS[ty], 16, 4, 900)
     lower = float_tests(values(ty, a), values(ty, c))
     upper = float_tests(values(ty, b), values(ty, d))
@@ -92,18 +92,18 @@ def test_pairs_of_halves_are_compared_each_for_itself(ty: str) -> None:
     cases += [Case(f"setp.{n}.{ty}x2 _|%o, %a, %b;", "?") for n in names]
     cases += [Case(f"set.{n}.u32.{ty}x2 %o, %a, %b;", "u4") for n in names]
     cases += [Case(f"set.{n}.{ty}x2.{ty}x2 %o, %a, %b;", "u4") for n in names]
-    found = everywhere(cases, inputs)
+    result = everywhere(cases, inputs)
     for at, name in enumerate(names):
         first, second = lower[name], upper[name]
-        assert np.array_equal(found[at], first), name
-        assert np.array_equal(found[4 + at], second), name
-        assert np.array_equal(found[8 + at], np.where(first, 0xFFFF, 0) | np.where(second, 0xFFFF0000, 0)), (
+        assert np.array_equal(result[at], first), name
+        assert np.array_equal(result[4 + at], second), name
+        assert np.array_equal(result[8 + at], np.where(first, 0xFFFF, 0) | np.where(second, 0xFFFF0000, 0)), (
             name
         )
-        assert np.array_equal(found[12 + at], np.where(first, one, 0) | np.where(second, one << 16, 0)), name
+        assert np.array_equal(result[12 + at], np.where(first, one, 0) | np.where(second, one << 16, 0)), name
 
 
-def test_subnormal_operands_count_as_zero_where_asked() -> None:
+def test_ftz_treats_subnormal_operands_as_zero() -> None:
     a, b = (v.view(np.float32) for v in combined(FLOATS["f32"], 32, 2, 900))
     flushed = [
         np.array([exact.F32.flushed(int(x)) for x in bits_of(v)], np.uint32).view(np.float32) for v in (a, b)
@@ -112,15 +112,15 @@ def test_subnormal_operands_count_as_zero_where_asked() -> None:
     names = ["eq", "ltu", "ge", "neu"]
     cases = [Case(f"setp.{n}.ftz.f32 %o, %a, %b;", "?") for n in names]
     cases += [Case(f"set.{n}.ftz.f32.f32 %o, %a, %b;", "f4") for n in names]
-    found = everywhere(cases, {"a": a, "b": b})
+    result = everywhere(cases, {"a": a, "b": b})
     for at, name in enumerate(names):
-        assert np.array_equal(found[at], tests[name]), name
-        assert np.array_equal(found[4 + at] != 0, tests[name]), name
+        assert np.array_equal(result[at], tests[name]), name
+        assert np.array_equal(result[4 + at] != 0, tests[name]), name
 
 
 @pytest.mark.parametrize("joint", LOGIC)
-def test_a_comparison_is_joined_with_a_predicate(joint: str) -> None:
-    """The second predicate is the opposite comparison joined, not the first one's opposite."""
+def test_comparison_combined_with_a_predicate(joint: str) -> None:
+    """The second predicate combines the negated comparison; it is not the negation of the first one."""
     a, b = combined(INTEGERS[32], 32, 2, 200)
     head = ".reg .pred %q; setp.gt.u32 %q, %a, 1000;"
     cases = [
@@ -159,7 +159,7 @@ def test_selections(bits: int) -> None:
     assert np.array_equal(flushed, np.where(subnormal | (real >= 0), a, b))
 
 
-def test_predicates_are_combined() -> None:
+def test_logic_on_predicates() -> None:
     a, b = random_bits(32, 200, 1), random_bits(32, 200, 2)
     head = ".reg .pred %p, %q; setp.lt.u32 %p, %a, 2000000000; setp.lt.u32 %q, %b, 2000000000;"
     p, q = a < 2000000000, b < 2000000000
@@ -167,7 +167,7 @@ def test_predicates_are_combined() -> None:
     cases = [Case(f"{head} {op}.pred %o, %p, %q;", "?") for op in expected]
     cases += [Case(f"{head} not.pred %o, %p;", "?"), Case(f"{head} mov.pred %o, %q;", "?")]
     *joined, negated, moved = everywhere(cases, {"a": a, "b": b})
-    for (name, wanted), got in zip(expected.items(), joined, strict=True):
-        assert np.array_equal(got, wanted), name
+    for (name, wanted), actual in zip(expected.items(), joined, strict=True):
+        assert np.array_equal(actual, wanted), name
     assert np.array_equal(negated, ~p)
     assert np.array_equal(moved, q)

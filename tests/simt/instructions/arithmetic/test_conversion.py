@@ -1,4 +1,4 @@
-"""Conversions against exact rational arithmetic: every pair of types, every rounding, every bit."""
+"""Comparison of conversions with exact rational arithmetic: all pairs of types and rounding modes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def width(ty: str) -> int:
 
 
 def source(ty: str, count: int = 500) -> Array:
-    """Bit patterns of a type, as the array to load: 8-bit ones lie in 16 bits, with noise above."""
+    """Return bit patterns of a type as an array to load; 8-bit ones have random bits above them."""
     bits = width(ty)
     if ty in FORMATS:
         (found,) = combined(FLOATS[ty], bits, 1, count, 7)
@@ -54,19 +54,19 @@ def limits(ty: str) -> tuple[int, int]:
 
 
 def filled(value: int, ty: str) -> int:
-    """An integer of a type as it lies in a register of at least 16 bits."""
+    """Return an integer of a type as the bits of a register of at least 16 bits."""
     return value & ((1 << max(16, width(ty))) - 1)
 
 
 def check(
-    cases: Sequence[tuple[str, str, Callable[[int], int]]], given: Array, everywhere_too: bool = True
+    cases: Sequence[tuple[str, str, Callable[[int], int]]], initial: Array, everywhere_too: bool = True
 ) -> None:
-    """Each case: text, dtype of the result, and the expected bits for the source's bits."""
+    """Run the cases: text, dtype of the result, and the expected bits as a function of the source's bits."""
     texts = [Case(text, out) for text, out, _ in cases]
-    found = everywhere(texts, {"a": given}, SHAPES[: 2 if everywhere_too else 1])
-    raw = [int(x) for x in given.view(f"u{given.dtype.itemsize}")]
-    for (text, _, wanted), got in zip(cases, found, strict=True):
-        for bits, result in zip(raw, got.view(f"u{got.dtype.itemsize}"), strict=True):
+    found = everywhere(texts, {"a": initial}, SHAPES[: 2 if everywhere_too else 1])
+    raw = [int(x) for x in initial.view(f"u{initial.dtype.itemsize}")]
+    for (text, _, wanted), actual in zip(cases, found, strict=True):
+        for bits, result in zip(raw, actual.view(f"u{actual.dtype.itemsize}"), strict=True):
             assert int(result) == wanted(bits), (text, hex(bits), hex(result), hex(wanted(bits)))
 
 
@@ -87,7 +87,7 @@ def test_integers_to_integers(ty: str) -> None:
     check(cases, source(ty))
 
 
-def test_a_narrow_result_fills_its_register() -> None:
+def test_narrow_result_is_extended_to_its_register() -> None:
     cases = [
         ("cvt.s8.u16 %o, %a;", "u4", lambda bits: as_integer(bits, "s8") & 0xFFFFFFFF),
         ("cvt.u8.u16 %o, %a;", "u4", lambda bits: bits & 0xFF),
@@ -110,7 +110,7 @@ def to_integer(form: exact.Format, ty: str, to: str, mode: str, bits: int) -> in
 
 @pytest.mark.parametrize("ty", FORMATS)
 def test_floats_to_integers(ty: str) -> None:
-    """PTX ISA, section 9.7.9.21: clamped to the range; NaN gives 0, or the top bit for 64-bit types."""
+    """Results are clamped; NaN gives 0, or the top bit for 64-bit types (PTX ISA, section 9.7.9.21)."""
     cases = []
     for to in INTEGER_TYPES:
         out = f"u{max(16, width(to)) // 8}"
@@ -120,9 +120,9 @@ def test_floats_to_integers(ty: str) -> None:
                 return to_integer(FORMATS[ty], ty, to, mode, bits)
 
             cases.append((f"cvt.{mode}.{to}.{ty} %o, %a;", out, wanted))
-    given = source(ty)
+    initial = source(ty)
     for start in range(0, len(cases), 8):
-        check(cases[start : start + 8], given, everywhere_too=start == 0)
+        check(cases[start : start + 8], initial, everywhere_too=start == 0)
 
 
 @pytest.mark.parametrize("ty", INTEGER_TYPES)
@@ -147,7 +147,7 @@ def narrowed(to: str, ty: str, mode: str, bits: int) -> int:
 @pytest.mark.parametrize("ty", FORMATS)
 @pytest.mark.parametrize("to", FORMATS)
 def test_floats_to_floats(to: str, ty: str) -> None:
-    """Any NaN will do for f32 and f64; f16 and bf16 have the canonical one."""
+    """Any NaN is accepted for f32 and f64; f16 and bf16 have a canonical NaN."""
     form = FORMATS[to]
     out = f"f{width(to) // 8}" if to in ("f32", "f64") else "u2"
     if to == ty:
@@ -156,11 +156,11 @@ def test_floats_to_floats(to: str, ty: str) -> None:
         cases = [Case(f"cvt.{to}.{ty} %o, %a;", out)]
     else:
         cases = [Case(f"cvt.{mode}.{to}.{ty} %o, %a;", out) for mode in MODES]
-    given = source(ty)
-    for case, got in zip(cases, everywhere(cases, {"a": given}), strict=True):
+    initial = source(ty)
+    for case, actual in zip(cases, everywhere(cases, {"a": initial}), strict=True):
         mode = case.text.split(".")[1]
         for bits, result in zip(
-            given.view(f"u{width(ty) // 8}"), got.view(f"u{width(to) // 8}"), strict=True
+            initial.view(f"u{width(ty) // 8}"), actual.view(f"u{width(to) // 8}"), strict=True
         ):
             negative, value = FORMATS[ty].decode(int(bits))
             if isinstance(value, Fraction) and mode in WHOLE:
@@ -194,14 +194,15 @@ def test_saturation_and_flushing_between_floats() -> None:
     check(cases, source("f32"))
     double = source("f64")
     subnormal = np.array([1e-39, -1e-40, 1.2e-38, 5e-324], np.float64)
-    given = np.concatenate([double[~np.isnan(double)], subnormal])
+    initial = np.concatenate([double[~np.isnan(double)], subnormal])
     check(
-        [("cvt.rn.ftz.f32.f64 %o, %a;", "f4", lambda bits: flush(narrowed("f32", "f64", "rn", bits)))], given
+        [("cvt.rn.ftz.f32.f64 %o, %a;", "f4", lambda bits: flush(narrowed("f32", "f64", "rn", bits)))],
+        initial,
     )
 
 
 @pytest.mark.parametrize("ty", ["f16", "bf16"])
-def test_floats_to_halves_with_limits(ty: str) -> None:
+def test_floats_to_halves_with_relu_and_satfinite(ty: str) -> None:
     form = FORMATS[ty]
 
     def wanted(bits: int, mode: str, relu: bool, finite: bool) -> int:
@@ -246,19 +247,19 @@ def test_eight_bit_floats(name: str) -> None:
     pairs = halves | halves[::-1] << 16
     for ty in ("f16", "bf16"):
         table = [down(ty, bits, False) for bits in range(1 << 16)]
-        (got,) = run([Case(f"cvt.rn.satfinite.{name}x2.{ty}x2 %o, %a;", "u2")], {"a": pairs})
-        assert np.array_equal(got & 0xFF, table)
-        assert np.array_equal(got >> 8, table[::-1])
+        (actual,) = run([Case(f"cvt.rn.satfinite.{name}x2.{ty}x2 %o, %a;", "u2")], {"a": pairs})
+        assert np.array_equal(actual & 0xFF, table)
+        assert np.array_equal(actual >> 8, table[::-1])
     table = [exact.F16.encode(*form.decode(bits)) for bits in range(256)]
     both = np.arange(256, dtype=np.uint16) | np.arange(256, dtype=np.uint16)[::-1] << 8
-    (got,) = everywhere([Case(f"cvt.rn.f16x2.{name}x2 %o, %a;", "u4")], {"a": both})
-    assert np.array_equal(got & 0xFFFF, table)
-    assert np.array_equal(got >> 16, table[::-1])
+    (actual,) = everywhere([Case(f"cvt.rn.f16x2.{name}x2 %o, %a;", "u4")], {"a": both})
+    assert np.array_equal(actual & 0xFFFF, table)
+    assert np.array_equal(actual >> 16, table[::-1])
 
 
 @pytest.mark.parametrize("mode", ["rna", "rn", "rz"])
-def test_floats_with_ten_digits_of_fraction(mode: str) -> None:
-    """NaN becomes the canonical one, but for ties away, where GPUs treat all bits alike."""
+def test_floats_to_tf32(mode: str) -> None:
+    """NaN becomes the canonical NaN, except for ties away, where GPUs add to its bits."""
 
     def wanted(bits: int) -> int:
         negative, value = exact.F32.decode(bits)
@@ -275,24 +276,24 @@ def test_floats_with_ten_digits_of_fraction(mode: str) -> None:
     check(cases, source("f32", 900))
 
 
-def test_ties_away_between_floats_is_the_rounding_of_numbers() -> None:
-    (got,) = run([Case("cvt.rna.tf32.f32 %o, %a;", "u4")], {"a": source("f32", 900)})
-    for bits, result in zip(source("f32", 900).view(np.uint32), got, strict=True):
+def test_rounding_ties_away() -> None:
+    (actual,) = run([Case("cvt.rna.tf32.f32 %o, %a;", "u4")], {"a": source("f32", 900)})
+    for bits, result in zip(source("f32", 900).view(np.uint32), actual, strict=True):
         negative, value = exact.F32.decode(int(bits))
         if value != exact.NAN:
             assert int(result) == exact.TF32.encode(negative, value, "rna") << 13
 
 
 @pytest.mark.parametrize("to", ["u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"])
-def test_integers_are_packed_side_by_side(to: str) -> None:
+def test_pack_saturated_integers(to: str) -> None:
     bits, (least, most) = width(to), limits(to)
     a, b, c = combined(INTEGERS[32], 32, 3, 400)
     text = (
         f"cvt.pack.sat.{to}.s32 %o, %a, %b;" if bits == 16 else f"cvt.pack.sat.{to}.s32.b32 %o, %a, %b, %c;"
     )
-    (got,) = everywhere([Case(text, "u4")], {"a": a, "b": b, "c": c})
+    (actual,) = everywhere([Case(text, "u4")], {"a": a, "b": b, "c": c})
     mask = (1 << bits) - 1
-    for x, y, z, result in zip(a.view(np.int32), b.view(np.int32), c, got, strict=True):
+    for x, y, z, result in zip(a.view(np.int32), b.view(np.int32), c, actual, strict=True):
         upper, lower = (max(least, min(most, int(v))) & mask for v in (x, y))
         rest = int(z) << 2 * bits if bits < 16 else 0
         assert int(result) == (rest | upper << bits | lower) & 0xFFFFFFFF

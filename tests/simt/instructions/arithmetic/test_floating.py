@@ -1,4 +1,4 @@
-"""f32 and f64 arithmetic against exact rational arithmetic: every bit, in every rounding mode."""
+"""Comparison of f32 and f64 arithmetic with exact rational arithmetic in all rounding modes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MODES = ("rn", "rz", "rm", "rp")
 
 
 def operands(ty: str, count: int, each: int, seed: int = 0) -> dict[str, Array]:
-    found = combined(FLOATS[ty], int(ty[1:]), count, each, seed)
-    return {name: a.view(f"f{a.dtype.itemsize}") for name, a in zip("abc", found, strict=False)}
+    result = combined(FLOATS[ty], int(ty[1:]), count, each, seed)
+    return {name: a.view(f"f{a.dtype.itemsize}") for name, a in zip("abc", result, strict=False)}
 
 
 def check(
@@ -30,13 +30,13 @@ def check(
     inputs: dict[str, Array],
     shapes: Sequence[str] = SHAPES[:2],
 ) -> None:
-    """Each case's bits; where a NaN is expected, any NaN will do (the manual leaves its bits open)."""
+    """Compare the bits of each case; any NaN is accepted for a NaN, whose bits are unspecified."""
     form = FORMATS[ty]
     texts = [Case(text, ty.replace("f32", "f4").replace("f64", "f8")) for text, _ in cases]
-    found = everywhere(texts, inputs, shapes)
+    result = everywhere(texts, inputs, shapes)
     rows = list(zip(*([int(x) for x in bits_of(a)] for a in inputs.values()), strict=True))
-    for (text, wanted), got in zip(cases, found, strict=True):
-        for row, bits in zip(rows, bits_of(got), strict=True):
+    for (text, wanted), actual in zip(cases, result, strict=True):
+        for row, bits in zip(rows, bits_of(actual), strict=True):
             expected = wanted(*row)
             if form.decode(expected)[1] == exact.NAN:
                 assert form.decode(int(bits))[1] == exact.NAN, (text, [hex(x) for x in row], hex(bits))
@@ -64,7 +64,7 @@ def test_sums_products_and_quotients_are_rounded_once(ty: str, mode: str) -> Non
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ty", ["f32", "f64"])
-def test_a_fused_multiply_add_is_rounded_once(ty: str, mode: str) -> None:
+def test_fused_multiply_add_is_rounded_once(ty: str, mode: str) -> None:
     form = FORMATS[ty]
     check(
         ty,
@@ -76,7 +76,7 @@ def test_a_fused_multiply_add_is_rounded_once(ty: str, mode: str) -> None:
     )
 
 
-def test_without_a_rounding_mode_it_is_to_nearest() -> None:
+def test_default_rounding_is_to_nearest() -> None:
     for ty, form in FORMATS.items():
         check(
             ty,
@@ -97,13 +97,13 @@ def test_roots_and_reciprocals_are_rounded_once(ty: str, mode: str) -> None:
             return form.quiet
         if value in (exact.INF, 0):
             return bits
-        # The root's leading digits from an integer root, and one digit more for "not exact".
+        # The leading digits from an integer square root, and a sticky digit for an inexact root.
         shift = 2 * (form.fraction + 4) + 2 * (form.bias + form.fraction)
         scaled = value * 2**shift
         whole = int(scaled)
-        found = isqrt(whole)
-        exactly = found * found == scaled
-        fraction = exact.Fraction(2 * found + (not exactly), 2 * 2 ** (shift // 2))
+        result = isqrt(whole)
+        exactly = result * result == scaled
+        fraction = exact.Fraction(2 * result + (not exactly), 2 * 2 ** (shift // 2))
         return form.encode(False, fraction, mode)
 
     check(
@@ -116,7 +116,7 @@ def test_roots_and_reciprocals_are_rounded_once(ty: str, mode: str) -> None:
     )
 
 
-def test_subnormal_numbers_are_flushed_where_asked() -> None:
+def test_ftz_flushes_subnormal_numbers() -> None:
     form, flush = exact.F32, exact.F32.flushed
     one = form.bias << form.fraction
 
@@ -141,7 +141,7 @@ def test_subnormal_numbers_are_flushed_where_asked() -> None:
     check("f32", [("fma.rn.ftz.f32 %o, %a, %b, %c;", flushed(exact.fused))], three)
 
 
-def test_results_are_clamped_where_asked() -> None:
+def test_sat_clamps_results() -> None:
     form, flush = exact.F32, exact.F32.flushed
     one = form.bias << form.fraction
 
@@ -170,50 +170,50 @@ def test_results_are_clamped_where_asked() -> None:
 
 
 def key(form: exact.Format, bits: int) -> int:
-    """An integer that orders numbers as they are ordered, -0 before +0."""
+    """Return an integer with the same order as the numbers, -0 before +0."""
     return -1 - (bits & ~form.sign_bit) if bits & form.sign_bit else bits
 
 
 def ordered(form: exact.Format, op: str, modifiers: tuple[str, ...], values: tuple[int, ...]) -> int:
-    """`min` and `max` as the manual's section 9.7.3.11 writes them."""
-    given = values
+    """Return `min` or `max` as in section 9.7.3.11 of the manual."""
+    initial = values
     if "ftz" in modifiers:
         values = tuple(form.flushed(v) for v in values)
     if "abs" in modifiers:
         values = tuple(v & ~form.sign_bit for v in values)
-    found = values[0]
+    result = values[0]
     for other in values[1:]:
-        strange = [form.decode(v)[1] == exact.NAN for v in (found, other)]
+        strange = [form.decode(v)[1] == exact.NAN for v in (result, other)]
         if all(strange) or (any(strange) and "NaN" in modifiers):
-            found = form.quiet
+            result = form.quiet
         elif any(strange):
-            found = other if strange[0] else found
+            result = other if strange[0] else result
         else:
-            found = (min if op == "min" else max)(found, other, key=lambda b: key(form, b))
-    if form.decode(found)[1] == exact.NAN:
+            result = (min if op == "min" else max)(result, other, key=lambda b: key(form, b))
+    if form.decode(result)[1] == exact.NAN:
         return form.quiet
     if "xorsign" in modifiers:
-        found = found & ~form.sign_bit | (given[0] ^ given[1]) & form.sign_bit
-    return found
+        result = result & ~form.sign_bit | (initial[0] ^ initial[1]) & form.sign_bit
+    return result
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
-def test_the_smaller_and_the_larger_of_two_and_three(op: str) -> None:
+def test_min_and_max_of_two_and_three(op: str) -> None:
     form = exact.F32
     inputs = operands("f32", 3, 900)
     kinds = ["", "ftz.", "NaN.", "ftz.NaN.", "xorsign.abs.", "NaN.xorsign.abs."]
     two = [Case(f"{op}.{kind}f32 %o, %a, %b;", "f4") for kind in kinds]
     three = [Case(f"{op}.{kind}f32 %o, %a, %b, %c;", "f4") for kind in ("", "NaN.", "abs.", "ftz.NaN.abs.")]
     rows = list(zip(*([int(x) for x in bits_of(a)] for a in inputs.values()), strict=True))
-    for case, got in zip([*two, *three], everywhere([*two, *three], inputs), strict=True):
+    for case, actual in zip([*two, *three], everywhere([*two, *three], inputs), strict=True):
         modifiers = tuple(case.text.split(" ")[0].split(".")[1:-1])
         count = 3 if "%c" in case.text else 2
-        for row, bits in zip(rows, bits_of(got), strict=True):
+        for row, bits in zip(rows, bits_of(actual), strict=True):
             assert int(bits) == ordered(form, op, modifiers, row[:count]), (case.text, [hex(x) for x in row])
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
-def test_the_smaller_and_the_larger_double(op: str) -> None:
+def test_min_and_max_of_doubles(op: str) -> None:
     check(
         "f64",
         [(f"{op}.f64 %o, %a, %b;", lambda a, b: ordered(exact.F64, op, (), (a, b)))],
@@ -241,8 +241,8 @@ def test_signs_and_classes(ty: str) -> None:
     cases += [Case(f"{text} %o, %a, %b;", out) for text in (f"copysign.{ty}",)]
     cases += [Case(f"neg.{ty} %o, %a;", out), Case(f"abs.{ty} %o, %a;", out)]
     *tests, copied, negated, absolute = everywhere(cases, inputs)
-    for (name, expected), got in zip(classes.items(), tests, strict=True):
-        assert np.array_equal(got, expected), name
+    for (name, expected), actual in zip(classes.items(), tests, strict=True):
+        assert np.array_equal(actual, expected), name
     assert np.array_equal(bits_of(copied), raw["b"] & ~sign | raw["a"] & sign)
     assert np.array_equal(bits_of(negated), raw["a"] ^ sign)
     assert np.array_equal(bits_of(absolute), magnitude)

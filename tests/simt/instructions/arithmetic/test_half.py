@@ -1,4 +1,4 @@
-"""f16 and bf16 arithmetic against exact rational arithmetic: every bit, the canonical NaN included."""
+"""Comparison of f16 and bf16 arithmetic with exact rational arithmetic, including the canonical NaN."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def operands(ty: str, count: int, each: int, seed: int = 0) -> dict[str, Array]:
 
 
 def check(cases: list[tuple[str, Callable[..., int]]], inputs: dict[str, Array]) -> None:
-    """Each case alone, and on pairs: the lower halves as they are, the upper ones in reverse order."""
-    found = everywhere([Case(text, "u2") for text, _ in cases], inputs)
+    """Run each case on single and on packed operands, whose upper halves are in reverse order."""
+    result = everywhere([Case(text, "u2") for text, _ in cases], inputs)
     pairs = {name: a.astype(np.uint32) | a[::-1].astype(np.uint32) << 16 for name, a in inputs.items()}
     doubled = [Case(text.replace("f16 ", "f16x2 "), "u4") for text, _ in cases]
     both = everywhere(doubled, pairs)
     rows = list(zip(*([int(x) for x in a] for a in inputs.values()), strict=True))
-    for (text, wanted), got, pair in zip(cases, found, both, strict=True):
-        for row, bits in zip(rows, got, strict=True):
+    for (text, wanted), actual, pair in zip(cases, result, both, strict=True):
+        for row, bits in zip(rows, actual, strict=True):
             expected = wanted(*row)
             assert int(bits) == expected, (text, [hex(x) for x in row], hex(bits), hex(expected))
-        assert np.array_equal(pair & 0xFFFF, got), text
-        assert np.array_equal(pair >> 16, got[::-1]), text
+        assert np.array_equal(pair & 0xFFFF, actual), text
+        assert np.array_equal(pair >> 16, actual[::-1]), text
 
 
 def clamped(form: exact.Format, bits: int) -> int:
@@ -66,7 +66,7 @@ def test_sums_and_products_are_rounded_once(ty: str) -> None:
 
 
 @pytest.mark.parametrize("ty", ["f16", "bf16"])
-def test_a_fused_multiply_add_is_rounded_once(ty: str) -> None:
+def test_fused_multiply_add_is_rounded_once(ty: str) -> None:
     form = FORMATS[ty]
     cases: list[tuple[str, Callable[..., int]]] = [
         (f"fma.rn.{ty} %o, %a, %b, %c;", lambda a, b, c: exact.fused(form, a, b, c)),
@@ -83,8 +83,8 @@ def test_a_fused_multiply_add_is_rounded_once(ty: str) -> None:
 
 
 @pytest.mark.parametrize("ty", ["f16", "bf16"])
-def test_a_fused_multiply_add_is_not_rounded_in_between(ty: str) -> None:
-    """Products that end in the middle between two numbers, and a sum that is barely above or below it."""
+def test_fused_multiply_add_does_not_round_the_product(ty: str) -> None:
+    """The products are midway between two numbers, and the sums slightly above or below."""
     form = FORMATS[ty]
     digits = 1 << form.fraction
     rows = []
@@ -98,8 +98,8 @@ def test_a_fused_multiply_add_is_not_rounded_in_between(ty: str) -> None:
     b = np.array([one | right & (digits - 1) for _, right in rows], np.uint16)
     for c in (1, form.sign_bit | 1, 1 << form.fraction, form.sign_bit | 1 << form.fraction):
         inputs = {"a": a, "b": b, "c": np.full(len(a), c, np.uint16)}
-        (got,) = run([Case(f"fma.rn.{ty} %o, %a, %b, %c;", "u2")], inputs)
-        assert [int(x) for x in got] == [
+        (actual,) = run([Case(f"fma.rn.{ty} %o, %a, %b, %c;", "u2")], inputs)
+        assert [int(x) for x in actual] == [
             exact.fused(form, int(x), int(y), c) for x, y in zip(a, b, strict=True)
         ]
 
@@ -123,11 +123,11 @@ def test_order_and_sign(ty: str) -> None:
 def relative_error(
     ty: str, op: str, function: Callable[[Array], Array], ftz: str = ""
 ) -> tuple[Array, Array, Array]:
-    """(arguments, results, exact results) for every finite number of the format."""
+    """Return (arguments, results, exact results) for every finite number of the format."""
     form = FORMATS[ty]
     bits = np.arange(1 << 16, dtype=np.uint32)
     bits = bits[(bits & form.infinity) != form.infinity].astype(np.uint16)
-    (got,) = run([Case(f"{op}.approx.{ftz}{ty} %o, %a;", "u2")], {"a": bits})
+    (actual,) = run([Case(f"{op}.approx.{ftz}{ty} %o, %a;", "u2")], {"a": bits})
 
     def values(array: Array) -> Array:
         if ty == "f16":
@@ -135,31 +135,31 @@ def relative_error(
         return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
 
     with np.errstate(over="ignore"):
-        return values(bits), values(got), function(values(bits))
+        return values(bits), values(actual), function(values(bits))
 
 
 @pytest.mark.parametrize(("ty", "bound"), [("f16", 2**-9.9), ("bf16", 2**-7)])
-def test_powers_of_two_err_no_more_than_the_manual_allows(ty: str, bound: float) -> None:
-    """PTX ISA, section 9.7.4.10: a relative error."""
+def test_error_of_ex2(ty: str, bound: float) -> None:
+    """The limit is a relative error (PTX ISA, section 9.7.4.10)."""
     form = FORMATS[ty]
-    _, got, wanted = relative_error(ty, "ex2", np.exp2, "ftz." if ty == "bf16" else "")
+    _, actual, wanted = relative_error(ty, "ex2", np.exp2, "ftz." if ty == "bf16" else "")
     smallest = 2.0 ** (1 - form.bias)
     largest = float(exact.Fraction(2) ** (form.bias + 1)) * (1 - 2.0 ** -(form.fraction + 2))
     normal = (wanted >= smallest) & (wanted < largest)
-    assert np.max(np.abs(got[normal] / wanted[normal] - 1)) <= bound
-    assert np.all(got[wanted < smallest] <= smallest)
-    assert np.all(np.isinf(got[wanted > 1.01 * largest]))
+    assert np.max(np.abs(actual[normal] / wanted[normal] - 1)) <= bound
+    assert np.all(actual[wanted < smallest] <= smallest)
+    assert np.all(np.isinf(actual[wanted > 1.01 * largest]))
 
 
 @pytest.mark.parametrize(("ty", "bound"), [("f16", 2**-10.987), ("bf16", 2**-8)])
-def test_the_hyperbolic_tangent_errs_no_more_than_the_manual_allows(ty: str, bound: float) -> None:
-    """PTX ISA, section 9.7.4.9: an absolute error."""
-    _, got, wanted = relative_error(ty, "tanh", np.tanh)
-    assert np.max(np.abs(got - wanted)) <= bound
+def test_error_of_tanh(ty: str, bound: float) -> None:
+    """The limit is an absolute error (PTX ISA, section 9.7.4.9)."""
+    _, actual, wanted = relative_error(ty, "tanh", np.tanh)
+    assert np.max(np.abs(actual - wanted)) <= bound
 
 
 @pytest.mark.parametrize("ty", ["f16", "bf16"])
-def test_functions_of_pairs_are_those_of_their_halves(ty: str) -> None:
+def test_packed_functions_match_the_single_ones(ty: str) -> None:
     ftz = "ftz." if ty == "bf16" else ""
     inputs = {"a": random_bits(16, 500, 4)}
     cases = [f"ex2.approx.{ftz}{ty} %o, %a;", f"tanh.approx.{ty} %o, %a;"]

@@ -1,4 +1,4 @@
-"""Integer arithmetic against Python's integers: every bit."""
+"""Comparison of integer arithmetic with Python's integers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES = ["u16", "s16", "u32", "s32", "u64", "s64"]
 
 
 def numbers(array: np.ndarray, ty: str) -> list[int]:
-    """An array's bits as the integers that they stand for."""
+    """Return the bits of an array as integers."""
     signed = array.view(array.dtype.str.replace("u", "i")) if ty[0] == "s" else array
     return [int(x) for x in signed]
 
@@ -33,7 +33,7 @@ def check(
     types: dict[str, str],
     shapes: Sequence[str] = SHAPES[:2],
 ) -> None:
-    """Each case: its text, the bits of its result, and what it computes from Python's integers."""
+    """Run the cases: text, bits of the result, and the function on Python's integers."""
     found = everywhere([Case(text, f"u{max(bits, 16) // 8}") for text, bits, _ in cases], inputs, shapes)
     columns = [numbers(inputs[name], types[name]) for name in inputs]
     for (text, bits, wanted), got in zip(cases, found, strict=True):
@@ -67,7 +67,7 @@ def test_sums_products_and_quotients(ty: str) -> None:
         (f"sad.{ty} %o, %a, %b, %c;", bits, lambda a, b, c: abs(a - b) + c),
         (f"min.{ty} %o, %a, %b;", bits, lambda a, b, c: min(a, b)),
         (f"max.{ty} %o, %a, %b;", bits, lambda a, b, c: max(a, b)),
-        # By zero the manual leaves it open; GPUs give all ones.
+        # The manual leaves division by zero undefined; GPUs give all ones.
         (f"div.{ty} %o, %a, %b;", bits, lambda a, b, c: truncated(a, b) if b else -1),
         (f"rem.{ty} %o, %a, %b;", bits, lambda a, b, c: a - b * truncated(a, b) if b else -1),
     ]
@@ -90,7 +90,7 @@ def test_sums_products_and_quotients(ty: str) -> None:
 
 
 @pytest.mark.parametrize("ty", ["u16", "s16", "u32", "s32"])
-def test_a_wide_product_is_added_to_a_wide_number(ty: str) -> None:
+def test_wide_multiply_add(ty: str) -> None:
     bits = int(ty[1:])
     a, b = combined(INTEGERS[bits], bits, 2, 400)
     (c,) = combined(INTEGERS[2 * bits], 2 * bits, 1, len(a))
@@ -108,7 +108,7 @@ def signed_24(value: int) -> int:
     return value - (1 << 24) if value >> 23 else value
 
 
-def test_24_bit_products_use_the_low_24_bits() -> None:
+def test_24_bit_products() -> None:
     a, b, c = combined(INTEGERS[32], 32, 3, 400)
     mask = (1 << 24) - 1
     unsigned = [
@@ -134,7 +134,7 @@ def test_24_bit_products_use_the_low_24_bits() -> None:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_carries_make_long_sums_and_differences(bits: int) -> None:
+def test_long_sums_and_differences_with_carries(bits: int) -> None:
     a, b, c, d = combined(INTEGERS[bits], bits, 4, 400)
     ty, top = f"u{bits}", bits
 
@@ -161,14 +161,14 @@ def test_carries_make_long_sums_and_differences(bits: int) -> None:
 
 
 @pytest.mark.parametrize("ty", ["u32", "s32", "u64", "s64"])
-def test_carries_make_long_products(ty: str) -> None:
+def test_long_products_with_carries(ty: str) -> None:
     bits = int(ty[1:])
     a, b, c, d = combined(INTEGERS[bits], bits, 4, 400)
     low = f".reg .b{bits} %t; mad.lo.cc.{ty} %t, %a, %b, %c; madc.hi.{ty} %o, %a, %b, %d;"
     third = f".reg .b{bits} %t; mad.hi.cc.{ty} %t, %a, %b, %c; madc.lo.cc.{ty} %o, %a, %b, %d;"
 
     def carried(a: int, b: int, c: int) -> int:
-        """The carry out of a sum of `bits` bits."""
+        """Return the carry of a sum of `bits` bits."""
         mask = (1 << bits) - 1
         return (a * b & mask) + (c & mask) >> bits
 
@@ -201,7 +201,7 @@ def paired(operation: Callable[[int, int], int], signed: bool) -> Callable[[int,
     return both
 
 
-def test_pairs_of_half_words_do_not_touch_each_other() -> None:
+def test_packed_half_words() -> None:
     a, b = combined(INTEGERS[32], 32, 2, 600)
     check(
         [
@@ -282,8 +282,8 @@ ROWS = [
 ]
 
 
-def test_operands_that_follow_the_thread_index() -> None:
-    """Kept as a base and a step, they must give what the same numbers give when they come from memory."""
+def test_affine_operands() -> None:
+    """Affine values, kept as a base and a stride, give the same results as varying values from memory."""
     threads = np.tile(np.arange(64, dtype=np.uint32), 2)
     seven = np.full(128, 7, np.uint32)
     follow = [Case(".reg .b32 %t; mov.u32 %t, %tid.x; " + text, "u4") for text in ROWS]
@@ -293,7 +293,7 @@ def test_operands_that_follow_the_thread_index() -> None:
         assert np.array_equal(one, other), text
 
 
-def test_operands_that_follow_the_thread_index_are_widened() -> None:
+def test_affine_operands_are_widened() -> None:
     threads = np.tile(np.arange(64, dtype=np.uint32), 2)
     texts = [
         "mul.wide.u32 %o, %t, 12;",

@@ -1,4 +1,4 @@
-"""Video instructions on whole registers, as section 9.7.18 of the PTX manual writes them."""
+"""Comparison of video instructions on whole registers with section 9.7.18 of the PTX manual."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def clamp(value: int, ty: str, bits: int = 32) -> int:
 def check(cases: list[tuple[str, Callable[[int, int, int], int]]]) -> None:
     a, b, c = combined(INTEGERS[32], 32, 3, 250)
     found = everywhere([Case(text, "u4") for text, _ in cases], {"a": a, "b": b, "c": c})
-    for (text, wanted), got in zip(cases, found, strict=True):
-        for x, y, z, result in zip(a, b, c, got, strict=True):
-            assert int(result) == wanted(int(x), int(y), int(z)) & FULL, (
+    for (text, expected), actual in zip(cases, found, strict=True):
+        for x, y, z, result in zip(a, b, c, actual, strict=True):
+            assert int(result) == expected(int(x), int(y), int(z)) & FULL, (
                 text,
                 hex(x),
                 hex(y),
@@ -60,14 +60,14 @@ def test_scalar_arithmetic(op: str) -> None:
             ends += [".sat", ".sat.add", ".sat.min", ".sat.max"]
         for end in ends:
 
-            def wanted(a: int, b: int, c: int, d=d, s=s, t=t, end=end) -> int:  # type: ignore[no-untyped-def]
+            def expected(a: int, b: int, c: int, d=d, s=s, t=t, end=end) -> int:  # type: ignore[no-untyped-def]
                 made = SCALAR[op](number(a, s), number(b, t))
                 made = clamp(made, d) if end else made
                 second = end.removeprefix(".sat").removeprefix(".")
                 return SECOND[second](made, number(c, d)) if second else made
 
             third = ", %c" if end.count(".") > 1 else ""
-            cases.append((f"{op}.{d}.{s}.{t}{end} %o, %a, %b{third};", wanted))
+            cases.append((f"{op}.{d}.{s}.{t}{end} %o, %a, %b{third};", expected))
     check(cases)
 
 
@@ -111,12 +111,12 @@ def test_packed_arithmetic(count: int) -> None:
         for d, s, t in (("u32", "u32", "u32"), ("s32", "s32", "s32"), ("s32", "u32", "s32")):
             for end in ("", ".sat", ".add"):
 
-                def wanted(a: int, b: int, c: int, operation=operation, d=d, s=s, t=t, end=end) -> int:  # type: ignore[no-untyped-def]
+                def expected(a: int, b: int, c: int, operation=operation, d=d, s=s, t=t, end=end) -> int:  # type: ignore[no-untyped-def]
                     made = [operation(x, y) for x, y in zip(parts(a, s), parts(b, t), strict=True)]
                     if end == ".add":
                         return c + sum(made)
                     made = [clamp(m, d, bits) if end else m for m in made]
                     return sum((m & ((1 << bits) - 1)) << bits * i for i, m in enumerate(made))
 
-                cases.append((f"{op}{count}.{d}.{s}.{t}{end} %o, %a, %b, %c;", wanted))
+                cases.append((f"{op}{count}.{d}.{s}.{t}{end} %o, %a, %b, %c;", expected))
     check(cases)
