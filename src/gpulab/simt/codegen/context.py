@@ -32,16 +32,17 @@ class InstrumentationHooks:
     Attributes
     ----------
     runtime : str
-        LLVM IR that is appended to `runtime.ll`. It defines `@sim_block_begins(ptr context)` and
-        `@sim_met(ptr context, i32 warps, i32 barrier)`, which is called when a barrier completes; `barrier`
-        is -1 if every remaining warp arrived at the same `__syncthreads()`.
+        LLVM IR that is appended to `runtime.ll`. It defines `@sim_on_block(ptr context)`, which is called
+        at the start of a block, and `@sim_on_barrier(ptr context, i32 warps, i32 barrier)`, which is called
+        when a barrier completes; `barrier` is -1 if every remaining warp arrived at the same
+        `__syncthreads()`.
     """
 
     runtime = """
-define internal void @sim_block_begins(ptr %ctx) alwaysinline {
+define internal void @sim_on_block(ptr %ctx) alwaysinline {
   ret void
 }
-define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
   ret void
 }
 """

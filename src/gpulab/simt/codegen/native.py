@@ -253,10 +253,10 @@ def module_text(lowering: Lowering, function: str) -> str:
     runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
     if table:
         runtime += table.definition()
-    observed = Template(lowering.instrumentation.runtime).substitute(names)
+    tier_runtime = Template(lowering.instrumentation.runtime).substitute(names)
     defined_here = {
         line.split("@")[1].split("(")[0]
-        for line in (runtime + observed).splitlines()
+        for line in (runtime + tier_runtime).splitlines()
         if line.startswith(("define", "declare"))
     }
     kept = [
@@ -264,7 +264,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         for line in function.splitlines()
         if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in defined_here)
     ]
-    return "\n".join([runtime, observed, *kept, ATTRIBUTES, WEIGHTS])
+    return "\n".join([runtime, tier_runtime, *kept, ATTRIBUTES, WEIGHTS])
 
 
 def compile_kernel(module: Module, name: str, special: Specialization) -> NativeKernel:

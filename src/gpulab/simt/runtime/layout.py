@@ -47,8 +47,8 @@ FIELDS = (
     # Address of (voted, voters, yes, asked) for each of 16 barriers: threads whose predicate of a `bar.red`
     # held, and threads, since it was last lifted, and the same when it was.
     "votes",
-    "observed",  # address of what the tier records (counted: words; sanitized: `sanitized.STATE`)
-    "suspect",  # sanitized: address of the function that looks at suspicious lanes
+    "recorded",  # address of the memory that the tier records into
+    "callback",  # racecheck: address of the host function that checks undecided lanes
     "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
 )  # fmt: skip
 

@@ -426,7 +426,7 @@ placed:
   call void @llvm.memset.p0.i64(ptr %shared, i8 %poison, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
-  call void @sim_block_begins(ptr %ctx)
+  call void @sim_on_block(ptr %ctx)
   br label %round
 round:
   ; Every warp that may run does so, to its next barrier, to where it gives way, or to its end.
@@ -541,7 +541,7 @@ simple.next:
   %s.next = add i32 %s, 1
   br label %simple
 simple.all:
-  call void @sim_met(ptr %ctx, i32 %warps, i32 -1)
+  call void @sim_on_barrier(ptr %ctx, i32 %warps, i32 -1)
   br label %simple.free
 simple.free:
   %f = phi i32 [ 0, %simple.all ], [ %f.next, %simple.each ]
@@ -617,7 +617,7 @@ judge:
   %lift = select i1 %nobody, i1 false, i1 %full
   br i1 %lift, label %lifting, label %after
 lifting:
-  call void @sim_met(ptr %ctx, i32 %warps, i32 %id)
+  call void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %id)
   store i64 0, ptr %place
   br label %each
 each:

@@ -71,7 +71,7 @@ class CounterInstrumentation(Instrumentation):
         self.parts: dict[tuple[int, int], int] = {}  # accesses so far of the instruction at (block, index)
 
     def on_entry(self, cg: CodegenContext) -> None:
-        self.counters = cg.load_field("observed", "ptr")
+        self.counters = cg.load_field("recorded", "ptr")
         loops = innermost_loops(cg.flow.blocks)
         self.layout = CounterLayout(len(cg.flow.blocks), loops, cg.warps)
         cg.metadata |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}

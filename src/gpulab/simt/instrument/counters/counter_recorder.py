@@ -128,7 +128,7 @@ class CounterRecorder(Recorder):
         size = self.layout.sites_at + RECORD_BYTES * max(len(worker.native.sites), 1)
         raw = np.zeros(size + 64, np.uint8)
         fresh = raw[-raw.ctypes.data % 64 :][:size]
-        before = worker.memory.get("observed")
+        before = worker.memory.get("recorded")
         if before is None:
             if self.workers:
                 self._maps.append(np.zeros(self._map_bytes, np.uint8))
@@ -137,13 +137,13 @@ class CounterRecorder(Recorder):
             fresh[:8].view(np.int64)[0] = distance
         else:
             fresh[: len(before)] = before
-        worker.memory["observed"] = fresh
-        worker["observed"] = fresh.ctypes.data
+        worker.memory["recorded"] = fresh
+        worker["recorded"] = fresh.ctypes.data
 
     def blocks(self) -> npt.NDArray[np.int64]:
         """Return, for each basic block, executions by warps, their active threads, and divergent branches."""
         count = self.native.metadata["blocks"]
-        words = [w.memory["observed"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
+        words = [w.memory["recorded"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
         return np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
 
     def iteration_groups(self) -> dict[int, dict[int, tuple[int, int, int, int]]]:
@@ -153,7 +153,7 @@ class CounterRecorder(Recorder):
         warps, their active threads, and both for the first group after the loop was entered.
         """
         start, end = self.layout.loops_at, self.layout.iterations_at
-        words = [w.memory["observed"][start:end].view(np.int64) for w in self.workers]
+        words = [w.memory["recorded"][start:end].view(np.int64) for w in self.workers]
         counts = np.sum(words, axis=0, dtype=np.int64).reshape(-1, len(GROUPS), 4).tolist()
         return {
             head: {
@@ -222,7 +222,7 @@ class CounterRecorder(Recorder):
 
     def _record(self, worker: LaunchWorker, number: int) -> npt.NDArray[np.int64]:
         start = self.layout.sites_at + RECORD_BYTES * number
-        return worker.memory["observed"][start : start + RECORD_BYTES].view(np.int64)
+        return worker.memory["recorded"][start : start + RECORD_BYTES].view(np.int64)
 
 
 def _sample(words: npt.NDArray[np.int64]) -> RequestSample:

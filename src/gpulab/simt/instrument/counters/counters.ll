@@ -5,11 +5,11 @@
 declare i32 @llvm.ctpop.i32(i32)
 declare i32 @llvm.umax.i32(i32, i32)
 
-define internal void @sim_block_begins(ptr %ctx) alwaysinline {
+define internal void @sim_on_block(ptr %ctx) alwaysinline {
   ret void
 }
 
-define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
   ret void
 }
 
@@ -114,9 +114,9 @@ define internal void @sim_mark_access(ptr %ctx, i64 %shadow, i64 %base, i64 %byt
   %repeated = icmp ne i64 %shadow, 0
   br i1 %repeated, label %reads, label %done
 reads:
-  %observed.i = call i64 @get(ptr %ctx, i64 ${observed})
-  %observed = inttoptr i64 %observed.i to ptr
-  %distance.0 = load i64, ptr %observed
+  %counters.i = call i64 @get(ptr %ctx, i64 ${recorded})
+  %counters = inttoptr i64 %counters.i to ptr
+  %distance.0 = load i64, ptr %counters
   %mine = add i64 %shadow, %distance.0
   %map = inttoptr i64 %mine to ptr
   %r = and i32 %marks, 1

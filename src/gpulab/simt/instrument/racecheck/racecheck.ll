@@ -2,7 +2,7 @@
 ; A name in braces after a dollar sign is the offset of a context field (runtime/layout.py) or a state field
 ; (shadow_layout.py).
 define internal ptr @san_at(ptr %ctx, i64 %offset) alwaysinline {
-  %state = call i64 @get(ptr %ctx, i64 ${observed})
+  %state = call i64 @get(ptr %ctx, i64 ${recorded})
   %p = inttoptr i64 %state to ptr
   %q = getelementptr i8, ptr %p, i64 %offset
   ret ptr %q
@@ -33,7 +33,7 @@ loop:
 done:
   ret void
 }
-define internal void @sim_block_begins(ptr %ctx) {
+define internal void @sim_on_block(ptr %ctx) {
   %now = call i32 @san_tick(ptr %ctx)
   %start = call ptr @san_at(ptr %ctx, i64 ${start})
   store i32 %now, ptr %start
@@ -45,7 +45,7 @@ define internal void @sim_block_begins(ptr %ctx) {
   store i32 %now, ptr %time
   ret void
 }
-define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) {
+define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) {
   %now = call i32 @san_tick(ptr %ctx)
   %all = icmp eq i32 %barrier, -1
   br i1 %all, label %simple, label %some
@@ -111,7 +111,7 @@ found:
   ret void
 }
 define internal void @san_callback(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
-  %function.i = call i64 @get(ptr %ctx, i64 ${suspect})
+  %function.i = call i64 @get(ptr %ctx, i64 ${callback})
   %function = inttoptr i64 %function.i to ptr
   call void %function(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values)
   ret void

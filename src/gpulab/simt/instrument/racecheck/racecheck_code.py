@@ -74,7 +74,7 @@ class RacecheckInstrumentation(Instrumentation):
             "updates": [],
         }
         self.buffers = CheckBuffers(
-            state=cg.load_field("observed", "ptr"),
+            state=cg.load_field("recorded", "ptr"),
             values=cg.b.alloca("[64 x i64]", "values"),
             addresses=cg.b.alloca("[32 x i64]", "addresses"),
         )

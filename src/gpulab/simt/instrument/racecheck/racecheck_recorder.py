@@ -102,8 +102,8 @@ class RacecheckRecorder(Recorder):
         muted[: len(self.muted)] = self.muted[: len(muted)]
         self.muted = muted
         self.state.set_pointer("muted", muted)
-        worker["observed"] = self.state.memory.ctypes.data
-        worker["suspect"] = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
+        worker["recorded"] = self.state.memory.ctypes.data
+        worker["callback"] = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
         assert self.state.shared is not None
         self.state.shared.host = worker["shared"]
 

@@ -2,18 +2,18 @@
 
 declare i32 @llvm.ctpop.i32(i32)
 
-define internal void @sim_block_begins(ptr %ctx) alwaysinline {
+define internal void @sim_on_block(ptr %ctx) alwaysinline {
   ret void
 }
-define internal void @sim_met(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
   ret void
 }
 
 ; Count a request of a site. Return the buffer for its lanes' addresses if the request is sampled, otherwise null.
 ; The first requests are sampled, and every $EVERY-th after them.
-define internal ptr @sim_sample(ptr %observed, i64 %site, i32 %mask) noinline {
+define internal ptr @sim_sample(ptr %counters, i64 %site, i32 %mask) noinline {
 entry:
-  %samples.i = call i64 @get(ptr %observed, i64 $SAMPLES)
+  %samples.i = call i64 @get(ptr %counters, i64 $SAMPLES)
   %offset = mul i64 %site, $SITE_BYTES
   %record.i = add i64 %samples.i, %offset
   %record = inttoptr i64 %record.i to ptr
@@ -54,25 +54,25 @@ done:
 ; Record the lines of 128 bytes of a request to global memory, each with its requested sectors. stride is that of
 ; a row of 32 active lanes without gaps between their sectors, or -1 if each lane has its own address. Return false
 ; if the warp has recorded the requested amount.
-define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride) noinline {
+define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %counters, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride) noinline {
 entry:
   %block = call i64 @get(ptr %ctx, i64 ${block})
-  %first.block = call i64 @get(ptr %observed, i64 $FIRST_BLOCK)
+  %first.block = call i64 @get(ptr %counters, i64 $FIRST_BLOCK)
   %number = sub i64 %block, %first.block
   %warps.32 = load i32, ptr @warp_count
   %warps = zext i32 %warps.32 to i64
   %warp64 = zext i32 %warp to i64
   %of.block = mul i64 %number, %warps
   %index = add i64 %of.block, %warp64
-  %states.i = call i64 @get(ptr %observed, i64 $STATES)
+  %states.i = call i64 @get(ptr %counters, i64 $STATES)
   %state.offset = mul i64 %index, $STATE_BYTES
   %state.i = add i64 %states.i, %state.offset
   %state = inttoptr i64 %state.i to ptr
   %used = load i64, ptr %state
   %requests.p = getelementptr i8, ptr %state, i64 8
   %requests = load i64, ptr %requests.p
-  %limit = call i64 @get(ptr %observed, i64 $REQUESTS)
-  %capacity = call i64 @get(ptr %observed, i64 $CAPACITY)
+  %limit = call i64 @get(ptr %counters, i64 $REQUESTS)
+  %capacity = call i64 @get(ptr %counters, i64 $CAPACITY)
   %end = add i64 %used, 32
   %enough = icmp uge i64 %requests, %limit
   %full = icmp ugt i64 %end, %capacity
@@ -86,7 +86,7 @@ ask:
 begin:
   %requests.next = add i64 %requests, 1
   store i64 %requests.next, ptr %requests.p
-  %words.i = call i64 @get(ptr %observed, i64 $WORDS)
+  %words.i = call i64 @get(ptr %counters, i64 $WORDS)
   %words.offset = mul i64 %index, %capacity
   %words.all = inttoptr i64 %words.i to ptr
   %words = getelementptr i64, ptr %words.all, i64 %words.offset
@@ -182,9 +182,9 @@ over:
 ; Sample or trace a request. If rows is not 0, only the first address of each row is given, after the space for the
 ; lanes' addresses, with a stride from lane to lane; otherwise each lane's address is given. Return false if the warp
 ; must end.
-define internal i1 @sim_request(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i32 %rows, i64 %stride, i64 %stores) noinline {
+define internal i1 @sim_request(ptr %ctx, i32 %warp, ptr %counters, i64 %site, ptr %addresses, i32 %mask, i32 %rows, i64 %stride, i64 %stores) noinline {
 entry:
-  %states = call i64 @get(ptr %observed, i64 $STATES)
+  %states = call i64 @get(ptr %counters, i64 $STATES)
   %traces = icmp ne i64 %states, 0
   %one = icmp eq i32 %rows, 1
   %whole = icmp eq i32 %mask, -1
@@ -193,7 +193,7 @@ entry:
   %is.row = and i1 %whole.row, %close
   br i1 %traces, label %traced, label %counted
 counted:
-  %sample = call ptr @sim_sample(ptr %observed, i64 %site, i32 %mask)
+  %sample = call ptr @sim_sample(ptr %counters, i64 %site, i32 %mask)
   %none = icmp eq ptr %sample, null
   br i1 %none, label %done, label %apart
 done:
@@ -201,7 +201,7 @@ done:
 traced:
   br i1 %is.row, label %trace.row, label %apart
 trace.row:
-  %row.fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride)
+  %row.fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %counters, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride)
   ret i1 %row.fine
 apart:
   %to = phi ptr [ %sample, %counted ], [ null, %traced ]
@@ -231,7 +231,7 @@ lane:
 ready:
   br i1 %traces, label %trace, label %keep
 trace:
-  %fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %observed, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 -1)
+  %fine = call i1 @sim_trace(ptr %ctx, i32 %warp, ptr %counters, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 -1)
   ret i1 %fine
 keep:
   %all = load <32 x i64>, ptr %addresses, align 8
@@ -241,8 +241,8 @@ keep:
 
 ; Count an execution of a basic block, whose counters are at an offset, and its active lanes. Return false if the
 ; warp is traced and has executed the requested number of instructions.
-define internal i1 @sim_enter(ptr %ctx, i32 %warp, ptr %observed, i64 %at, i32 %mask, i64 %cost) noinline {
-  %times.p = getelementptr i8, ptr %observed, i64 %at
+define internal i1 @sim_enter(ptr %ctx, i32 %warp, ptr %counters, i64 %at, i32 %mask, i64 %cost) noinline {
+  %times.p = getelementptr i8, ptr %counters, i64 %at
   %times = load i64, ptr %times.p
   %times.next = add i64 %times, 1
   store i64 %times.next, ptr %times.p
@@ -252,27 +252,27 @@ define internal i1 @sim_enter(ptr %ctx, i32 %warp, ptr %observed, i64 %at, i32 %
   %threads = load i64, ptr %threads.p
   %threads.next = add i64 %threads, %lanes64
   store i64 %threads.next, ptr %threads.p
-  %states = call i64 @get(ptr %observed, i64 $STATES)
+  %states = call i64 @get(ptr %counters, i64 $STATES)
   %traces = icmp ne i64 %states, 0
   br i1 %traces, label %trace, label %on
 trace:
-  %fine = call i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %observed, i64 %cost)
+  %fine = call i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %counters, i64 %cost)
   ret i1 %fine
 on:
   ret i1 true
 }
 
 ; Count instructions of a warp. Return false if it has executed the requested number.
-define internal i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %observed, i64 %cost) noinline {
+define internal i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %counters, i64 %cost) noinline {
   %block = call i64 @get(ptr %ctx, i64 ${block})
-  %first.block = call i64 @get(ptr %observed, i64 $FIRST_BLOCK)
+  %first.block = call i64 @get(ptr %counters, i64 $FIRST_BLOCK)
   %number = sub i64 %block, %first.block
   %warps.32 = load i32, ptr @warp_count
   %warps = zext i32 %warps.32 to i64
   %warp64 = zext i32 %warp to i64
   %of.block = mul i64 %number, %warps
   %index = add i64 %of.block, %warp64
-  %states.i = call i64 @get(ptr %observed, i64 $STATES)
+  %states.i = call i64 @get(ptr %counters, i64 $STATES)
   %state.offset = mul i64 %index, $STATE_BYTES
   %state.i = add i64 %states.i, %state.offset
   %executed.i = add i64 %state.i, 16
@@ -280,7 +280,7 @@ define internal i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %observed, i
   %executed = load i64, ptr %executed.p
   %now = add i64 %executed, %cost
   store i64 %now, ptr %executed.p
-  %limit = call i64 @get(ptr %observed, i64 $INSTRUCTIONS)
+  %limit = call i64 @get(ptr %counters, i64 $INSTRUCTIONS)
   %fine = icmp ule i64 %now, %limit
   ret i1 %fine
 }

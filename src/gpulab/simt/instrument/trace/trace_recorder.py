@@ -93,7 +93,7 @@ class TraceRecorder(CounterRecorder):
         return Recorder.table(self, memory)
 
     def attach(self, worker: LaunchWorker) -> None:
-        before = worker.memory.get("observed")
+        before = worker.memory.get("recorded")
         if before is None:
             self.workers.append(worker)
 
@@ -118,8 +118,8 @@ class TraceRecorder(CounterRecorder):
             for name, value in settings.items():
                 head[LAYOUT[name] // 8] = value
         head[LAYOUT["SAMPLES"] // 8] = samples.ctypes.data
-        worker.memory["observed"] = fresh
-        worker["observed"] = fresh.ctypes.data
+        worker.memory["recorded"] = fresh
+        worker["recorded"] = fresh.ctypes.data
 
     @property
     def used(self) -> npt.NDArray[np.int64]:
