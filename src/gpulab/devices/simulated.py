@@ -18,7 +18,7 @@ from gpulab.devices.faults import explain
 from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
-from gpulab.simt.ptx.call_graph import function_address
+from gpulab.simt.ptx.call_graph import function_address, referenced_variables
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 
@@ -89,19 +89,19 @@ class SimulatedKernel(RecordableKernel):
         self._allocate_variables()
 
     def _allocate_variables(self) -> None:
-        """Allocate and initialise the global and constant variables of the module."""
-        for variable in self.module.variables.values():
-            if variable.space in ("global", "const"):
-                allocation = self.device.memory.allocate(max(variable.size, 1))
-                assert allocation.host is not None
-                allocation.host[:] = 0
-                self.device.memory.mark_written(allocation.address)
-                if variable.initial is not None:
-                    allocation.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
-                self._symbols[variable.name] = allocation
-                self.device.memory.free_with(self, allocation.address)
+        """Allocate and initialise the global and constant variables that the module's code uses."""
+        variables = referenced_variables(self.module)
+        for variable in variables:
+            allocation = self.device.memory.allocate(max(variable.size, 1))
+            assert allocation.host is not None
+            allocation.host[:] = 0
+            self.device.memory.mark_written(allocation.address)
+            if variable.initial is not None:
+                allocation.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
+            self._symbols[variable.name] = allocation
+            self.device.memory.free_with(self, allocation.address)
 
-        for variable in self.module.variables.values():
+        for variable in variables:
             for offset, symbol, addend in variable.references:
                 target = self._symbols.get(symbol)
                 address = target.address if target else function_address(self.module, symbol)

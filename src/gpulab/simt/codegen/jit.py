@@ -84,6 +84,10 @@ def _compiled(text: str, machine: Any, *, large: bool = False) -> bytes:
     # value would get a slot of its own again: megabytes of stack in place of some hundred kilobytes.
     passes = llvm.create_new_function_pass_manager()
     passes.add_sroa_pass()
+    # Runtime functions that this kernel does not call would take most of a small kernel's compile time.
+    module_passes = llvm.create_new_module_pass_manager()
+    module_passes.add_global_dead_code_eliminate_pass()
+    module_passes.run(module, builder)
     for function in module.functions if not large else ():
         if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
             passes.run(function, builder)

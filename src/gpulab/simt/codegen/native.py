@@ -60,6 +60,7 @@ from gpulab.simt.instrument.base import Forms, create_instrumentation
 from gpulab.simt.instrument.counters import counter_code  # noqa: F401
 from gpulab.simt.instrument.racecheck import racecheck_code  # noqa: F401
 from gpulab.simt.instrument.trace import trace_code  # noqa: F401
+from gpulab.simt.ptx.call_graph import referenced_variables
 from gpulab.simt.ptx.inlining import FlatFunction, flatten
 from gpulab.simt.ptx.syntax import Module
 from gpulab.simt.runtime import layout
@@ -198,10 +199,7 @@ def lower(
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
     )
-    symbols = {
-        v.name: number
-        for number, v in enumerate(v for v in module.variables.values() if v.space in ("global", "const"))
-    }
+    symbols = {v.name: number for number, v in enumerate(referenced_variables(module))}
     table = ConstantTable() if instrumentation.shared and not fallback else None
     if table:
         blocks, analysis, table.literals = hoist_constants(flat, blocks, special.block, kept)

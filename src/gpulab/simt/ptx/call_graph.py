@@ -1,10 +1,10 @@
-"""Call graph of a PTX module: which functions call, and can reach, which others."""
+"""References in a PTX module: the calls between its functions, and the variables that code uses."""
 
 from __future__ import annotations
 
-from gpulab.simt.ptx.syntax import Instruction, Mem, Module, Operand, Sym, Vec
+from gpulab.simt.ptx.syntax import Instruction, Mem, Module, Operand, Sym, Variable, Vec
 
-__all__ = ["CallGraph", "function_address"]
+__all__ = ["CallGraph", "function_address", "referenced_variables"]
 
 FUNCTION_WINDOW = 0x7E03_0000_0000  # generic addresses of functions start here
 
@@ -13,6 +13,22 @@ def function_address(module: Module, name: str) -> int | None:
     """Return the number that represents a function's address; None if there is no such function."""
     names = list(module.functions)
     return FUNCTION_WINDOW + 16 * names.index(name) if name in module.functions else None
+
+
+def referenced_variables(module: Module) -> list[Variable]:
+    """Return the global and constant variables that code refers to, directly or through their contents.
+
+    Headers such as cooperative_groups.h declare hundreds of variables that no code uses.
+    """
+    work = list(_symbols_in_code(module))
+    referenced = set(work)
+    while work:
+        variable = module.variables.get(work.pop())
+        targets = {symbol for _, symbol, _ in variable.references} if variable else set()
+        work += targets - referenced
+        referenced |= targets
+
+    return [v for v in module.variables.values() if v.space in ("global", "const") and v.name in referenced]
 
 
 class CallGraph:
@@ -34,10 +50,7 @@ class CallGraph:
     def _address_taken(self) -> set[str]:
         functions = self.module.functions
         used = {s for v in self.module.variables.values() for _, s, _ in v.references}
-        for function in functions.values():
-            for item in function.body:
-                if isinstance(item, Instruction):
-                    used |= set().union(*(_symbols(o) for o in item.operands))
+        used |= _symbols_in_code(self.module)
         return {n for n in used if n in functions and not functions[n].external}
 
     def callees(self, name: str) -> set[str]:
@@ -61,9 +74,21 @@ class CallGraph:
         return reached
 
 
+def _symbols_in_code(module: Module) -> set[str]:
+    names: set[str] = set()
+    for function in module.functions.values():
+        for item in function.body:
+            if isinstance(item, Instruction):
+                names.update(*(_symbols(operand) for operand in item.operands))
+    return names
+
+
 def _symbols(operand: Operand) -> set[str]:
     if isinstance(operand, Sym):
         return {operand.name}
+    parts: tuple[Operand, ...] = ()
     if isinstance(operand, Mem):
-        return _symbols(operand.base)
-    return set().union(*(_symbols(p) for p in operand.parts)) if isinstance(operand, Vec) else set()
+        parts = (operand.base, *operand.rest)
+    elif isinstance(operand, Vec):
+        parts = operand.parts
+    return set().union(*map(_symbols, parts))
