@@ -1,4 +1,4 @@
-"""A real JupyterLab on a free port, and a Chromium that looks at it."""
+"""Fixtures: a JupyterLab server on a free port, and Chromium."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ROOT = Path(__file__).parents[2]
-START_S = 90  # a cold JupyterLab on two busy cores
+START_S = 90  # a cold start on two busy cores
 
-# As root Chromium has no sandbox to offer, and none of its background traffic belongs in a test.
+# Chromium has no sandbox when it runs as root. Its background traffic would disturb the tests.
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,14 +41,14 @@ def pytest_collection_modifyitems(items):
 
 
 class Lab:
-    """A running JupyterLab: `url(path)` opens a file of `folder` in it."""
+    """A running JupyterLab server; `url(path)` is the address of a file of `folder`."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
         self.token = secrets.token_hex(16)
         self._runtime = home / "runtime"
         env = os.environ | {
-            # Nobody's own settings, extensions or open tabs.
+            # No settings, extensions or open tabs of the user.
             "JUPYTER_CONFIG_DIR": str(home / "config"),
             "JUPYTER_DATA_DIR": str(home / "data"),
             "JUPYTER_RUNTIME_DIR": str(self._runtime),
@@ -57,11 +57,12 @@ class Lab:
             "IPYTHONDIR": str(home / "ipython"),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]),
         }
-        # Without this JupyterLab asks for leave to fetch news, in a box over the page.
-        quiet = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-        self._themes = quiet.with_name("themes.jupyterlab-settings")
-        quiet.parent.mkdir(parents=True)
-        quiet.write_text('{"fetchNews": "false", "checkForUpdates": false}')
+        # Without this setting, a dialog about news covers the page.
+        extension = home / "settings" / "@jupyterlab" / "apputils-extension"
+        notifications = extension / "notification.jupyterlab-settings"
+        self._themes = extension / "themes.jupyterlab-settings"
+        extension.mkdir(parents=True)
+        notifications.write_text('{"fetchNews": "false", "checkForUpdates": false}')
         self._log = (home / "lab.log").open("w")
         self._process = subprocess.Popen(
             [
@@ -87,15 +88,15 @@ class Lab:
         return f"{self._base}lab/tree/{path}?token={self.token}&reset"
 
     def tidy(self) -> None:
-        """As at the start: no kernel runs, and the theme is JupyterLab's own."""
-        for session in json.loads(self._ask("api/sessions")):
-            self._ask(f"api/sessions/{session['id']}", "DELETE")
+        """End all kernels and reset the theme."""
+        for session in json.loads(self._request("api/sessions")):
+            self._request(f"api/sessions/{session['id']}", "DELETE")
         self._themes.unlink(missing_ok=True)
 
-    def _ask(self, path: str, method: str = "GET") -> bytes:
+    def _request(self, path: str, method: str = "GET") -> bytes:
         request = urllib.request.Request(f"{self._base}{path}?token={self.token}", method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return answer.read()
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.read()
 
     def stop(self) -> None:
         self._process.terminate()
@@ -107,7 +108,7 @@ class Lab:
         self._log.close()
 
     def _wait(self) -> str:
-        """The address of the server, once it answers."""
+        """Return the address of the server as soon as it responds."""
         end = time.monotonic() + START_S
         while time.monotonic() < end and self._process.poll() is None:
             for info in self._runtime.glob("jpserver-*.json"):
@@ -131,7 +132,7 @@ def running_lab(tmp_path_factory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def lab(running_lab) -> Iterator[Lab]:
-    """The one JupyterLab of all modules: it takes longer to start than most of them take."""
+    """Return the server of all modules; it takes longer to start than most modules run."""
     yield running_lab
     running_lab.tidy()
 
@@ -147,7 +148,7 @@ def browser_window():
 
 @pytest.fixture
 def write_notebook(lab):
-    """Write a notebook of code cells into the lab's folder."""
+    """Return a function that writes a notebook of code cells into the server's folder."""
 
     def write(name: str, *cells: str) -> str:
         notebook = nbformat.v4.new_notebook(

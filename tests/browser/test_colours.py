@@ -1,4 +1,4 @@
-"""Kernel cells look like C++ in a real JupyterLab and a real Notebook, and Python cells stay Python's."""
+"""Highlighting in JupyterLab and Notebook 7: kernel cells as C++, other cells as Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.browser.test_kernel_cell import CELL_S, show
 
 KERNEL = """%%cuda stencil.naive --block 32 8
-// __global__ and float in a comment are a comment's
+// __global__ and float in a comment
 __global__ void __launch_bounds__(256) block2D_naive(float fac, const float* __restrict__ A0)
 {
     __shared__ float4 tile[18];
@@ -23,7 +23,7 @@ PYTHON = """# blockIdx is a comment here
 def half(x):
     return float(x) // 2, "__global__", __name__
 """
-# Whose colour of the theme the word at this place of the kernel has; "" is plain text's.
+# Text of the kernel: the theme's colour of its first character, "" for plain text.
 IN_KERNEL = {
     "%%cuda": "operator",
     "stencil": "",
@@ -58,8 +58,8 @@ IN_PYTHON = {
 }
 
 CONTENT = ".jp-Notebook .jp-CodeCell .cm-content"
-# For each text: the name that is expected where the character that it starts with has that colour of the
-# theme, and the colour that is seen where it has not.
+# For each text, returns the expected name if the text's first character has that colour of the theme, and
+# otherwise its actual colour.
 COLOURS = """(content, expected) => {
     const probe = content.closest(".cm-editor").appendChild(document.createElement("span"));
     const named = name => {
@@ -81,13 +81,13 @@ COLOURS = """(content, expected) => {
 
 
 class Window:
-    """A page on a notebook, with what goes wrong in it and which hosts it asks."""
+    """A page with a notebook; collects its errors and the hosts that it contacts."""
 
     def __init__(self, browser, url: str) -> None:
         self.page = browser.new_page(viewport={"width": 1280, "height": 900})
         self.errors: list[str] = []
         self.hosts: set[str] = set()
-        self.page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
+        self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).hostname))
         self.page.goto(url)
@@ -97,9 +97,9 @@ class Window:
         return self.page.locator(CONTENT).nth(number)
 
     def colours(self, number: int, expected: dict[str, str]) -> dict[str, str]:
-        """The colours of a cell as they are, or as soon as they are the expected ones.
+        """Return the colours of a cell as soon as they are the expected ones, or at the time limit.
 
-        C++ comes a moment after the cell does, and a theme's colours a moment after its name.
+        Highlighting starts after the cell is shown, and a theme's colours load after its name is set.
         """
         end = time.monotonic() + CELL_S / 1000
         while (found := self.cell(number).evaluate(COLOURS, expected)) != expected and time.monotonic() < end:
@@ -114,7 +114,7 @@ def screenshots(tmp_path_factory):
 
 @pytest.fixture
 def opened(lab, browser_window, write_notebook, screenshots, request):
-    """The notebook in JupyterLab, or in the application that the test names."""
+    """Open the notebook in JupyterLab, or in the application that the test selects."""
     url = lab.url(write_notebook("colours.ipynb", KERNEL, PYTHON, ""))
     window = Window(browser_window, url.replace("/lab/tree/", getattr(request, "param", "/lab/tree/")))
     yield window
@@ -123,7 +123,7 @@ def opened(lab, browser_window, write_notebook, screenshots, request):
     assert window.hosts == {"127.0.0.1"}
 
 
-def test_a_kernel_cell_has_the_colours_of_cpp_in_both_themes(opened, screenshots):
+def test_kernel_cell_is_highlighted_as_cpp_in_both_themes(opened, screenshots):
     for theme in ("Light", "Dark"):
         show(opened.page, theme)
         assert opened.colours(0, IN_KERNEL) == IN_KERNEL
@@ -133,14 +133,14 @@ def test_a_kernel_cell_has_the_colours_of_cpp_in_both_themes(opened, screenshots
 
 
 @pytest.mark.parametrize("opened", ["/notebooks/"], indirect=True, ids=["notebook-7"])
-def test_notebook_7_has_the_same_colours(opened):
+def test_notebook_7_highlights_alike(opened):
     assert opened.colours(0, IN_KERNEL) == IN_KERNEL
     assert opened.colours(1, IN_PYTHON) == IN_PYTHON
-    # It has an error of its own about a schema, with this extension and without.
+    # Notebook 7 reports an error about a schema, with and without this extension.
     assert [error for error in opened.errors if "gpulab" in error] == []
 
 
-def test_a_cell_turns_into_cpp_and_back_as_its_first_line_does(opened):
+def test_highlighting_follows_the_first_line(opened):
     page, cpp, python = opened.page, {"all": "comment"}, {"all": "builtin"}
     assert opened.colours(0, IN_KERNEL) == IN_KERNEL
     opened.cell(2).click()
@@ -148,11 +148,11 @@ def test_a_cell_turns_into_cpp_and_back_as_its_first_line_does(opened):
     assert opened.colours(2, cpp) == cpp
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowDown")
-    page.keyboard.press("Delete")  # %cuda is no kernel's first line
+    page.keyboard.press("Delete")  # %cuda does not start a kernel cell
     assert opened.colours(2, python) == python
     page.keyboard.type("%")
     assert opened.colours(2, cpp) == cpp
     page.keyboard.press("Control+Home")
-    page.keyboard.type("x = 1\n")  # another line is the first
+    page.keyboard.type("x = 1\n")  # the marker is not in the first line any more
     assert opened.colours(2, python) == python
     assert opened.errors == []

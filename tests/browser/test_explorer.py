@@ -1,4 +1,4 @@
-"""The explorers of the labs in a real JupyterLab: handles are moved, figure and words follow."""
+"""The explorers of the labs in JupyterLab: figure and text follow the sliders."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ FILES = {
     "stencil": ("opt_1_halo_from_global", "opt_3_arrays_over_tile"),
     "matmul": ("K2_zero_padded_strip", "K34_register_block"),
 }
-OURS = ("http://127.0.0.1:", "http://localhost:", "ws://127.0.0.1:", "ws://localhost:", "data:", "blob:")
+LOCAL = ("http://127.0.0.1:", "http://localhost:", "ws://127.0.0.1:", "ws://localhost:", "data:", "blob:")
 
 
 class Explorer:
-    """An explorer in a page, found by what a person sees of it."""
+    """An explorer in a page, located by its visible elements."""
 
     def __init__(self, page, output) -> None:
         self.page, self.output = page, output
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return self.output.locator(".gp-note").first.inner_text()
 
     @property
     def drawn(self) -> str:
-        """Where the picture's points and lines are."""
+        """The SVG of the points and lines."""
         return self.output.locator(".js-plotly-plot .cartesianlayer").evaluate("layer => layer.innerHTML")
 
     def box(self, name: str):
@@ -47,65 +47,64 @@ class Explorer:
     def choose(self, name: str, value: str) -> None:
         self.box(name).locator("select").select_option(label=value)
 
-    def wait_for_another(self, words: str, drawn: str) -> None:
-        """Until there is a point again, and neither words nor picture are these any more."""
+    def wait_for_change(self, text: str, drawn: str) -> None:
+        """Wait until there is a point whose text and picture differ from these."""
         self.page.wait_for_function(
-            """([output, words, drawn]) => {
-                const said = output.querySelector(".gp-note").innerText;
+            """([output, text, drawn]) => {
+                const now = output.querySelector(".gp-note").innerText;
                 const layer = output.querySelector(".js-plotly-plot .cartesianlayer").innerHTML;
-                return said !== words && !said.includes("…") && layer !== drawn;
+                return now !== text && !now.includes("…") && layer !== drawn;
             }""",
-            arg=[self.output.element_handle(), words, drawn],
+            arg=[self.output.element_handle(), text, drawn],
             timeout=CELL_S,
         )
 
 
 def kernel_cells(problem):
-    """Two right kernels of a problem, the second one with a tile, as notebook cells."""
+    """Return two correct kernels of a problem as notebook cells, the second one with a tile."""
     files = (KERNELS / problem / "right" / f"{name}.cu" for name in FILES[problem])
     return [file.read_text(encoding="utf-8").removeprefix("// ") for file in files]
 
 
 @pytest.fixture(params=FILES)
 def explorer(request, lab, browser_window, write_notebook):
-    """The explorer of a lab with two right kernels, and what the page said and asked for."""
+    """Open the explorer of a lab; at the end, check errors, requests and the size of the notebook."""
     name = f"explore_{request.param}.ipynb"
     of_lab = by_id(read(LABS[request.param].notebook))
     cells = [of_lab["setup"].source, *kernel_cells(request.param), of_lab["explore"].source]
     page = open_page(lab, browser_window, write_notebook(name, *cells), 1800)
-    said, asked = [], []
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    errors, requests = [], []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
     output = [run_cell(page, number) for number in range(len(cells))][-1]
     output.locator(".js-plotly-plot .scatterlayer .point").first.wait_for(timeout=CELL_S)
-    found = Explorer(page, output)
-    yield found
-    assert not said
-    assert not [url for url in asked if not url.startswith(OURS)]
+    yield Explorer(page, output)
+    assert not errors
+    assert not [url for url in requests if not url.startswith(LOCAL)]
     saved = json.dumps(page.evaluate("() => window.jupyterapp.shell.currentWidget.context.model.toJSON()"))
     assert len(saved) < 1_000_000
     page.close()
 
 
-def test_every_handle_changes_the_figure_and_the_words(explorer):
+def test_every_slider_changes_the_figure_and_the_text(explorer):
     sliders = [name for name in ("block", "tile", "size") if explorer.handle(name).is_visible()]
     assert sliders == ["block", "tile", "size"]
     for name in sliders:
-        words, drawn = explorer.words, explorer.drawn
+        text, drawn = explorer.text, explorer.drawn
         explorer.slide(name, "ArrowLeft")
-        explorer.wait_for_another(words, drawn)
+        explorer.wait_for_change(text, drawn)
 
-    words, drawn = explorer.words, explorer.drawn
+    text, drawn = explorer.text, explorer.drawn
     explorer.choose("GPU", "Tesla T10, uncalibrated")
-    explorer.wait_for_another(words, drawn)
-    assert "Tesla T10" in explorer.words
+    explorer.wait_for_change(text, drawn)
+    assert "Tesla T10" in explorer.text
 
-    words, drawn = explorer.words, explorer.drawn
+    text, drawn = explorer.text, explorer.drawn
     kernels = explorer.box("kernel").locator("option").all_inner_texts()
     explorer.choose("kernel", kernels[0])
-    explorer.wait_for_another(words, drawn)
-    assert explorer.words.startswith(kernels[0])
+    explorer.wait_for_change(text, drawn)
+    assert explorer.text.startswith(kernels[0])
 
     for theme in ("Light", "Dark"):
         show(explorer.page, theme)

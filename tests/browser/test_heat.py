@@ -1,18 +1,18 @@
-"""The source with its heat and the drawings of accesses, looked at in a real JupyterLab in both themes."""
+"""The heat view and the drawings of accesses in JupyterLab, in both themes."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_kernel_cell import CELL_S, RIGHT, open_page, readable, run_cell, show
+from tests.browser.test_kernel_cell import CELL_S, CORRECT, open_page, readable, run_cell, show
 
-# Right, and slow: neighbouring threads read floats that are p apart, and write floats that are n apart.
-# The comment is longer than the page is wide.
+# Correct but slow: adjacent threads read floats at a stride of p and write floats at a stride of n. The
+# comment is longer than the page is wide.
 FAR_APART = """%%cuda matmul.Ks --block 1 32
 __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
-    // Threads of a warp differ in j alone: "<" and "&" stay what they are, and a line that is longer than \
-the page is wide does not push anything else out of its place, however far it goes on to the right of it.
+    // The threads of a warp differ in j alone. "<" and "&" are escaped, and this line is so long that it \
+does not fit into the page, which must not move anything else, however far it extends to the right side.
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int j = blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= n || j >= m) return;
@@ -31,7 +31,7 @@ __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m,
     float sum = 0.0f;
     for (int k0 = 0; k0 < p; k0 += 16) {
         bt[ty][tx] = b[i + n * (k0 + ty)];
-        ct[tx][ty] = c[k0 + tx + p * j];   // across the banks: 16 lanes want words of two of them
+        ct[tx][ty] = c[k0 + tx + p * j];   // across the banks: 16 lanes access words of two banks
         __syncthreads();
         for (int k = 0; k < 16; ++k)
             sum += bt[k][tx] * ct[k][ty];
@@ -49,8 +49,8 @@ def screenshots(tmp_path_factory):
 
 @pytest.fixture
 def opened(lab, browser_window, write_notebook, screenshots):
-    """A notebook with kernels that are right and differ in what they ask of memory."""
-    name = write_notebook("heat.ipynb", "%load_ext gpulab", FAR_APART, TILES, RIGHT)
+    """Open a notebook with correct kernels that differ in their memory traffic."""
+    name = write_notebook("heat.ipynb", "%load_ext gpulab", FAR_APART, TILES, CORRECT)
     page = open_page(lab, browser_window, name, 2200)
     yield page
     page.screenshot(path=screenshots / "page.png")
@@ -64,20 +64,20 @@ def test_heat_and_drawings_in_both_themes(opened, screenshots):
     for output in outputs:
         output.locator(".gp-source").wait_for(timeout=CELL_S)
 
-    # The worst line is open, and its drawing is as wide as 32 lanes need.
+    # The worst line is unfolded, and its drawing is wide enough for 32 lanes.
     far = outputs[0]
     assert far.locator("details.gp-line-of[open] > summary").inner_text().split()[0] == "10"
     drawing = far.locator("svg.gp-warp:visible").first
     assert drawing.bounding_box()["width"] > 600
     assert far.locator(".gp-heat-4:visible").first.inner_text() == "16.5"
 
-    # A click opens another line's, without scripts or widgets.
+    # A click unfolds another line, without scripts or widgets.
     line = far.locator("details.gp-line-of").filter(has_text="a[i + n * j] = sum")
     assert not line.locator("svg.gp-warp").first.is_visible()
     line.locator("summary.gp-row").click()
     line.locator("svg.gp-warp").first.wait_for(timeout=CELL_S)
 
-    # A long line scrolls in its own box; the figures stay, and the page does not grow.
+    # A long line scrolls in its own box; the figures keep their place, and the page does not grow.
     source = far.locator(".gp-source")
     assert source.evaluate("e => e.scrollWidth > e.clientWidth")
     source.evaluate("e => e.scrollLeft = 400")

@@ -1,4 +1,4 @@
-"""A student's first minutes in a real JupyterLab: a wrong kernel is seen, a right one turns green."""
+"""Kernel cells in JupyterLab: a wrong, a correct and a broken kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 CELL_S = 120_000  # milliseconds for a cell on a busy machine without a GPU
 
-# What a student forgets first: block edges read the tile where the halo was never loaded.
+# A common mistake: threads at the edge of a block read a halo that was not loaded.
 WRONG = """%%cuda stencil.opt_1 --block 32 8 --tile 1 1
 __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
@@ -32,7 +32,7 @@ __global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, 
 }
 """
 
-RIGHT = """%%cuda stencil.naive --block 32 8
+CORRECT = """%%cuda stencil.naive --block 32 8
 __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     int i = blockIdx.x * BLOCK_X + threadIdx.x;
@@ -61,11 +61,11 @@ CONNECTED = """() => {
 
 
 def open_page(lab, browser_window, name, height):
-    """A page of this height with a notebook whose kernel is ready."""
+    """Return a page with a notebook whose kernel is ready."""
     page = browser_window.new_page(viewport={"width": 1280, "height": height})
     page.goto(lab.url(name))
     page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=CELL_S)
-    # What the page shows as idle may be a kernel that is not connected yet; a cell run then is lost.
+    # A kernel that is shown as idle may not be connected yet; a cell that runs then is lost.
     page.wait_for_function(CONNECTED, timeout=CELL_S)
     return page
 
@@ -77,8 +77,8 @@ def screenshots(tmp_path_factory):
 
 @pytest.fixture
 def opened(lab, browser_window, write_notebook, screenshots):
-    """The notebook with its three kernel cells, open in JupyterLab with a kernel that is ready."""
-    name = write_notebook("lab.ipynb", "%load_ext gpulab", WRONG, RIGHT, BROKEN)
+    """Open a notebook with three kernel cells in JupyterLab."""
+    name = write_notebook("lab.ipynb", "%load_ext gpulab", WRONG, CORRECT, BROKEN)
     page = open_page(lab, browser_window, name, 1600)
     yield page
     page.screenshot(path=screenshots / "page.png")
@@ -86,7 +86,7 @@ def opened(lab, browser_window, write_notebook, screenshots):
 
 
 def run_cell(page, number):
-    """Click into a cell, press Shift+Enter, wait for its end; returns its outputs."""
+    """Run a cell with Shift+Enter, wait until it ends, and return its outputs."""
     cell = page.locator(".jp-CodeCell").nth(number)
     cell.locator(".cm-content").click(position={"x": 5, "y": 5})
     cell.locator(".cm-editor.cm-focused").wait_for(timeout=CELL_S)
@@ -95,7 +95,7 @@ def run_cell(page, number):
     return cell.locator(".jp-OutputArea")
 
 
-def test_a_wrong_kernel_is_seen_and_a_right_one_is_green(opened, screenshots):
+def test_wrong_correct_and_broken_kernels_are_shown(opened, screenshots):
     page = opened
     run_cell(page, 0)
     wrong = run_cell(page, 1)
@@ -106,11 +106,11 @@ def test_a_wrong_kernel_is_seen_and_a_right_one_is_green(opened, screenshots):
     assert "WrongResult" in wrong.inner_text()
     assert "Traceback" not in wrong.inner_text()
 
-    right = run_cell(page, 2)
-    green = right.locator(".gp-good")
+    correct = run_cell(page, 2)
+    green = correct.locator(".gp-good")
     green.wait_for(timeout=CELL_S)
-    assert "is correct on" in green.inner_text()
-    assert right.locator("table.gp-table", has_text="speed-up").count() == 1
+    assert "stencil.naive" in green.inner_text()
+    assert correct.locator("table.gp-table", has_text="speed-up").count() == 1
 
     broken = run_cell(page, 3)
     assert "line 4" in broken.inner_text()
@@ -133,7 +133,7 @@ def show(page, theme):
 
 
 def readable(output):
-    """Whether text and ground of an output differ by as much as WCAG 2 asks for."""
+    """Return True if the contrast of text and background satisfies WCAG 2."""
     return output.evaluate(
         """element => {
             const channels = text => text.match(/[\\d.]+/g).slice(0, 3).map(c => {
@@ -143,8 +143,8 @@ def readable(output):
                 const [r, g, b] = channels(text); return 0.2126 * r + 0.7152 * g + 0.0722 * b;
             };
             const style = getComputedStyle(element);
-            const found = [luminance(style.color), luminance(style.backgroundColor)];
-            const [low, high] = found.sort((a, b) => a - b);
+            const both = [luminance(style.color), luminance(style.backgroundColor)];
+            const [low, high] = both.sort((a, b) => a - b);
             return (high + 0.05) / (low + 0.05) >= 4.5;
         }"""
     )

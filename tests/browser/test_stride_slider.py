@@ -1,4 +1,4 @@
-"""The slider of lab 0 in a real JupyterLab: moved, it draws another stride in its place."""
+"""The slider of lab 0 in JupyterLab: it replaces the drawing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ LAB = Lab("00_devicequery", "devicequery")
 
 @pytest.fixture
 def opened(lab, browser_window, write_notebook):
-    """The cells that the slider needs, and itself."""
+    """Open a notebook with the slider's cell and the cells that it needs."""
     cells = by_id(read(LAB.notebook))
-    name = write_notebook("slider.ipynb", *(cells[one].source for one in ("setup", "strided", "slider")))
+    name = write_notebook("slider.ipynb", *(cells[name].source for name in ("setup", "strided", "slider")))
     page = open_page(lab, browser_window, name, 1600)
     yield page
     page.close()
 
 
-def test_moving_the_slider_draws_another_stride(opened):
+def test_moved_slider_replaces_the_drawing(opened):
     page = opened
     output = [run_cell(page, number) for number in range(3)][-1]
     drawing = output.locator("svg.gp-warp")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulab import session
-from gpulab.problems.published import PublishedRow, rows
+from gpulab.problems.published import rows
 from gpulab.problems.published import source as source_named
 from gpulab.views.html import View, note, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
-from gpulab.views.tables.number_format import MISSING, extents, printed, rate
+from gpulab.views.tables.number_format import extents, rate
 from gpulab.views.tables.point_view import shared_sources
 from gpulab.views.tables.published_view import missing_variant_error, published_provenance, unrolling
 
@@ -87,42 +87,26 @@ def comparison_view(name: str, comparisons: Sequence[PublishedComparison], citat
     return stack(table, note("hint", "Not modelled", reasons) if reasons else None)
 
 
-def _columns(footnotes: Footnotes) -> tuple[Column[PublishedComparison], ...]:
-    def error(comparison: PublishedComparison) -> str:
+def _columns(footnotes: Footnotes) -> tuple[Column, ...]:
+    def error(comparison: PublishedComparison) -> str | None:
         if comparison.error:
             return footnotes.mark(comparison.error)
-        return MISSING if comparison.error_percent is None else f"{comparison.error_percent:+.0f} %"
+        return None if comparison.error_percent is None else f"{comparison.error_percent:+.0f} %"
 
     return (
-        Column("threads", lambda c: _threads(c.row), source=lambda c: f"published as: {c.row.label}"),
-        Column("unrolled", lambda c: unrolling(c.row)),
-        Column("published overall", lambda c: printed(c.row.overall_gflops), True, _published),
-        Column(
-            "modelled overall",
-            lambda c: rate(c.modelled.overall_gflops if c.modelled else None),
-            True,
-            _modelled_overall,
-        ),
-        Column("published kernel", lambda c: printed(c.row.kernel_gflops), True, _published),
-        Column(
-            "modelled kernel",
-            lambda c: rate(c.modelled.kernel_gflops if c.modelled else None),
-            True,
-            _modelled,
-        ),
-        Column("error", error, numeric=True),
-        Column(
-            "measured kernel",
-            lambda c: rate(c.measured.kernel_gflops if c.measured else None),
-            True,
-            lambda c: c.measured.provenance if c.measured else "",
-            optional=True,
-        ),
+        Column("threads", _threads, source=lambda comparison: f"published as: {comparison.row.label}"),
+        Column("unrolled", lambda comparison: unrolling(comparison.row)),
+        Column("published overall", "row.overall_gflops", str, _published),
+        Column("modelled overall", "modelled.overall_gflops", rate, _modelled_overall),
+        Column("published kernel", "row.kernel_gflops", str, _published),
+        Column("modelled kernel", "modelled.kernel_gflops", rate, _modelled),
+        Column("error", error, str),
+        Column("measured kernel", "measured.kernel_gflops", rate, "measured.provenance", optional=True),
     )
 
 
-def _threads(row: PublishedRow) -> str:
-    return extents([number for number in row.block or () if number > 1]) or MISSING
+def _threads(comparison: PublishedComparison) -> str | None:
+    return extents([number for number in comparison.row.block or () if number > 1]) or None
 
 
 def _published(comparison: PublishedComparison) -> object:

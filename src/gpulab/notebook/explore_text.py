@@ -9,7 +9,7 @@ from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 from gpulab.views.html import View, escape
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import MISSING, extents, milliseconds, percentage, rate
+from gpulab.views.tables.number_format import extents, milliseconds, percentage, rate
 
 __all__ = ["block_name", "curve_table", "first_line", "point_view", "tile_name", "tooltip", "waiting_view"]
 
@@ -79,16 +79,16 @@ def tooltip(point: Point) -> str:
     return "<br>".join([*lines, str(point.provenance)])
 
 
-def _bottleneck(point: Point) -> str:
-    return point.bottleneck or (MISSING if point.timing else first_line(point.error))
+def _bottleneck(point: Point) -> str | None:
+    return point.bottleneck or (None if point.timing else first_line(point.error))
 
 
 _COLUMNS = (
-    Column[Point]("block", lambda point: block_name(point.block)),
-    Column[Point]("GFLOPS", lambda point: rate(point.kernel_gflops), numeric=True),
-    Column[Point]("GB/s", lambda point: rate(point.gb_s), numeric=True),
-    Column[Point]("occupancy", lambda point: percentage(point.occupancy), numeric=True),
-    Column[Point]("bound by", _bottleneck),
+    Column("block", lambda point: block_name(point.block)),
+    Column("GFLOPS", "kernel_gflops", rate),
+    Column("GB/s", "gb_s", rate),
+    Column("occupancy", "occupancy", percentage),
+    Column("bound by", _bottleneck),
 )
 
 

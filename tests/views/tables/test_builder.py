@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import MISSING
 
-ROWS = [("a", 1.0), ("b", 4.0)]
-NAME = Column[tuple[str, float]]("name", lambda row: row[0])
-FIGURE = Column[tuple[str, float]]("ms", lambda row: f"{row[1]:g}", numeric=True)
+
+class Row(NamedTuple):
+    name: str
+    ms: float | None
 
 
-def test_numeric_column_is_aligned_to_the_right() -> None:
-    lines = table_view([NAME, FIGURE], [*ROWS, ("c", 100.0)]).text.splitlines()
+ROWS = [Row("a", 1.0), Row("b", 4.0)]
+NAME = Column("name", "name")
+FIGURE = Column("ms", "ms", "{:g}".format)
+
+
+def test_figures_are_aligned_to_the_right() -> None:
+    lines = table_view([NAME, FIGURE], [*ROWS, Row("c", 100.0)]).text.splitlines()
     assert lines[2:] == ["a       1", "b       4", "c     100"]
 
 
 def test_figure_has_its_source_in_a_tooltip_and_a_missing_figure_has_none() -> None:
-    column = Column[tuple[str, float]](
-        "ms", lambda row: f"{row[1]:g}" if row[1] > 1 else MISSING, source=lambda row: f"sheet {row[0]}"
-    )
-    html = table_view([column], ROWS).html
-    assert html.count("title=") == 1
-    assert 'title="sheet b"' in html
+    column = Column("ms", "ms", "{:g}".format, lambda row: f"sheet {row.name}")
+    view = table_view([column], [Row("a", None), Row("b", 4.0)])
+    assert view.html.count("title=") == 1
+    assert 'title="sheet b"' in view.html
+    assert MISSING in view.text
 
 
 def test_bars_are_relative_to_the_largest_figure() -> None:
-    html = table_view([Column("ms", FIGURE.text, bar=lambda row: row[1])], ROWS).html
+    html = table_view([Column("ms", "ms", str, bar=True)], ROWS).html
     assert "--gp-part:25.0%" in html
     assert "--gp-part:100.0%" in html
 
 
 def test_optional_column_without_figures_is_left_out() -> None:
-    empty = Column[tuple[str, float]]("nothing", lambda _: MISSING, optional=True)
+    empty = Column("nothing", lambda _: None, optional=True)
     assert "nothing" not in table_view([NAME, empty], ROWS).text
 
 

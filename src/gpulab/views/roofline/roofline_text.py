@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Iterator
 
 from gpulab.profiling.roofline import Ceiling, Roofline, RooflinePoint
-from gpulab.views.html import View, escape, table
+from gpulab.views.html import View, escape
+from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.number_format import extents, percentage
 
 __all__ = ["caption", "ceiling_tooltip", "figures_view", "plain_text", "point_tooltip", "rate_text"]
 
@@ -41,15 +43,14 @@ def ceiling_tooltip(ceiling: Ceiling) -> str:
 
 def point_tooltip(roofline: Roofline, point: RooflinePoint) -> str:
     """Return all figures of a point with their provenance, as HTML for plotly."""
-    block, tile = ("x".join(map(str, extents)) for extents in (point.block, point.tile))
-    occupancy = "" if point.occupancy is None else f", occupancy {100 * point.occupancy:.0f} %"
+    occupancy = "" if point.occupancy is None else f", occupancy {percentage(point.occupancy)}"
     lines = [
-        f"<b>{escape(point.variant)}</b>  {'x'.join(map(str, point.shape))}",
+        f"<b>{escape(point.variant)}</b>  {extents(point.shape)}",
         f"{rate_text(point.gflops)} GFLOPS at {point.intensity:.3g} flop per byte",
         f"time {_time(point)}",
         f"{_bytes(point.nbytes)} ({rate_text(point.gb_s)} GB/s), {point.flops:,} flops",
         f"{roofline.percent(point):.0f} % of {escape(roofline.binding(point))}",
-        f"block {block}, tile {tile}{occupancy}",
+        f"block {extents(point.block)}, tile {extents(point.tile)}{occupancy}",
     ]
     if point.bottleneck:
         lines.append(f"bound by {escape(point.bottleneck)}, according to the performance model")
@@ -60,22 +61,19 @@ def point_tooltip(roofline: Roofline, point: RooflinePoint) -> str:
 
 
 def figures_view(roofline: Roofline) -> View:
-    """Return a table with all figures of all points; their provenance is in the tooltips."""
-    headers = (
-        "variant", "block", "flop per byte", "bytes", "time", "GFLOPS", "of its ceiling", "ceiling",
-        "occupancy",
-    )  # fmt: skip
-    rows: list[tuple[str, ...]] = []
-    tooltips: dict[tuple[int, int], str] = {}
-    for number, point in enumerate(roofline.points):
-        occupancy = "-" if point.occupancy is None else f"{100 * point.occupancy:.0f} %"
-        rows.append(
-            (point.variant, "x".join(map(str, point.block)), f"{point.intensity:.3g}",
-             _bytes(point.nbytes), _time(point), rate_text(point.gflops),
-             f"{roofline.percent(point):.0f} %", str(roofline.binding(point)), occupancy)
-        )  # fmt: skip
-        tooltips |= {(number, 3): str(point.bytes_provenance), (number, 4): str(point.provenance)}
-    return table(headers, rows, numeric=(2, 3, 4, 5, 6, 8), hover=tooltips)
+    """Return a table with the figures of all points; their provenance is in the tooltips."""
+    columns = (
+        Column("variant", "variant"),
+        Column("block", lambda point: extents(point.block)),
+        Column("flop/byte", "intensity", "{:.3g}".format),
+        Column("bytes", "nbytes", _bytes, "bytes_provenance"),
+        Column("time", _time, str, "provenance"),
+        Column("GFLOPS", "gflops", rate_text),
+        Column("of ceiling", roofline.percent, "{:.0f} %".format),
+        Column("ceiling", roofline.binding),
+        Column("occupancy", "occupancy", percentage),
+    )
+    return table_view(columns, roofline.points)
 
 
 def plain_text(roofline: Roofline, title: str) -> str:

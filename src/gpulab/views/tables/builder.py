@@ -1,45 +1,42 @@
-"""The builder of every table: columns declare their header, text, alignment and provenance."""
+"""The builder of every table: columns declare their header, value, format and provenance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any
 
 from gpulab.views.html import View, paragraph, stack, table
 from gpulab.views.tables.number_format import MISSING
 
 __all__ = ["Column", "Footnotes", "table_view"]
 
-Row = TypeVar("Row")
-
 
 @dataclass(frozen=True)
-class Column(Generic[Row]):
+class Column:
     """One column of a table.
 
     Attributes
     ----------
     header : str
         The header, with the unit of the figures.
-    text : callable
-        Returns the text of a row's cell.
-    numeric : bool
-        Align to the right.
-    source : callable, optional
-        Returns the provenance of a row's figure, which is shown when the pointer rests on it; a cell
-        without a figure has none.
-    bar : callable, optional
-        Returns a row's figure, which is drawn as a bar in proportion to the column's largest figure.
+    value : str or callable
+        An attribute of a row such as "timing.median_ms", or a function of it. The text of None is `MISSING`.
+    format : callable, optional
+        Formats a figure. A column of figures is aligned to the right; text needs no format.
+    source : str or callable, optional
+        Attribute or function of a row that gives the provenance of a figure. It is the tooltip.
+    bar : bool
+        Draw figures as bars too, relative to the largest figure.
     optional : bool
-        Leave the column out if no row has a figure.
+        Leave the column out if every value is None.
     """
 
     header: str
-    text: Callable[[Row], str]
-    numeric: bool = False
-    source: Callable[[Row], object] | None = None
-    bar: Callable[[Row], float] | None = None
+    value: str | Callable[[Any], Any]
+    format: Callable[[Any], str] | None = None
+    source: str | Callable[[Any], object] | None = None
+    bar: bool = False
     optional: bool = False
 
 
@@ -57,41 +54,37 @@ class Footnotes:
         """Return the notes with their marks."""
         return [f"({number}) {text}" for text, number in self._numbers.items()]
 
-    def below(self, view: View) -> View:
-        """Return a view with the notes below it."""
-        return stack(view, *map(paragraph, self.lines()))
-
 
 def table_view(
-    columns: Iterable[Column[Row]],
-    rows: Sequence[Row],
-    caption: str = "",
-    *,
-    notes: Iterable[str] = (),
+    columns: Iterable[Column], rows: Sequence[Any], caption: str = "", *, notes: Iterable[str] = ()
 ) -> View:
     """Build a table, with one paragraph for each note below it."""
-    texts = {column: [column.text(row) for row in rows] for column in columns}
+    values = {column: [_get(row, column.value) for row in rows] for column in columns}
     shown = [
-        column for column, cells in texts.items() if not column.optional or any(c != MISSING for c in cells)
+        column for column, found in values.items() if not column.optional or any(v is not None for v in found)
     ]
 
+    texts: list[list[str]] = [[] for _ in rows]
     titles: dict[tuple[int, int], str] = {}
     bars: dict[tuple[int, int], float] = {}
     for index, column in enumerate(shown):
-        for number, row in enumerate(rows):
-            known = texts[column][number] not in (MISSING, "")
-            if column.source is not None and known and (source := column.source(row)):
+        for number, (row, value) in enumerate(zip(rows, values[column], strict=True)):
+            texts[number].append(MISSING if value is None else (column.format or str)(value))
+            if column.source and value is not None and (source := _get(row, column.source)):
                 titles[number, index] = str(source)
-        if column.bar is not None:
-            figures = [column.bar(row) for row in rows]
-            bars |= {(number, index): 100 * figure / max(figures) for number, figure in enumerate(figures)}
+            if column.bar:
+                bars[number, index] = 100 * value / max(values[column])
 
-    view = table(
-        [column.header for column in shown],
-        list(zip(*(texts[column] for column in shown), strict=True)),
-        numeric=[index for index, column in enumerate(shown) if column.numeric],
-        caption=caption,
-        hover=titles,
-        bars=bars,
-    )
+    numeric = [index for index, column in enumerate(shown) if column.format]
+    headers = [column.header for column in shown]
+    view = table(headers, texts, numeric=numeric, caption=caption, hover=titles, bars=bars)
     return stack(view, *(paragraph(note, dim=True) for note in notes))
+
+
+def _get(row: Any, value: str | Callable[[Any], Any]) -> Any:
+    """Return an attribute such as "timing.median_ms", None if a part of it is None, or a function's value."""
+    if not isinstance(value, str):
+        return value(row)
+    for name in value.split("."):
+        row = None if row is None else getattr(row, name)
+    return row

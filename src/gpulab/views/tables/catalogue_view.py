@@ -18,50 +18,31 @@ _CAPTION = (
 )
 
 
-def _figure(
-    header: str,
-    text: Callable[[GpuSpec], str],
-    *figures: str,
-    bar: Callable[[GpuSpec], float] | None = None,
-) -> Column[GpuSpec]:
-    """Declare a numeric column. figures: the catalogue's figures that it is computed from."""
+def _figure(header: str, value: str | Callable[[GpuSpec], float], form: str, *parts: str) -> Column:
+    """Declare a column of figures. parts: the catalogue's figures that a value is computed from."""
 
     def source(spec: GpuSpec) -> str:
-        return "; ".join(dict.fromkeys(spec.sources[figure] for figure in figures))
+        return "; ".join(dict.fromkeys(spec.sources[part] for part in parts))
 
-    return Column(header, text, numeric=True, source=source, bar=bar)
+    return Column(
+        header, value, f"{{:{form}}}".format, source, bar=value in ("dram_gb_s", "peak_fp32_gflops")
+    )
 
 
+_PEAK, _BANDWIDTH = ("sms", "boost_clock_mhz"), ("memory_clock_mhz", "memory_bus_bits")
 _COLUMNS = (
-    Column[GpuSpec]("GPU", lambda spec: spec.name),
-    Column[GpuSpec]("architecture", lambda spec: spec.architecture),
-    Column[GpuSpec]("c.c.", lambda spec: ".".join(map(str, spec.compute_capability))),
-    _figure("SMs", lambda spec: f"{spec.sms}", "sms"),
-    _figure("cores", lambda spec: f"{spec.cores:,}", "sms"),
-    _figure("MHz", lambda spec: f"{spec.boost_clock_mhz:g}", "boost_clock_mhz"),
-    _figure("bus (bits)", lambda spec: f"{spec.memory_bus_bits:,}", "memory_bus_bits"),
-    _figure("GB", lambda spec: f"{spec.memory_bytes / 1e9:.0f}", "memory_bytes"),
+    Column("GPU", "name"),
+    Column("architecture", "architecture"),
+    Column("c.c.", lambda spec: ".".join(map(str, spec.compute_capability))),
+    _figure("SMs", "sms", "d", "sms"),
+    _figure("cores", "cores", ",d", "sms"),
+    _figure("MHz", "boost_clock_mhz", "g", "boost_clock_mhz"),
+    _figure("bus (bits)", "memory_bus_bits", ",d", "memory_bus_bits"),
+    _figure("GB", lambda spec: spec.memory_bytes / 1e9, ".0f", "memory_bytes"),
+    _figure("GB/s", "dram_gb_s", ",.0f", *_BANDWIDTH),
+    _figure("GFLOPS", "peak_fp32_gflops", ",.0f", *_PEAK),
     _figure(
-        "GB/s",
-        lambda spec: f"{spec.dram_gb_s:,.0f}",
-        "memory_clock_mhz",
-        "memory_bus_bits",
-        bar=lambda spec: spec.dram_gb_s,
-    ),
-    _figure(
-        "GFLOPS",
-        lambda spec: f"{spec.peak_fp32_gflops:,.0f}",
-        "sms",
-        "boost_clock_mhz",
-        bar=lambda spec: spec.peak_fp32_gflops,
-    ),
-    _figure(
-        "flop/float",
-        lambda spec: f"{spec.peak_fp32_gflops / (spec.dram_gb_s / 4):.0f}",
-        "sms",
-        "boost_clock_mhz",
-        "memory_clock_mhz",
-        "memory_bus_bits",
+        "flop/float", lambda spec: 4 * spec.peak_fp32_gflops / spec.dram_gb_s, ".0f", *_PEAK, *_BANDWIDTH
     ),
 )
 

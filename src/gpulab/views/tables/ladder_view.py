@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem as problem_named
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import MISSING, extents, milliseconds, ratio
+from gpulab.views.tables.number_format import extents, milliseconds
 
 if TYPE_CHECKING:
     from gpulab.gpus.catalogue import GpuSpec
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from gpulab.profiling.benchmark import Benchmark
 
 __all__ = ["ladder_table"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,14 +34,6 @@ class _VersionRow:
     profiles: Mapping[str, Profile]
     errors: Mapping[str, str]
     measured: Benchmark | None
-
-    def modelled_ms(self, key: str) -> float | None:
-        profile = self.profiles.get(key)
-        return profile.time_ms if profile else None
-
-    @property
-    def measured_ms(self) -> float | None:
-        return self.measured.median_ms if self.measured else None
 
 
 def ladder_table(
@@ -108,41 +103,34 @@ def ladder_table(
     return table_view(tuple(_columns(rows, specs)), rows, caption, notes=notes)
 
 
-def _columns(rows: Sequence[_VersionRow], specs: Mapping[str, GpuSpec]) -> Iterator[Column[_VersionRow]]:
-    first = rows[0]
-    yield Column("variant", lambda row: row.variant)
+def _columns(rows: Sequence[_VersionRow], specs: Mapping[str, GpuSpec]) -> Iterator[Column]:
+    yield Column("variant", "variant")
     yield Column("block", lambda row: extents(row.block))
     for key, spec in specs.items():
-        yield from _modelled_columns(key, spec, first)
-    if any(row.measured for row in rows):
-        yield Column(
-            "measured (ms)",
-            lambda row: milliseconds(row.measured_ms),
-            numeric=True,
-            source=lambda row: row.measured.provenance if row.measured else "",
-        )
-        yield Column(
-            "speed-up", lambda row: ratio(_quotient(first.measured_ms, row.measured_ms)), numeric=True
-        )
+        profiles = {row.variant: profile for row in rows if (profile := row.profiles.get(key))}
+        yield from _time_columns(spec.name, rows[0], {v: profile.time_ms for v, profile in profiles.items()})
+        bottlenecks = {variant: profile.bottleneck for variant, profile in profiles.items()}
+        yield Column("bound by", partial(_of_variant, bottlenecks))
+    measured = {row.variant: row.measured.median_ms for row in rows if row.measured}
+    if measured:
+        yield from _time_columns("measured", rows[0], measured)
 
 
-def _modelled_columns(key: str, spec: GpuSpec, first: _VersionRow) -> Iterator[Column[_VersionRow]]:
-    yield Column(
-        f"{spec.name} (ms)",
-        lambda row: milliseconds(row.modelled_ms(key)),
-        numeric=True,
-        source=lambda row: row.profiles[key].provenance,
+def _of_variant(values: Mapping[str, T], row: _VersionRow) -> T | None:
+    return values.get(row.variant)
+
+
+def _time_columns(name: str, first: _VersionRow, times: Mapping[str, float]) -> tuple[Column, Column]:
+    """Declare the columns of times, by variant, and of the speed-up over the first row."""
+
+    def speedup(row: _VersionRow) -> float | None:
+        known = row.variant in times and first.variant in times
+        return times[first.variant] / times[row.variant] if known else None
+
+    return (
+        Column(f"{name} (ms)", partial(_of_variant, times), milliseconds),
+        Column("speed-up", speedup, "{:.2f}".format),
     )
-    yield Column(
-        "speed-up",
-        lambda row: ratio(_quotient(first.modelled_ms(key), row.modelled_ms(key))),
-        numeric=True,
-    )
-    yield Column("bound by", lambda row: row.profiles[key].bottleneck if key in row.profiles else MISSING)
-
-
-def _quotient(before: float | None, after: float | None) -> float | None:
-    return before / after if before is not None and after else None
 
 
 def _version_row(

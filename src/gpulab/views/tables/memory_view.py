@@ -36,14 +36,14 @@ class _MemorySpace:
 
 
 _COLUMNS = (
-    Column[_MemorySpace]("memory", lambda space: space.name),
-    Column[_MemorySpace]("in the code", lambda space: space.syntax),
-    Column[_MemorySpace]("scope", lambda space: space.scope),
-    Column[_MemorySpace]("location", lambda space: space.location),
-    Column[_MemorySpace]("size", lambda space: space.size, source=lambda space: space.size_source),
-    Column[_MemorySpace]("speed", lambda space: space.speed, source=lambda space: space.speed_source),
-    Column[_MemorySpace]("device", lambda space: space.device_access),
-    Column[_MemorySpace]("host", lambda space: space.host_access),
+    Column("memory", "name"),
+    Column("in the code", "syntax"),
+    Column("scope", "scope"),
+    Column("location", "location"),
+    Column("size", "size", source="size_source"),
+    Column("speed", "speed", source="speed_source"),
+    Column("device", "device_access"),
+    Column("host", "host_access"),
 )
 
 

@@ -6,17 +6,7 @@ from collections.abc import Sequence
 
 from gpulab.provenance import Provenance
 
-__all__ = [
-    "MISSING",
-    "byte_size",
-    "extents",
-    "milliseconds",
-    "percentage",
-    "printed",
-    "provenance_text",
-    "rate",
-    "ratio",
-]
+__all__ = ["MISSING", "byte_size", "extents", "milliseconds", "percentage", "provenance_text", "rate"]
 
 MISSING = "-"  # a figure that is not known
 
@@ -35,19 +25,9 @@ def rate(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
 
 
-def ratio(value: float | None) -> str:
-    """Format a speed-up with two decimals."""
-    return MISSING if value is None else f"{value:.2f}"
-
-
-def percentage(fraction: float | None) -> str:
+def percentage(fraction: float) -> str:
     """Format a fraction, 0 to 1, in percent."""
-    return MISSING if fraction is None else f"{fraction:.0%}"
-
-
-def printed(value: float | None) -> str:
-    """Format a published figure with the decimals that it was printed with."""
-    return MISSING if value is None else str(value)
+    return f"{fraction:.0%}"
 
 
 def extents(numbers: Sequence[int]) -> str:

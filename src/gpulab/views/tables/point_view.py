@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
-from gpulab.views.html import View, paragraph
+from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import (
-    MISSING,
     extents,
     milliseconds,
     percentage,
@@ -20,32 +20,34 @@ from gpulab.views.tables.number_format import (
 
 if TYPE_CHECKING:
     from gpulab.profiling.benchmark import Benchmark
-    from gpulab.profiling.point import Iteration, Point
+    from gpulab.profiling.point import Point
 
 __all__ = ["launches_view", "points_view", "shared_sources", "source_of"]
 
 BEST = "*"
 
 
+_OVERALL_RATE = Column("overall (GFLOPS)", "overall_gflops", rate)
+_KERNEL_RATE = Column("kernel (GFLOPS)", "kernel_gflops", rate)
+
+
 def launches_view(point: Point) -> View:
     """Return one row for each launch: times and rates, with the copies and of the kernel alone."""
-    columns: list[Column[tuple[int, Iteration]]] = [
-        Column("launch", lambda row: str(row[0]), numeric=True),
-        Column("overall (ms)", lambda row: milliseconds(row[1].overall_ms), numeric=True),
-        Column("kernel (ms)", lambda row: milliseconds(row[1].kernel_ms), numeric=True),
-        Column("overall (GFLOPS)", lambda row: rate(row[1].overall_gflops), numeric=True),
-        Column("kernel (GFLOPS)", lambda row: rate(row[1].kernel_gflops), numeric=True),
+    numbers = count(1)
+    columns = [
+        Column("launch", lambda _: next(numbers), str),
+        Column("overall (ms)", "overall_ms", milliseconds),
+        Column("kernel (ms)", "kernel_ms", milliseconds),
+        _OVERALL_RATE,
+        _KERNEL_RATE,
     ]
     caption = "Overall: with the copies to the device and back."
     if point.problem == "stencil":
-        columns += [
-            Column("GB/s", lambda row: rate(row[1].gb_s), numeric=True),
-            Column("points/s", lambda row: f"{row[1].points_s or 0:.3g}", numeric=True),
-        ]
+        columns += [Column("GB/s", "gb_s", rate), Column("points/s", "points_s", "{:.3g}".format)]
         caption += " GB/s: compulsory bytes divided by the time of the kernel."
     if point.provenance is not None and point.provenance.kind == "modelled":
         caption += " A modelled time is the same for every launch."
-    return table_view(columns, list(enumerate(point.iterations, 1)), caption)
+    return table_view(columns, point.iterations, caption)
 
 
 def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> View:
@@ -54,34 +56,30 @@ def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> 
         return paragraph("Nothing was timed.", dim=True)
 
     footnotes = Footnotes()
-    marked = {id(points[index]) for index in best}
+    marks = iter(BEST if index in best else "" for index in range(len(points)))
 
-    def bottleneck(point: Point) -> str:
-        return f"not timed {footnotes.mark(point.error)}" if point.error else point.bottleneck or MISSING
+    def bottleneck(point: Point) -> str | None:
+        return f"not timed {footnotes.mark(point.error)}" if point.error else point.bottleneck or None
 
-    columns: list[Column[Point]] = [
-        Column("", lambda point: BEST if id(point) in marked else ""),
-        Column("kernel", lambda point: f"{point.problem}.{point.variant}"),
+    columns = [
+        Column("", lambda _: next(marks)),
+        Column("kernel", "config.name"),
         Column("size", lambda point: extents(point.shape)),
         Column("block", lambda point: extents(point.block)),
         Column("tile", lambda point: extents(point.tile)),
-        Column("overall (ms)", lambda point: milliseconds(point.overall_ms), numeric=True),
-        Column("kernel (ms)", lambda point: milliseconds(point.kernel_ms), numeric=True),
-        Column("overall (GFLOPS)", lambda point: rate(point.overall_gflops), numeric=True),
-        Column("kernel (GFLOPS)", lambda point: rate(point.kernel_gflops), numeric=True),
-    ]
-    if any(point.problem == "stencil" for point in points):
-        columns.append(Column("GB/s", lambda point: rate(point.gb_s), numeric=True))
-    columns += [
-        Column("occupancy", lambda point: percentage(point.occupancy), numeric=True),
+        Column("overall (ms)", "overall_ms", milliseconds, "copies.provenance"),
+        Column("kernel (ms)", "kernel_ms", milliseconds, "provenance"),
+        _OVERALL_RATE,
+        _KERNEL_RATE,
+        *([Column("GB/s", "gb_s", rate)] if any(point.problem == "stencil" for point in points) else []),
+        Column("occupancy", "occupancy", percentage),
         Column("bound by", bottleneck),
     ]
-
     origins = shared_sources(point.timing for point in points if point.timing)
     sentences = [f"{BEST} the fastest at its size."] if best else []
     sentences += [f"Times: {'; '.join(origins)}."] if origins else []
-    table = table_view(columns, points, " ".join(sentences))
-    return footnotes.below(table)
+    view = table_view(columns, points, " ".join(sentences))
+    return stack(view, *map(paragraph, footnotes.lines()))
 
 
 def source_of(timing: Benchmark | None) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gpulab.errors import UsageError
 from gpulab.problems import problem
-from gpulab.problems.base import Block
 from gpulab.problems.published import PublishedRow, Source, rows, sources
 from gpulab.problems.published import source as source_named
 from gpulab.provenance import Provenance
 from gpulab.views.html import View, disclosure, note, stack
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import MISSING, extents, printed
+from gpulab.views.tables.number_format import extents
 
 __all__ = ["missing_variant_error", "published_provenance", "published_table", "unrolling"]
 
@@ -22,38 +19,37 @@ def published_provenance(row: PublishedRow) -> Provenance:
     return Provenance("published", source_named(row.source_key).machine, row.source)
 
 
-def unrolling(row: PublishedRow) -> str:
+def unrolling(row: PublishedRow) -> str | None:
     """Format the outputs per thread and the unrolling of the loop over k: i x4, k x2."""
     factors = [*zip("ij", row.tile or (), strict=False), ("k", row.k_unroll)]
-    return ", ".join(f"{axis} x{factor}" for axis, factor in factors if factor > 1) or MISSING
+    return ", ".join(f"{axis} x{factor}" for axis, factor in factors if factor > 1) or None
 
 
-def _threads(block: Block | None) -> str:
-    if block is None:
-        return MISSING
-    x, y, z = block
-    return extents(block) if z > 1 else extents((x, y)) if y > 1 else str(x)
+def _threads(row: PublishedRow) -> str | None:
+    if row.block is None:
+        return None
+    x, y, z = row.block
+    return extents(row.block) if z > 1 else extents((x, y)) if y > 1 else str(x)
 
 
 def _size(row: PublishedRow) -> str:
     return problem(row.problem).format_shape(row.shape) if row.shape else "not given"
 
 
-def _figure(header: str, figure: Callable[[PublishedRow], float | None]) -> Column[PublishedRow]:
-    return Column(
-        header, lambda row: printed(figure(row)), numeric=True, source=published_provenance, optional=True
-    )
+def _figure(header: str, name: str) -> Column:
+    """Declare a column of figures, with the decimals that were printed."""
+    return Column(header, name, str, published_provenance, optional=True)
 
 
 _COLUMNS = (
-    Column[PublishedRow]("kernel", lambda row: row.label, optional=True),
-    Column[PublishedRow]("threads", lambda row: _threads(row.block), numeric=True, optional=True),
-    Column[PublishedRow]("unrolled", unrolling, optional=True),
-    Column[PublishedRow]("size", _size, numeric=True, optional=True),
-    _figure("overall (GFLOPS)", lambda row: row.overall_gflops),
-    _figure("kernel only (GFLOPS)", lambda row: row.kernel_gflops),
-    _figure("bound (GFLOPS)", lambda row: row.bound_gflops),
-    _figure("speed-up over a CPU", lambda row: row.speedup),
+    Column("kernel", "label"),
+    Column("threads", _threads, str, optional=True),
+    Column("unrolled", unrolling, optional=True),
+    Column("size", _size, str),
+    _figure("overall (GFLOPS)", "overall_gflops"),
+    _figure("kernel only (GFLOPS)", "kernel_gflops"),
+    _figure("bound (GFLOPS)", "bound_gflops"),
+    _figure("speed-up over a CPU", "speedup"),
 )
 
 
@@ -115,8 +111,8 @@ def missing_variant_error(source: str, variant: str) -> UsageError:
 def _listing(document: Source) -> View:
     origin = Provenance("published", document.machine, document.citation)
     columns = (
-        Column[tuple[str, str]]("property", lambda line: line[0]),
-        Column[tuple[str, str]]("published", lambda line: line[1], source=lambda _: origin),
+        Column("property", lambda line: line[0]),
+        Column("published", lambda line: line[1], source=lambda _: origin),
     )
     caption = f"Published: {document.citation}. Machine: {document.machine}."
     return stack(table_view(columns, document.listing, caption), _notes(document))

@@ -49,8 +49,8 @@ def device_query(device: Device | None = None, *, published: bool = False, gpu: 
     """
     properties = chosen_device(device, gpu).properties()
     columns = [
-        Column[ListingEntry]("property", lambda entry: entry.label),
-        Column[ListingEntry](
+        Column("property", "label"),
+        Column(
             properties.name,
             lambda entry: _with_unit(str(entry)),
             source=lambda entry: _source(properties, entry),
@@ -64,7 +64,7 @@ def device_query(device: Device | None = None, *, published: bool = False, gpu: 
         columns.append(
             Column(
                 f"{listing.machine}, as printed",
-                lambda entry: values.get(entry.label, ""),
+                lambda entry: values.get(entry.label),
                 source=lambda _: origin,
             )
         )

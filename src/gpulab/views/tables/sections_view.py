@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpulab.timing import MEANINGS, OVERLAP
 from gpulab.views.html import View
@@ -16,22 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["sections_table"]
 
 
-@dataclass(frozen=True)
-class _SectionRow:
+class _SectionRow(NamedTuple):
     name: str
-    seconds: float
+    ms: float
     interval: str
     meaning: str
-    source: str = ""
+    source: object = None
 
 
 _COLUMNS = (
-    Column[_SectionRow]("section", lambda row: row.name),
-    Column[_SectionRow](
-        "time (ms)", lambda row: milliseconds(row.seconds * 1e3), numeric=True, source=lambda row: row.source
-    ),
-    Column[_SectionRow]("from - to (ms)", lambda row: row.interval),
-    Column[_SectionRow]("meaning", lambda row: row.meaning),
+    Column("section", "name"),
+    Column("time (ms)", "ms", milliseconds, "source"),
+    Column("from - to (ms)", "interval"),
+    Column("meaning", "meaning"),
 )
 
 
@@ -67,10 +63,10 @@ def sections_table(sections: Sections) -> View:
     """
     report = sections.report()
     rows = [
-        _SectionRow(part.name, part.seconds, _interval(part), MEANINGS[part.name], str(part.provenance))
+        _SectionRow(part.name, part.seconds * 1e3, _interval(part), MEANINGS[part.name], part.provenance)
         for part in report
     ]
-    rows.append(_SectionRow(OVERLAP, sections.overlap, "", "time that two of the sections above share"))
+    rows.append(_SectionRow(OVERLAP, sections.overlap * 1e3, "", "time that two of the sections above share"))
     clocks = dict.fromkeys(str(part.provenance) for part in report if part.spans)
     caption = f"Times: {'; '.join(clocks)}." if clocks else "No section has run yet."
     return table_view(_COLUMNS, rows, caption)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpulab.problems import problem as problem_named
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import MISSING, extents, milliseconds, provenance_text, ratio
+from gpulab.views.tables.number_format import extents, milliseconds, provenance_text
 
 if TYPE_CHECKING:
     from gpulab.profiling.speedup import SpeedupRow, SpeedupTable
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 __all__ = ["sources", "speedup_view"]
 
 
-def _before(row: SpeedupRow) -> str:
-    return MISSING if row.before_ms is None else f"{milliseconds(row.before_ms)} ({row.before})"
+def _before(row: SpeedupRow) -> str | None:
+    return None if row.before_ms is None else f"{milliseconds(row.before_ms)} ({row.before})"
+
+
+_COLUMNS = (
+    Column("variant", "variant"),
+    Column("change", "changes"),
+    Column("block", lambda row: extents(row.block)),
+    Column("before (ms)", _before, str),
+    Column("after (ms)", "after_ms", milliseconds, "provenance"),
+    Column("speed-up", "speedup", "{:.2f}".format),
+)
 
 
 def speedup_view(table: SpeedupTable) -> View:
@@ -27,18 +37,10 @@ def speedup_view(table: SpeedupTable) -> View:
             f"No kernel of {table.problem} was timed in this session yet. Run its kernel cells.", dim=True
         )
 
-    columns: tuple[Column[SpeedupRow], ...] = (
-        Column("variant", lambda row: row.variant),
-        Column("change", lambda row: row.changes),
-        Column("block", lambda row: extents(row.block)),
-        Column("before (ms)", _before, numeric=True),
-        Column("after (ms)", lambda row: milliseconds(row.after_ms), numeric=True),
-        Column("speed-up", lambda row: ratio(row.speedup), numeric=True),
-    )
     problem = problem_named(table.problem)
     sizes = sorted({problem.format_shape(row.shape) for row in rows})
     caption = f"{table.problem} at {', '.join(sizes)}. Times: {'; '.join(sources(table))}."
-    return table_view(columns, rows, caption)
+    return table_view(_COLUMNS, rows, caption)
 
 
 def sources(table: SpeedupTable) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem as problem_named
@@ -20,52 +19,46 @@ __all__ = ["traffic_table"]
 LANES = 32
 
 
-@dataclass(frozen=True)
-class _VersionTraffic:
+class _VersionTraffic(NamedTuple):
     """The counts of one launch. work: units of 32 inner points or multiply-adds."""
 
     variant: str
     counters: Counters
     work: float
 
-    @property
-    def _asynchronous_copies(self) -> tuple[int, int]:
-        """Requests and sectors that asynchronous copies read from global memory."""
-        copies = [a for a in self.counters.accesses if a.kind == "copy" and a.space == "global"]
-        return sum(access.requests for access in copies), sum(access.sectors for access in copies)
+    def copies(self, count: str) -> int:
+        """Return the requests or sectors that asynchronous copies read from global memory."""
+        accesses = self.counters.accesses
+        return sum(getattr(a, count) for a in accesses if (a.kind, a.space) == ("copy", "global"))
 
     @property
     def global_loads(self) -> int:
-        return self.counters.global_load_requests + self._asynchronous_copies[0]
+        return self.counters.global_load_requests + self.copies("requests")
 
     @property
     def load_sectors(self) -> int:
-        return self.counters.global_load_sectors + self._asynchronous_copies[1]
+        return self.counters.global_load_sectors + self.copies("sectors")
 
     @property
     def requests(self) -> int:
-        counters = self.counters
-        shared = counters.shared_load_requests + counters.shared_store_requests
-        return self.global_loads + counters.global_store_requests + shared
+        shared = self.counters.shared_load_requests + self.counters.shared_store_requests
+        return self.global_loads + self.counters.global_store_requests + shared
 
 
-def _per_work(header: str, count: Callable[[_VersionTraffic], int]) -> Column[_VersionTraffic]:
-    return Column(
-        header,
-        lambda row: f"{count(row) / row.work:.1f}",
-        numeric=True,
-        source=lambda row: row.counters.provenance,
-    )
+def _per_work(header: str, count: str) -> Column:
+    """Declare a column of counts per unit of work."""
+    get = attrgetter(count)
+    return Column(header, lambda row: get(row) / row.work, "{:.1f}".format, "counters.provenance")
 
 
 _COLUMNS = (
-    Column[_VersionTraffic]("variant", lambda row: row.variant),
-    _per_work("global loads", lambda row: row.global_loads),
-    _per_work("their sectors", lambda row: row.load_sectors),
-    _per_work("global stores", lambda row: row.counters.global_store_requests),
-    _per_work("shared loads", lambda row: row.counters.shared_load_requests),
-    _per_work("shared stores", lambda row: row.counters.shared_store_requests),
-    _per_work("all requests", lambda row: row.requests),
+    Column("variant", "variant"),
+    _per_work("global loads", "global_loads"),
+    _per_work("their sectors", "load_sectors"),
+    _per_work("global stores", "counters.global_store_requests"),
+    _per_work("shared loads", "counters.shared_load_requests"),
+    _per_work("shared stores", "counters.shared_store_requests"),
+    _per_work("all requests", "requests"),
 )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ _SOURCE = """extern "C" __global__ void copy_floats(const float* from, float* to
 }"""
 
 
-@dataclass(frozen=True)
-class _CopyRow:
+class _CopyRow(NamedTuple):
     """Times of copies of one size in one direction, and of a kernel that copies within the device."""
 
     nbytes: int
@@ -36,31 +35,26 @@ class _CopyRow:
     kernel: Benchmark
 
 
-def _timed(
-    header: str, timing: Callable[[_CopyRow], Benchmark], moved: int = 1
-) -> tuple[Column[_CopyRow], Column[_CopyRow]]:
+def _timed(header: str, name: str, moved: int = 1) -> tuple[Column, Column]:
     """Declare the columns of a time and its bandwidth. moved: how often each byte is read or written."""
 
-    def bandwidth(row: _CopyRow) -> str:
-        return milliseconds(moved * row.nbytes / timing(row).median_ms / 1e6)
+    def gb_s(row: _CopyRow) -> float:
+        timing: Benchmark = getattr(row, name)
+        return moved * row.nbytes / timing.median_ms / 1e6
 
-    def source(row: _CopyRow) -> object:
-        return timing(row).provenance
-
+    source = f"{name}.provenance"
     return (
-        Column(
-            f"{header} (ms)", lambda row: milliseconds(timing(row).median_ms), numeric=True, source=source
-        ),
-        Column("(GB/s)", bandwidth, numeric=True, source=source),
+        Column(f"{header} (ms)", f"{name}.median_ms", milliseconds, source),
+        Column("(GB/s)", gb_s, milliseconds, source),
     )
 
 
 _COLUMNS = (
-    Column[_CopyRow]("size", lambda row: byte_size(row.nbytes), numeric=True),
-    Column[_CopyRow]("direction", lambda row: "host to device" if row.to_device else "device to host"),
-    *_timed("pageable", lambda row: row.pageable),
-    *_timed("page-locked", lambda row: row.pinned),
-    *_timed("kernel that copies", lambda row: row.kernel, moved=2),
+    Column("size", "nbytes", byte_size),
+    Column("direction", lambda row: "host to device" if row.to_device else "device to host"),
+    *_timed("pageable", "pageable"),
+    *_timed("page-locked", "pinned"),
+    *_timed("kernel that copies", "kernel", moved=2),
 )
 
 
