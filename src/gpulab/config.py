@@ -18,7 +18,7 @@ _AXES = "xyz"
 
 @dataclass(frozen=True)
 class KernelConfig:
-    """What a kernel cell computes and with which geometry: the header of the cell, read once.
+    """The header of a kernel cell: its problem, its variant, and its block and tile.
 
     Attributes
     ----------

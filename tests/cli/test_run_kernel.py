@@ -112,7 +112,7 @@ def test_file_may_follow_the_kernel_names(cu: Any, capsys: Any) -> None:
 
 
 def test_wrong_kernel_is_printed_and_not_timed(cu: Any, capsys: Any, device: TiledDevice) -> None:
-    device.takes = ()
+    device.correct_tiles = ()
     assert run(cu(K4), "--kernel", "K4", *SIZE) == 1
     out = capsys.readouterr().out
     assert "matmul.K4" in out
@@ -120,7 +120,7 @@ def test_wrong_kernel_is_printed_and_not_timed(cu: Any, capsys: Any, device: Til
 
 
 def test_wrong_kernel_is_timed_with_no_check(cu: Any, capsys: Any, device: TiledDevice) -> None:
-    device.takes = ()
+    device.correct_tiles = ()
     assert run(cu(K4), "--kernel", "K4", *SIZE, "--no-check", "--json") == 0
     kernel = only_kernel(capsys)
     assert kernel["correct"] is None
@@ -128,7 +128,7 @@ def test_wrong_kernel_is_timed_with_no_check(cu: Any, capsys: Any, device: Tiled
 
 
 def test_other_kernels_are_timed_after_a_wrong_one(cu: Any, capsys: Any, device: TiledDevice) -> None:
-    device.takes = (2,)
+    device.correct_tiles = (2,)
     path = cu(notebook("%%cuda matmul.K1\n", "%%cuda matmul.K4 --tile 1 2\n"), "lab.ipynb")
     assert run(path, "--kernel", "all", *SIZE, "--json") == 1
     wrong, right = json.loads(capsys.readouterr().out)["kernels"]

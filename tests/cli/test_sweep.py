@@ -82,11 +82,11 @@ def test_interrupt_keeps_the_timed_points(
     assert "2 of 3" in streams.err
 
 
-@pytest.mark.parametrize(("takes", "block", "code"), [((), "32", 1), ((2,), "2048", 2)])
+@pytest.mark.parametrize(("correct_tiles", "block", "code"), [((), "32", 1), ((2,), "2048", 2)])
 def test_exit_code_separates_wrong_kernel_from_refused_launch(
-    cu: Any, device: TiledDevice, takes: Any, block: str, code: int
+    cu: Any, device: TiledDevice, correct_tiles: Any, block: str, code: int
 ) -> None:
-    device.takes = takes
+    device.correct_tiles = correct_tiles
     assert sweep(cu(K4), "--blocks", block) == code
 
 

@@ -20,7 +20,7 @@ DETAILS = (
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `check`."""
+    """Add the parser of `gpulab check`."""
     check = add_command(subparsers, "check", "check one kernel for correct results", run_check, DETAILS)
     check.add_argument(
         "file",

@@ -21,7 +21,7 @@ DETAILS = "The simulator counts requests, sectors and bank conflicts; a GPU is n
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `counters`."""
+    """Add the parser of `gpulab counters`."""
     counters = add_command(
         subparsers, "counters", "count the memory traffic of each source line", run_counters, DETAILS
     )
@@ -43,7 +43,7 @@ def run_counters(args: argparse.Namespace) -> int:
 
     cells = [cell for cell in read_cells(args.file) if isinstance(cell, KernelCell)]
     if not cells:
-        raise UsageError(f"{args.file}: no kernel of it belongs to a problem, so no launch is defined.")
+        raise UsageError(f"{args.file}: none of its kernels belongs to a problem, so no launch is defined.")
 
     device = open_device(args.device)
     counted = []
@@ -65,7 +65,7 @@ def run_counters(args: argparse.Namespace) -> int:
 
 
 def print_counts(cell: Cell, counts: LaunchReport, line: int | None) -> None:
-    """Print the counts of all lines, or with `line` the drawings of that line's accesses."""
+    """Print the counts of all lines or, if `line` is given, the drawings of that line's accesses."""
     from gpulab.views.counts_view import drawings_view, heat_text, totals_view
 
     say(f"{cell.header} ({cell.origin})", "bold")

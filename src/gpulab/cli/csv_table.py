@@ -69,7 +69,7 @@ class CsvTable:
         return ["kernel", *number, *self._axes, *launch, *rates, *details]
 
     def add(self, point: Point) -> None:
-        """Write a row for each launch of the point, or one for its median; without a time, empty figures."""
+        """Write a row for each launch of the point, or one for its median; unknown figures are empty."""
         iterations: Sequence[Iteration | None] = point.iterations if self._iterations else [point.median]
         for number, iteration in enumerate(iterations or [None], 1):
             row = self._row(point, iteration)

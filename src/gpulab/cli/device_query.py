@@ -12,7 +12,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `device-query`."""
+    """Add the parser of `gpulab device-query`."""
     query = add_command(
         subparsers, "device-query", "print the limits, memory sizes and clocks of a GPU", run_device_query
     )

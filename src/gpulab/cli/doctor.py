@@ -16,7 +16,7 @@ DETAILS = "Exit code 0 if kernels can be compiled and run here, else 1."
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `doctor`."""
+    """Add the parser of `gpulab doctor`."""
     doctor = add_command(
         subparsers,
         "doctor",

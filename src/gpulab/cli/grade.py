@@ -23,7 +23,7 @@ DEVICES = "sim, cuda or cuda:N"  # not sim:GPU, because a notebook opens the def
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the instructor's commands."""
+    """Add the parsers of the instructor's commands."""
     release = _add_command(
         subparsers,
         "release",
@@ -69,7 +69,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "Exit code 1 if a sample submission does not get exactly its expected points.",
     )
     demo.add_argument(
-        "--work", type=Path, metavar="FOLDER", help="folder for the files; default: demo/ beside grading/"
+        "--work", type=Path, metavar="FOLDER", help="folder for the files; default: demo/ next to grading/"
     )
     _add_jobs(demo)
     add_device(demo, DEVICES)
@@ -87,7 +87,7 @@ def _add_command(
         "--course",
         type=Path,
         metavar="FOLDER",
-        help="folder with nbgrader_config.py; default: found from the current folder upwards",
+        help="folder with nbgrader_config.py; default: the nearest one above the current folder",
     )
     return parser
 

@@ -40,8 +40,8 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add the parser of one command.
 
-    summary: a phrase for the list of commands. details: sentences that its own help adds to the summary.
-    run: takes the parsed arguments and returns the exit code.
+    summary: a phrase for the list of commands. details: sentences for the help of this command, after the
+    summary. run: a function of the parsed arguments that returns the exit code.
     """
     description = f"{summary[0].upper()}{summary[1:]}. {details}".strip()
     parser: argparse.ArgumentParser = subparsers.add_parser(name, help=summary, description=description)
@@ -93,7 +93,7 @@ def add_input_file(parser: argparse.ArgumentParser) -> None:
 
 
 def input_file(args: argparse.Namespace, *list_options: str) -> Path:
-    """Return the notebook or .cu file of the command line.
+    """Return the notebook or .cu file on the command line.
 
     argparse assigns a file that follows an option with several values (`--kernel K1 K4 lab.ipynb`) to that
     option. list_options: names of such options, whose last value is taken as the file if it looks like one.
@@ -143,7 +143,7 @@ def select_cells(cells: Sequence[Cell], names: Sequence[str], file: Path) -> lis
 
     by_name = {cell.name: cell for cell in cells if isinstance(cell, KernelCell)}
     if not by_name:
-        raise UsageError(f"{file}: no kernel of it belongs to a problem, so no launch is defined.")
+        raise UsageError(f"{file}: none of its kernels belongs to a problem, so no launch is defined.")
     selected: dict[str, KernelCell] = {}
     for name in names:
         matches = list(by_name) if name == "all" else _matching_names(name, list(by_name))

@@ -26,9 +26,9 @@ def check_with_progress(
     time_at: Shape | None = None,
     timed: bool = False,
 ) -> Outcome:
-    """Check a cell behind a progress bar and return its outcome.
+    """Check a cell, show a progress bar, and return the outcome.
 
-    A device that needs a process of its own gets one, because a fault ends the CUDA context.
+    On a GPU the check runs in its own process, because a fault destroys the CUDA context.
     """
     from gpulab.verification.outcome import outcome_in_process, outcome_of
 

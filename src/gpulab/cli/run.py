@@ -25,7 +25,7 @@ DETAILS = (
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `run`."""
+    """Add the parser of `gpulab run`."""
     run = add_command(
         subparsers, "run", "check and time the kernels of a notebook or .cu file", run_command, DETAILS
     )

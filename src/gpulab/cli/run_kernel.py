@@ -136,7 +136,7 @@ def _plan_launch(cell: KernelCell, args: argparse.Namespace, device: Device) -> 
 
 
 def _check(launched: Cell, cell: Cell, args: argparse.Namespace, device: Device, *, quiet: bool) -> bool:
-    """Return whether the values are correct, and print the outcome of a wrong kernel.
+    """Return True if the values are correct; print the outcome of a wrong kernel.
 
     launched: the cell with the block and tile of the options. cell: with those of its header.
     Raises `UsageError` for a kernel that is wrong only with the block or tile of the options.
@@ -165,7 +165,7 @@ def _check(launched: Cell, cell: Cell, args: argparse.Namespace, device: Device,
 
 
 def _values_correct(outcome: Outcome) -> bool:
-    """Return whether the values are correct, whether or not the requirements of the step are met."""
+    """Return True if the values are correct; the requirements of the step are ignored."""
     return bool(outcome.result and outcome.result.verdict and outcome.result.verdict.correct)
 
 

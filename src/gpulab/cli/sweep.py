@@ -39,7 +39,7 @@ DETAILS = (
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `sweep`."""
+    """Add the parser of `gpulab sweep`."""
     sweep = add_command(
         subparsers, "sweep", "time kernels for several blocks, tiles and sizes", run_sweep, DETAILS
     )

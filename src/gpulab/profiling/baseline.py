@@ -26,7 +26,7 @@ BASELINES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """The times of a kernel and of a baseline, measured in turns, and their rates.
+    """The times of a kernel and of a baseline, measured alternately, and their rates.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ def time_against_baseline(
     of: "copy" moves the problem's compulsory bytes, half of them read and half written; "sgemm" multiplies
     the problem's matrices. shape: by default the problem's timing size.
 
-    Raises `UsageError` for a geometry that cannot be launched, without a GPU, and without the vendor's
-    library; and what the launch raises.
+    Raises `UsageError` if the geometry cannot be launched, there is no GPU, or the vendor's library is not
+    installed. The errors of the launch are passed on.
     """
     if not device.measures_time:
         raise UsageError(f"a comparison with {BASELINES[of]} needs a GPU; this device is the {device.name}.")

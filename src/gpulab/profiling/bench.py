@@ -1,4 +1,4 @@
-"""Times of kernel cells at any size, block and tile; each text is compiled and verified once per geometry."""
+"""Times of kernel cells at any size, block and tile; a cell is compiled and verified once per geometry."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class Bench:
     Parameters
     ----------
     device : Device
-        Where the kernels run. On a GPU they run in a worker process, which ends with the `with` block.
+        The device that runs the kernels. On a GPU they run in a worker process, which ends with the
+        `with` block.
     device_name : str, optional
-        The name of the device for `open_device` in the worker process.
+        The name with which the worker process opens the device.
     check : bool
         Do not time a kernel whose values are wrong on the problem's check sizes.
     iterations : int
@@ -63,9 +64,10 @@ class Bench:
             self._worker.end()
 
     def point(self, cell: Cell, shape: Shape, *, check: bool | None = None) -> Point:
-        """Return the time of a cell's kernel at one size, or a point with the reason why it has none.
+        """Time a cell's kernel at one size; if that is not possible, the point's `error` has the reason.
 
-        check: overrides that of the bench. Raises `UsageError` for a cell of no problem.
+        check: if given, replaces the `check` of the bench. Raises `UsageError` if the cell belongs to no
+        problem.
         """
         config = require_kernel_cell(cell).config
         point = Point(config, shape)
@@ -106,14 +108,14 @@ class _PreparedKernel:
 
 
 class _CellTimer:
-    """Compiles, verifies and times cells in its own process."""
+    """A timer that compiles, verifies and times cells in the current process."""
 
     def __init__(self, device: Device, iterations: int) -> None:
         self._device, self._iterations = device, iterations
         self._prepared: dict[tuple[Cell, bool], _PreparedKernel] = {}
 
     def time(self, cell: Cell, point: Point, check: bool) -> Point:
-        """Return the point with its time, or with the reason why it has none."""
+        """Return the point with its time, or with the reason why it could not be timed."""
         if (cell, check) not in self._prepared:
             self._prepared[cell, check] = self._prepare(cell, point, check)
         prepared = self._prepared[cell, check]

@@ -156,7 +156,7 @@ def modelled(profile: Profile, n_repeat: int = 1) -> Benchmark:
 def sample(
     measures: Sequence[Callable[[], float]], *, n_repeat: int, n_warmup: int = 1, limit_s: float = inf
 ) -> list[list[float]]:
-    """Call functions that measure a time in turns, and return the samples of each.
+    """Call several timing functions alternately, and return the samples of each.
 
     The order alternates, so that no function always follows the other one on a warm GPU. A function's first
     `n_warmup` samples are dropped. Sampling ends early, after at least one sample, once those of the first

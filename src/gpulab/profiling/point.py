@@ -60,9 +60,9 @@ class Point:
     bottleneck, explanation : str
         The modelled bottleneck, and a sentence about it.
     error : str
-        Why there is no time.
+        The reason why there is no time; "" if there is one.
     wrong : bool
-        The kernel is the reason: it does not compile, faults or computes wrong values.
+        True if the kernel is the reason: it does not compile, faults or computes wrong values.
     """
 
     config: KernelConfig

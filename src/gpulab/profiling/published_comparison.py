@@ -51,8 +51,8 @@ def compare_with_published(
 ) -> Iterator[PublishedComparison]:
     """Yield the comparison with each row, for the cell compiled with the row's block and tile.
 
-    device_name: the session's device; a CUDA GPU also measures. A text that does not compile or is wrong
-    with a row's geometry is neither modelled nor measured.
+    device_name: the session's device; on a CUDA GPU the kernel is also measured. A kernel that does not
+    compile or is wrong with a row's geometry is neither modelled nor measured.
     """
     session_device = open_device(device_name)
     benches: dict[str | None, Bench] = {}

@@ -216,7 +216,7 @@ class Roofline:
         return min((dram, fp32), key=lambda ceiling: ceiling.gflops(point.intensity))
 
     def percent(self, point: RooflinePoint) -> float:
-        """Return the point's GFLOPS in percent of those that its binding ceiling allows."""
+        """Return the point's GFLOPS in percent of the GFLOPS that its binding ceiling allows."""
         return 100 * point.gflops / self.binding(point).gflops(point.intensity)
 
     def mistake(self, point: RooflinePoint) -> str:

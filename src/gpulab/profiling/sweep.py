@@ -25,7 +25,7 @@ MIN_SQUARE = 8  # threads on each axis of a square block
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep: every cell at every size with every tile and block. Iterate over it to run it.
+    """A sweep of cells over all combinations of size, tile and block; iterating over it runs it.
 
     ``for point in Sweep(cells, device, blocks=[(64,), (128,)], sizes=["1024", "4096"]): ...``
 
@@ -36,7 +36,7 @@ class Sweep:
     cells : sequence of Cell
         Cells of problems.
     device : Device
-        Where they run.
+        The device that runs the kernels.
     blocks, tiles : sequence of tuple of int
         Missing numbers are those of the cell's header. Without blocks, the legal powers of two are used (see
         `default_blocks`); without tiles, the header's.

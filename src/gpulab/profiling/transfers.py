@@ -34,11 +34,11 @@ class Transfer:
     Attributes
     ----------
     nbytes : int
-        Its size.
+        The size in bytes.
     to_device : bool
-        The direction.
+        True for a copy from the host to the device, False for the opposite direction.
     pinned : bool
-        The host memory is page-locked.
+        True if the host memory is page-locked.
     timing : Benchmark
         The time of one copy.
     """
@@ -87,7 +87,7 @@ def time_copy(
     On a GPU it is measured, `repeats` times after one warm-up. On the simulator it is modelled for the
     simulated GPU: the peak of its bus times the efficiency in `transfers.toml`, or, for pageable memory on
     a GPU with published times with and without copies, the bandwidth that these imply. The model leaves out
-    the fixed cost of a copy, which is some microseconds.
+    the fixed cost of a copy, which is a few microseconds.
 
     Raises `UsageError` for less than one byte or repeat, and for more memory than the GPU has.
     """
@@ -113,7 +113,7 @@ def time_copies(
 ) -> Benchmark:
     """Time the copies of a launch: every input to the device and every output back.
 
-    gpu: the key of a catalogue GPU to model instead. Raises as `time_copy` does.
+    gpu: the key of a catalogue GPU to model instead. Raises the same errors as `time_copy`.
     """
     sizes = _sizes(problem.name, problem.checked_shape(shape))
     if gpu is not None or not device.measures_time:

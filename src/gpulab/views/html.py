@@ -1,4 +1,4 @@
-"""Views: notes, tables and stacks of them, each as HTML and as plain text.
+"""Views: notes, tables and stacks of views, each as HTML and as plain text.
 
 Nothing here imports IPython, because the grading report is built from the same views.
 
@@ -95,10 +95,10 @@ def table(
     hover: Mapping[tuple[int, int], str] | None = None,
     bars: Mapping[tuple[int, int], float] | None = None,
 ) -> View:
-    """Build a table from its texts.
+    """Return a table of texts.
 
     numeric: indices of the columns that are aligned to the right. caption: text below the table.
-    hover: tooltip of a cell by (row, column); the header is no row. bars: length of a cell's bar in percent.
+    hover: tooltip of a cell by (row, column), without the header. bars: length of a cell's bar in percent.
     """
     right, titles, lengths = set(numeric), hover or {}, bars or {}
     long = {i for i in range(len(headers)) if max((len(str(row[i])) for row in rows), default=0) > _LONG}

@@ -26,7 +26,7 @@ def show_counts(
 ) -> View:
     """Show the memory accesses of a launch: the source with counts for each line, and drawings of a warp.
 
-    The simulator makes the launch, on copies of the arrays, also if the kernel was compiled for a GPU.
+    The simulator executes the launch on copies of the arrays, even if the kernel was compiled for a GPU.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def show_counts(
     Raises
     ------
     UsageError
-        If `kernel` is no kernel, the number of arguments is wrong, or `line` accesses no memory.
+        If `kernel` is not a kernel, the number of arguments is wrong, or `line` accesses no memory.
     LaunchError
         If the launch fails; `MemoryFault` if a thread accesses memory outside its arrays.
 

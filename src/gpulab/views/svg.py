@@ -1,4 +1,4 @@
-"""An SVG drawing in the colours of the pages."""
+"""SVG drawings in the colours of `gpulab.views.theme`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ FONT = "system-ui,'Segoe UI','DejaVu Sans',sans-serif"
 
 
 class SvgPen:
-    """A drawing that grows by lines, circles, paths and texts, in pixels.
+    """A drawing to which lines, circles, paths and texts are added; all lengths are in pixels.
 
     Colours are names of `gpulab.views.theme`.
 
     Parameters
     ----------
     theme : {"light", "dark"}, optional
-        Colours of a file of its own. If omitted, the drawing follows the theme of the page around it.
+        Colours of a drawing in its own file. If omitted, the drawing follows the theme of the page around it.
     """
 
     def __init__(self, theme: str | None = None) -> None:
@@ -89,7 +89,7 @@ class SvgPen:
         return f"{self._paint(**colours)}{none}{stroke}"
 
     def _paint(self, **colours: str) -> str:
-        """Return attributes for fill, stroke, or both."""
+        """Return the SVG attributes for fill, stroke, or both."""
         values = THEMES[self._theme or "light"]
         attributes = " ".join(f'{name}="{values[colour]}"' for name, colour in colours.items())
         if self._theme is not None:

@@ -93,12 +93,12 @@ class MachineInstruction:
 
     @property
     def ends(self) -> bool:
-        """Whether control never continues with the next instruction."""
+        """True if control never continues with the next instruction."""
         return not self.conditional and self.op in ("BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "BPT", "KILL")
 
     @property
     def conditional(self) -> bool:
-        """Whether its predicate can be false, or it is a branch with a condition of its own."""
+        """True if its predicate can be false, or it is a branch with a condition of its own."""
         # `BRA P1, …` has a second predicate; `BRA.DIV` branches only if the warp is not converged.
         if self.op == "BRA" and (re.match(r"!?U?P[0-9]", self.operands) or ".DIV" in self.opcode):
             return True

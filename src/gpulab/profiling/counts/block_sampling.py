@@ -70,7 +70,7 @@ def sample_blocks(
 
 
 def _spread(grid: tuple[int, int, int], count: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of `count` blocks, spread evenly; fewer where two of them coincide."""
+    """Return the numbers of `count` blocks, spread evenly; fewer if some of them coincide."""
     if count == 1:
         x, y, z = (np.array([size // 2], np.int64) for size in grid)
     else:

@@ -86,7 +86,7 @@ class LaunchReport:
 
 @dataclass(frozen=True)
 class CellCount:
-    """The counted launch of a cell's kernel, which its requirements and its heat view read.
+    """The counted launch of a cell's kernel, from which requirements and the view of counts are computed.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def count_cell(
     seed : int
         Seed of the inputs.
     machine : bool
-        Count what the assembler made of the PTX; see `record_launch`.
+        Count the instructions of the machine code instead of those of PTX; see `record_launch`.
 
     Raises
     ------
@@ -169,8 +169,8 @@ def count_launch(
 
     Lines are those of the text that the kernel was compiled from; a kernel of PTX alone has none.
 
-    Raises `UsageError` for an object that is no kernel, for a wrong number of arguments and for a kernel
-    without PTX; and what the launch raises: `LaunchError`, `MemoryFault`, `UnsupportedInstruction`.
+    Raises `UsageError` if `kernel` is not a kernel or has no PTX, or the number of arguments is wrong. The
+    errors of the launch are passed on: `LaunchError`, `MemoryFault`, `UnsupportedInstruction`.
     """
     if not isinstance(kernel, Kernel):
         raise UsageError(
@@ -178,7 +178,7 @@ def count_launch(
             "dev.compile(TEXT)."
         )
     if not kernel.program.ptx:
-        raise UsageError(f"`{kernel.name}` has no PTX, so the simulator cannot count what it does.")
+        raise UsageError(f"`{kernel.name}` has no PTX, so the simulator cannot execute it.")
     names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
     if len(names) != len(args):
         raise UsageError(f"`{kernel.name}` takes {len(names)} arguments; {len(args)} were given.")

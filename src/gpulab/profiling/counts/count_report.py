@@ -1,4 +1,4 @@
-"""Conversion of what a `CounterRecorder` recorded into `Counters`.
+"""Conversion of the counts of a `CounterRecorder` into `Counters`.
 
 Executed instructions are derived from the machine code. Without machine code, the instructions of PTX are
 counted instead, and the result says so.
@@ -179,8 +179,9 @@ class CountReport:
     def _executed_shares(self, access_totals: Sequence[_AccessTotals]) -> dict[int, float]:
         """Return, by PTX row, the share of its global loads that the machine code executes.
 
-        The assembler can keep in a register what was loaded before. The result is empty if the machine code
-        executes a load more often than PTX does, because its line table is then incomplete.
+        The assembler can keep a loaded value in a register instead of loading it again. The result is empty
+        if the machine code executes a load more often than PTX does, because its line table is then
+        incomplete.
         """
         machine: dict[int, float] = {}
         for weight, counts in self.machine:

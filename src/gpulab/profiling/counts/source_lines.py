@@ -14,7 +14,7 @@ __all__ = ["AccessGroup", "SourceLine", "Traffic", "source_lines", "traffic_of"]
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests to global or to shared memory, and the units that they took.
+    """Requests to global or to shared memory, and their sectors or wavefronts.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Traffic:
 
     @property
     def excess(self) -> float:
-        """Units divided by the fewest: 1 if nothing can be gained."""
+        """Units divided by `fewest`; 1 is ideal."""
         return self.units / self.fewest if self.fewest else 1.0
 
     def __add__(self, other: Traffic) -> Traffic:

@@ -106,12 +106,12 @@ class WarpAccess:
 
     @property
     def deepest(self) -> int:
-        """The most words that one bank has to serve."""
+        """The largest number of words that one bank serves."""
         return max((unit.row + 1 for unit in self.touched), default=0)
 
 
 class Places:
-    """Names of a launch's addresses and blocks.
+    """Converter of the addresses and block numbers of a launch to names.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class PointMark:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything that a picture of a roofline shows."""
+    """The elements of a picture of a roofline."""
 
     roofline: Roofline
     title: str
@@ -184,7 +184,7 @@ def _ceiling_lines(roofline: Roofline, frame: PlotFrame) -> tuple[CeilingLine, .
 
 
 def _marks(roofline: Roofline, frame: PlotFrame) -> tuple[PointMark, ...]:
-    """Return the points with their numbers, which stand beside them where nothing else is."""
+    """Return the points and the positions of their numbers: next to the point, where nothing overlaps."""
     marks = [
         PointMark(number, p, frame.x(p.intensity), frame.y(p.gflops), bool(roofline.mistake(p)))
         for number, p in enumerate(roofline.points, 1)

@@ -38,7 +38,7 @@ KERNEL_COLUMNS = (592, 656, 742)  # right edges of the kernels' figures
 
 
 class Pen(Protocol):
-    """What a roofline is drawn with; `SvgPen` describes the methods."""
+    """The drawing methods that `_draw` needs; `SvgPen` describes them."""
 
     def line(
         self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = ..., dash: str = ...
@@ -65,7 +65,7 @@ class Pen(Protocol):
 def svg(scene: Scene, theme: str | None = None) -> str:
     """Return the picture as an SVG element.
 
-    theme: "light" or "dark" for a file. None follows the theme of the page around it, by the variables of
+    theme: "light" or "dark" for a file. None follows the theme of the page around it, by the CSS variables of
     `gpulab.views.theme`.
     """
     pen = SvgPen(theme)

@@ -10,7 +10,7 @@ __all__ = ["chosen_device"]
 
 
 def chosen_device(device: Device | str | None, gpu: str | None) -> Device:
-    """Return the device that a caller asks for.
+    """Return the device that the arguments of a table select.
 
     device: an open device, or a name that `gpulab.device` accepts. gpu: key of a catalogue GPU, whose
     simulator is opened. Without either, the session's device.
