@@ -44,7 +44,7 @@ class Source:
     layout : str
         The storage order of the matrices.
     figures : mapping of str to float
-        Numbers printed beside the table; the end of each name is the unit.
+        Numbers printed next to the table; the end of each name is the unit.
     notes : tuple of str
         Contradictions and gaps of the document, and how they are read here.
     listing : tuple of (str, str)
@@ -149,7 +149,7 @@ def source(key: str) -> Source:
     Returns
     -------
     Source
-        Its citation, machine, notes and the figures printed beside the table.
+        Its citation, machine, notes and the figures printed next to the table.
 
     Raises
     ------

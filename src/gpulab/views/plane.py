@@ -1,8 +1,8 @@
 """A picture of one plane of the output: which points are correct, and what is wrong with the others.
 
 It is drawn as inline SVG, which needs no JavaScript in feedback pages and exports, and in characters. A
-square of a large plane stands for several points and shows the worst of them, so that a single wrong point is
-visible.
+square of a large plane represents several points and shows the worst of them, so that a single wrong point
+is visible.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _legend(plane: Plane, state: States, counts: npt.NDArray[np.intp]) -> str:
     if bx or by:
         items.append(f"<span>lines: edges of blocks of {bx or '-'} x {by or '-'} points</span>")
     if fx * fy > 1:
-        items.append(f"<span>a square stands for {fx} x {fy} points and shows the worst</span>")
+        items.append(f"<span>each square shows the worst of {fx} x {fy} points</span>")
     return f'<div class="gp-line gp-dim">{" ".join(items)}</div>'
 
 
@@ -247,7 +247,7 @@ def _characters(plane: Plane, state: States) -> str:
         lines.append("|" + spaced(list(letters[y]), bx, "|") + "|")
     lines.append(frame)
     if fx > 1 or fy > 1:
-        lines.append(f"(a character stands for {fx} x {fy} points and shows the worst)")
+        lines.append(f"(each character shows the worst of {fx} x {fy} points)")
     return "\n".join(lines)
 
 

@@ -108,7 +108,7 @@ def _sizes_view(problem: Problem, results: Sequence[ShapeResult]) -> View:
 
         outcome = f"✗ {result.wrong:,} of {result.total:,} wrong"
         if not result.wrong:
-            outcome = "✗ failed" if result.fault else "✗ values correct, but"
+            outcome = "✗ failed" if result.fault else "✗ values correct; other errors"
         first, worst = _mismatch(problem, result.first), _mismatch(problem, result.worst)
         worst = "the same" if first and first == worst else worst
         others = "; ".join(_other_errors(result))
