@@ -125,9 +125,11 @@ def parse_header(line: str) -> Header:
     try:
         tokens = shlex.split(text)
     except ValueError:
-        raise HeaderError(f"a quote is not closed in `{text.strip()}`; the header is {FORM}.") from None
+        raise HeaderError(
+            f"a quote is not closed in `{text.strip()}`; the form of the header is {FORM}."
+        ) from None
     if not tokens:
-        raise HeaderError(f"the header names no kernel; it is {FORM}.")
+        raise HeaderError(f"the header does not name a kernel; its form is {FORM}.")
 
     name, *rest = tokens
     if name.startswith("-"):
@@ -243,7 +245,7 @@ def _source(cell: Any) -> str:
 
 
 def _problem_and_variant(name: str) -> tuple[Problem, str] | None:
-    """Return the problem and the variant that a dotted name stands for; None for a plain name."""
+    """Return the problem and the variant of a name with a dot; None for a name without one."""
     problem_name, dot, variant = name.partition(".")
     if not dot:
         if name in problem_names():
@@ -279,9 +281,9 @@ def _options(words: list[str]) -> dict[str, tuple[int, ...]]:
     while position < len(words):
         option = words[position]
         if option not in ("--block", "--tile"):
-            raise HeaderError(f"the header does not take `{option}`; it is {FORM}.")
+            raise HeaderError(f"the header has no option `{option}`; its form is {FORM}.")
         if option in options:
-            raise HeaderError(f"the header has {option} twice; it takes it once.")
+            raise HeaderError(f"the header has {option} twice; give it once.")
         end = position + 1
         while end < len(words) and not words[end].startswith("--"):
             end += 1

@@ -160,7 +160,7 @@ def _type(
 
 
 def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequence[Token]]:
-    """Return the tokens that each `typedef`, `using` and `#define` name of the source stands for."""
+    """Return the tokens that replace each name of a `typedef`, `using` or `#define` of the source."""
     aliases: dict[str, Sequence[Token]] = {
         match[1]: tokenize(match[2]) for match in _DEFINE.finditer(source.text)
     }

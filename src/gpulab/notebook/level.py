@@ -137,5 +137,5 @@ def read_given(name: str, path: str | os.PathLike[str], folder: Path | None = No
 
     (cell,) = read_cells(file)
     if cell.name != name:
-        raise UsageError(f"{origin} holds {cell.name}, not {name}.")
+        raise UsageError(f"{origin} contains {cell.name}, not {name}.")
     return Cell(cell.header, cell.source, origin)

@@ -297,7 +297,7 @@ class Problem(ABC):
         return "x".join(str(number) for number in shape)
 
     def parse_shape(self, text: str) -> Shape:
-        """Return the shape that `"65x47x9"`, or `"128"` for the same extent on every axis, stands for.
+        """Return the shape of a text such as "65x47x9", or "128" for the same extent on every axis.
 
         Raises
         ------

@@ -75,7 +75,7 @@ def clear_folder(work: Path) -> None:
     if work.exists() and any(work.iterdir()):
         if not marker.is_file():
             raise UsageError(
-                f"{work} holds files that the demo did not create: choose another folder with --work."
+                f"{work} contains files that the demo did not create: choose another folder with --work."
             )
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
