@@ -108,7 +108,7 @@ class CodegenContext(KernelContext):
         self.fuel_slot = self.patience_slot = ""
 
     def can_lose_lanes(self, block: Block) -> bool:
-        """Whether lanes can leave in this block while others go on."""
+        """Return True if some lanes can exit at the end of this block while others continue."""
         exits, others = self.analysis.exits, self.analysis.frontier[block.number]
         return any(
             (bool(exits & set(targets)) or not targets) and (len(targets) > 1 or bool(others))
@@ -116,27 +116,32 @@ class CodegenContext(KernelContext):
         )
 
     def invalidate_cache(self) -> None:
-        """Where control can come from elsewhere, nothing that was read or computed before is known."""
+        """Forget cached values, at a point that control can reach from elsewhere."""
         self.cache, self.vectors = {}, {}
         self._mask_bits = self._mask_vector = ""
 
     @contextmanager
     def side_block(self, label: str) -> Iterator[None]:
-        """Open a block off the main path; what is computed there is not known behind it."""
-        kept = dict(self.cache), dict(self.vectors), self._mask_bits, self._mask_vector
+        """Open an LLVM basic block off the main path; values computed in it are not cached after it."""
+        saved = dict(self.cache), dict(self.vectors), self._mask_bits, self._mask_vector
         self.b.open(label)
         yield
-        self.cache, self.vectors, self._mask_bits, self._mask_vector = kept
+        self.cache, self.vectors, self._mask_bits, self._mask_vector = saved
 
     # -- faults ---------------------------------------------------------------------------------
 
     def fail(self, kind: str, action: str, lanes: str | None = None) -> None:
+        """Emit a fault at a new site that accesses no memory."""
         self.fault(kind, self.add_site(action, "", 0), lanes or self.mask())
 
-    def fault(self, kind: str, access: int, lanes: str, detail: str = "0") -> None:
+    def fault(self, kind: str, site: int, lanes: str, detail: str = "0") -> None:
+        """Emit a fault of a kind in `layout.FAULTS` and end the warp.
+
+        `lanes` is the mask of the lanes at fault; `detail` is an i64, usually the faulting address.
+        """
         code = layout.FAULTS[kind]
         self.b.call(
-            "sim_fault", "void", ("ptr", "%ctx"), ("i32", "%warp"), ("i64", str(code)), ("i64", str(access)),
+            "sim_fault", "void", ("ptr", "%ctx"), ("i32", "%warp"), ("i64", str(code)), ("i64", str(site)),
             ("i32", lanes), ("i64", detail),
         )  # fmt: skip
         self.b.jump("fault")
@@ -150,11 +155,11 @@ class CodegenContext(KernelContext):
 
     @property
     def all_active(self) -> bool:
-        """Whether it is known that every lane of the warp is active here."""
+        """True if every lane of the warp is known to be active in the current block."""
         return self.can_be_full and not self.analysis.frontier[self.block_number]
 
     def mask(self) -> str:
-        """The active lanes as 32 bits."""
+        """Return the active lanes as an i32."""
         if self.all_active:
             return "-1"
         if not self._mask_bits:
@@ -162,11 +167,11 @@ class CodegenContext(KernelContext):
         return self._mask_bits
 
     def mask_now(self) -> str:
-        """Return the active lanes as 32 bits, loaded here and not taken from the cache."""
+        """Return the active lanes as an i32, always loaded from memory."""
         return self.b.value(f"load i32, ptr {self.mask_slot}")
 
     def mask_vector(self, predicate: Reg | None = None) -> str:
-        """The active lanes as a vector of i1, less those that a predicate switches off."""
+        """Return the active lanes as a vector of i1, without those for which a predicate is false."""
         b = self.b
         if self.all_active:
             base = "splat (i1 true)"
@@ -178,28 +183,32 @@ class CodegenContext(KernelContext):
             return base
         return b.value(f"and {vector('i1')} {base}, {self.to_vector(self.predicate(predicate))}")
 
-    def combine_masks(self, how: str, mask: Value) -> str:
-        """The lanes that the masks of all active lanes name, taken together with `and` or `or`."""
+    def combine_masks(self, operation: str, mask: Value) -> str:
+        """Return the `and` or the `or` of the masks of all active lanes."""
         if mask.kind == "uniform":
             return mask.ref
-        b, integers, neutral = self.b, vector("i32"), "splat (i32 -1)" if how == "and" else "zeroinitializer"
-        active, named = self.mask_vector(), self.to_vector(mask)
-        kept = b.value(f"select {vector('i1')} {active}, {integers} {named}, {integers} {neutral}")
-        return b.call(f"llvm.vector.reduce.{how}.{suffix(integers)}", "i32", (integers, kept))
+        b, integers = self.b, vector("i32")
+        neutral = "splat (i32 -1)" if operation == "and" else "zeroinitializer"
+        active, masks = self.mask_vector(), self.to_vector(mask)
+        masks = b.value(f"select {vector('i1')} {active}, {integers} {masks}, {integers} {neutral}")
+        return b.call(f"llvm.vector.reduce.{operation}.{suffix(integers)}", "i32", (integers, masks))
 
     def mask_bits(self, predicate: Reg | None) -> str:
+        """Return the active lanes as an i32, without those for which a predicate is false."""
         if predicate is None:
             return self.mask()
         return self.pack_mask(self.mask_vector(predicate))
 
     def pack_mask(self, ref: str) -> str:
+        """Return a vector of i1 as an i32."""
         return self.b.value(f"bitcast {vector('i1')} {ref} to i32")
 
     def unpack_mask(self, ref: str) -> str:
+        """Return an i32 as a vector of i1."""
         return self.b.value(f"bitcast i32 {ref} to {vector('i1')}")
 
     def predicate(self, reg: Reg) -> Value:
-        """A predicate's value, with its `!`."""
+        """Return the value of a predicate, negated for `!`."""
         value = self.read(reg.name)
         if not reg.negated:
             return value
@@ -210,35 +219,39 @@ class CodegenContext(KernelContext):
     # -- registers ------------------------------------------------------------------------------
 
     def shape(self, name: str) -> LaneShape:
+        """Return the shape of a register."""
         return self.analysis.shapes.get(name, LaneShape("varying"))
 
     def register_type(self, name: str) -> str:
+        """Return the LLVM type of a register in one lane."""
         return REGISTER_TYPES[self.flat.registers[name]]
 
     def slot(self, name: str) -> Value:
-        found = self.slots.get(name)
-        if found is None:
+        """Return the stack slots of a register, as a value whose `refs` are pointers."""
+        slot = self.slots.get(name)
+        if slot is None:
             ty, shape = self.register_type(name), self.shape(name)
             if shape.kind == "varying":
                 refs: tuple[str, ...] = (self.b.alloca(vector(ty), "r"),)
             else:
                 count = self.rows_per_warp if shape.kind == "affine" else 1
                 refs = tuple(self.b.alloca(ty, "r", 8) for _ in range(count))
-            found = self.slots[name] = Value(ty, shape.kind, refs, shape.stride)
-        return found
+            slot = self.slots[name] = Value(ty, shape.kind, refs, shape.stride)
+        return slot
 
     def read(self, name: str) -> Value:
-        """A register, or a special register, in its own shape and storage type."""
+        """Return the value of a register or special register in its own shape and type."""
         if name not in self.flat.registers:
             return self.cache.get(name) or special_registers.read(self, name)
         constant = self.shape(name).constant
         if constant is not None and self.register_type(name) in ("i16", "i32", "i64"):
-            # The analysis has reckoned with it, so it must be a literal wherever it is read.
+            # The shapes of other registers depend on this constant, so it has to be a literal.
             ty = self.register_type(name)
             return Value(ty, "uniform", (self.literal(Imm(constant), ty),))
-        found = self.cache.get(name)
-        if found is not None:
-            return found
+        cached = self.cache.get(name)
+        if cached is not None:
+            return cached
+
         slot = self.slot(name)
         full = vector(slot.ty) if slot.kind == "varying" else slot.ty
         refs = tuple(self.b.value(f"load {full}, ptr {ref}") for ref in slot.refs)
@@ -246,7 +259,7 @@ class CodegenContext(KernelContext):
         return value
 
     def operand(self, operand: Operand, ty: str) -> Value:
-        """An operand as a value of LLVM type `ty` (a register's bits are reinterpreted if need be)."""
+        """Return an operand as a value of LLVM type `ty`; see `as_type` for registers of other types."""
         if isinstance(operand, Imm):
             return Value(ty, "uniform", (self.literal(operand, ty),))
         if isinstance(operand, HoistedConstant):
@@ -262,6 +275,7 @@ class CodegenContext(KernelContext):
         raise UnsupportedInstruction("operand", self.line, f"{operand}")
 
     def literal(self, imm: Imm, ty: str) -> str:
+        """Return a literal of LLVM type `ty`."""
         if ty in ("float", "double"):
             if imm.bits is not None:
                 return float_literal(imm.bits, ty)
@@ -274,9 +288,9 @@ class CodegenContext(KernelContext):
         return str(bits - (1 << width) if bits >> (width - 1) else bits)
 
     def address_of(self, name: str) -> Value:
-        """The address of a variable, in its own state space."""
+        """Return the address of a variable in its own state space."""
         offset = self.parameter_offsets()[0].get(name)
-        if offset is not None:  # the launch puts a copy of the parameters into an array of its own
+        if offset is not None:  # the launch copies the parameters to an array in global memory
             self.symbols.setdefault(PARAMETERS, len(self.symbols))
             base = self.address_of(PARAMETERS)
             return Value("i64", "uniform", (self.b.value(f"add i64 {base.ref}, {offset}"),))
@@ -288,11 +302,11 @@ class CodegenContext(KernelContext):
         if number is None:
             raise UnsupportedInstruction(name, self.line, "the address of a function or an unknown variable")
         table = self.load_field("symbols", "ptr")
-        place = self.b.value(f"getelementptr i64, ptr {table}, i64 {number}")
-        return Value("i64", "uniform", (self.b.value(f"load i64, ptr {place}"),))
+        address = self.b.value(f"getelementptr i64, ptr {table}, i64 {number}")
+        return Value("i64", "uniform", (self.b.value(f"load i64, ptr {address}"),))
 
     def as_type(self, value: Value, ty: str) -> Value:
-        """The same bits under another type of the same width; integers may also be cut or extended."""
+        """Reinterpret the bits of a value as another type; a narrower one truncates, a wider one extends."""
         if value.ty == ty:
             return value
         have, want = BITS[value.ty], BITS[ty]
@@ -306,7 +320,11 @@ class CodegenContext(KernelContext):
         return self.as_type(value, ty)
 
     def convert(self, value: Value, ty: str, text: Callable[[str, str, str], str]) -> Value:
-        """A conversion of each of a value's parts; rows stay rows where bits are only cut."""
+        """Apply a conversion to a value in its own shape.
+
+        `text` returns the instruction for an operand type, an operand and a result type. The conversion has
+        to preserve affine values: it truncates, or extends rows that do not wrap.
+        """
         if value.kind == "varying":
             ref = self.b.value(text(vector(value.ty), value.ref, vector(ty)))
             return Value(ty, "varying", (ref,))
@@ -319,86 +337,97 @@ class CodegenContext(KernelContext):
         return Value(ty, value.kind, refs, value.stride)
 
     def to_vector(self, value: Value) -> str:
-        """A value as a vector of 32."""
+        """Return a value as a vector of 32."""
         if value.kind == "varying":
             return value.ref
-        found = self.vectors.get(value)
-        if found is not None:
-            return found
+        if value not in self.vectors:
+            self.vectors[value] = self._expand(value)
+        return self.vectors[value]
+
+    def _expand(self, value: Value) -> str:
         b = self.b
         ty = vector(value.ty)
-        if value.kind == "uniform":
-            made = b.splat(value.ty, value.ref)
+        if value.kind == "uniform" or self.rows_per_warp == 1:
+            expanded = b.splat(value.ty, value.ref)
         else:
-            if self.rows_per_warp == 1:
-                made = b.splat(value.ty, value.ref)
-            else:
-                made = "poison"
-                for number, ref in enumerate(value.refs):
-                    made = b.value(f"insertelement {ty} {made}, {value.ty} {ref}, i64 {number}")
-                made = b.pick(value.ty, made, WARP, [lane // self.width for lane in range(WARP)])
-            if value.stride:
-                width = BITS[value.ty]
-                steps = []
-                for lane in range(WARP):
-                    step = lane % self.width * value.stride & ((1 << width) - 1)
-                    steps.append(f"{value.ty} {step - (1 << width) if step >> (width - 1) else step}")
-                made = b.value(f"add {ty} {made}, <{', '.join(steps)}>")
-        self.vectors[value] = made
-        return made
+            expanded = "poison"
+            for number, ref in enumerate(value.refs):
+                expanded = b.value(f"insertelement {ty} {expanded}, {value.ty} {ref}, i64 {number}")
+            expanded = b.pick(value.ty, expanded, WARP, [lane // self.width for lane in range(WARP)])
 
-    def store_lanes(self, value: Value, place: str) -> None:
-        """Store a value's lanes from `place` on, by a call: little code, for where it seldom runs."""
+        if value.kind == "affine" and value.stride:
+            width = BITS[value.ty]
+            offsets = []
+            for lane in range(WARP):
+                offset = lane % self.width * value.stride & ((1 << width) - 1)
+                offsets.append(f"{value.ty} {offset - (1 << width) if offset >> (width - 1) else offset}")
+            expanded = b.value(f"add {ty} {expanded}, <{', '.join(offsets)}>")
+        return expanded
+
+    def store_lanes(self, value: Value, pointer: str) -> None:
+        """Store the 32 lanes of a value to an array.
+
+        An affine value is expanded by a function of the runtime, which keeps rarely executed code short.
+        """
         b, bits = self.b, BITS[value.ty]
         if value.kind == "varying" or bits not in (32, 64):
-            b.line(f"store {vector(value.ty)} {self.to_vector(value)}, ptr {place}, align 1")
+            b.line(f"store {vector(value.ty)} {self.to_vector(value)}, ptr {pointer}, align 1")
             return
         width = WARP if value.kind == "uniform" else self.width
         for number, ref in enumerate(self.as_type(value, f"i{bits}").refs):
-            start = place
+            start = pointer
             if number:
-                start = b.value(f"getelementptr i8, ptr {place}, i64 {number * width * bits // 8}")
+                start = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * width * bits // 8}")
             b.call(
                 f"sim_spread_{bits}", "void", ("ptr", start), (f"i{bits}", ref),
                 (f"i{bits}", str(value.stride)), ("i32", str(width)),
             )  # fmt: skip
 
     def assign(self, target: Operand, value: Value, predicate: Reg | None = None) -> None:
-        """Write a register in its own shape, keeping what inactive lanes still need."""
+        """Write a register in its own shape, preserving the values that inactive lanes still need."""
         if not isinstance(target, Reg) or target.name == "_":
             return
-        b = self.b
-        name = target.name
-        slot = self.slot(name)
+        slot = self.slot(target.name)
         value = self.as_type(value, slot.ty)
         if slot.kind == "varying":
-            new = self.to_vector(value)
-            kept = name in self.analysis.preserved[self.block_number] and not self.all_active
-            if kept or predicate is not None:
-                mask = self.mask_vector(predicate) if kept else self.to_vector(self.predicate(predicate))  # type: ignore[arg-type]
-                old = self.to_vector(self.read(name))
-                new = b.value(
-                    f"select {vector('i1')} {mask}, {vector(slot.ty)} {new}, {vector(slot.ty)} {old}"
-                )
-            result = Value(slot.ty, "varying", (new,))
+            result = Value(slot.ty, "varying", (self._masked(target.name, value, predicate),))
         else:
-            assert value.kind != "varying", name
-            assert (value.stride - slot.stride) % (1 << BITS[slot.ty]) == 0, name
-            refs: tuple[str, ...] = value.refs
-            if len(refs) < len(slot.refs):
-                refs = refs * len(slot.refs)
-            if predicate is not None:
-                condition = self.predicate(predicate).ref
-                before = self.read(name).refs
-                refs = tuple(
-                    b.value(f"select i1 {condition}, {slot.ty} {now}, {slot.ty} {was}")
-                    for now, was in zip(refs, before, strict=True)
-                )
+            refs = self._selected(target.name, value, predicate)
             result = Value(slot.ty, slot.kind, refs, slot.stride)
+
         full = vector(slot.ty) if slot.kind == "varying" else slot.ty
-        for place, ref in zip(slot.refs, result.refs, strict=True):
-            b.line(f"store {full} {ref}, ptr {place}")
-        self.cache[name] = result
+        for pointer, ref in zip(slot.refs, result.refs, strict=True):
+            self.b.line(f"store {full} {ref}, ptr {pointer}")
+        self.cache[target.name] = result
+
+    def _masked(self, name: str, value: Value, predicate: Reg | None) -> str:
+        """Return the new contents of a varying register."""
+        new, ty = self.to_vector(value), vector(value.ty)
+        if name in self.analysis.preserved[self.block_number] and not self.all_active:
+            mask = self.mask_vector(predicate)
+        elif predicate is not None:
+            mask = self.to_vector(self.predicate(predicate))
+        else:
+            return new
+        old = self.to_vector(self.read(name))
+        return self.b.value(f"select {vector('i1')} {mask}, {ty} {new}, {ty} {old}")
+
+    def _selected(self, name: str, value: Value, predicate: Reg | None) -> tuple[str, ...]:
+        """Return the new contents of a uniform or affine register."""
+        slot = self.slot(name)
+        assert value.kind != "varying", name
+        assert (value.stride - slot.stride) % (1 << BITS[slot.ty]) == 0, name
+        refs = value.refs
+        if len(refs) < len(slot.refs):
+            refs = refs * len(slot.refs)
+        if predicate is None:
+            return refs
+        condition = self.predicate(predicate).ref
+        before = self.read(name).refs
+        return tuple(
+            self.b.value(f"select i1 {condition}, {slot.ty} {new}, {slot.ty} {old}")
+            for new, old in zip(refs, before, strict=True)
+        )
 
 
 def _float_bits(value: float, ty: str) -> int:

@@ -1,7 +1,7 @@
-"""Reads and writes of 32 places at once, wherever these lie.
+"""Gathers and scatters: loads and stores of 32 lanes at arbitrary addresses.
 
-Where the processor has no instruction for it, LLVM makes 32 branches of each, and most of the time that
-compiling takes goes there. So a kernel has one function for each type of element then, and calls it.
+On processors without gather instructions, LLVM expands each gather to 32 branches, which then dominate the
+compile time. There, a kernel has one helper function per element type and calls it.
 """
 
 from __future__ import annotations
@@ -14,70 +14,70 @@ from gpulab.simt.codegen.ir import Builder, suffix, vector
 
 __all__ = ["gather", "scatter"]
 
-PLACES, LANES = vector("ptr"), vector("i1")
+POINTERS, MASK = vector("ptr"), vector("i1")
 
 
-def gather(b: Builder, ty: str, each: str, mask: str) -> str:
-    """Elements at `each` of 32 pointers; 0 for lanes that are not in `mask`, whose pointers are not used."""
+def gather(b: Builder, ty: str, pointers: str, mask: str) -> str:
+    """Load an element through each of 32 pointers; lanes outside `mask` give 0 and load nothing."""
     if jit.has_gather():
-        return _gather(b, ty, each, mask)
+        return _gather(b, ty, pointers, mask)
 
     def body(b: Builder, names: list[str]) -> str:
-        def all_of_them() -> str:
-            found = "poison"
+        def load_all() -> str:
+            result = "poison"
             for lane in range(WARP):
-                place = b.value(f"extractelement {PLACES} {names[0]}, i64 {lane}")
-                one = b.value(f"load {ty}, ptr {place}, align 1")
-                found = b.value(f"insertelement {vector(ty)} {found}, {ty} {one}, i64 {lane}")
-            return found
+                pointer = b.value(f"extractelement {POINTERS} {names[0]}, i64 {lane}")
+                element = b.value(f"load {ty}, ptr {pointer}, align 1")
+                result = b.value(f"insertelement {vector(ty)} {result}, {ty} {element}, i64 {lane}")
+            return result
 
-        near, far = _branches(b, names[1], all_of_them, lambda: _gather(b, ty, *names))
-        return b.phi(vector(ty), near, far)
+        full, partial = _branch_on_full_mask(b, names[1], load_all, lambda: _gather(b, ty, *names))
+        return b.phi(vector(ty), full, partial)
 
-    return b.define(f"gather_{ty}", vector(ty), [(PLACES, each), (LANES, mask)], body)
+    return b.define(f"gather_{ty}", vector(ty), [(POINTERS, pointers), (MASK, mask)], body)
 
 
-def scatter(b: Builder, ty: str, each: str, value: str, mask: str) -> None:
-    """Write elements to `each` of 32 pointers, but not of lanes outside `mask`; the last lane's stays."""
+def scatter(b: Builder, ty: str, pointers: str, value: str, mask: str) -> None:
+    """Store an element through each of 32 pointers in `mask`; of equal pointers the highest lane wins."""
     if jit.has_gather():
-        _scatter(b, ty, each, value, mask)
+        _scatter(b, ty, pointers, value, mask)
         return
 
     def body(b: Builder, names: list[str]) -> str:
-        def all_of_them() -> str:
+        def store_all() -> str:
             for lane in range(WARP):
-                place = b.value(f"extractelement {PLACES} {names[0]}, i64 {lane}")
-                one = b.value(f"extractelement {vector(ty)} {names[1]}, i64 {lane}")
-                b.line(f"store {ty} {one}, ptr {place}, align 1")
+                pointer = b.value(f"extractelement {POINTERS} {names[0]}, i64 {lane}")
+                element = b.value(f"extractelement {vector(ty)} {names[1]}, i64 {lane}")
+                b.line(f"store {ty} {element}, ptr {pointer}, align 1")
             return ""
 
-        _branches(b, names[2], all_of_them, lambda: _scatter(b, ty, *names))
+        _branch_on_full_mask(b, names[2], store_all, lambda: _scatter(b, ty, *names))
         return ""
 
-    b.define(f"scatter_{ty}", "void", [(PLACES, each), (vector(ty), value), (LANES, mask)], body)
+    b.define(f"scatter_{ty}", "void", [(POINTERS, pointers), (vector(ty), value), (MASK, mask)], body)
 
 
-def _branches(
-    b: Builder, mask: str, all_of_them: Callable[[], str], some: Callable[[], str]
+def _branch_on_full_mask(
+    b: Builder, mask: str, if_full: Callable[[], str], if_partial: Callable[[], str]
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """What each way gives, and the label that it comes from: the whole warp is the common case."""
-    full = b.value(f"icmp eq i32 {b.value(f'bitcast {LANES} {mask} to i32')}, -1")
+    """Emit a branch on the common case of a full mask; return the value and the label of each side."""
+    full = b.value(f"icmp eq i32 {b.value(f'bitcast {MASK} {mask} to i32')}, -1")
     b.branch(full, "all", "some", likely=True)
     ends = []
-    for label, make in (("all", all_of_them), ("some", some)):
+    for label, emit in (("all", if_full), ("some", if_partial)):
         b.open(label)
-        ends.append((make(), label))
+        ends.append((emit(), label))
         b.jump("done")
     b.open("done")
     return ends[0], ends[1]
 
 
-def _gather(b: Builder, ty: str, each: str, mask: str) -> str:
+def _gather(b: Builder, ty: str, pointers: str, mask: str) -> str:
     full = vector(ty)
     name = f"llvm.masked.gather.{suffix(full)}.v{WARP}p0"
-    return b.call(name, full, (PLACES, each), (LANES, mask), (full, "zeroinitializer"))
+    return b.call(name, full, (POINTERS, pointers), (MASK, mask), (full, "zeroinitializer"))
 
 
-def _scatter(b: Builder, ty: str, each: str, value: str, mask: str) -> str:
+def _scatter(b: Builder, ty: str, pointers: str, value: str, mask: str) -> str:
     name = f"llvm.masked.scatter.{suffix(vector(ty))}.v{WARP}p0"
-    return b.call(name, "void", (vector(ty), value), (PLACES, each), (LANES, mask))
+    return b.call(name, "void", (vector(ty), value), (POINTERS, pointers), (MASK, mask))

@@ -1,4 +1,4 @@
-"""From LLVM IR to machine code of this host, and machine code to something that can be called."""
+"""Compiling LLVM IR to machine code of the host, and loading it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gpulab.compiler.elf import undefined_symbols
 
 __all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "load", "max_stack_bytes"]
 
-IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are to stay what they are
+IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are not made SSA values
 
-LARGE = 80_000  # lines of text; with more, compiling well takes minutes, and compiling plainly seconds
+LARGE = 80_000  # lines of IR; for more, optimization takes minutes instead of seconds
 
-_LOCK = threading.Lock()  # LLVM's global state is not ours to share between threads
+_LOCK = threading.Lock()  # protects LLVM's global state
 
 
 @cache
@@ -34,7 +34,7 @@ def _llvm() -> Any:
 
 @cache
 def host() -> tuple[str, ...]:
-    """What machine code depends on besides the text: the compiler's version and this processor."""
+    """Return what machine code depends on besides its IR: LLVM's version and the host's processor."""
     llvm = _llvm()
     version = ".".join(map(str, llvm.llvm_version_info))
     return (
@@ -46,42 +46,43 @@ def host() -> tuple[str, ...]:
 
 
 def has_gather() -> bool:
-    """Whether this processor has instructions that read and write many places at once (AVX-512)."""
+    """Return True if the processor has gather and scatter instructions (AVX-512)."""
     return "+avx512f" in host()[3].split(",")
 
 
 def _machine(opt: int = 2, *, near: bool = False) -> Any:
-    """near: everything that is called lies in the same object, so that a call needs 32 bits."""
+    """Return a target machine; with `near`, for code that calls functions of its own object file only."""
     _, triple, cpu, features = host()
     target = _llvm().Target.from_triple(triple)
-    how = {"codemodel": "small", "reloc": "pic"} if near else {}
-    return target.create_target_machine(cpu=cpu, features=features, opt=opt, jit=True, **how)
+    model = {"codemodel": "small", "reloc": "pic"} if near else {}
+    return target.create_target_machine(cpu=cpu, features=features, opt=opt, jit=True, **model)
 
 
 def compile_text(text: str, *, quickly: bool = False) -> bytes:
-    """LLVM IR as an object file; `quickly` for code that runs little.
+    """Compile LLVM IR to an object file; `quickly` for code that runs for a short time.
 
-    Raises `RuntimeError` when the text is no valid IR.
+    Raises `RuntimeError` if the text is not valid IR.
     """
     large = text.count("\n") > LARGE
     with _LOCK:
         if not large and not quickly:
-            return _compiled(text, _machine())
-        # LLVM's quick way to machine code gives up at every call of something that may be far away.
-        if _can_be_near():
-            code = _compiled(text + _near(), _machine(0, near=True), large=large)
+            return _compile(text, _machine())
+        # FastISel falls back to a slower selector at every call outside the object file, so libc functions
+        # are included.
+        if _supports_near_calls():
+            code = _compile(text + _libc(), _machine(0, near=True), large=large)
             if not undefined_symbols(code):
                 return code
-        return _compiled(text, _machine(0), large=large)
+        return _compile(text, _machine(0), large=large)
 
 
-def _compiled(text: str, machine: Any, *, large: bool = False) -> bytes:
+def _compile(text: str, machine: Any, *, large: bool = False) -> bytes:
     llvm = _llvm()
     module = llvm.parse_assembly(text)
-    module.verify()  # raises; a broken module would end the process later on
+    module.verify()  # an invalid module would crash the process later
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    # Stack slots become values; longer pipelines cost more time than they save. Compiled plainly, every
-    # value would get a slot of its own again: megabytes of stack in place of some hundred kilobytes.
+    # SROA alone, because longer pipelines cost more time than they save. Not for large modules: without
+    # optimization every SSA value gets a stack slot, megabytes instead of some hundred kilobytes.
     passes = llvm.create_new_function_pass_manager()
     passes.add_sroa_pass()
     # Runtime functions that this kernel does not call would take most of a small kernel's compile time.
@@ -96,41 +97,41 @@ def _compiled(text: str, machine: Any, *, large: bool = False) -> bytes:
 
 
 @cache
-def _near() -> str:
+def _libc() -> str:
     return resources.files("gpulab.simt.runtime").joinpath("libc.ll").read_text()
 
 
-def _can_be_near() -> bool:
+def _supports_near_calls() -> bool:
     triple = host()[1]
     return triple.startswith("x86_64") and "linux" in triple
 
 
 def max_stack_bytes(text: str) -> int:
-    """More than the code of a text can take of the stack: a line makes one vector, of 256 bytes at most."""
+    """Return an upper bound of the stack that code needs: one vector of 256 bytes per line of IR."""
     return 256 * text.count("\n")
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Machine code in memory, for as long as this object lives."""
+    """Machine code in memory, which is freed with this object."""
 
     engine: Any
 
     def address(self, name: str) -> int:
-        """Where a function of the object file begins."""
+        """Return the address of a function."""
         return int(self.engine.get_function_address(name))
 
     def fill(self, name: str, words: npt.NDArray[np.uint64]) -> None:
-        """Write an array of the object file."""
+        """Write the contents of a global array."""
         ctypes.memmove(self.engine.get_global_value_address(name), words.ctypes.data, words.nbytes)
 
 
 def load(code: bytes) -> Loaded:
-    """Put an object file into memory, ready to be called."""
+    """Load an object file into memory."""
     llvm = _llvm()
     with _LOCK:
-        # In one piece: code and constants refer to each other by 32-bit distances, and a CUDA context in
-        # the same process reserves so many addresses that separate pieces can lie further apart.
+        # One mapping for all sections: they refer to each other by 32-bit offsets, and a CUDA context in the
+        # same process reserves so much address space that separate mappings can be further apart.
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(), use_lmm=True)
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()

@@ -1,4 +1,4 @@
-"""Special registers: thread and block indices, lane masks, clocks."""
+"""Special registers: thread and block indices, lane masks and clocks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["read", "thread_indices"]
 
 
 def thread_indices(cg: KernelContext, first: str) -> None:
-    """`%tid` for the rows of this warp, or for its lanes where there are no rows."""
+    """Compute `%tid` and `%laneid` at the entry of the warp function; `first` is its first thread."""
     b = cg.b
     block = cg.launch_constants.block
-    ones = {axis: size == 1 for axis, size in zip("xyz", block, strict=True)}
+    is_flat = {axis: size == 1 for axis, size in zip("xyz", block, strict=True)}
     lead = lead_axis(block)
-    sizes = {axis: "1" if ones[axis] else cg.constant("i32", "block", axis) for axis in "xyz"}
+    sizes = {axis: "1" if is_flat[axis] else cg.constant("i32", "block", axis) for axis in "xyz"}
     if cg.analysis.width:
         bases: dict[str, list[str]] = {axis: [] for axis in "xyz"}
         for row in range(cg.rows_per_warp):
@@ -24,14 +24,14 @@ def thread_indices(cg: KernelContext, first: str) -> None:
             for axis in "xyz":
                 bases[axis].append(b.value(f"urem i32 {rest}, {sizes[axis]}"))
                 rest = b.value(f"udiv i32 {rest}, {sizes[axis]}")
-        if block["xyz".index(lead)] == cg.threads:  # one row of threads: the last warp runs past its end
+        if block["xyz".index(lead)] == cg.threads:  # one row of threads, which the last warp exceeds
             bases[lead] = [
                 b.value(f"add i32 {first}, {row * cg.width}") if row else first
                 for row in range(cg.rows_per_warp)
             ]
         for axis in "xyz":
             name = f"%tid.{axis}"
-            if ones[axis]:
+            if is_flat[axis]:
                 cg.specials[name] = Value("i32", "uniform", ("0",))
             elif axis == lead:
                 cg.specials[name] = Value("i32", "affine", tuple(bases[axis]), 1)
@@ -48,17 +48,17 @@ def thread_indices(cg: KernelContext, first: str) -> None:
         size = b.splat("i32", sizes[axis])
         index = b.value(f"urem {ty} {linear}, {size}")
         linear = b.value(f"udiv {ty} {linear}, {size}")
-        each = Value("i32", "varying", (index,))
-        cg.specials[f"%tid.{axis}"] = Value("i32", "uniform", ("0",)) if ones[axis] else each
+        zero = Value("i32", "uniform", ("0",))
+        cg.specials[f"%tid.{axis}"] = zero if is_flat[axis] else Value("i32", "varying", (index,))
     cg.specials["%laneid"] = Value("i32", "varying", (cg.lane_vector,))
 
 
 def read(cg: KernelContext, name: str) -> Value:
-    """The value of a special register."""
+    """Return the value of a special register."""
     b = cg.b
-    found = cg.specials.get(name)
-    if found is not None:
-        return found
+    precomputed = cg.specials.get(name)
+    if precomputed is not None:
+        return precomputed
     stem, _, axis = name[1:].partition(".")
     if stem == "ntid":
         return Value("i32", "uniform", (cg.constant("i32", "block", axis),))
@@ -69,7 +69,7 @@ def read(cg: KernelContext, name: str) -> Value:
         return Value("i32", "uniform", ("%warp",))
     if stem == "nwarpid":
         return Value("i32", "uniform", (cg.constant("i32", "warp_count"),))
-    if stem in ("smid", "gridid", "nsmid"):  # all blocks as on one processor
+    if stem in ("smid", "gridid", "nsmid"):  # every block runs on SM 0
         return Value("i32", "uniform", ("1" if stem == "nsmid" else "0",))
     if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
         now = b.call("llvm.readcyclecounter", "i64")
@@ -79,11 +79,11 @@ def read(cg: KernelContext, name: str) -> Value:
         return Value("i32", "uniform", (b.value(f"trunc i64 {half} to i32"),))
     if stem.startswith("lanemask"):
         ty = vector("i32")
-        one = b.value(f"shl {ty} splat (i32 1), {cg.lane_vector}")
-        below = b.value(f"sub {ty} {one}, splat (i32 1)")
-        through = b.value(f"or {ty} {one}, {below}")
+        own = b.value(f"shl {ty} splat (i32 1), {cg.lane_vector}")
+        below = b.value(f"sub {ty} {own}, splat (i32 1)")
+        through = b.value(f"or {ty} {own}, {below}")
         invert = {"lanemask_ge": below, "lanemask_gt": through}
-        ref = {"lanemask_eq": one, "lanemask_lt": below, "lanemask_le": through}.get(stem)
+        ref = {"lanemask_eq": own, "lanemask_lt": below, "lanemask_le": through}.get(stem)
         ref = ref or b.value(f"xor {ty} {invert[stem]}, splat (i32 -1)")
         return Value("i32", "varying", (ref,))
     if stem in ("dynamic_smem_size", "total_smem_size"):
