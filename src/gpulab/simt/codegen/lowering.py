@@ -1,10 +1,10 @@
-"""A kernel's control flow as LLVM IR: one function that runs one warp from barrier to barrier.
+"""Lowering a kernel to LLVM IR: one function that runs a warp from one suspend point to the next.
 
     i32 warp(context, warp number, resume)
 
-`resume` is 0 at the start and afterwards what the last call returned: the block behind the barrier
-where the warp stopped. DONE and FAULT end it. Registers are stack slots here; LLVM's own pass turns
-them into SSA values. How single instructions are made is in `arithmetic`, `memory` and `exchange`.
+`resume` is 0 at first, and afterwards the result of the previous call: the number of the suspend point, DONE
+or FAULT. The module emits control flow; instructions are lowered by the handlers in
+`gpulab.simt.instructions`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_blocks, resume_order, target_sets
-from gpulab.simt.codegen import special_registers, suspension
+from gpulab.simt.codegen import barriers, special_registers, suspension
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import HANDLERS
 from gpulab.simt.codegen.ir import vector
@@ -23,42 +23,43 @@ from gpulab.simt.runtime.layout import PATIENCE, SLICE
 __all__ = ["DONE", "FAULT", "Lowering"]
 
 DONE, FAULT = -1, -2
-LONG = 8  # blocks that are tried one after the other; where lanes may wait in more, `pick` can choose
-TRIALS = 256  # of such long rows in one kernel; with more of them it does
-MERGED = 1 << 13  # blocks times registers that may come together at `pick` as values, not in memory
-# What a handler runs into when an instruction is not of the form that the PTX manual gives it.
+LONG_CHAIN = 8  # blocks; for fewer, a chain of comparisons finds the next block with lanes
+MAX_COMPARISONS = 256  # in long chains of one kernel; with more, `dispatcher` finds the block
+MAX_MERGED = 1 << 13  # blocks times registers that `dispatcher` may merge as SSA values
+# Exceptions of a handler if an instruction does not have the operands that the PTX manual defines.
 MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Lowering(CodegenContext):
-    """A kernel on its way to LLVM IR."""
+    """The lowering of one kernel."""
 
     # -- the function ---------------------------------------------------------------------------
 
     def function(self) -> str:
-        """The text of `@warp`, with the declarations it needs."""
+        """Return the definition of `@warp`, with the helper functions and declarations that it needs."""
         b = self.b
         frontier = self.analysis.frontier
         self.past = rendezvous_blocks(self.flow.blocks)
-        self.picks = self.trials() > TRIALS
-        self.pickers: dict[frozenset[int], str] = {}  # by the stops that they try last: labels
-        if self.picks:
-            self.place_board()
+        self.uses_dispatcher = self.count_comparisons() > MAX_COMPARISONS
+        self.dispatchers: dict[frozenset[int], str] = {}  # labels, by the blocks that are tried last
+        if self.uses_dispatcher:
+            self.allocate_masks()
         else:
             for number in sorted({n for f in frontier for n in f}):
-                self.suspended[number] = b.alloca("i32", "waiting", 4)
+                self.suspended[number] = b.alloca("i32", "suspended", 4)
         self.fuel_slot = b.alloca("i64", "fuel", 8)
         self.patience_slot = b.alloca("i64", "patience", 8)
         b.open("start")
         self.prologue()
         for block in self.flow.blocks:
             self.block(block)
-        if self.pickers:
-            self.pick()
+        if self.dispatchers:
+            self.dispatcher()
         b.open("fault")
         b.line(f"ret i32 {FAULT}")
-        # Every value that is alive anywhere would meet itself behind `pick`, from every block.
-        in_memory = self.picks and len(self.flow.blocks) * len(self.slots) > MERGED
+
+        # Every live SSA value would need a phi with an entry per block after the dispatcher.
+        in_memory = self.uses_dispatcher and len(self.flow.blocks) * len(self.slots) > MAX_MERGED
         registers = f' "{IN_MEMORY}"' if in_memory else ""
         head = [
             f"define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) #0{registers} {{",
@@ -69,43 +70,49 @@ class Lowering(CodegenContext):
         return "\n".join([*head, *b.lines, "}", *b.functions.values(), *sorted(b.declared)])
 
     def prologue(self) -> None:
+        """Emit the entry of the function: set up the warp and jump to the suspend point."""
         b = self.b
         b.line(f"store i64 {SLICE}, ptr {self.fuel_slot}")
         b.line(f"store i64 {PATIENCE}, ptr {self.patience_slot}")
-        if self.picks:
+        if self.uses_dispatcher:
             b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
             b.line(
-                f"call void @llvm.memset.p0.i64(ptr {self.board}, i8 0, i64 {4 * self.board_slots}, i1 false)"
+                f"call void @llvm.memset.p0.i64(ptr {self.masks}, i8 0, i64 {4 * self.mask_count}, i1 false)"
             )
-        for slot in self.suspended.values() if not self.picks else ():
+        for slot in self.suspended.values() if not self.uses_dispatcher else ():
             b.line(f"store i32 0, ptr {slot}")
         self.site_caches = self.load_field("slots", "ptr")
         self.instrumentation.on_entry(self)
+
         first = b.value("shl i32 %warp, 5")
         special_registers.thread_indices(self, first)
         if self.local_bytes:
-            self.find_local(first)
-        everyone = "-1"
+            self.locate_local_memory(first)
+        lanes = "-1"
         if self.threads % WARP:
-            behind = b.value("add i32 %warp, 1")
-            last = b.value(f"icmp eq i32 {behind}, {self.constant('i32', 'warp_count')}")
-            everyone = b.value(f"select i1 {last}, i32 {self.constant('i32', 'last_lanes')}, i32 -1")
-        b.line(f"store i32 {everyone}, ptr {self.mask_slot}")
-        for name in sorted(self.flow.live_in[0]):  # read before it is written: 0, not what the host has there
+            number = b.value("add i32 %warp, 1")
+            last = b.value(f"icmp eq i32 {number}, {self.constant('i32', 'warp_count')}")
+            lanes = b.value(f"select i1 {last}, i32 {self.constant('i32', 'last_lanes')}, i32 -1")
+        b.line(f"store i32 {lanes}, ptr {self.mask_slot}")
+        for name in sorted(self.flow.live_in[0]):  # registers that are read before they are written
             register = self.slot(name)
             full = vector(register.ty) if register.kind == "varying" else register.ty
             for ref in register.refs:
                 b.line(f"store {full} zeroinitializer, ptr {ref}")
-        self.suspend_points = suspension.plan(self)
+
+        self.suspend_points = suspension.plan_suspension(self)
         cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.suspend_points)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
         for point in self.suspend_points:
             self.invalidate_cache()
             b.open(f"resume{point.number}")
-            suspension.resume(self, point)
+            if point.barrier is None:
+                suspension.resume(self, point)
+            else:
+                barriers.resume_after_barrier(self, point)
 
-    def find_local(self, first: str) -> None:
-        """Where each lane's local memory lies on the host."""
+    def locate_local_memory(self, first: str) -> None:
+        """Compute the host address of each lane's local memory; `first` is the warp's first thread."""
         b = self.b
         ty = vector("i64")
         base = self.load_field("local")
@@ -118,21 +125,23 @@ class Lowering(CodegenContext):
     # -- blocks ---------------------------------------------------------------------------------
 
     def block(self, block: basic_blocks.Block) -> None:
+        """Emit a basic block of the kernel."""
         b = self.b
         self.block_number = block.number
         self.invalidate_cache()
         b.open(f"block{block.number}")
         if block.warp_sync is not None:
-            suspension.converge(self, block)
+            barriers.converge(self, block)
         self.instrumentation.on_block(self, block)
-        entered = {
+
+        entries = {
             p.index: p.number for p in self.suspend_points if p.target == block.number and p.index is not None
         }
         for self.instruction_index, item in enumerate(block.code):
             self.line = item.line
-            if self.instruction_index in entered:
-                b.jump(f"at{entered[self.instruction_index]}")
-                b.open(f"at{entered[self.instruction_index]}")
+            if self.instruction_index in entries:
+                b.jump(f"at{entries[self.instruction_index]}")
+                b.open(f"at{entries[self.instruction_index]}")
                 self.invalidate_cache()
             handler = HANDLERS.get(item.op)
             if handler is None:
@@ -140,12 +149,13 @@ class Lowering(CodegenContext):
             try:
                 handler(self, item)
             except MALFORMED as error:
-                why = "its operands are not what this instruction takes"
-                raise UnsupportedInstruction(item.text, item.line, why) from error
+                reason = "its operands are not those of this instruction"
+                raise UnsupportedInstruction(item.text, item.line, reason) from error
+
         self.line = block.line
         if block.end == "barrier":
             point = next(p for p in self.suspend_points if p.barrier is block.barrier)
-            suspension.barrier(self, block, point)
+            barriers.barrier(self, block, point)
         elif block.end == "trap":
             self.fail("trap", "trap")
         elif block.end == "exit":
@@ -156,6 +166,7 @@ class Lowering(CodegenContext):
             self.branch(block)
 
     def branch(self, block: basic_blocks.Block) -> None:
+        """Emit a conditional branch at the end of a block."""
         b = self.b
         assert block.condition is not None
         yes, no = block.targets
@@ -163,7 +174,7 @@ class Lowering(CodegenContext):
             yes, no = no, yes
         condition = self.read(block.condition.name)
         if block.number not in self.analysis.divergent:
-            mask = self.mask()  # here, where it holds for both ways
+            mask = self.mask()  # loaded before the branch, so that both sides can use it
             labels = b.new_label("yes"), b.new_label("no")
             b.branch(condition.ref, *labels)
             for label, target in zip(labels, (yes, no), strict=True):
@@ -172,44 +183,46 @@ class Lowering(CodegenContext):
             return
         taken = self.pack_mask(self.to_vector(condition))
         mask = self.mask()
-        here = b.value(f"and i32 {mask}, {taken}")
-        there = b.value(f"and i32 {mask}, {b.value(f'xor i32 {taken}, -1')}")
-        self.instrumentation.on_branch(self, block, here, there)
-        self.dispatch(block, {yes: here, no: there})
+        true = b.value(f"and i32 {mask}, {taken}")
+        false = b.value(f"and i32 {mask}, {b.value(f'xor i32 {taken}, -1')}")
+        self.instrumentation.on_branch(self, block, true, false)
+        self.dispatch(block, {yes: true, no: false})
 
     def dispatch(self, block: basic_blocks.Block, sent: dict[int, str]) -> None:
-        """Send lanes to their targets and go on with the lowest block that holds any."""
+        """Send lanes to their targets, given as masks, and continue at the lowest block that has lanes."""
         b = self.b
         frontier = self.analysis.frontier[block.number]
         exits = self.analysis.exits
         order, occupied = resume_order(frontier, tuple(sent), exits, self.past)
-        stays = [n for n in sent if n not in exits]  # who is sent to an exit has left
-        picks = self.picks and len(order) > LONG
+        stays = [n for n in sent if n not in exits]
+        use_dispatcher = self.uses_dispatcher and len(order) > LONG_CHAIN
         lanes: dict[int, str] = {}
-        for number in stays if picks else occupied:
+        for number in stays if use_dispatcher else occupied:
             mask = sent.get(number)
             if number in frontier:
-                waiting = b.value(f"load i32, ptr {self.suspended[number]}")
-                mask = waiting if mask is None else b.value(f"or i32 {mask}, {waiting}")
+                others = b.value(f"load i32, ptr {self.suspended[number]}")
+                mask = others if mask is None else b.value(f"or i32 {mask}, {others}")
             assert mask is not None
             lanes[number] = mask
-        if picks:
+
+        if use_dispatcher:
             for number in stays:
                 b.line(f"store i32 {lanes[number]}, ptr {self.suspended[number]}")
-            held = deferred_blocks(frontier, set(stays), self.past)
-            b.jump(self.pickers.setdefault(held, f"pick{len(self.pickers)}"))
+            deferred = deferred_blocks(frontier, set(stays), self.past)
+            b.jump(self.dispatchers.setdefault(deferred, f"dispatch{len(self.dispatchers)}"))
             return
-        for place, number in enumerate(order):
-            # The lanes of this block are not none, and nobody has left.
-            surely = number in sent and len(stays) == len(sent) and (len(sent) == 1 or number == order[-1])
+
+        for position, number in enumerate(order):
+            # If no lane exits, the only target, or the last one that is tried, has lanes.
+            certain = number in sent and len(stays) == len(sent) and (len(sent) == 1 or number == order[-1])
             go, skip = b.new_label("go"), b.new_label("skip")
-            if surely:
+            if certain:
                 b.jump(go)
             else:
                 b.branch(b.value(f"icmp ne i32 {lanes[number]}, 0"), go, skip)
             b.open(go)
             for other in stays:
-                if other not in order[: place + 1]:
+                if other not in order[: position + 1]:
                     b.line(f"store i32 {lanes[other]}, ptr {self.suspended[other]}")
             if number in frontier:
                 b.line(f"store i32 0, ptr {self.suspended[number]}")
@@ -217,63 +230,64 @@ class Lowering(CodegenContext):
             if number <= block.number:
                 self.spend(number, block.number)
             b.jump(f"block{number}")
-            if surely:
+            if certain:
                 return
             b.open(skip)
         b.line(f"ret i32 {DONE}")
 
-    # -- kernels whose lanes may wait in very many places ---------------------------------------
+    # -- kernels with very many frontier blocks -------------------------------------------------
 
-    def trials(self) -> int:
-        """How many blocks `dispatch` would try, over the whole kernel, where it would try many."""
-        tried = [
+    def count_comparisons(self) -> int:
+        """Return the number of comparisons in all long chains that `dispatch` would emit."""
+        lengths = [
             len(
                 resume_order(self.analysis.frontier[block.number], targets, self.analysis.exits, self.past)[0]
             )
             for block in self.flow.blocks
             for targets in target_sets(block, self.analysis.divergent)
         ]
-        return sum(count for count in tried if count > LONG)
+        return sum(length for length in lengths if length > LONG_CHAIN)
 
-    def place_board(self) -> None:
-        """One array of masks in place of a slot for each: `pick` looks at 32 of them at a time."""
+    def allocate_masks(self) -> None:
+        """Allocate the masks of suspended lanes as one array, which `dispatcher` searches 32 at a time."""
         b = self.b
         count = len(self.flow.blocks)
-        self.board_slots = -(-count // WARP) * WARP
-        self.board = b.alloca(f"[{self.board_slots} x i32]", "board")
+        self.mask_count = -(-count // WARP) * WARP
+        self.masks = b.alloca(f"[{self.mask_count} x i32]", "masks")
         for number in range(count):
-            self.suspended[number] = name = b.name("waiting")
-            b.entry.append(f"  {name} = getelementptr i32, ptr {self.board}, i64 {number}")
+            self.suspended[number] = name = b.name("suspended")
+            b.entry.append(f"  {name} = getelementptr i32, ptr {self.masks}, i64 {number}")
 
-    def pick(self) -> None:
-        """Go on with the lowest block that holds lanes, from wherever they were sent.
+    def dispatcher(self) -> None:
+        """Emit shared code that continues at the lowest block that has lanes.
 
-        A loop that gives way makes every block behind it a place to wait. To try each of them after each
-        block is code that grows with the square of the kernel, and seconds of compiling.
+        A spin loop makes every later block a frontier block. A chain of comparisons after each block would be
+        code that grows with the square of the kernel and takes seconds to compile.
         """
         b = self.b
         self.invalidate_cache()
-        found: list[tuple[str, str]] = []
-        for held, label in self.pickers.items():
+        choices: list[tuple[str, str]] = []
+        for deferred, label in self.dispatchers.items():
             b.open(label)
-            for first in range(0, self.board_slots, WARP):
-                place = b.value(f"getelementptr i32, ptr {self.board}, i64 {first}")
-                # volatile: so that the array stays in memory, and is not taken apart into registers
-                masks = b.value(f"load volatile {vector('i32')}, ptr {place}, align 4")
-                some = self.pack_mask(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
-                last = sum(1 << n - first for n in held if first <= n < first + WARP)
-                if last:
-                    some = b.value(f"and i32 {some}, {~last & 0xFFFFFFFF}")
-                lowest = b.call("llvm.cttz.i32", "i32", ("i32", some), ("i1", "false"))
-                self.picked(found, some, b.value(f"add i32 {lowest}, {first}"))
-            for number in sorted(held):
-                self.picked(found, b.value(f"load i32, ptr {self.suspended[number]}"), str(number))
+            for first in range(0, self.mask_count, WARP):
+                pointer = b.value(f"getelementptr i32, ptr {self.masks}, i64 {first}")
+                # The load is volatile so that SROA does not split the array.
+                masks = b.value(f"load volatile {vector('i32')}, ptr {pointer}, align 4")
+                occupied = self.pack_mask(b.value(f"icmp ne {vector('i32')} {masks}, zeroinitializer"))
+                excluded = sum(1 << n - first for n in deferred if first <= n < first + WARP)
+                if excluded:
+                    occupied = b.value(f"and i32 {occupied}, {~excluded & 0xFFFFFFFF}")
+                lowest = b.call("llvm.cttz.i32", "i32", ("i32", occupied), ("i1", "false"))
+                self.choose(choices, occupied, b.value(f"add i32 {lowest}, {first}"))
+            for number in sorted(deferred):
+                self.choose(choices, b.value(f"load i32, ptr {self.suspended[number]}"), str(number))
             b.line(f"ret i32 {DONE}")
-        b.open("picked")
-        chosen = b.phi("i32", *found)
-        place = b.value(f"getelementptr i32, ptr {self.board}, i32 {chosen}")
-        b.line(f"store i32 {b.value(f'load i32, ptr {place}')}, ptr {self.mask_slot}")
-        b.line(f"store i32 0, ptr {place}")
+
+        b.open("chosen")
+        chosen = b.phi("i32", *choices)
+        pointer = b.value(f"getelementptr i32, ptr {self.masks}, i32 {chosen}")
+        b.line(f"store i32 {b.value(f'load i32, ptr {pointer}')}, ptr {self.mask_slot}")
+        b.line(f"store i32 0, ptr {pointer}")
         cases = " ".join(f"i32 {n}, label %take{n}" for n in range(1, len(self.flow.blocks)))
         b.line(f"switch i32 {chosen}, label %take0 [ {cases} ]")
         for target in range(len(self.flow.blocks)):
@@ -285,17 +299,20 @@ class Lowering(CodegenContext):
                 self.spend(target, last)
             b.jump(f"block{target}")
 
-    def picked(self, found: list[tuple[str, str]], lanes: str, number: str) -> None:
-        """Where there are any of `lanes`, go on with the block `number`."""
+    def choose(self, choices: list[tuple[str, str]], lanes: str, number: str) -> None:
+        """Choose the block `number` if the mask `lanes` is not 0."""
         some, none = self.b.new_label("some"), self.b.new_label("none")
         self.b.branch(self.b.value(f"icmp ne i32 {lanes}, 0"), some, none)
         self.b.open(some)
-        self.b.jump("picked")
-        found.append((number, some))
+        self.b.jump("chosen")
+        choices.append((number, some))
         self.b.open(none)
 
     def spend(self, first: int, last: int) -> None:
-        """Going back costs the instructions of the loop; without any left, ask for more."""
+        """Charge a backward branch with the instructions of its loop, and let the warp yield in a spin loop.
+
+        When the warp has used its time slice, the runtime grants another one or stops the launch.
+        """
         b = self.b
         cost = sum(len(x.code) + 1 for x in self.flow.blocks[first : last + 1])
         left = b.value(f"sub i64 {b.value(f'load i64, ptr {self.fuel_slot}')}, {cost}")
@@ -303,14 +320,14 @@ class Lowering(CodegenContext):
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(b.value(f"icmp slt i64 {left}, 0"), empty, on, likely=False)
         b.open(empty)
-        access = self.loop_site(first)
+        site = self.loop_site(first)
         more = b.call(
             "sim_refuel",
             "i64",
             ("ptr", "%ctx"),
             ("i32", "%warp"),
             ("i32", self.mask_now()),
-            ("i64", str(access)),
+            ("i64", str(site)),
         )
         b.line(f"store i64 {more}, ptr {self.fuel_slot}")
         b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
@@ -326,4 +343,4 @@ class Lowering(CodegenContext):
             )
 
 
-HANDLERS["skip"] = lambda _cg, _item: None  # an instruction outside the slice of a tier that needs no values
+HANDLERS["skip"] = lambda _cg, _item: None  # see `gpulab.simt.analysis.slicing`
