@@ -36,7 +36,7 @@ def test_cell_is_compiled_once_per_tier_and_counted_once(
     compile_kernel, record = native.compile_kernel, SimulatedKernel.record
 
     def counting_compile(module: Any, entry: str, special: Any) -> Any:
-        compiled[special.tier, special.brief] += 1
+        compiled[special.tier, special.small] += 1
         return compile_kernel(module, entry, special)
 
     def counting_record(kernel: Any, recorder: Any, *args: Any, **options: Any) -> Any:

@@ -12,7 +12,8 @@ import pytest
 from gpulab.compiler import compile_program
 from gpulab.errors import LaunchError
 from gpulab.simt.codegen import jit
-from gpulab.simt.codegen.native import Specialization, compile_kernel, lower, module_text
+from gpulab.simt.codegen.llvm_module import module_text
+from gpulab.simt.codegen.native import Specialization, compile_kernel, lower
 from gpulab.simt.ptx.parser import parse
 from gpulab.simt.runtime import launch
 from tests.simt import ptx_harness

@@ -131,12 +131,8 @@ class SimulatedKernel(RecordableKernel):
         self, recorder: Recorder, block: tuple[int, int, int], shared_mem: int, blocks: int
     ) -> tuple[NativeKernel, int]:
         """Return the native code for a launch of `blocks` blocks, and the shared bytes per block."""
-        from gpulab.simt.codegen.native import (
-            Specialization,
-            compile_kernel,
-            is_small_launch,
-            static_shared_bytes,
-        )
+        from gpulab.simt.codegen.native import Specialization, compile_kernel, is_small_launch
+        from gpulab.simt.codegen.variable_layout import static_shared_bytes
 
         if self._static_shared is None:
             self._static_shared = static_shared_bytes(self.module, self.entry)

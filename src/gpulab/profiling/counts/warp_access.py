@@ -134,7 +134,7 @@ class Places:
     @classmethod
     def of(cls, kernel: RecordableKernel, arguments: Mapping[str, Any], grid: tuple[int, int, int]) -> Places:
         """Return the names of a launch: its array arguments and the kernel's static shared variables."""
-        from gpulab.simt.codegen.native import shared_layout
+        from gpulab.simt.codegen.variable_layout import shared_layout
         from gpulab.simt.ptx.inlining import flatten
 
         arrays = [

@@ -20,12 +20,15 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.ptx.syntax import Instruction
 
-__all__ = ["FORMS", "HANDLERS", "REFUSED", "Form", "Handler", "check", "handles", "refuses"]
+__all__ = ["FORMS", "HANDLERS", "MALFORMED", "REFUSED", "Form", "Handler", "check", "handles", "refuses"]
 
 Handler = Callable[[CodegenContext, Instruction], None]
 HANDLERS: dict[str, Handler] = {}  # by operation
 FORMS: dict[str, list[Form]] = {}  # by operation
 REFUSED: dict[str, str] = {}  # reason why an operation is not executed, by operation
+
+# Exceptions that a handler may raise for an instruction without the operands that the PTX manual defines.
+MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 _TERM = re.compile(r"(\{?)\.([^{}.]+)\}?")
 

@@ -15,7 +15,7 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_blocks, resume_order, target_sets
 from gpulab.simt.codegen import barriers, special_registers, suspension
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.instruction_forms import HANDLERS
+from gpulab.simt.codegen.instruction_forms import HANDLERS, MALFORMED
 from gpulab.simt.codegen.ir import vector
 from gpulab.simt.codegen.jit import IN_MEMORY
 from gpulab.simt.runtime.layout import PATIENCE, SLICE
@@ -26,8 +26,6 @@ DONE, FAULT = -1, -2
 LONG_CHAIN = 8  # blocks; for fewer, a chain of comparisons finds the next block with lanes
 MAX_COMPARISONS = 256  # in long chains of one kernel; with more, `dispatcher` finds the block
 MAX_MERGED = 1 << 13  # blocks times registers that `dispatcher` may merge as SSA values
-# Exceptions of a handler if an instruction does not have the operands that the PTX manual defines.
-MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Lowering(CodegenContext):

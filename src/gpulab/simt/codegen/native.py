@@ -1,4 +1,4 @@
-"""Native code for a kernel at one block shape: lowered, compiled by LLVM, ready to be called."""
+"""Native code of a kernel for one block shape: lowered, compiled by LLVM, and cached on disk."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from functools import cache
-from importlib import resources
 from math import prod
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
@@ -22,18 +20,20 @@ from gpulab.simt.analysis.divergence import WARP, analyse
 from gpulab.simt.analysis.reconvergence import find_spin_loops
 from gpulab.simt.analysis.slicing import without_values
 from gpulab.simt.analysis.specialization import (
-    READ_BY_RUNTIME,
     SYMBOL,
     ConstantTable,
     LaunchConstants,
     block_class,
     hoist_constants,
 )
-
-# Imported because they register their instructions.
 from gpulab.simt.codegen import jit
-from gpulab.simt.codegen.lowering import MALFORMED, Lowering
+from gpulab.simt.codegen.instruction_forms import MALFORMED
+from gpulab.simt.codegen.llvm_module import module_text
+from gpulab.simt.codegen.lowering import Lowering
 from gpulab.simt.codegen.memory_access import AccessSite
+from gpulab.simt.codegen.variable_layout import place_variables, shared_layout
+
+# These modules are imported because they register their instructions and instrumentations.
 from gpulab.simt.instructions import (  # noqa: F401
     address_spaces,
     async_copy,
@@ -63,25 +63,32 @@ from gpulab.simt.instrument.trace import trace_code  # noqa: F401
 from gpulab.simt.ptx.call_graph import referenced_variables
 from gpulab.simt.ptx.inlining import FlatFunction, flatten
 from gpulab.simt.ptx.syntax import Module
-from gpulab.simt.runtime import layout
 
 __all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of", "is_small_launch"]
 
 _FALLBACK_LOCK = threading.Lock()
-ATTRIBUTES = """
-attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }
-attributes #1 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }"""
-STACK_BYTES = 1 << 24
-BRIEF_THREADS = 1 << 14  # of a launch; the checks' are below
-WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 100000}'
+STACK_BYTES = 1 << 24  # smallest stack of a host thread that runs a kernel
+SMALL_LAUNCH = 1 << 14  # threads; up to here the compile time dominates
 
 
 @dataclass(frozen=True)
 class Specialization:
-    """What native code is made for: the block's shape, its shared memory in bytes, how lanes wait.
+    """What native code is specialized for.
 
-    tier, forms: of the instrumentation. brief: whether its launches have few threads, so that compiling is
-    what takes time.
+    Attributes
+    ----------
+    block : tuple of int
+        Block size.
+    shared_bytes : int
+        Shared memory of a block.
+    independent : bool
+        Lanes of a spin loop yield to other lanes of their warp, as on Volta and later.
+    tier : str
+        The instrumentation.
+    forms : Forms
+        See `Instrumentation.forms`.
+    small : bool
+        Launches have few threads, so that the compile time dominates.
     """
 
     block: tuple[int, int, int]
@@ -89,34 +96,63 @@ class Specialization:
     independent: bool = True
     tier: str = "values"
     forms: Forms = ()
-    brief: bool = False
+    small: bool = False
 
 
 @dataclass
 class NativeKernel:
-    """Compiled code and what a launch must provide for it."""
+    """Compiled code, and what a launch must provide for it.
 
-    run: Callable[[int], int]  # run_blocks(address of a worker's context)
+    Attributes
+    ----------
+    run : callable
+        `run_blocks` of runtime.ll; takes the address of a worker's context.
+    sites : list of AccessSite
+        Sites by number.
+    symbols : list of str
+        Module variables whose device addresses the code needs, in order.
+    warps : int
+        Warps of a block.
+    saved_bytes, canonical_bytes : int
+        Size of a warp's save area, and of its registers in canonical form (see `suspension`).
+    local_bytes : int
+        Local memory of a thread.
+    stack_bytes : int
+        Stack of a host thread, enough for this code and for the fallback code.
+    metadata : dict
+        Facts about the code from its instrumentation.
+    lower_fallback : callable
+        Lowers the fallback code, given the sites that exist.
+    code : list
+        Loaded object files, which must live as long as the kernel.
+    fallback : int
+        Address of the fallback code's `warp`; 0 until it is compiled.
+    """
+
+    run: Callable[[int], int]
     sites: list[AccessSite]
-    symbols: list[str]  # module variables whose device addresses the code asks for, in order
+    symbols: list[str]
     warps: int
-    saved_bytes: int  # a warp's save area
-    canonical_bytes: int  # the same in the plain code
-    local_bytes: int  # a thread's local memory
-    stack_bytes: int  # of the host's stack, for the code and for the plain code
-    metadata: dict[str, Any]  # what the tier's observer says of the code
+    saved_bytes: int
+    canonical_bytes: int
+    local_bytes: int
+    stack_bytes: int
+    metadata: dict[str, Any]
     lower_fallback: Callable[[list[AccessSite]], tuple[Lowering, str]]
-    code: list[jit.Loaded]  # keeps it alive
-    fallback: int = 0  # address of the plain code's `warp`, once it is made
+    code: list[jit.Loaded]
+    fallback: int = 0
 
     def compile_fallback(self) -> int:
-        """Compile the plain code, which starts numbering its accesses behind those that there are."""
+        """Compile the fallback code once and return its address; 0 if the stack is too small for it.
+
+        Its sites are numbered after the existing ones.
+        """
         with _FALLBACK_LOCK:
             if not self.fallback:
                 lowering, function = self.lower_fallback(list(self.sites))
                 text = module_text(lowering, function)
                 if jit.max_stack_bytes(text) > self.stack_bytes:
-                    return 0  # the launch ends; past the end of the stack the process would
+                    return 0  # the launch fails; a stack overflow would end the process
                 loaded = jit.load(jit.compile_text(text))
                 self.code.append(loaded)
                 self.sites = lowering.sites
@@ -125,57 +161,24 @@ class NativeKernel:
 
 
 def is_small_launch(tier: str, threads: int) -> bool:
-    """`Specialization.brief` of a launch; False in a tier that compiles all launches alike."""
-    recorded = create_instrumentation(tier)
-    return threads <= BRIEF_THREADS and recorded.optimize_small_up_to_lines != recorded.optimize_up_to_lines
+    """Return `Specialization.small` of a launch; False for a tier that treats all launches alike."""
+    instrumentation = create_instrumentation(tier)
+    distinguishes = instrumentation.optimize_small_up_to_lines != instrumentation.optimize_up_to_lines
+    return distinguishes and threads <= SMALL_LAUNCH
 
 
-def place_variables(variables: list[tuple[str, int, int]], start: int = 0) -> tuple[dict[str, int], int]:
-    """Offsets of (name, size, align), one after the other, and the end."""
-    found, at = {}, start
-    for name, size, align in variables:
-        at = -(-at // align) * align
-        found[name] = at
-        at += size
-    return found, at
-
-
-def static_shared_bytes(module: Module, name: str) -> int:
-    """Bytes of shared memory that a kernel takes without dynamic ones. Raises `UsageError` for no PTX."""
-    try:
-        return shared_layout(module, flatten(module, name))[1]
-    except MALFORMED as error:
-        raise UsageError(f"this PTX is not well formed: {error!r}.") from error
-
-
-def shared_layout(module: Module, flat: FlatFunction) -> tuple[dict[str, int], int]:
-    """Where the kernel's shared variables lie, and where they end.
-
-    An unsized `extern __shared__` array lies behind all others, as on the device.
-    """
-    found = [v for v in [*module.variables.values(), *flat.variables.values()] if v.space == "shared"]
-    sized = [(v.name, v.size, v.align) for v in found if v.size]
-    offsets, end = place_variables(sized)
-    unsized = [v for v in found if not v.size]
-    if unsized:
-        end = -(-end // 16) * 16
-        offsets.update(dict.fromkeys((v.name for v in unsized), end))
-    return offsets, end
-
-
-def _launched(module: Module, flat: FlatFunction, special: Specialization) -> LaunchConstants:
+def _launch_constants(module: Module, flat: FlatFunction, special: Specialization) -> LaunchConstants:
     shared, end = shared_layout(module, flat)
     return LaunchConstants(module, special.block, shared, special.shared_bytes, special.shared_bytes - end)
 
 
 def control_flow_of(flat: FlatFunction) -> ControlFlow:
-    """The kernel's blocks, by whose numbers code and counts go."""
-    blocks = build_control_flow(flat)
-    if find_spin_loops(blocks.blocks) and any(is_warp_sync(i) for b in blocks.blocks for i in b.code):
-        return build_control_flow(
-            flat, split_at_warp_sync=True
-        )  # lanes do not always come together by themselves
-    return blocks
+    """Return the basic blocks of a kernel, to whose numbers its code and its counters refer."""
+    flow = build_control_flow(flat)
+    if find_spin_loops(flow.blocks) and any(is_warp_sync(i) for b in flow.blocks for i in b.code):
+        # After a spin loop, lanes may reach a `.sync` instruction separately.
+        return build_control_flow(flat, split_at_warp_sync=True)
+    return flow
 
 
 def lower(
@@ -184,32 +187,48 @@ def lower(
     special: Specialization,
     fallback: bool = False,
     sites: list[AccessSite] | None = None,
-    kept: Iterable[int] = (),
+    literals: Iterable[int] = (),
 ) -> tuple[Lowering, str]:
-    """The kernel as LLVM IR, without the runtime.
+    """Lower a kernel to LLVM IR, without the runtime.
 
-    fallback: keep every register in lanes. accesses: those that are numbered already. kept: of code that
-    several kernels share, the places of numbers that are to stay in it; others may have to, too.
+    Parameters
+    ----------
+    module, name, special
+        The kernel and what its code is specialized for.
+    fallback : bool
+        Lower the fallback code, which keeps every register in a vector.
+    sites : list of AccessSite or None
+        Existing sites, after which new ones are numbered.
+    literals : iterable of int
+        For code that several kernels share, constants that must remain literals (see `specialization`).
+
+    Returns
+    -------
+    tuple
+        The lowering, and the definition of `@warp`.
     """
     flat = flatten(module, name)
     instrumentation = create_instrumentation(special.tier, special.forms)
-    blocks = control_flow_of(flat)
+    flow = control_flow_of(flat)
     if not instrumentation.values:
-        blocks = without_values(blocks, set(flat.registers))
+        flow = without_values(flow, set(flat.registers))
+
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
     )
     symbols = {v.name: number for number, v in enumerate(referenced_variables(module))}
+
     table = ConstantTable() if instrumentation.shared and not fallback else None
     if table:
-        blocks, analysis, table.literals = hoist_constants(flat, blocks, special.block, kept)
+        flow, analysis, table.literals = hoist_constants(flat, flow, special.block, literals)
     else:
-        analysis = analyse(flat, blocks, special.block, fallback)
+        analysis = analyse(flat, flow, special.block, fallback)
+
     lowering = Lowering(
         flat,
-        blocks,
+        flow,
         analysis,
-        _launched(module, flat, special),
+        _launch_constants(module, flat, special),
         local,
         -(-local_bytes // 16) * 16,
         local_bytes,
@@ -223,116 +242,79 @@ def lower(
     return lowering, lowering.function()
 
 
-def module_text(lowering: Lowering, function: str) -> str:
-    """One LLVM module: constants, runtime, kernel."""
-    names = {name: str(layout.field(name)) for name in layout.FIELDS}
-    names |= {name.upper(): str(code) for name, code in layout.FAULTS.items()}
-    names |= {
-        "SHARED_WINDOW": str(layout.SHARED_WINDOW),
-        "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
-        "WINDOW_BYTES": str(layout.WINDOW_BYTES),
-        "FALLBACK": str(layout.FALLBACK),
-        "POINTS": str(layout.FALLBACK - 1),
-        "SLICE": str(layout.SLICE),
-    }
-    runtime = Template(resources.files("gpulab.simt.runtime").joinpath("runtime.ll").read_text()).substitute(
-        names
-    )
-    table, launched = lowering.table, lowering.launch_constants
-    constants = {
-        "local_bytes": ("i64", f"constant i64 {lowering.local_bytes}"),
-        "local_end": ("i64", f"constant i64 {lowering.local_end}"),
-    }
-    for name, ty in READ_BY_RUNTIME.items():
-        place = f"alias {ty}, ptr {table.address(name)}" if table else ""
-        constants[name] = ty, place or f"constant {ty} {launched.value(name)}"
-    for name, (ty, known) in constants.items():
-        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {known}")
-    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
-    if table:
-        runtime += table.definition()
-    tier_runtime = Template(lowering.instrumentation.runtime).substitute(names)
-    defined_here = {
-        line.split("@")[1].split("(")[0]
-        for line in (runtime + tier_runtime).splitlines()
-        if line.startswith(("define", "declare"))
-    }
-    kept = [
-        line
-        for line in function.splitlines()
-        if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in defined_here)
-    ]
-    return "\n".join([runtime, tier_runtime, *kept, ATTRIBUTES, WEIGHTS])
-
-
 def compile_kernel(module: Module, name: str, special: Specialization) -> NativeKernel:
-    """Compile a kernel for one block shape, or take it from the disk. Raises `UnsupportedInstruction`."""
-    facts, machine_code = _cached(module, name, special)
+    """Compile a kernel, or load it from the cache. Raises `UnsupportedInstruction`."""
+    metadata, machine_code = _compiled_or_cached(module, name, special)
     loaded = jit.load(machine_code)
-    if facts["numbers"]:
-        launched = _launched(module, flatten(module, name), special)
-        loaded.fill(SYMBOL, launched.table(facts["numbers"]))
+    if metadata["constants"]:
+        constants = _launch_constants(module, flatten(module, name), special)
+        loaded.fill(SYMBOL, constants.table(metadata["constants"]))
     return NativeKernel(
         run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
-        sites=[AccessSite(*access) for access in facts["sites"]],
-        symbols=facts["symbols"],
+        sites=[AccessSite(*site) for site in metadata["sites"]],
+        symbols=metadata["symbols"],
         warps=-(-prod(special.block) // WARP),
-        saved_bytes=facts["saved_bytes"],
-        canonical_bytes=facts["canonical_bytes"],
-        local_bytes=facts["local_bytes"],
-        stack_bytes=facts["stack_bytes"],
-        metadata=facts["metadata"],
-        lower_fallback=lambda accesses: lower(module, name, special, True, accesses),
+        saved_bytes=metadata["saved_bytes"],
+        canonical_bytes=metadata["canonical_bytes"],
+        local_bytes=metadata["local_bytes"],
+        stack_bytes=metadata["stack_bytes"],
+        metadata=metadata["instrumentation"],
+        lower_fallback=lambda sites: lower(module, name, special, True, sites),
         code=[loaded],
     )
 
 
-def _cached(module: Module, name: str, special: Specialization) -> tuple[dict[str, Any], bytes]:
-    """What a launch must know of the code, and the code."""
+def _compiled_or_cached(module: Module, name: str, special: Specialization) -> tuple[dict[str, Any], bytes]:
+    """Return what a launch must know about the code, and the machine code.
+
+    Code that several kernels share has two cache entries: one with the constants that remain literals in it,
+    and one with the code, whose key contains the values of these constants.
+    """
     store = kernel_cache()
-    made_for: tuple[object, ...] = _sources(), jit.host(), module.digest, name, special
+    identity: tuple[object, ...] = _sources(), jit.host(), module.digest, name, special
     shared = create_instrumentation(special.tier).shared
     if shared:
         launch = replace(special, block=(0, 0, 0), shared_bytes=0)
-        made_for = _sources(), jit.host(), module.template_digest, name, block_class(special.block), launch
-    which = f"kept-{fingerprint(*made_for)}"
-    kept: list[int] = json.loads((store and shared and store.get(which)) or b"[]")
-    found = store.get(_key(made_for, module, kept)) if store else None
-    if found is not None:
-        head, _, machine_code = found.partition(b"\n")
+        identity = _sources(), jit.host(), module.template_digest, name, block_class(special.block), launch
+    literals_key = f"literals-{fingerprint(*identity)}"
+    literals: list[int] = json.loads((store and shared and store.get(literals_key)) or b"[]")
+    cached = store.get(_key(identity, module, literals)) if store else None
+    if cached is not None:
+        head, _, machine_code = cached.partition(b"\n")
         return json.loads(head), machine_code
+
     try:
-        lowering, function = lower(module, name, special, kept=kept)
+        lowering, function = lower(module, name, special, literals=literals)
         text = module_text(lowering, function)
         tier = create_instrumentation(special.tier)
-        optimize_up_to_lines = tier.optimize_small_up_to_lines if special.brief else tier.optimize_up_to_lines
-        machine_code = jit.compile_text(text, quickly=text.count("\n") > optimize_up_to_lines)
+        limit = tier.optimize_small_up_to_lines if special.small else tier.optimize_up_to_lines
+        machine_code = jit.compile_text(text, quickly=text.count("\n") > limit)
     except (*MALFORMED, RuntimeError) as error:
-        raise UsageError(
-            f"the simulator can make no code of this PTX: it is not well formed ({error})."
-        ) from error
-    facts = {
-        "sites": [astuple(access) for access in lowering.sites],
+        raise UsageError(f"invalid PTX: the simulator cannot compile `{name}` ({error}).") from error
+
+    metadata = {
+        "sites": [astuple(site) for site in lowering.sites],
         "symbols": list(lowering.symbols),
-        "numbers": list(lowering.table.entries) if lowering.table else [],
+        "constants": list(lowering.table.entries) if lowering.table else [],
         "saved_bytes": lowering.saved_bytes,
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
-        # The plain code is up to six times as long where the code has rows.
+        # The fallback code is up to six times as long if this code has affine values.
         "stack_bytes": max(STACK_BYTES, 16 * jit.max_stack_bytes(text)),
-        "metadata": lowering.metadata,
+        "instrumentation": lowering.metadata,
     }
     if store:
-        now = lowering.table.literals if lowering.table else []
-        if now != kept:
-            store.put(which, json.dumps(now).encode())
-        store.put(_key(made_for, module, now), json.dumps(facts).encode() + b"\n" + machine_code)
-    return facts, machine_code
+        remaining = lowering.table.literals if lowering.table else []
+        if remaining != literals:
+            store.put(literals_key, json.dumps(remaining).encode())
+        entry = json.dumps(metadata).encode() + b"\n" + machine_code
+        store.put(_key(identity, module, remaining), entry)
+    return metadata, machine_code
 
 
-def _key(made_for: tuple[object, ...], module: Module, kept: list[int]) -> str:
-    """The name of some code. kept: which of the module's numbers stay in it, where it is shared."""
-    return f"native-{fingerprint(*made_for, [(place, module.constants[place]) for place in kept])}"
+def _key(identity: tuple[object, ...], module: Module, literals: list[int]) -> str:
+    """Return the cache key of code in which these constants of the module are literals."""
+    return f"native-{fingerprint(*identity, [(index, module.constants[index]) for index in literals])}"
 
 
 @cache
