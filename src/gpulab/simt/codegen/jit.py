@@ -81,17 +81,19 @@ def _compile(text: str, machine: Any, *, large: bool = False) -> bytes:
     module = llvm.parse_assembly(text)
     module.verify()  # an invalid module would crash the process later
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    # SROA alone, because longer pipelines cost more time than they save. Not for large modules: without
-    # optimization every SSA value gets a stack slot, megabytes instead of some hundred kilobytes.
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
+
     # Runtime functions that this kernel does not call would take most of a small kernel's compile time.
     module_passes = llvm.create_new_module_pass_manager()
     module_passes.add_global_dead_code_eliminate_pass()
     module_passes.run(module, builder)
+
+    # SROA alone, because longer pipelines cost more time than they save. Not for large modules: without
+    # optimization every SSA value gets a stack slot, megabytes instead of some hundred kilobytes.
+    function_passes = llvm.create_new_function_pass_manager()
+    function_passes.add_sroa_pass()
     for function in module.functions if not large else ():
         if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
-            passes.run(function, builder)
+            function_passes.run(function, builder)
     code: bytes = machine.emit_object(module)
     return code
 
