@@ -190,7 +190,7 @@ class ExecuteWithRestarts(Execute):
 
 
 # Part of each message of gpulab.devices.cuda_errors about a lost CUDA context.
-LOST_CONTEXT = "restart the notebook's Python kernel"
+LOST_CONTEXT = "restart the Python kernel of the notebook"
 
 
 def has_lost_context(cell: NotebookNode) -> bool:
