@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from gpulab.devices import open_device
 from gpulab.devices.base import Device
-from gpulab.errors import GpulabError
 from gpulab.exploration.search_space import Candidate
 from gpulab.profiling.bench import Bench
 from gpulab.profiling.point import Point
@@ -118,7 +117,7 @@ class Exploration:
         self._prepared.add(candidate)
         try:
             point = find_point(task)
-        except (WorkerDied, RuntimeError, GpulabError) as error:
+        except Exception as error:  # noqa: BLE001  (the thread must survive; the user sees the error)
             was_cancelled = isinstance(error, WorkerDied) and cancelled != self._cancelled
             # A known point is kept; neither a cancelled task nor a failed preparation says anything about it.
             if candidate in self.points or was_cancelled or task.prepare:
