@@ -1,4 +1,4 @@
-"""Kernels that sort, search, link and wait give what plain Python gives: few barriers, many branches."""
+"""Kernels that sort, search and link against plain Python: many branches, few barriers."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ def zeros(*shape: int, dtype: type = I32) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-def test_a_merge_of_two_sorted_arrays() -> None:
+def test_merge_of_two_sorted_arrays() -> None:
     a, b = (np.sort(random(n).integers(0, 500, n, dtype=I32)) for n in (701, 333))
     *_, out = launch("merge_path", 3, 64, a, len(a), b, len(b), zeros(1034))
     np.testing.assert_array_equal(out, np.sort(np.concatenate([a, b])))
 
 
-def test_a_radix_sort_by_single_bits() -> None:
+def test_radix_sort_by_single_bits() -> None:
     x = random(1).integers(0, 2**32, (4, 211), dtype=U32)
     (out,) = launch("radix_sort_bits", 4, 256, x, 211, kernel="sort_rows")
     np.testing.assert_array_equal(out, np.sort(x, axis=1))
 
 
-def test_digits_that_a_warp_counts_together() -> None:
+def test_digit_counts_by_warp() -> None:
     x = random(2).integers(0, 2**32, 1234, dtype=U32)
     _, count = launch("radix_sort_bits", 3, 96, x, zeros(16), len(x), 8, kernel="count_digits")
     np.testing.assert_array_equal(count, np.bincount(x >> 8 & 15, minlength=16))
 
 
-def test_a_quicksort_in_every_thread() -> None:
+def test_quicksort_in_every_thread() -> None:
     x = random(3).integers(0, 99, (100, 33), dtype=I32)
     (out,) = launch("quicksort_stack", 2, 64, x, 33, 100)
     np.testing.assert_array_equal(out, np.sort(x, axis=1))
 
 
-def test_the_eight_queens() -> None:
+def test_eight_queens() -> None:
     (total,) = launch("n_queens", 2, 40, zeros(1), 8)
     assert total[0] == 92
 
 
 def random_graph(nodes: int, edges: int, seed: int) -> tuple[np.ndarray, list[list[int]]]:
-    """Edges in pairs, and the neighbours of each node."""
+    """Return random edges, and the neighbours of each node."""
     pairs = random(seed).integers(0, nodes, (edges, 2), dtype=I32)
     neighbours: list[list[int]] = [[] for _ in range(nodes)]
     for a, b in pairs.tolist():
@@ -58,7 +58,7 @@ def random_graph(nodes: int, edges: int, seed: int) -> tuple[np.ndarray, list[li
     return pairs, neighbours
 
 
-def test_a_breadth_first_search() -> None:
+def test_breadth_first_search() -> None:
     nodes = 500
     _, neighbours = random_graph(nodes, 900, 4)
     expected = [-1] * nodes
@@ -77,12 +77,12 @@ def test_a_breadth_first_search() -> None:
     distance[0] = 0
     while size:
         level += 1
-        _, _, distance, _, frontier, found = launch(
+        _, _, distance, _, frontier, count = launch(
             "breadth_first_search",
             *(-(-size // 32), 32),
             *(start, flat, distance, frontier, size, zeros(nodes), zeros(1), level),
         )
-        size = int(found[0])
+        size = int(count[0])
     assert distance.tolist() == expected
 
 
@@ -97,12 +97,12 @@ def test_connected_components() -> None:
         while work:
             node = work.pop()
             if expected[node] < 0:
-                expected[node] = root  # the smallest of its component, as roots come in order
+                expected[node] = root  # the smallest node of its component
                 work += neighbours[node]
     assert parent.tolist() == expected
 
 
-def test_all_shortest_paths_and_the_paths_from_one_node() -> None:
+def test_shortest_paths() -> None:
     n = 31
     length = random(6).integers(1, 1000, (n, n), dtype=I32)
     np.fill_diagonal(length, 0)
@@ -123,32 +123,32 @@ def test_all_shortest_paths_and_the_paths_from_one_node() -> None:
     np.testing.assert_array_equal(distance, expected[0])
 
 
-def test_a_hash_table() -> None:
+def test_hash_table() -> None:
     room, n = 509, 400
-    key = random(7).integers(0, 300, n, dtype=U32)  # some come twice
+    key = random(7).integers(0, 300, n, dtype=U32)  # with duplicates
     value = random(8).permutation(n).astype(U32)
     table, *_ = launch(
         "hash_table", 4, 128, np.full(room, 2**64 - 1, np.uint64), room, key, value, n, kernel="insert"
     )
-    asked = np.arange(350, dtype=U32)
-    *_, found = launch("hash_table", 6, 64, table, room, asked, zeros(350), 350, kernel="look_up")
-    expected = [max(value[key == k].tolist(), default=-1) for k in asked]
-    assert found.tolist() == expected
+    queries = np.arange(350, dtype=U32)
+    *_, values = launch("hash_table", 6, 64, table, room, queries, zeros(350), 350, kernel="look_up")
+    expected = [max(value[key == k].tolist(), default=-1) for k in queries]
+    assert values.tolist() == expected
 
 
-def test_a_list_that_threads_push_to() -> None:
+def test_linked_list_with_concurrent_pushes() -> None:
     n = 100
     out, length = launch("linked_list", 1, 128, zeros(256), zeros(1), n)
     assert sorted(out[: length[0]].tolist()) == [10 * i for i in range(n) if i % 3 != 1]
 
 
-def test_a_warp_that_fills_a_ring_and_one_that_empties_it() -> None:
+def test_producer_and_consumer_warps() -> None:
     x = random(9).integers(0, 999, (3, 21, 32), dtype=I32)
     _, out = launch("producer_consumer", 3, 64, x, np.zeros_like(x), 21)
     np.testing.assert_array_equal(out, 2 * x[:, :, ::-1])
 
 
-def test_warps_that_fetch_their_work() -> None:
+def test_persistent_warps() -> None:
     sizes = random(10).integers(0, 200, 77)
     start = np.cumsum([0, *sizes]).astype(I32)
     x = random(11).integers(-99, 99, start[-1], dtype=I32)
@@ -156,7 +156,7 @@ def test_warps_that_fetch_their_work() -> None:
     assert total.tolist() == [x[a:b].sum() for a, b in pairwise(start)]
 
 
-def test_tickets_that_lanes_of_one_key_draw_together() -> None:
+def test_warp_aggregated_atomics() -> None:
     n = 210
     key = random(12).integers(0, 7, n, dtype=I32)
     _, drawn, ticket = launch("warp_aggregated", 4, 64, key, zeros(7), zeros(n), n)
@@ -178,7 +178,7 @@ def test_cooperative_groups() -> None:
     np.testing.assert_array_equal(places, expected.reshape(-1)[:n])
 
 
-def test_the_alignment_of_sequences() -> None:
+def test_sequence_alignment() -> None:
     na, nb, pairs = 33, 41, 3
     a = random(13).integers(0, 4, na, dtype=np.uint8)
     b = random(14).integers(0, 4, (pairs, nb), dtype=np.uint8)
@@ -200,14 +200,14 @@ def test_the_alignment_of_sequences() -> None:
 TEXT = b"abracadabra abra cab " * 9
 
 
-def test_a_pattern_in_a_text() -> None:
+def test_text_search() -> None:
     text = np.frombuffer(TEXT, np.uint8).copy()
     _, place, count = launch("text_search", 4, 64, text, len(text), zeros(99), zeros(1), kernel="find")
     expected = [i for i in range(len(TEXT)) if TEXT.startswith(b"abra", i)]
     assert sorted(place[: count[0]].tolist()) == expected
 
 
-def test_the_words_of_a_text() -> None:
+def test_word_count() -> None:
     text = np.frombuffer(TEXT, np.uint8).copy()
     _, count = launch("text_search", 5, 50, text, len(text), zeros(1), kernel="count_words")
     assert count[0] == len(TEXT.split())

@@ -1,4 +1,4 @@
-"""Plain kernels full of arithmetic give what NumPy gives: floats, doubles, integers, bits, vectors."""
+"""Kernels of arithmetic against NumPy: floats, doubles, integers, bits and vectors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_black_scholes_prices() -> None:
     np.testing.assert_allclose(put, x * discount * (1 - n2) - s * (1 - n1), atol=2e-4)
 
 
-def test_doubles_keep_their_precision() -> None:
+def test_double_precision() -> None:
     x = random(2).uniform(0.5, 9.0, 100)
     x, polynomial, root, ratio, total = launch(
         "double_precision", 2, 64, x, *(zeros(100, dtype=np.float64) for _ in range(3)), np.zeros(1), 100
@@ -42,7 +42,7 @@ def test_doubles_keep_their_precision() -> None:
     assert total[0] == np.floor(x * 1024).sum()
 
 
-def test_hashes_in_32_bits() -> None:
+def test_32_bit_hashes() -> None:
     x = random(3).integers(0, 2**32, 500, dtype=np.uint64)
     mask = np.uint64(0xFFFFFFFF)
     h = x * np.uint64(2654435761) & mask
@@ -54,7 +54,7 @@ def test_hashes_in_32_bits() -> None:
     np.testing.assert_array_equal(out, h.astype(U32))
 
 
-def test_hashes_in_64_bits() -> None:
+def test_64_bit_hashes() -> None:
     def mixed(x: int) -> int:
         low = 2**64 - 1
         h = x ^ x >> 31
@@ -69,7 +69,7 @@ def test_hashes_in_64_bits() -> None:
     assert out.tolist() == [mixed(int(v)) for v in x]
 
 
-def test_the_bit_counting_intrinsics() -> None:
+def test_bit_counting_intrinsics() -> None:
     x = np.concatenate([[0, 1, 2**31, 2**32 - 1], random(5).integers(0, 2**32, 200)]).astype(U32)
     n = len(x)
     outputs = (zeros(n, dtype=I32) for _ in range(4))
@@ -86,7 +86,7 @@ def test_the_bit_counting_intrinsics() -> None:
     assert digits.tolist() == [digit_sum(v) for v in values]
 
 
-def test_the_mandelbrot_set() -> None:
+def test_mandelbrot_set() -> None:
     width, height, limit = 53, 37, 60
     (image,) = launch(
         "mandelbrot", (7, 5), (8, 8), zeros(height, width, dtype=np.uint8), width, height, limit
@@ -103,7 +103,7 @@ def test_the_mandelbrot_set() -> None:
 
     samples = np.array([[escape(px, py) for px in range(2 * width)] for py in range(2 * height)])
     expected = samples.reshape(height, 2, width, 2).sum((1, 3)) // 4
-    # A fused multiply-add may move a point at the border of the set by a step.
+    # A fused multiply-add may change the iteration count of a point at the border of the set by one.
     assert np.mean(image != expected) < 0.01
 
 
@@ -119,16 +119,16 @@ def test_narrow_integers_wrap() -> None:
     np.testing.assert_array_equal(wide, s.astype(np.int64) * us - x.astype(np.int64) % 2**32)
 
 
-def test_every_rounding_and_saturation() -> None:
+def test_rounding_and_saturation() -> None:
     x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.7, 3.2, 1e10, -1e10, 0.0, 5e9, -3.0], F32)
     n = len(x)
     outputs = [zeros(n, dtype=I32) for _ in range(4)] + [zeros(n, dtype=U32), zeros(n)]
     _, cut, nearest, down, up, saturated, whole = launch(
         "conversions", 1, 32, x, *outputs, n, kernel="roundings"
     )
-    for got, rounded in ((cut, np.trunc), (nearest, np.rint), (down, np.floor), (up, np.ceil)):
+    for result, rounded in ((cut, np.trunc), (nearest, np.rint), (down, np.floor), (up, np.ceil)):
         expected = np.clip(rounded(x.astype(float)), -(2**31), 2**31 - 1)
-        np.testing.assert_array_equal(got, expected)
+        np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(saturated, np.clip(np.trunc(x.astype(float)), 0, 2**32 - 1))
     v = x.astype(float)
     expected = np.floor(v) + 10 * np.ceil(v) + 100 * np.trunc(v) + 1000 * np.rint(v) + np.clip(v, 0, 1)
@@ -168,7 +168,7 @@ def test_fast_functions() -> None:
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=2e-6)
 
 
-def test_a_64_bit_random_generator() -> None:
+def test_64_bit_random_numbers() -> None:
     def hits(i: int, draws: int) -> int:
         low = 2**64 - 1
         state = 42 + 0x9E3779B97F4A7C15 * (i + 1) & low
@@ -185,20 +185,20 @@ def test_a_64_bit_random_generator() -> None:
     assert out.tolist() == [hits(i, 50) for i in range(80)]
 
 
-def test_bytes_as_characters() -> None:
+def test_characters() -> None:
     text = "Hello, Wizard of Oz! (42)"
     (out,) = launch("caesar", 1, 32, np.frombuffer(text.encode(), np.uint8).copy(), len(text), 13)
     assert out.tobytes().decode() == "Uryyb, Jvmneq bs Bm! (42)"
 
 
-def test_complex_products_of_float2() -> None:
+def test_complex_products() -> None:
     a, b = random(20).standard_normal((2, 100, 2)).astype(F32)
     *_, out = launch("vector_types", 2, 64, a, b, zeros(100, 2), 100, kernel="complex_product")
     expected = (a[:, 0] + 1j * a[:, 1]) * (b[:, 0] + 1j * b[:, 1])
     np.testing.assert_allclose(out[:, 0] + 1j * out[:, 1], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_vectors_of_16_bytes() -> None:
+def test_16_byte_vectors() -> None:
     v = random(21).integers(-9, 9, (40, 4), dtype=I32)
     d = random(22).random((40, 2))
     _, turned, _, norm = launch(

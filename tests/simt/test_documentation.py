@@ -1,4 +1,4 @@
-"""docs/simulator.md lists what the simulator executes, and nothing else."""
+"""The table of instructions in docs/simulator.md."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import importlib.util
 from pathlib import Path
 
 
-def test_the_table_of_instructions_is_in_step() -> None:
+def test_table_of_instructions_is_up_to_date() -> None:
     path = Path(__file__).parents[2] / "docs" / "instructions.py"
     spec = importlib.util.spec_from_file_location("instructions", path)
     assert spec is not None
     assert spec.loader is not None
     instructions = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(instructions)
-    here = instructions.PAGE.read_text(encoding="utf-8")
-    assert here == instructions.page(), "run: python docs/instructions.py"
+    page = instructions.PAGE.read_text(encoding="utf-8")
+    assert page == instructions.page(), "run: python docs/instructions.py"

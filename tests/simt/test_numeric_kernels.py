@@ -1,4 +1,4 @@
-"""Numerical kernels of several shapes give what NumPy gives: solvers, transforms, images, random numbers."""
+"""Numerical kernels against NumPy: solvers, transforms, images and random numbers."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def test_matrix_inverses() -> None:
         "matrix_inverse", 3, 32, matrices, np.zeros_like(matrices), zeros(n, dtype=I32), n
     )
     assert regular.tolist() == [int(i != 5) for i in range(n)]
-    kept = regular == 1
-    np.testing.assert_allclose(inverse[kept] @ matrices[kept], np.tile(np.eye(4), (n - 1, 1, 1)), atol=1e-9)
+    invertible = regular == 1
+    np.testing.assert_allclose(
+        inverse[invertible] @ matrices[invertible], np.tile(np.eye(4), (n - 1, 1, 1)), atol=1e-9
+    )
 
 
 def test_fourier_transforms() -> None:
@@ -49,7 +51,7 @@ def test_fourier_transforms() -> None:
     np.testing.assert_allclose(out[..., 0] + 1j * out[..., 1], expected, atol=1e-3)
 
 
-def test_a_step_of_k_means() -> None:
+def test_k_means_step() -> None:
     n = 515
     points, centres = random(5).random((n, 3), F32), random(6).random((5, 3), F32)
     _, _, nearest, total, size = launch(
@@ -61,7 +63,7 @@ def test_a_step_of_k_means() -> None:
     np.testing.assert_allclose(total, [points[nearest == k].sum(0) for k in range(5)], rtol=1e-4)
 
 
-def test_a_step_of_lattice_boltzmann() -> None:
+def test_lattice_boltzmann_step() -> None:
     ny, nx, omega = 19, 27, 1.2
     f = 0.1 + random(7).random((9, ny, nx), F32)
     solid = random(8).random((ny, nx)) < 0.1
@@ -81,7 +83,7 @@ def test_a_step_of_lattice_boltzmann() -> None:
 
 
 def philox(counter: list[int], key: list[int]) -> list[int]:
-    """Ten rounds of Philox 4x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011)."""
+    """Return ten rounds of Philox 4x32 (Salmon et al., "Parallel random numbers", SC 2011)."""
     low = 2**32 - 1
     for _ in range(10):
         first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
@@ -92,7 +94,7 @@ def philox(counter: list[int], key: list[int]) -> list[int]:
     return counter
 
 
-def test_a_random_generator_without_a_state() -> None:
+def test_counter_based_random_numbers() -> None:
     n, key = 130, [17, 0xDEADBEEF]
     pair = np.array(tuple(key), np.dtype([("x", U32), ("y", U32)]))[()]
     bits, uniform = launch("philox", 3, 64, zeros(n, 4, dtype=U32), zeros(n, 4), pair, 5, n)
@@ -101,13 +103,13 @@ def test_a_random_generator_without_a_state() -> None:
 
 
 def neighbourhood(image: np.ndarray) -> np.ndarray:
-    """The nine values around each pixel, with the border repeated: shape (3, 3, height, width)."""
+    """Return the nine values around each pixel, in the shape (3, 3, height, width), with repeated borders."""
     height, width = image.shape
     wide = np.pad(image.astype(int), 1, "edge")
     return np.array([[wide[dy : dy + height, dx : dx + width] for dx in range(3)] for dy in range(3)])
 
 
-def test_a_median_filter() -> None:
+def test_median_filter() -> None:
     image = random(9).integers(0, 256, (29, 35), dtype=np.uint8)
     _, out = launch("median_filter", (3, 4), (16, 8), image, np.zeros_like(image), 35, 29, kernel="median")
     np.testing.assert_array_equal(out, np.median(neighbourhood(image).reshape(9, 29, 35), axis=0))
@@ -131,7 +133,7 @@ def test_virtual_functions_and_a_lambda() -> None:
     np.testing.assert_array_equal(corners, np.where(i % 3, 4, 0))
 
 
-def test_arithmetic_in_half_precision() -> None:
+def test_half_precision_arithmetic() -> None:
     n, a = 258, 1.7
     x, y = random(12).standard_normal((2, n)).astype(F16)
     # A product of halves is exact in doubles, so this rounds once, as a fused multiply-add does.
@@ -144,7 +146,7 @@ def test_arithmetic_in_half_precision() -> None:
     np.testing.assert_allclose(total, x.astype(float) @ y.astype(float), rtol=1e-4, atol=1e-4)
 
 
-def test_tiles_that_are_copied_while_others_are_summed() -> None:
+def test_double_buffering_with_asynchronous_copies() -> None:
     blocks, tiles = 3, 5
     x = random(13).random((blocks, tiles, 64, 4), F32)
     _, out = launch("double_buffer_async", blocks, 64, x, zeros(blocks, 64), tiles)

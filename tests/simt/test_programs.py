@@ -1,4 +1,4 @@
-"""Plain kernels whose threads work alone give what NumPy gives: control flow, calls, indices, printing."""
+"""Kernels with independent threads against NumPy: control flow, calls, indices and printing."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def zeros(*shape: int, dtype: type = F32) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-def test_vector_add_fills_a_last_block_that_is_not_full() -> None:
+def test_vector_add_with_a_partial_last_block() -> None:
     x, y = random().random((2, 1000), F32)
     *_, z = launch("vector_add", 8, 128, x, y, zeros(1000), 1000)
     np.testing.assert_array_equal(z, x + y)
 
 
 @pytest.mark.parametrize(("grid", "block"), [(1, 32), (3, 48), (7, 1024)])
-def test_a_grid_stride_loop_is_right_for_any_launch(grid: int, block: int) -> None:
+def test_grid_stride_loop(grid: int, block: int) -> None:
     x, y = random().random((2, 1234), F32)
     _, out = launch("saxpy_grid_stride", grid, block, 1234, 2.5, x, y)
     np.testing.assert_allclose(out, F32(2.5) * x + y, rtol=1e-6)
 
 
-def test_a_struct_goes_by_value() -> None:
+def test_struct_passed_by_value() -> None:
     lens = np.dtype(
         {
             "names": ["gain", "shift", "mask", "offset", "table"],
@@ -49,7 +49,7 @@ def test_a_struct_goes_by_value() -> None:
     np.testing.assert_array_equal(out, expected)
 
 
-def test_an_array_of_structs() -> None:
+def test_array_of_structs() -> None:
     particle = np.dtype(
         {"names": ["p", "kind", "mass"], "formats": [("f4", 3), "i4", "f8"], "offsets": [0, 12, 16]}
     )
@@ -65,7 +65,7 @@ def test_an_array_of_structs() -> None:
     np.testing.assert_array_equal(out["kind"], particles["kind"])
 
 
-def test_a_stack_machine_of_switch_and_goto() -> None:
+def test_switch_and_goto() -> None:
     push, add, sub, mul, dup, neg, halt = range(7)
     programs = [
         [push, 6, push, 7, mul, halt],
@@ -91,7 +91,7 @@ def test_a_stack_machine_of_switch_and_goto() -> None:
     assert results.tolist() == [42, 25, -3, -1, -1, 10, 1] * 6
 
 
-def test_goto_leaves_nested_loops() -> None:
+def test_goto_out_of_nested_loops() -> None:
     x = random(8).integers(0, 40, (60, 8), dtype=I32)
 
     def first_pair(row: list[int]) -> int:
@@ -102,7 +102,7 @@ def test_goto_leaves_nested_loops() -> None:
     assert out.tolist() == [first_pair(row) for row in x.tolist()]
 
 
-def test_threads_leave_at_several_places() -> None:
+def test_return_at_several_places() -> None:
     x = np.array([np.nan, -1.0, 0.5, 1.5, 3.0, 100.0, 255.0, 1000.0, np.inf, -np.inf, 0.0] * 9, F32)
 
     def kind(v: float) -> int:
@@ -116,7 +116,7 @@ def test_threads_leave_at_several_places() -> None:
     assert out.tolist() == [kind(float(v)) for v in x]
 
 
-def test_collatz_chains_of_a_different_length_in_every_lane() -> None:
+def test_loop_with_a_different_trip_count_in_every_lane() -> None:
     def chain(v: int) -> tuple[int, int]:
         steps, top = 0, v
         while v != 1:
@@ -128,7 +128,7 @@ def test_collatz_chains_of_a_different_length_in_every_lane() -> None:
     assert list(zip(steps.tolist(), peak.tolist(), strict=True)) == [chain(i + 1) for i in range(300)]
 
 
-def test_loops_in_loops_whose_bounds_differ_by_lane() -> None:
+def test_nested_divergent_loops() -> None:
     def total(i: int, x: int) -> int:
         sum_ = 0
         for v in range(2, x + 1):
@@ -144,7 +144,7 @@ def test_loops_in_loops_whose_bounds_differ_by_lane() -> None:
     assert out.tolist() == [total(i, v) for i, v in enumerate(x.tolist())]
 
 
-def test_functions_that_are_not_inlined() -> None:
+def test_functions_without_inlining() -> None:
     a, b = random(10).integers(-50, 400, (2, 130), dtype=I32)
     outputs = (zeros(130, dtype=I32), zeros(130, dtype=I32), zeros(130))
     *_, divisor, spread, rest = launch("function_calls", 3, 64, a, b, *outputs, 130)
@@ -154,7 +154,7 @@ def test_functions_that_are_not_inlined() -> None:
     np.testing.assert_allclose(rest, F32(0.37) * a.astype(F32), rtol=1e-6, atol=1e-6)
 
 
-def test_a_recursion_has_a_depth_of_its_own_in_every_lane() -> None:
+def test_recursion_with_a_different_depth_in_every_lane() -> None:
     x = random(10).integers(0, 15, 64, dtype=I32)
     fibonacci = [0, 1]
     while len(fibonacci) < 15:
@@ -163,20 +163,20 @@ def test_a_recursion_has_a_depth_of_its_own_in_every_lane() -> None:
     np.testing.assert_array_equal(out, np.take(fibonacci, x))
 
 
-def test_a_pointer_to_a_function_may_differ_from_lane_to_lane() -> None:
+def test_function_pointers_that_differ_between_lanes() -> None:
     which = random(11).integers(0, 3, 50, dtype=I32)
     a, b = random(11).integers(-1000, 1000, (2, 50), dtype=I32)
     *_, out = launch("function_pointers", 1, 64, which, a, b, zeros(50, dtype=I32), 50, kernel="apply")
     np.testing.assert_array_equal(out, np.choose(which, [a + b, a - b, a * b]))
 
 
-def test_a_local_array_is_indexed_by_what_the_kernel_computes() -> None:
+def test_local_array_with_computed_indices() -> None:
     x = random(12).integers(-1000, 1000, (77, 9), dtype=I32)
     _, out = launch("local_array", 3, 32, x, zeros(77, dtype=I32), 77, kernel="median_of_nine")
     np.testing.assert_array_equal(out, np.median(x, axis=1))
 
 
-def test_a_local_array_of_bytes() -> None:
+def test_local_array_of_bytes() -> None:
     x = random(13).integers(0, 2**32, 90, dtype=U32)
     _, out = launch("local_array", 3, 32, x, zeros(90, dtype=I32), 90, kernel="commonest_digit")
     # The digit that a number has most often; the smallest of several.
@@ -184,7 +184,7 @@ def test_a_local_array_of_bytes() -> None:
     assert out.tolist() == expected
 
 
-def test_an_unsigned_index_wraps_below_zero_before_its_guard() -> None:
+def test_unsigned_index_wraps_before_its_guard() -> None:
     x = random(14).integers(1, 9, 100, dtype=I32)
 
     def at(i: int) -> int:
@@ -194,13 +194,13 @@ def test_an_unsigned_index_wraps_below_zero_before_its_guard() -> None:
     assert out.tolist() == [at(i - 1) + 1000 * at(i - 40) + 1000000 * at(i - 2) for i in range(100)]
 
 
-def test_an_unsigned_countdown_ends_when_it_wraps() -> None:
+def test_unsigned_countdown_ends_when_it_wraps() -> None:
     x = random(15).integers(1, 9, 100, dtype=I32)
     _, out = launch("unsigned_wrap", 2, 64, x, zeros(100, dtype=I32), 100, kernel="countdown")
     np.testing.assert_array_equal(out, np.cumsum(x) + (np.arange(100) - 5) % 65536)
 
 
-def test_indices_in_64_bits() -> None:
+def test_64_bit_indices() -> None:
     n, stride, length = 150, 98765432123, 100
     x = random(16).integers(0, 1000, max(n, length), dtype=I32)
     _, out = launch("index_64_bit", 2, 96, x, zeros(n, dtype=I32), stride, length, n, kernel="gather")
@@ -214,13 +214,13 @@ def test_indices_in_64_bits() -> None:
     assert out.tolist() == [expected(i) for i in range(n)]
 
 
-def test_a_pointer_far_outside_that_comes_back_inside() -> None:
+def test_pointer_outside_an_array_with_a_valid_offset() -> None:
     x = np.arange(60, dtype=I32)
     _, out = launch("index_64_bit", 1, 64, x, zeros(60, dtype=I32), 60, kernel="far_base")
     np.testing.assert_array_equal(out, x[::-1])
 
 
-def test_the_game_of_life_on_a_torus() -> None:
+def test_game_of_life() -> None:
     now = random(19).integers(0, 2, (23, 41), dtype=np.uint8)
     _, after = launch("game_of_life", (3, 3), (16, 8), now, np.zeros_like(now), 41, 23)
     shifts = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx]
@@ -235,7 +235,7 @@ def test_printf_from_some_threads() -> None:
     assert sorted(kernel.printed.splitlines()) == sorted(lines)
 
 
-def test_printf_formats_as_c_does() -> None:
+def test_printf_formats() -> None:
     kernel = compiled("printing", "formats")
     kernel(1, 32, (3.14159, 1.5e-7, -(2**40), ord("x")))
     first, second = kernel.printed.splitlines()
@@ -243,18 +243,18 @@ def test_printf_formats_as_c_does() -> None:
     assert second == "no arguments"
 
 
-def test_a_kernel_that_prints_nothing_has_printed_nothing() -> None:
+def test_printed_is_empty_without_printf() -> None:
     kernel = compiled("printing", "hello")
     kernel(1, 32, (0,))
     assert kernel.printed == ""
 
 
-def test_an_assertion_that_holds() -> None:
+def test_assertion_that_holds() -> None:
     _, copy = launch("asserting", 1, 64, np.arange(64, dtype=I32), 64, zeros(64, dtype=I32))
     np.testing.assert_array_equal(copy, np.arange(64))
 
 
-def test_an_assertion_that_fails_ends_the_launch_with_its_line() -> None:
+def test_failed_assertion_has_its_line() -> None:
     device = simulator()
     x, copy = device.asarray(np.arange(64, dtype=I32)), device.zeros(64, I32)
     with pytest.raises(LaunchError) as failed:
@@ -262,7 +262,7 @@ def test_an_assertion_that_fails_ends_the_launch_with_its_line() -> None:
     assert failed.value.findings[0].line == 6
 
 
-def test_variables_of_the_module_last_from_launch_to_launch() -> None:
+def test_module_variables_persist_between_launches() -> None:
     device = simulator()
     kernel = device.compile(program("module_globals"))
     out = device.zeros(8, np.float64)

@@ -1,4 +1,4 @@
-"""The kernels that CUDA courses are taught with give what NumPy gives, for sizes that divide by nothing."""
+"""Kernels of CUDA courses against NumPy, for sizes that are no multiples of the block size."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def zeros(*shape: int, dtype: type = F32) -> np.ndarray:
         ("transpose_unpadded_tile", (5, 4)),
     ],
 )
-def test_a_transpose_without_a_padded_tile(kernel: str, grid: tuple[int, int]) -> None:
+def test_transpose_without_a_padded_tile(kernel: str, grid: tuple[int, int]) -> None:
     x = random(1).random((53, 71), F32)
     _, out = launch("transpose_untiled", grid, (16, 16), x, zeros(71, 53), 71, 53, kernel=kernel)
     np.testing.assert_array_equal(out, x.T)
 
 
-def test_a_separable_convolution() -> None:
+def test_separable_convolution() -> None:
     height, width = 45, 77
     x = random(2).integers(-9, 9, (height, width)).astype(F32)
     grid, name = (3, 6), "convolution_separable"
@@ -42,10 +42,10 @@ def test_a_separable_convolution() -> None:
     for dy, down in enumerate(column_weight):
         for dx, right in enumerate(row_weight):
             expected += down * right * padded[dy : dy + height, dx : dx + width]
-    np.testing.assert_array_equal(both, expected)  # small integers: no rounding
+    np.testing.assert_array_equal(both, expected)  # exact for small integers
 
 
-def test_a_bitonic_sort_of_rows_of_any_length() -> None:
+def test_bitonic_sort_of_rows_of_any_length() -> None:
     rows, width = 5, 211
     x = random(3).permutation(rows * width).reshape(rows, width).astype(F32)
     values, places = launch("bitonic_sort_rows", rows, 256, x, zeros(rows, width, dtype=np.uint16), width)
@@ -53,7 +53,7 @@ def test_a_bitonic_sort_of_rows_of_any_length() -> None:
     np.testing.assert_array_equal(places, np.argsort(-x, axis=1))
 
 
-def test_an_odd_even_merge_sort_over_blocks() -> None:
+def test_odd_even_merge_sort() -> None:
     n, name = 1024, "odd_even_merge_sort"
     x = random(4).integers(0, 2**32, n, dtype=U32)
     (data,) = launch(name, n // 128, 64, x, kernel="sort_blocks")
@@ -69,7 +69,7 @@ def test_an_odd_even_merge_sort_over_blocks() -> None:
 
 
 def walsh(x: np.ndarray) -> np.ndarray:
-    """The transform of `x` in 4 radix-2 stages and the rest in shared memory, as a program launches it."""
+    """Transform `x` with launches of two radix-2 stages each, and the last stages in shared memory."""
     n, stride = len(x), len(x) // 4
     while 4 * stride > 256:
         (x,) = launch("walsh_transform", 7, 160, x, stride, n, kernel="two_stages")
@@ -78,7 +78,7 @@ def walsh(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def test_the_walsh_transform() -> None:
+def test_walsh_transform() -> None:
     n = 4096
     x = random(5).integers(-20, 20, n).astype(F32)
     expected = x.astype(float)
@@ -88,7 +88,7 @@ def test_the_walsh_transform() -> None:
     np.testing.assert_array_equal(walsh(x), expected)
 
 
-def test_a_dyadic_convolution_by_walsh_transforms() -> None:
+def test_dyadic_convolution() -> None:
     n = 1024
     a, b = random(6).integers(0, 5, (2, n)).astype(F32)
     product, _ = launch("walsh_transform", 3, 64, walsh(a), walsh(b), 1.0 / n, n, kernel="multiply")
@@ -98,7 +98,7 @@ def test_a_dyadic_convolution_by_walsh_transforms() -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 3, 8])
-def test_the_haar_wavelet_and_the_way_back(levels: int) -> None:
+def test_haar_wavelet_and_its_inverse(levels: int) -> None:
     blocks = 3
     x = random(7).random((blocks, 256), F32)
     expected, averages = np.zeros((blocks, 256)), x.astype(float)
@@ -114,7 +114,7 @@ def test_the_haar_wavelet_and_the_way_back(levels: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "threads"), [(1, 32), (999, 64), (10_001, 512)])
-def test_a_scan_in_one_launch_whose_blocks_wait_for_each_other(n: int, threads: int) -> None:
+def test_chained_scan(n: int, threads: int) -> None:
     x = random(8).integers(-(2**31), 2**31, n).astype(I32)
     blocks = -(-n // threads)
     outputs = (
@@ -128,7 +128,7 @@ def test_a_scan_in_one_launch_whose_blocks_wait_for_each_other(n: int, threads: 
 
 
 @pytest.mark.parametrize("shape", [(19, 23, 37), (5, 5, 5), (7, 30, 18)])
-def test_finite_differences_of_fourth_order(shape: tuple[int, int, int]) -> None:
+def test_fourth_order_finite_differences(shape: tuple[int, int, int]) -> None:
     nz, ny, nx = shape
     u = random(9).random(shape, F32)
     grid = (-(-nx // 16), -(-ny // 8))
@@ -142,7 +142,7 @@ def test_finite_differences_of_fourth_order(shape: tuple[int, int, int]) -> None
 
 
 @pytest.mark.parametrize(("kernel", "lanes"), [("csr_scalar", 1), ("csr_vector32", 32), ("csr_vector8", 8)])
-def test_a_sparse_matrix_times_a_vector(kernel: str, lanes: int) -> None:
+def test_sparse_matrix_vector_product(kernel: str, lanes: int) -> None:
     rows, columns, threads = 83, 150, 96
     rng = random(10)
     matrix = rng.random((rows, columns)) * (rng.random((rows, columns)) < rng.random((rows, 1)) ** 3)

@@ -24,7 +24,7 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
     if fault.kind in ("out_of_bounds", "misaligned"):
         kind = _access_kind(fault)
         text = f"{thread} {_access(fault, memory, arguments)}"
-    elif fault.kind == "budget" and fault.access.action == "deadlocks":
+    elif fault.kind == "budget" and fault.site.action == "deadlocks":
         tool, kind = "synccheck", "deadlock"
         text = (
             f"{thread} never leaves this loop: it waits for threads of its own warp, which do not run until "
@@ -65,7 +65,7 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
         kind = "trap"
         text = f"{thread} executes a trap instruction."
 
-    finding = Finding(tool, kind, fault.access.line, fault.block, fault.thread, text)
+    finding = Finding(tool, kind, fault.site.line, fault.block, fault.thread, text)
     error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
 
@@ -88,15 +88,15 @@ def _access_kind(fault: Fault) -> str:
     if fault.kind == "misaligned":
         return "misaligned"
     return {"reads": "out_of_bounds_read", "writes": "out_of_bounds_write"}.get(
-        fault.access.action, "out_of_bounds_atomic"
+        fault.site.action, "out_of_bounds_atomic"
     )
 
 
 def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
     """Return the end of the sentence "thread … reads A0[-1]: 4 bytes before A0 (shape …)."."""
-    action, size, address = fault.access.action, fault.access.size, fault.address
-    if fault.access.space == "shared" or 0 <= address - layout.SHARED_WINDOW < layout.WINDOW_BYTES:
-        offset = address if fault.access.space == "shared" else address - layout.SHARED_WINDOW
+    action, size, address = fault.site.action, fault.site.size, fault.address
+    if fault.site.space == "shared" or 0 <= address - layout.SHARED_WINDOW < layout.WINDOW_BYTES:
+        offset = address if fault.site.space == "shared" else address - layout.SHARED_WINDOW
         offset = offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
         offset = offset - (1 << 64) if offset >= 1 << 63 else offset
         if fault.kind == "misaligned":
@@ -104,7 +104,7 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
                 f"{action} {size} bytes of shared memory at byte {offset}, which is not a multiple of {size}."
             )
         return f"{action} shared memory at byte {offset}, outside the block's shared arrays."
-    if fault.access.space == "local" or 0 <= address - layout.LOCAL_WINDOW < layout.WINDOW_BYTES:
+    if fault.site.space == "local" or 0 <= address - layout.LOCAL_WINDOW < layout.WINDOW_BYTES:
         return f"{action} outside its local arrays (byte {address & 0xFFFFFFFF})."
     if fault.kind == "misaligned":
         place = f"{address:#x}, which is not a multiple of {size}{_inside(address, arguments)}"

@@ -1,4 +1,4 @@
-"""Where lanes may wait is found as the rule says, and the code for it does not outgrow the kernel."""
+"""Thread frontiers, and the size of the code that they need."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from gpulab.simt.ptx.syntax import Instruction, Reg
 from tests.simt.programs import simulator
 
 
-def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> list[frozenset[int]]:
-    """The rule in its plainest form."""
+def reference_frontiers(
+    blocks: list[Block], divergent: set[int], spins: frozenset[int]
+) -> list[frozenset[int]]:
+    """Compute the frontiers with sets, as the definition states them."""
     found: list[set[int]] = [set() for _ in blocks]
     seen, changed, past, exits = {0}, True, rendezvous_blocks(blocks), exit_blocks(blocks)
     while changed:
@@ -34,18 +36,20 @@ def in_sets(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> 
             for targets in target_sets(block, divergent):
                 if block.end == "barrier":
                     steps += [(t, frozenset()) for t in targets]
-                    gone = past[number] | {number}
-                    steps += [(n, here - {n} | {number}) for n in here - gone]
+                    passed = past[number] | {number}
+                    steps += [(n, here - {n} | {number}) for n in here - passed]
                 else:
                     order, occupied = resume_order(here, targets, exits, past)
-                    held = deferred_blocks(here, set(targets) - exits, past)
-                    steps += [(c, frozenset(n for n in occupied if n > c or n in held) - {c}) for c in order]
+                    deferred = deferred_blocks(here, set(targets) - exits, past)
+                    steps += [
+                        (c, frozenset(n for n in occupied if n > c or n in deferred) - {c}) for c in order
+                    ]
             if number in spins:
                 steps += [(c, here - {c} | {number}) for c in here]
-            for target, waiting in steps:
-                if target not in seen or not waiting <= found[target]:
+            for target, suspended in steps:
+                if target not in seen or not suspended <= found[target]:
                     seen.add(target)
-                    found[target] |= waiting
+                    found[target] |= suspended
                     changed = True
     return [frozenset(f) for f in found]
 
@@ -66,12 +70,12 @@ def graphs(draw: st.DrawFn) -> list[Block]:
 
 
 @given(graphs(), st.sets(st.integers(0, 8)), st.frozensets(st.integers(0, 8)))
-def test_the_frontiers_of_any_graph(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> None:
-    assert frontiers(blocks, divergent, spins) == in_sets(blocks, divergent, spins)
+def test_frontiers_of_random_graphs(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> None:
+    assert frontiers(blocks, divergent, spins) == reference_frontiers(blocks, divergent, spins)
 
 
-def waiting_kernel(branches: int) -> str:
-    """A lock, which lets lanes give way, and behind it many places where they part."""
+def kernel_with_lock(branches: int) -> str:
+    """Return a kernel with a spin loop, followed by many divergent branches."""
     body = "".join(
         f"if (x[i * {k + 3} % n] > {k % 7}) {{ v += {k}; if (v % {k % 5 + 2} == 0) v ^= {3 * k}; }}\n"
         for k in range(branches)
@@ -89,20 +93,22 @@ def waiting_kernel(branches: int) -> str:
 
 
 def code_size(branches: int) -> int:
-    _, text = lower(parse(compile_program(waiting_kernel(branches)).ptx), "k", Specialization((64, 1, 1), 0))
+    _, text = lower(
+        parse(compile_program(kernel_with_lock(branches)).ptx), "k", Specialization((64, 1, 1), 0)
+    )
     return len(text)
 
 
-def test_code_behind_a_waiting_loop_grows_with_the_kernel_and_not_with_its_square() -> None:
+def test_code_after_a_spin_loop_grows_linearly() -> None:
     assert code_size(80) < 3 * code_size(40)
 
 
-def test_a_kernel_with_many_places_to_wait_is_right() -> None:
+def test_kernel_with_many_frontier_blocks() -> None:
     branches, n = 60, 64
     x = np.random.default_rng(1).integers(0, 9, n, dtype=np.int32)
     device = simulator()
     out, lock = device.zeros(n, np.int32), device.zeros(2, np.int32)
-    device.compile(waiting_kernel(branches))(1, n, (device.asarray(x), out, lock, n))
+    device.compile(kernel_with_lock(branches))(1, n, (device.asarray(x), out, lock, n))
 
     def expected(i: int) -> int:
         v = 0

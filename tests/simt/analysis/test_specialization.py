@@ -1,4 +1,4 @@
-"""Kernels that differ in numbers share code: it must do for each of them what code of its own would."""
+"""Code that kernels with different constants share, against code that is compiled for each kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = """
     const int i = (t + BX * BY * BZ * blockIdx.x) % n;
 """
 BODIES = {
-    "a constant that decides": """
+    "a constant through a register": """
         int s = 1; asm volatile("mov.u32 %0, %1;" : "=r"(s) : "n"(NUMBER)); b[i] = a[tx * s % n];""",
     "a tile": """
         __shared__ float s[BY + 2][BX + 2]; s[ty + 1][tx + 1] = a[i]; __syncthreads();
@@ -62,8 +62,8 @@ BODIES = {
         __shared__ float s[BX * (NUMBER / 8 + 2)]; if (k[i] & 1) s[tx * 3 + NUMBER / 8] = a[i];
         __syncthreads(); b[i] = s[0];""",
 }
-DECIDED = ("a stride of lanes", "a constant that decides", "a function")
-# Those of one row are of one kind.
+NOT_SHARED = ("a stride of lanes", "a constant through a register", "a function")
+# Blocks in one row belong to one class.
 BLOCKS: tuple[tuple[Block, ...], ...] = (
     ((32, 4, 1), (64, 8, 1), (128, 2, 1)),
     ((16, 4, 2), (16, 2, 2)),
@@ -81,19 +81,19 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that LLVM compiles."""
+    """Record the LLVM IR of every compilation."""
     texts: list[str] = []
-    plain = jit.compile_text
+    compile_text = jit.compile_text
 
-    def counted(text: str, *, quickly: bool = False) -> bytes:
+    def recording_compile(text: str, *, quickly: bool = False) -> bytes:
         texts.append(text)
-        return plain(text, quickly=quickly)
+        return compile_text(text, quickly=quickly)
 
-    monkeypatch.setattr(jit, "compile_text", counted)
+    monkeypatch.setattr(jit, "compile_text", recording_compile)
     return texts
 
 
-def made(body: str, block: Block, number: int) -> SimulatedKernel:
+def kernel_of(body: str, block: Block, number: int) -> SimulatedKernel:
     device = simulator()
     assert isinstance(device, SimulatedDevice)
     text = f"""
@@ -104,24 +104,24 @@ def made(body: str, block: Block, number: int) -> SimulatedKernel:
 
 
 def traced(body: str, block: Block, number: int) -> tuple[TraceRecorder, TraceRecorder, int]:
-    """A launch counted, and a wave of it traced; and where its arrays lie."""
-    kernel, rng = made(body, block, number), np.random.default_rng(1)
+    """Return the counts of a launch, the trace of a wave of it, and the address of the first array."""
+    kernel, rng = kernel_of(body, block, number), np.random.default_rng(1)
     device = kernel.device
     arrays = [
         device.asarray(rng.random(SIZE, np.float32)),
         device.zeros(SIZE),
         device.asarray(rng.integers(0, 1000, SIZE, np.int32)),
     ]
-    recordings = TraceRecorder(), TraceRecorder(Wave(1, 2, 400, 100_000))
+    recorders = TraceRecorder(), TraceRecorder(Wave(1, 2, 400, 100_000))
     shared = 4 * int(np.prod(block)) if "extern" in body else 0
-    for recording, order in zip(recordings, (None, np.arange(1, 3)), strict=True):
-        recording.cores = 1
-        kernel.record(recording, (4, 1, 1), block, (*arrays, np.int32(SIZE)), shared, order=order)
-    return *recordings, arrays[0].allocation.address
+    for recorder, order in zip(recorders, (None, np.arange(1, 3)), strict=True):
+        recorder.cores = 1
+        kernel.record(recorder, (4, 1, 1), block, (*arrays, np.int32(SIZE)), shared, order=order)
+    return *recorders, arrays[0].allocation.address
 
 
-def told(body: str, block: Block, number: int) -> list[object]:
-    """All that is asked of a launch, from the first array's address on."""
+def recorded(body: str, block: Block, number: int) -> list[object]:
+    """Return all that is recorded of a launch, with addresses relative to the first array."""
     counted, wave, start = traced(body, block, number)
     base = np.uint64((start >> 7 << 22) & ((1 << 64) - 1))
     words = [wave.words[warp, : int(n)] - base for warp, n in enumerate(wave.used)]
@@ -130,31 +130,32 @@ def told(body: str, block: Block, number: int) -> list[object]:
         wave.blocks().tolist(),
         [word.tolist() for word in words],
         wave.states.tolist(),
-        [shown(one, start) for one in counted.requests()],
+        [relative(requests, start) for requests in counted.requests()],
     ]
 
 
-def shown(one: Requests, start: int) -> tuple[object, ...]:
-    base = 0 if one.access.space == "shared" else start
-    active = (one.masks[:, None] >> np.arange(32)) & 1
-    return one.access, one.reached, one.made, one.masks.tolist(), ((one.addresses - base) * active).tolist()
+def relative(requests: Requests, start: int) -> tuple[object, ...]:
+    base = 0 if requests.access.space == "shared" else start
+    active = (requests.masks[:, None] >> np.arange(32)) & 1
+    addresses = ((requests.addresses - base) * active).tolist()
+    return requests.access, requests.reached, requests.made, requests.masks.tolist(), addresses
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_shared_code_does_what_code_of_its_own_does(
+def test_shared_code_behaves_like_specialized_code(
     name: str, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = BODIES[name]
-    launches = [(kind[n % len(kind)], number) for kind in BLOCKS for n, number in enumerate(NUMBERS)]
-    shared = [told(body, *launch) for launch in launches]
-    assert name in DECIDED or len(compiled) == len(BLOCKS)
+    launches = [(group[n % len(group)], number) for group in BLOCKS for n, number in enumerate(NUMBERS)]
+    shared = [recorded(body, *launch) for launch in launches]
+    assert name in NOT_SHARED or len(compiled) == len(BLOCKS)
     monkeypatch.setattr(TraceInstrumentation, "shared", False)
-    for launch, found in zip(launches, shared, strict=True):
-        assert found == told(body, *launch), launch
+    for launch, expected in zip(launches, shared, strict=True):
+        assert expected == recorded(body, *launch), launch
 
 
-def test_blocks_of_another_kind_have_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One text, whatever the block."""
+def test_block_sizes_behave_as_in_specialized_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's text does not depend on the block."""
     body = """extern __shared__ float unused[];
         unsigned d; asm volatile("mov.u32 %0, %dynamic_smem_size;" : "=r"(d)); d += blockDim.y + NUMBER;
         const int j = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -166,21 +167,21 @@ def test_blocks_of_another_kind_have_code_of_their_own(monkeypatch: pytest.Monke
         (5, 7, 1), (32, 2, 1), (32, 1, 2), (64, 2, 1), (1, 32, 2), (1, 8, 8), (16, 3, 1), (16, 1, 4),
         (1, 16, 4),
     ]  # fmt: skip
-    shared = [told(body, block, 5) for block in blocks]
+    shared = [recorded(body, block, 5) for block in blocks]
     monkeypatch.setattr(TraceInstrumentation, "shared", False)
-    for block, found in zip(blocks, shared, strict=True):
-        assert found == told(body, block, 5), block
+    for block, expected in zip(blocks, shared, strict=True):
+        assert expected == recorded(body, block, 5), block
 
 
-def test_blocks_of_one_kind_share_code(compiled: list[str]) -> None:
-    for kind in BLOCKS:
+def test_blocks_of_one_class_share_code(compiled: list[str]) -> None:
+    for group in BLOCKS:
         compiled.clear()
-        for block in kind:
+        for block in group:
             traced(BODIES["a tile"], block, 9)
-        assert len(compiled) == 1, kind
+        assert len(compiled) == 1, group
 
 
-def test_a_number_that_makes_no_difference_is_not_in_the_code(compiled: list[str]) -> None:
+def test_hoisted_constant_does_not_change_the_code(compiled: list[str]) -> None:
     for number in NUMBERS:
         traced(BODIES["a bound"], (64, 2, 1), number)
     assert len(compiled) == 1
@@ -192,31 +193,33 @@ def test_a_number_that_makes_no_difference_is_not_in_the_code(compiled: list[str
         "b[i] = a[tx * NUMBER];",
         'int s = 1; asm volatile("mov.u32 %0, %1;" : "=r"(s) : "n"(NUMBER)); b[i] = a[tx * s];',
     ],
-    ids=["at once", "through a register"],
+    ids=["literal", "through a register"],
 )
-def test_a_step_from_lane_to_lane_is_in_the_code(body: str, compiled: list[str]) -> None:
+def test_stride_between_lanes_is_a_literal(body: str, compiled: list[str]) -> None:
     for number in (6, 10, 6):
         traced(body, (64, 2, 1), number)
     assert len(compiled) == 2
 
 
 def places() -> Iterator[tuple[str, str]]:
-    yield "the first", "s[tx + 4 * BX] = 1;"
-    yield "of a lane", "s[k[i] & 1 ? 4 * BX : tx] = 1;"
-    yield "far behind", "s[tx + (1 << 20)] = 1;"
+    yield "all lanes", "s[tx + 4 * BX] = 1;"
+    yield "one lane", "s[k[i] & 1 ? 4 * BX : tx] = 1;"
+    yield "far past the end", "s[tx + (1 << 20)] = 1;"
 
 
 @pytest.mark.parametrize("store_to", dict(places()).values(), ids=dict(places()))
-def test_an_array_ends_where_it_does_in_each_kernel(store_to: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shared memory ends where the array of this kernel does, not where that of the code's first one did."""
+def test_shared_memory_ends_at_the_size_of_each_kernel(
+    store_to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is that of the launched kernel and not that of the kernel that was compiled."""
     body = (
         f"__shared__ volatile float s[4 * BX]; s[tx] = a[i]; if (NUMBER == 33) {{ {store_to} }} b[i] = s[tx];"
     )
 
     def fault(block: Block) -> str:
-        with pytest.raises(MemoryFault) as found:
+        with pytest.raises(MemoryFault) as error:
             traced(body, block, 33)
-        return str(found.value)
+        return str(error.value)
 
     blocks: tuple[Block, ...] = ((128, 1, 1), (32, 1, 1), (64, 1, 1))
     shared = [fault(block) for block in blocks]
@@ -241,7 +244,7 @@ PTX = """
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "replacement"),
     [
         ("64, 1, 1", "32, 4, 1"),
         ("[256]", "[128]"),
@@ -251,14 +254,14 @@ PTX = """
         ("+8", "+16"),
     ],
 )
-def test_the_form_says_nothing_of_a_number_that_stands_apart(one: str, other: str) -> None:
-    first, second = parse(PTX), parse(PTX.replace(one, other))
+def test_template_excludes_hoistable_constants(text: str, replacement: str) -> None:
+    first, second = parse(PTX), parse(PTX.replace(text, replacement))
     assert first.template_digest == second.template_digest
     assert first.digest != second.digest
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "replacement"),
     [
         ("[16]", "[32]"),
         ("+0]", "+4]"),
@@ -267,5 +270,5 @@ def test_the_form_says_nothing_of_a_number_that_stands_apart(one: str, other: st
         ("align 4 .b8 tile", "align 8 .b8 tile"),
     ],
 )
-def test_the_form_says_everything_else(one: str, other: str) -> None:
-    assert parse(PTX).template_digest != parse(PTX.replace(one, other)).template_digest
+def test_template_contains_everything_else(text: str, replacement: str) -> None:
+    assert parse(PTX).template_digest != parse(PTX.replace(text, replacement)).template_digest

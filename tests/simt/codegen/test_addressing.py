@@ -1,4 +1,4 @@
-"""An address may leave its array on the way, as long as it is inside where it is used."""
+"""Addresses whose intermediate results lie outside their array."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N = 32
 
 
 def run(body: str, n: int = 3) -> np.ndarray:
-    """What one warp writes to `out`, with the numbers 100, 101, … in shared memory."""
+    """Return what one warp writes to `out`, with 100, 101, … in shared memory."""
     device = simulator()
     out = device.zeros(N, np.float32)
     source = f"""extern "C" __global__ void k(float* out, int n) {{
@@ -27,26 +27,26 @@ def run(body: str, n: int = 3) -> np.ndarray:
     return device.asnumpy(out)
 
 
-def test_a_row_of_shared_memory_that_begins_below_the_array() -> None:
+def test_row_that_starts_below_a_shared_array() -> None:
     out = run("if (i >= n) out[i] = s[i - n];")
     np.testing.assert_array_equal(out, np.where(np.arange(N) >= 3, 97 + np.arange(N), 0))
 
 
-def test_a_row_of_shared_memory_that_runs_backwards_out_of_the_array() -> None:
+def test_descending_row_that_leaves_a_shared_array() -> None:
     out = run("if (i <= n) out[i] = s[n - i];")
     np.testing.assert_array_equal(out, np.where(np.arange(N) <= 3, 103 - np.arange(N), 0))
 
 
-def test_a_shared_pointer_below_the_array_with_an_offset_that_brings_it_back() -> None:
+def test_shared_pointer_below_the_array_with_a_valid_offset() -> None:
     out = run("const float* p = s + (i - n - 8); out[i] = i >= n ? p[8] : p[n + 8];")
     np.testing.assert_array_equal(out, 100 + np.where(np.arange(N) >= 3, np.arange(N) - 3, np.arange(N)))
 
 
 @pytest.mark.parametrize(("index", "byte"), [("i - n", -12), ("n - i - 4", -4), ("-n", -12)])
-def test_a_read_below_shared_memory_says_how_far(index: str, byte: int) -> None:
+def test_read_below_shared_memory_has_a_negative_offset(index: str, byte: int) -> None:
     with pytest.raises(MemoryFault) as error:
         run(f"out[i] = s[{index}];")
-    (found,) = error.value.findings
-    assert isinstance(found, gpulab.Finding)
-    assert (found.kind, found.thread) == ("out_of_bounds_read", (0, 0, 0))
-    assert f"byte {byte}," in found.message
+    (finding,) = error.value.findings
+    assert isinstance(finding, gpulab.Finding)
+    assert (finding.kind, finding.thread) == ("out_of_bounds_read", (0, 0, 0))
+    assert f"byte {byte}," in finding.message

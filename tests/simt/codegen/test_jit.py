@@ -1,4 +1,4 @@
-"""Quickly made code: what it calls lies beside it, or, where that cannot be, anywhere."""
+"""Code that is compiled without optimization: calls inside and outside its object file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ define double @sine(double %x) {
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64, 100])
-def test_filling_and_copying_touch_so_many_bytes(count: int) -> None:
+def test_memset_and_memcpy_of_the_runtime(count: int) -> None:
     loaded = jit.load(jit.compile_text(FILL, quickly=True))
     fill = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_ubyte, ctypes.c_long)(
         loaded.address("fill")
@@ -40,27 +40,27 @@ def test_filling_and_copying_touch_so_many_bytes(count: int) -> None:
     copy = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_long)(
         loaded.address("copy")
     )
-    here, there = ctypes.create_string_buffer(128), ctypes.create_string_buffer(128)
-    fill(ctypes.cast(here, ctypes.c_char_p), 7, count)
-    assert here.raw == b"\7" * count + b"\0" * (128 - count)
+    filled, copied = ctypes.create_string_buffer(128), ctypes.create_string_buffer(128)
+    fill(ctypes.cast(filled, ctypes.c_char_p), 7, count)
+    assert filled.raw == b"\7" * count + b"\0" * (128 - count)
     source = bytes(range(1, 129))
-    copy(ctypes.cast(there, ctypes.c_char_p), source, count)
-    assert there.raw == source[:count] + b"\0" * (128 - count)
+    copy(ctypes.cast(copied, ctypes.c_char_p), source, count)
+    assert copied.raw == source[:count] + b"\0" * (128 - count)
 
 
-def test_code_that_calls_what_lies_elsewhere_does_so() -> None:
+def test_call_of_an_external_function() -> None:
     loaded = jit.load(jit.compile_text(SINE, quickly=True))
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(loaded.address("sine"))(1.0) == math.sin(1.0)
 
 
-@pytest.mark.skipif("linux" not in jit.host()[1], reason="another format")
-def test_symbols_that_are_not_defined_are_found() -> None:
+@pytest.mark.skipif("linux" not in jit.host()[1], reason="needs ELF")
+def test_undefined_symbols_of_object_files() -> None:
     assert undefined_symbols(jit.compile_text(SINE)) == ["sin"]
     assert sorted(undefined_symbols(jit.compile_text(FILL))) == ["memcpy", "memset"]
     assert undefined_symbols(jit.compile_text(FILL, quickly=True)) == []
 
 
-def test_what_is_no_object_file_has_no_sections() -> None:
+def test_invalid_object_file_has_no_sections() -> None:
     assert list(sections(b"")) == []
     assert list(sections(b"MZ" + bytes(100))) == []
     assert undefined_symbols(b"\x7fELF\x02\x01" + bytes(20)) == []

@@ -1,4 +1,4 @@
-"""PTX text read as the manual defines it: names and their blocks, vectors, parameters, and what is no PTX."""
+"""The PTX parser: scopes of names, vectors, parameters and invalid text."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def body(text: str) -> list[Instruction | str]:
     )
 
 
-def one(text: str) -> Instruction:
-    (found,) = body(text)
-    assert isinstance(found, Instruction)
-    return found
+def instruction(text: str) -> Instruction:
+    (item,) = body(text)
+    assert isinstance(item, Instruction)
+    return item
 
 
 def test_operands() -> None:
-    assert one("ld.global.u32 %r1, [%rd2+-8];").operands == (Reg("%r1"), Mem(Reg("%rd2"), -8))
-    assert one("mov.b64 {%r1, _}, %rd1;").operands == (Vec((Reg("%r1"), Sym("_"))), Reg("%rd1"))
-    assert one("add.f32 %r1, %r2, 0f3F800000;").operands[2] == Imm(1.0, 0x3F800000)
-    assert one("mov.u64 %rd1, table+16;").operands[1] == Mem(Sym("table"), 16)
-    assert one("and.b32 %r1, %r2, 0xFFU;").operands[2] == Imm(255)
-    assert one("mov.u32 %r1, %tid.x;").operands[1] == Reg("%tid.x")
+    assert instruction("ld.global.u32 %r1, [%rd2+-8];").operands == (Reg("%r1"), Mem(Reg("%rd2"), -8))
+    assert instruction("mov.b64 {%r1, _}, %rd1;").operands == (Vec((Reg("%r1"), Sym("_"))), Reg("%rd1"))
+    assert instruction("add.f32 %r1, %r2, 0f3F800000;").operands[2] == Imm(1.0, 0x3F800000)
+    assert instruction("mov.u64 %rd1, table+16;").operands[1] == Mem(Sym("table"), 16)
+    assert instruction("and.b32 %r1, %r2, 0xFFU;").operands[2] == Imm(255)
+    assert instruction("mov.u32 %r1, %tid.x;").operands[1] == Reg("%tid.x")
 
 
-def test_a_register_may_have_any_name() -> None:
+def test_register_names_without_a_percent_sign() -> None:
     text = """
 	.reg .u32 value, other;
 	.reg .pred ready;
@@ -46,8 +46,8 @@ def test_a_register_may_have_any_name() -> None:
     assert list(launch(entry(1, text), 1, 1, np.array([7], np.uint32))[0]) == [8]
 
 
-def test_a_name_belongs_to_its_block() -> None:
-    """Inline assembly declares the same names again and again, with other types, and its labels too."""
+def test_name_is_local_to_its_scope() -> None:
+    """Copies of inline assembly declare the same registers, with other types, and the same labels."""
     block = """
 	{
 	.reg .TYPE %t;
@@ -66,7 +66,7 @@ SAME:
     assert list(launch(entry(1, text), 1, 1, np.zeros(1, np.uint32))[0]) == [32]
 
 
-def test_an_inner_block_sees_the_outer_names() -> None:
+def test_inner_scope_sees_outer_names() -> None:
     text = """
 	.reg .b32 %x;
 	mov.u32 %x, 1;
@@ -75,7 +75,7 @@ def test_an_inner_block_sees_the_outer_names() -> None:
     assert list(launch(entry(1, text), 1, 1, np.zeros(1, np.uint32))[0]) == [111]
 
 
-def test_registers_may_be_vectors() -> None:
+def test_vector_registers() -> None:
     text = """
 	.reg .v4 .u32 all;
 	.reg.v2.u32 half;
@@ -86,9 +86,9 @@ def test_registers_may_be_vectors() -> None:
     assert list(launch(entry(1, text), 1, 1, np.array([1, 2, 3, 4], np.uint32))[0]) == [2, 1, 1, 4]
 
 
-def test_a_sum_may_stand_for_a_register() -> None:
-    (got,) = launch(entry(1, "\tst.global.u32 [%rd0], %r2+41;"), 1, 1, np.zeros(1, np.uint32))
-    assert list(got) == [41]
+def test_register_plus_offset_as_an_operand() -> None:
+    (result,) = launch(entry(1, "\tst.global.u32 [%rd0], %r2+41;"), 1, 1, np.zeros(1, np.uint32))
+    assert list(result) == [41]
 
 
 FUNCTIONS = (
@@ -107,8 +107,8 @@ FUNCTIONS = (
 )
 
 
-@pytest.mark.parametrize(("first", "wanted"), [(10, [1060, 0]), (90, [140, 1])])
-def test_functions_may_take_and_give_registers(first: int, wanted: list[int]) -> None:
+@pytest.mark.parametrize(("first", "expected"), [(10, [1060, 0]), (90, [140, 1])])
+def test_functions_with_register_parameters(first: int, expected: list[int]) -> None:
     text = entry(1, """
 	.reg .v2 .u32 two;
 	.reg .u32 found;
@@ -117,11 +117,11 @@ def test_functions_may_take_and_give_registers(first: int, wanted: list[int]) ->
 	call (found, large), add_up, (two, 20);
 	selp.u32 %r5, 1, 0, large;
 	st.global.v2.u32 [%rd0], {found, %r5};""")  # fmt: skip
-    (got,) = launch(FUNCTIONS + text.removeprefix(HEAD), 1, 1, np.array([first, 30], np.uint32))
-    assert list(got) == wanted
+    (result,) = launch(FUNCTIONS + text.removeprefix(HEAD), 1, 1, np.array([first, 30], np.uint32))
+    assert list(result) == expected
 
 
-def test_variables_without_an_end_are_as_long_as_their_values() -> None:
+def test_size_of_an_array_comes_from_its_initializer() -> None:
     module = parse(
         HEAD + ".global .align 4 .u16 x[] = {1, 2, 3};\n.global .f32 y[2][2] = {{0f3F800000}, {2.0, 0.5}};"
     )
@@ -130,7 +130,7 @@ def test_variables_without_an_end_are_as_long_as_their_values() -> None:
 
 
 KERNEL = ".visible .entry k() "
-BROKEN = [
+INVALID = [
     "hello",
     "} }",
     "\x00",
@@ -154,12 +154,13 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("text", BROKEN)
-def test_what_is_no_ptx_is_refused_in_words(text: str) -> None:
+@pytest.mark.parametrize("text", INVALID)
+def test_invalid_ptx_raises_usage_error(text: str) -> None:
     with pytest.raises(gpulab.GpulabError):
         parse(HEAD + text)
 
 
-def test_values_of_128_bits_are_refused_by_name() -> None:
-    with pytest.raises(gpulab.UnsupportedInstruction, match="128 bits"):
+def test_128_bit_registers_are_rejected() -> None:
+    with pytest.raises(gpulab.UnsupportedInstruction) as error:
         parse(HEAD + ".visible .entry k() { .reg .b128 %q; ret; }")
+    assert error.value.instruction == ".reg .b128"

@@ -1,4 +1,4 @@
-"""A kernel's printf writes what C's does."""
+"""Formatting of `printf` records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpulab.simt.runtime.printing import format_record
 
 
 def printed(text: str, *values: float) -> str:
-    """`text` formatted with ints as 4 bytes and floats as 8, each at its own alignment."""
+    """Format `text` with ints of 4 bytes and doubles, each aligned to its size."""
     packed = b""
     for value in values:
         kind = "d" if isinstance(value, float) else "i"
@@ -34,5 +34,5 @@ def printed(text: str, *values: float) -> str:
         ("%d and nothing", (), "0 and nothing"),
     ],
 )
-def test_a_format(text: str, values: tuple[float, ...], expected: str) -> None:
+def test_format_record(text: str, values: tuple[float, ...], expected: str) -> None:
     assert printed(text, *values) == expected

@@ -79,7 +79,7 @@ class Lowering(CodegenContext):
             )
         for slot in self.suspended.values() if not self.uses_dispatcher else ():
             b.line(f"store i32 0, ptr {slot}")
-        self.site_caches = self.load_field("slots", "ptr")
+        self.site_caches = self.load_field("site_caches", "ptr")
         self.instrumentation.on_entry(self)
 
         first = b.value("shl i32 %warp, 5")

@@ -1,4 +1,4 @@
-"""A launch: the grid's blocks shared out to the host's cores, and what went wrong, if anything did."""
+"""Launches: the blocks of a grid distributed over the host's cores, and the faults that occurred."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import Memory
 from gpulab.simt.runtime.worker import LaunchWorker
 
-__all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch"]
+__all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
 
-MEMORY_LIMIT = 1 << 30  # bytes of the host that all cores together may use for local memory
+MEMORY_LIMIT = 1 << 30  # bytes of the host for the local memory of all cores
 THREAD_LIMIT = 1 << 29  # threads of one launch
-_STARTING = threading.Lock()  # the size of new threads' stacks is one for the process
+_STARTING = threading.Lock()  # the stack size of new threads is a setting of the whole process
 
 
 def cores() -> int:
-    """Host cores that this process may use."""
+    """Return the number of host cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
-def _workers(stack: int) -> ThreadPoolExecutor:
-    """One thread for each core, kept from launch to launch, for kernels that take so much stack.
+def worker_pool(stack: int) -> ThreadPoolExecutor:
+    """Return a pool with one thread per core, for kernels that need a stack of this size; it is reused.
 
-    The system's own size is 8 MiB, or less; of a larger one only what is used is taken. All threads start
-    here: one that cannot later would leave its work behind. Raises `LaunchError` where they cannot.
+    The default stack has 8 MiB or less. Of a larger one, only pages that are used take memory. All threads
+    are started at once, because a task could not run if its thread failed to start later. Raises
+    `LaunchError` if they cannot be started.
     """
     count = cores()
     pool = ThreadPoolExecutor(count, thread_name_prefix="gpulab")
-    started = threading.Barrier(count)  # none of them is free for a second of these calls
+    started = threading.Barrier(count)  # so that every task needs a thread of its own
     with _STARTING:
         before = threading.stack_size()
         try:
@@ -53,8 +54,8 @@ def _workers(stack: int) -> ThreadPoolExecutor:
             started.abort()
             pool.shutdown(wait=False, cancel_futures=True)
             raise LaunchError(
-                f"this kernel's code needs {stack >> 20} MiB of stack on each core, which the host does not "
-                f"give ({error}): use a smaller kernel."
+                f"the simulator needs {stack >> 20} MiB of stack per core for this kernel, and the host "
+                f"cannot provide it ({error}); use a smaller kernel."
             ) from error
         finally:
             threading.stack_size(before)
@@ -62,18 +63,29 @@ def _workers(stack: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.cache_clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=worker_pool.cache_clear)  # threads do not survive a fork
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a launch ended early: `kind` is a name in `layout.FAULTS`.
+    """The reason why a launch ended early.
 
-    other_line: of `different_barriers`, where the thread is instead.
+    Attributes
+    ----------
+    kind : str
+        A name in `layout.FAULTS`.
+    site : AccessSite
+        The site that faulted.
+    block, thread : tuple of int
+        Indices of the thread.
+    address : int
+        The faulting address, or another detail of the fault.
+    other_line : int
+        For "different_barriers", the source line of the other barrier; otherwise 0.
     """
 
     kind: str
-    access: AccessSite
+    site: AccessSite
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     address: int
@@ -82,7 +94,17 @@ class Fault:
 
 @dataclass(frozen=True)
 class PrintRecord:
-    """One call of `printf` by one thread: the format's device address and its packed arguments."""
+    """One call of `printf`.
+
+    Attributes
+    ----------
+    format : int
+        Device address of the format string.
+    block, thread : int
+        Linear numbers of the calling thread's block and of the thread in it.
+    arguments : bytes
+        The packed arguments.
+    """
 
     format: int
     block: int
@@ -92,6 +114,11 @@ class PrintRecord:
 
 @dataclass
 class LaunchOutcome:
+    """The result of a launch: its fault, if there was one, and what the kernel printed.
+
+    `print_lost` is True if the print buffer overflowed.
+    """
+
     fault: Fault | None = None
     printed: list[PrintRecord] = field(default_factory=list)
     print_lost: bool = False
@@ -110,29 +137,52 @@ def launch(
     recorder: Recorder | None = None,
     order: npt.NDArray[np.int64] | None = None,
 ) -> LaunchOutcome:
-    """Run a grid to its end. Raises `LaunchError` when the host has no memory for it.
+    """Run a grid. Raises `LaunchError` if it needs too much memory.
 
-    recorder: of the tier that `native` was made for. order: numbers of the blocks to run, where that
-    is not all of them.
-    A KeyboardInterrupt asks every core to stop, waits for them, and goes on to the caller.
+    A KeyboardInterrupt stops all cores before it reaches the caller.
+
+    Parameters
+    ----------
+    native : NativeKernel
+        The compiled kernel.
+    memory : Memory
+        The device's memory.
+    grid, block : tuple of int
+        Size of the grid in blocks, and of a block in threads.
+    params : bytes
+        The kernel's parameters, as the PTX manual lays them out.
+    symbols : list of int
+        Device addresses of `native.symbols`.
+    shared_bytes : int
+        Shared memory of a block.
+    prints : bool
+        The kernel calls `printf`.
+    budget : int
+        Number of instructions that a warp may execute.
+    recorder : Recorder or None
+        Recorder of the tier that `native` was compiled for; None for the values tier.
+    order : array of int64 or None
+        Numbers of the blocks to run; None for all.
     """
     blocks = grid[0] * grid[1] * grid[2]
     threads = blocks * block[0] * block[1] * block[2]
     if threads > THREAD_LIMIT:
         raise LaunchError(
-            f"this launch asks for {threads:,} threads; the simulator runs at most {THREAD_LIMIT:,}: "
-            "use a smaller size, or let each thread do more."
+            f"the launch has {threads:,} threads, and the simulator runs at most {THREAD_LIMIT:,}; "
+            "use a smaller problem, or compute more elements per thread."
         )
+
     recorder = recorder or Recorder()
     blocks = blocks if order is None else len(order)
     count = min(recorder.cores or cores(), cores(), blocks)
-    need = count * native.warps * WARP * native.local_bytes
-    if need > MEMORY_LIMIT:
+    needed = count * native.warps * WARP * native.local_bytes
+    if needed > MEMORY_LIMIT:
         raise LaunchError(
-            f"this launch needs {need} bytes of local memory on the host ({native.local_bytes} a thread); "
-            f"{MEMORY_LIMIT} is the most: use smaller arrays in the kernel or smaller blocks."
+            f"the launch needs {needed:,} bytes of host memory for local memory ({native.local_bytes:,} per "
+            f"thread), and the limit is {MEMORY_LIMIT:,}; use smaller arrays in the kernel or smaller blocks."
         )
-    shared_words = np.zeros(2, np.int64)  # the block counter and the stop flag
+
+    common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
     parameters = np.frombuffer(params or b"\0", np.uint8).copy()
     recorder.prepare(native, shared_bytes)
     table = recorder.table(memory)
@@ -140,8 +190,8 @@ def launch(
     workers = []
     for _ in range(count):
         worker = LaunchWorker(native, shared_bytes, prints, recorder.poison, recorder.attach)
-        worker["next_block"] = shared_words.ctypes.data
-        worker["stop"] = shared_words.ctypes.data + 8
+        worker["next_block"] = common.ctypes.data
+        worker["stop"] = common.ctypes.data + 8
         worker["blocks"] = blocks
         worker["order"] = 0 if order is None else order.ctypes.data
         worker["params"] = parameters.ctypes.data
@@ -151,19 +201,20 @@ def launch(
         worker["symbols"] = symbol_table.ctypes.data
         worker["budget"] = budget
         workers.append(worker)
-    _run(native, workers, shared_words)
+
+    _run(native, workers, common)
     return _outcome(native, workers, grid, block)
 
 
-def _run(native: NativeKernel, workers: list[LaunchWorker], shared_words: npt.NDArray[np.int64]) -> None:
-    pool = _workers(1 << (native.stack_bytes - 1).bit_length())
+def _run(native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64]) -> None:
+    pool = worker_pool(1 << (native.stack_bytes - 1).bit_length())
     futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
     try:
         pending = set(futures)
         while pending:
             _, pending = wait(pending, timeout=0.1)
     except BaseException:
-        shared_words[1] = 1
+        common[1] = 1
         wait(futures)
         raise
     for future in futures:
@@ -177,12 +228,12 @@ def _outcome(
     kinds = {code: name for name, code in layout.FAULTS.items()}
     faults = [w for w in workers if w["fault"] and kinds[w["fault"]] != "stopped"]
     if faults:
-        first = min(faults, key=lambda w: w["fault_block"])  # the same one whichever core was faster
+        first = min(faults, key=lambda w: w["fault_block"])  # does not depend on timing
         thread = first["fault_warp"] * WARP + first["fault_lane"]
         kind, address = kinds[first["fault"]], first["fault_address"]
         outcome.fault = Fault(
             kind,
-            native.sites[first["fault_access"]],
+            native.sites[first["fault_site"]],
             unravel(first["fault_block"], grid),
             unravel(thread, block),
             address & (1 << 64) - 1,
@@ -197,11 +248,11 @@ def _outcome(
 
 
 def _records(data: bytes) -> list[PrintRecord]:
-    found, at = [], 0
+    records, at = [], 0
     while at + 32 <= len(data):
         text, block, thread, size = struct.unpack_from("<QQQQ", data, at)
         if at + 32 + size > len(data) or not text:
             break
-        found.append(PrintRecord(text, block, thread, data[at + 32 : at + 32 + size]))
+        records.append(PrintRecord(text, block, thread, data[at + 32 : at + 32 + size]))
         at += 32 + size
-    return found
+    return records

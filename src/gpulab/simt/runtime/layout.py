@@ -1,7 +1,6 @@
-"""The memory that a running launch and its host share: where each field of a worker's context lies.
+"""Layout of a worker's context, which generated code, the runtime and Python share.
 
-Everything here is a 64-bit word, so that the generated code, the runtime and Python agree without a
-compiler in between.
+Every field is a 64-bit word, so that all three agree on the offsets.
 """
 
 from __future__ import annotations
@@ -20,50 +19,50 @@ __all__ = [
 ]
 
 FIELDS = (
-    "next_block",  # address of the counter that all workers take blocks from
-    "blocks",  # blocks to run
-    "order",  # address of their numbers; 0 where all of the grid runs
-    "stop",  # address of a 64-bit flag: not 0 asks every worker to end
+    "next_block",  # address of the counter from which workers take blocks
+    "blocks",  # number of blocks to run
+    "order",  # address of the numbers of the blocks to run; 0 for all blocks of the grid
+    "stop",  # address of a flag that stops all workers if it is not 0
     "params",  # address of the kernel's parameters
     "grid_x", "grid_y", "grid_z",
     "ctaid_x", "ctaid_y", "ctaid_z",
-    "block",  # linear number of the block that runs
+    "block",  # linear number of the current block
     "shared",  # address of the block's shared memory
-    "poison",  # the byte that shared memory is filled with before a block begins
-    "local",  # address of the block's local memory, thread after thread
+    "poison",  # byte that shared memory is filled with before a block starts
+    "local",  # address of the local memory of the block's threads
     "allocations",  # address of the table (base, bytes, host address, shadow), sorted by base
     "allocation_count",
-    "saved",  # address of the warps' registers across barriers
-    "canonical",  # address of the warps' registers on their way to, and in, the plain code
-    "fallback",  # address of the plain code's `warp`; 0 until it is made
-    "compile_fallback",  # address of a function (context) that makes it
-    "wraps",  # set when a row of integers wraps around between active lanes
-    "warps",  # address of the warps' states: (where to go on, instructions used)
-    "symbols",  # address of the module variables' device addresses
-    "slots",  # address of the access caches: (base, places for an element, host address, bytes, shadow)
+    "saved",  # address of the registers of suspended warps
+    "canonical",  # address of the registers of warps that enter, or run, the fallback code
+    "fallback",  # address of the fallback code's `warp`; 0 until it is compiled
+    "compile_fallback",  # address of a host function that compiles it; takes the context
+    "wraps",  # set if an affine integer wraps around between active lanes of a row
+    "warps",  # address of the warps' states, see `codegen.suspension`
+    "symbols",  # address of the table of device addresses of module variables
+    "site_caches",  # address of the allocation that each site accessed last, see SITE_CACHE_BYTES
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
-    "arrivals",  # address of 16 counts: threads that came to a barrier by `bar.arrive`
-    # Address of (voted, voters, yes, asked) for each of 16 barriers: threads whose predicate of a `bar.red`
-    # held, and threads, since it was last lifted, and the same when it was.
+    "arrivals",  # address of 16 counters: threads that executed `bar.arrive`, by barrier
+    # Address of four counters for each of 16 barriers: threads whose predicate of a `bar.red` is true, and
+    # all threads that voted, in the current phase; then the same for the last completed phase.
     "votes",
     "recorded",  # address of the memory that the tier records into
     "callback",  # racecheck: address of the host function that checks undecided lanes
-    "fault", "fault_access", "fault_lane", "fault_warp", "fault_address", "fault_block", "fault_detail",
+    "fault", "fault_site", "fault_lane", "fault_warp", "fault_address", "fault_block",
 )  # fmt: skip
 
+# Words of a site's cache: base address, number of positions of the access, host address, bytes, shadow.
 SITE_CACHE_BYTES = 40
-ALLOCATION_BYTES = 32
-SHARED_WINDOW = 0x7E01_0000_0000  # generic addresses of the block's shared memory …
-LOCAL_WINDOW = 0x7E02_0000_0000  # … and of the thread's local memory
-WINDOW_BYTES = 1 << 32
-DEFAULT_BUDGET = 1 << 27  # instructions a warp may execute before it counts as never ending
-FALLBACK = 1 << 20  # numbers of places in the plain code begin here
-PATIENCE = 64  # times that a waiting loop goes round before its lanes give way to others
-SLICE = 1 << 22  # instructions that a warp executes before it looks whether the launch is to end
-FIRST_ADDRESS = 0x7F00_0000_0000  # device addresses of allocations begin here
+SHARED_WINDOW = 0x7E01_0000_0000  # generic address of the block's shared memory
+LOCAL_WINDOW = 0x7E02_0000_0000  # generic address of the thread's local memory
+WINDOW_BYTES = 1 << 32  # size of each of these windows
+DEFAULT_BUDGET = 1 << 27  # instructions that a warp may execute before it is stopped
+FALLBACK = 1 << 20  # smallest number of a suspend point in the fallback code
+PATIENCE = 64  # iterations of a spin loop before its lanes yield to others
+SLICE = 1 << 22  # instructions that a warp executes before it checks the stop flag
+FIRST_ADDRESS = 0x7F00_0000_0000  # device address of the first allocation
 
-FAULTS = {
+FAULTS = {  # codes of `sim_fault`
     "out_of_bounds": 1,
     "misaligned": 2,
     "budget": 3,
@@ -82,5 +81,5 @@ FAULTS = {
 
 
 def field(name: str) -> int:
-    """Byte offset of a context field."""
+    """Return the byte offset of a field in the context."""
     return 8 * FIELDS.index(name)

@@ -1,4 +1,4 @@
-; What the compiler itself calls, for an object that is to need nothing from elsewhere.
+; C library functions that LLVM inserts calls of, so that an object file needs no others.
 define ptr @memset(ptr %to, i32 %value, i64 %count) {
 entry:
   %one = trunc i32 %value to i8

@@ -1,4 +1,4 @@
-"""A kernel's `printf`, formatted on the host from the bytes that the device packed."""
+"""Formatting of a kernel's `printf` on the host, from the arguments that the device packed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ _HAS_POINT = re.compile(r"\.")
 
 
 def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) -> str:
-    """C's printf: ints of 4 or 8 bytes, floats promoted to double, each at its own alignment."""
+    """Return the text of one `printf`.
+
+    Parameters
+    ----------
+    text : str
+        The format string.
+    arguments : bytes
+        Integers of 4 or 8 bytes, doubles and pointers, each aligned to its size.
+    string_at : callable
+        Returns the C string at a device address, for `%s`.
+    """
     at = 0
 
     def take(kind: str, size: int) -> int | float:
@@ -26,7 +36,7 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
         at += size
         return value  # type: ignore[no-any-return]
 
-    def one(match: re.Match[str]) -> str:
+    def convert(match: re.Match[str]) -> str:
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
@@ -37,44 +47,45 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
         if precision == "*":
             precision = str(take("i", 4))
         dotted = _HAS_POINT.search(match[0]) is not None
-        shape = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
+        spec = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
         wide = length in ("l", "ll", "j", "z", "t")
         if kind in "di":
             value = take("q" if wide else "i", 8 if wide else 4)
             value = _narrow(int(value), length, True)
-            return (shape + "d") % value
+            return (spec + "d") % value
         if kind in "ouxX":
             value = take("Q" if wide else "I", 8 if wide else 4)
             bits = _narrow(int(value), length, False)
-            if kind == "o" and "#" in flags:  # C's 017 is Python's 0o17
+            if kind == "o" and "#" in flags:  # C writes 017 where Python writes 0o17
                 return (f"%{flags.replace('#', '')}{width or ''}s") % (f"0{bits:o}" if bits else "0")
-            return (shape + kind.replace("u", "d")) % bits
+            return (spec + kind.replace("u", "d")) % bits
         if kind == "c":
-            return (shape + "s") % chr(int(take("I", 4)) & 0xFF)
+            return (spec + "s") % chr(int(take("I", 4)) & 0xFF)
         if kind == "s":
-            return (shape + "s") % string_at(int(take("Q", 8)))
+            return (spec + "s") % string_at(int(take("Q", 8)))
         if kind == "p":
-            return (shape + "s") % f"{int(take('Q', 8)):#x}"
+            return (spec + "s") % f"{int(take('Q', 8)):#x}"
         number = float(take("d", 8))
         if kind in "aA":
             digits = _hexadecimal(number)
             return (f"%{flags}{width or ''}s") % (digits if kind == "a" else digits.upper())
-        return (shape + kind) % number
+        return (spec + kind) % number
 
-    return _SPEC.sub(one, text)
+    return _SPEC.sub(convert, text)
 
 
 def _hexadecimal(number: float) -> str:
-    """`0x1.8p+1`, with as few digits as the value needs, as C's %a has it."""
-    found = _HEX_FLOAT.fullmatch(number.hex())
-    if found is None:
-        return str(number)  # inf, nan
-    head, fraction, exponent = found.groups()
+    """Return a number as `0x1.8p+1`, with as few digits as needed, like `%a` in C."""
+    match = _HEX_FLOAT.fullmatch(number.hex())
+    if match is None:
+        return str(number)  # inf or nan
+    head, fraction, exponent = match.groups()
     fraction = fraction.rstrip("0")
     return f"{head}{'.' * bool(fraction)}{fraction}{exponent}"
 
 
 def _narrow(value: int, length: str | None, is_signed: bool) -> int:
+    """Truncate an integer to the type of a length modifier."""
     bits = {"hh": 8, "h": 16}.get(length or "")
     if bits is None:
         return value

@@ -1,5 +1,5 @@
-; The simulator's runtime: what generated code calls off its main path, and the loop over blocks.
-; $${name} is the byte offset of a context field, see layout.py.
+; The simulator's runtime: functions that generated code calls on rarely executed paths, and the scheduler.
+; $${name} is the byte offset of a field of the context, see layout.py.
 
 @warp_count = external constant i32
 @shared_bytes = external constant i64
@@ -26,18 +26,18 @@ define internal void @put(ptr %ctx, i64 %at, i64 %v) alwaysinline {
   ret void
 }
 
-; The first fault of a worker is kept, and all workers are asked to stop.
-define internal void @sim_fault(ptr %ctx, i32 %warp, i64 %kind, i64 %access, i32 %lanes, i64 %address) noinline cold {
+; Record the first fault of a worker and stop all workers. %lanes is the mask of the lanes at fault.
+define internal void @sim_fault(ptr %ctx, i32 %warp, i64 %kind, i64 %site, i32 %lanes, i64 %address) noinline cold {
   %old = call i64 @get(ptr %ctx, i64 ${fault})
   %first = icmp eq i64 %old, 0
-  br i1 %first, label %note, label %out
-note:
+  br i1 %first, label %record, label %out
+record:
   %lane = call i32 @llvm.cttz.i32(i32 %lanes, i1 false)
   %lane64 = zext i32 %lane to i64
   %warp64 = zext i32 %warp to i64
   %block = call i64 @get(ptr %ctx, i64 ${block})
   call void @put(ptr %ctx, i64 ${fault}, i64 %kind)
-  call void @put(ptr %ctx, i64 ${fault_access}, i64 %access)
+  call void @put(ptr %ctx, i64 ${fault_site}, i64 %site)
   call void @put(ptr %ctx, i64 ${fault_lane}, i64 %lane64)
   call void @put(ptr %ctx, i64 ${fault_warp}, i64 %warp64)
   call void @put(ptr %ctx, i64 ${fault_address}, i64 %address)
@@ -50,15 +50,15 @@ out:
   ret void
 }
 
-; More fuel for a warp that has used up its slice, or -1 when the launch is to end.
-define internal i64 @sim_refuel(ptr %ctx, i32 %warp, i32 %lanes, i64 %access) noinline cold {
+; Grant another time slice to a warp that has used its slice; -1 stops the warp.
+define internal i64 @sim_refuel(ptr %ctx, i32 %warp, i32 %lanes, i64 %site) noinline cold {
   %stop = call i64 @get(ptr %ctx, i64 ${stop})
   %flag = inttoptr i64 %stop to ptr
-  %asked = load atomic i64, ptr %flag monotonic, align 8
-  %ends = icmp ne i64 %asked, 0
+  %stopping = load atomic i64, ptr %flag monotonic, align 8
+  %ends = icmp ne i64 %stopping, 0
   br i1 %ends, label %stopped, label %count
 stopped:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${STOPPED}, i64 %access, i32 %lanes, i64 0)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${STOPPED}, i64 %site, i32 %lanes, i64 0)
   ret i64 -1
 count:
   %warp64 = zext i32 %warp to i64
@@ -74,14 +74,15 @@ count:
   %over = icmp ugt i64 %now, %budget
   br i1 %over, label %spent, label %more
 spent:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${BUDGET}, i64 %access, i32 %lanes, i64 0)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${BUDGET}, i64 %site, i32 %lanes, i64 0)
   ret i64 -1
 more:
   ret i64 ${SLICE}
 }
 
-; Look at every active lane of an access; false when one of them may not do it.
-define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %access, ptr %hosts, ptr %slot, i64 %span) noinline cold {
+; Check every active lane of an access and store its host address to %hosts; cache the allocation in %slot.
+; Return false after a fault.
+define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, ptr %slot, i64 %span) noinline cold {
 entry:
   %table.i = call i64 @get(ptr %ctx, i64 ${allocations})
   %table = inttoptr i64 %table.i to ptr
@@ -101,9 +102,9 @@ one:
   %a.p = getelementptr i64, ptr %addresses, i32 %lane
   %a = load i64, ptr %a.p
   %bit = shl i32 1, %lane
-  %crooked = and i64 %a, %low.bits
-  %is.crooked = icmp ne i64 %crooked, 0
-  br i1 %is.crooked, label %misaligned, label %windows
+  %rest.bits = and i64 %a, %low.bits
+  %is.misaligned = icmp ne i64 %rest.bits, 0
+  br i1 %is.misaligned, label %misaligned, label %windows
 windows:
   %in.shared = sub i64 %a, ${SHARED_WINDOW}
   %is.shared = icmp ult i64 %in.shared, ${WINDOW_BYTES}
@@ -131,7 +132,7 @@ to.local:
   %local.host = add i64 %local.sum, %in.local
   br i1 %local.fits, label %keep, label %outside
 search:
-  ; the last allocation whose base is not above the address
+  ; binary search for the last allocation whose base is not greater than the address
   br label %halve
 halve:
   %lo = phi i64 [ 0, %search ], [ %lo.next, %halved ]
@@ -194,23 +195,23 @@ keep:
 next:
   br label %lanes
 misaligned:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${MISALIGNED}, i64 %access, i32 %bit, i64 %a)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${MISALIGNED}, i64 %site, i32 %bit, i64 %a)
   ret i1 false
 outside:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${OUT_OF_BOUNDS}, i64 %access, i32 %bit, i64 %a)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${OUT_OF_BOUNDS}, i64 %site, i32 %bit, i64 %a)
   ret i1 false
 good:
   ret i1 true
 }
 
-; Write base, base + stride, ... as the first lanes from a place on.
-define internal void @sim_spread_32(ptr %place, i32 %base, i32 %stride, i32 %lanes) noinline cold {
+; Store base, base + stride, ... to an array of %lanes elements.
+define internal void @sim_spread_32(ptr %array, i32 %base, i32 %stride, i32 %lanes) noinline cold {
 entry:
   br label %lane
 lane:
   %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
   %now = phi i32 [ %base, %entry ], [ %next, %lane ]
-  %p = getelementptr i32, ptr %place, i32 %n
+  %p = getelementptr i32, ptr %array, i32 %n
   store i32 %now, ptr %p, align 1
   %next = add i32 %now, %stride
   %n.next = add i32 %n, 1
@@ -220,13 +221,13 @@ done:
   ret void
 }
 
-define internal void @sim_spread_64(ptr %place, i64 %base, i64 %stride, i32 %lanes) noinline cold {
+define internal void @sim_spread_64(ptr %array, i64 %base, i64 %stride, i32 %lanes) noinline cold {
 entry:
   br label %lane
 lane:
   %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
   %now = phi i64 [ %base, %entry ], [ %next, %lane ]
-  %p = getelementptr i64, ptr %place, i32 %n
+  %p = getelementptr i64, ptr %array, i32 %n
   store i64 %now, ptr %p, align 1
   %next = add i64 %now, %stride
   %n.next = add i32 %n, 1
@@ -236,7 +237,8 @@ done:
   ret void
 }
 
-define internal i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %access, ptr %hosts, i64 %bytes) noinline cold {
+; The same for shared memory, which has %bytes bytes.
+define internal i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, i64 %bytes) noinline cold {
 entry:
   %shared = call i64 @get(ptr %ctx, i64 ${shared})
   %low.bits = sub i64 %size, 1
@@ -252,9 +254,9 @@ one:
   %a.p = getelementptr i64, ptr %addresses, i32 %lane
   %a = load i64, ptr %a.p
   %bit = shl i32 1, %lane
-  %crooked = and i64 %a, %low.bits
-  %is.crooked = icmp ne i64 %crooked, 0
-  br i1 %is.crooked, label %misaligned, label %bounds
+  %rest.bits = and i64 %a, %low.bits
+  %is.misaligned = icmp ne i64 %rest.bits, 0
+  br i1 %is.misaligned, label %misaligned, label %bounds
 bounds:
   %small = icmp ult i64 %a, %bytes
   %end = add i64 %a, %size
@@ -267,21 +269,21 @@ keep:
   store i64 %h, ptr %h.p
   br label %lanes
 misaligned:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${MISALIGNED}, i64 %access, i32 %bit, i64 %a)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${MISALIGNED}, i64 %site, i32 %bit, i64 %a)
   ret i1 false
 outside:
-  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${OUT_OF_BOUNDS}, i64 %access, i32 %bit, i64 %a)
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${OUT_OF_BOUNDS}, i64 %site, i32 %bit, i64 %a)
   ret i1 false
 good:
   ret i1 true
 }
 
-; A row of 32-bit values base + stride * lane, widened to 64 bits for its active lanes. Where they lie on
-; both sides of a wrap there is no such row: `wraps` is set.
+; Extend a row of 32-bit values base + stride * lane to 64 bits and return the new base. If the values wrap
+; around between active lanes, the result is not affine, and `wraps` is set.
 define internal i64 @sim_widen(ptr %ctx, i32 %base, i32 %mask, i32 %stride, i1 %signed) noinline cold {
   %none = icmp eq i32 %mask, 0
-  br i1 %none, label %nobody, label %some
-nobody:
+  br i1 %none, label %inactive, label %some
+inactive:
   ret i64 0
 some:
   %first = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
@@ -310,7 +312,7 @@ wraps:
   ret i64 0
 }
 
-; One record: format, block, thread, bytes, then the bytes of the packed arguments.
+; Append a record to the print buffer: format, block, thread, bytes, then the packed arguments.
 define internal void @sim_print(ptr %ctx, i32 %warp, i32 %lane, i64 %format, i64 %packed, i64 %local.size) noinline cold {
   %used = call i64 @get(ptr %ctx, i64 ${printed_bytes})
   %in.local = sub i64 %packed, ${LOCAL_WINDOW}
@@ -340,26 +342,26 @@ write:
   call void @put(ptr %at, i64 16, i64 %thread64)
   call void @put(ptr %at, i64 24, i64 %padded)
   %local = call i64 @get(ptr %ctx, i64 ${local})
-  %mine = mul i64 %thread64, %local.size
-  %mine.i = add i64 %local, %mine
-  %from.i = add i64 %mine.i, %in.local
+  %own = mul i64 %thread64, %local.size
+  %own.i = add i64 %local, %own
+  %from.i = add i64 %own.i, %in.local
   %from = inttoptr i64 %from.i to ptr
   %to = getelementptr i8, ptr %at, i64 32
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
   ret void
 }
 
-; The code in which every register is lanes; it is made when a warp first needs it.
+; Run a warp in the fallback code, which is compiled when it is first needed.
 define internal i32 @run_fallback(ptr %ctx, i32 %warp, i32 %resume) noinline cold {
-  %there = call i64 @get(ptr %ctx, i64 ${fallback})
-  %missing = icmp eq i64 %there, 0
-  br i1 %missing, label %make, label %go
-make:
-  %maker.i = call i64 @get(ptr %ctx, i64 ${compile_fallback})
-  %maker = inttoptr i64 %maker.i to ptr
-  call void %maker(ptr %ctx)
-  %made = call i64 @get(ptr %ctx, i64 ${fallback})
-  %failed = icmp eq i64 %made, 0
+  %address = call i64 @get(ptr %ctx, i64 ${fallback})
+  %missing = icmp eq i64 %address, 0
+  br i1 %missing, label %compile, label %go
+compile:
+  %compiler.i = call i64 @get(ptr %ctx, i64 ${compile_fallback})
+  %compiler = inttoptr i64 %compiler.i to ptr
+  call void %compiler(ptr %ctx)
+  %compiled = call i64 @get(ptr %ctx, i64 ${fallback})
+  %failed = icmp eq i64 %compiled, 0
   br i1 %failed, label %fails, label %go
 fails:
   call void @sim_fault(ptr %ctx, i32 %warp, i64 ${NO_FALLBACK_CODE}, i64 0, i32 1, i64 0)
@@ -371,7 +373,7 @@ go:
   ret i32 %result
 }
 
-; A worker: take block after block until none is left; 0 when all went well.
+; The scheduler of one worker: run blocks until none is left. Return 0, or 1 after a fault.
 define i32 @run_blocks(ptr %ctx) {
 entry:
   %counter.i = call i64 @get(ptr %ctx, i64 ${next_block})
@@ -398,9 +400,9 @@ entry:
 take:
   %taken = atomicrmw add ptr %counter, i64 1 monotonic
   %more = icmp ult i64 %taken, %blocks
-  %asked = load atomic i64, ptr %stop monotonic, align 8
-  %calm = icmp eq i64 %asked, 0
-  %go = and i1 %more, %calm
+  %stopping = load atomic i64, ptr %stop monotonic, align 8
+  %running = icmp eq i64 %stopping, 0
+  %go = and i1 %more, %running
   br i1 %go, label %start, label %finished
 finished:
   ret i32 0
@@ -420,7 +422,7 @@ placed:
   call void @put(ptr %ctx, i64 ${ctaid_y}, i64 %y)
   call void @put(ptr %ctx, i64 ${ctaid_z}, i64 %z)
   call void @put(ptr %ctx, i64 ${block}, i64 %b)
-  ; What nothing wrote is NaN, or -1.
+  ; Unwritten shared memory reads as NaN or -1.
   %poison.64 = call i64 @get(ptr %ctx, i64 ${poison})
   %poison = trunc i64 %poison.64 to i8
   call void @llvm.memset.p0.i64(ptr %shared, i8 %poison, i64 %shared.size, i1 false)
@@ -429,15 +431,15 @@ placed:
   call void @sim_on_block(ptr %ctx)
   br label %round
 round:
-  ; Every warp that may run does so, to its next barrier, to where it gives way, or to its end.
+  ; Run every warp that is not blocked to its next suspend point or to its end.
   br label %each
 each:
   %w = phi i32 [ 0, %round ], [ %w.next, %ran ]
   %live = phi i32 [ 0, %round ], [ %live.next, %ran ]
   %free = phi i32 [ 0, %round ], [ %free.next, %ran ]
   %all = icmp ult i32 %w, %warps
-  br i1 %all, label %look, label %round.end
-look:
+  br i1 %all, label %visit, label %round.end
+visit:
   %w64 = zext i32 %w to i64
   %off = mul i64 %w64, 32
   %state = getelementptr i8, ptr %states, i64 %off
@@ -472,8 +474,8 @@ count:
   %goes.1 = zext i1 %both to i32
   br label %ran
 ran:
-  %live.add = phi i32 [ 0, %look ], [ 1, %able ], [ %stays.1, %count ]
-  %free.add = phi i32 [ 0, %look ], [ 0, %able ], [ %goes.1, %count ]
+  %live.add = phi i32 [ 0, %visit ], [ 1, %able ], [ %stays.1, %count ]
+  %free.add = phi i32 [ 0, %visit ], [ 0, %able ], [ %goes.1, %count ]
   %live.next = add i32 %live, %live.add
   %free.next = add i32 %free, %free.add
   %w.next = add i32 %w, 1
@@ -482,9 +484,9 @@ round.end:
   %again = icmp ne i32 %live, 0
   br i1 %again, label %check, label %take
 check:
-  %asked.now = load atomic i64, ptr %stop monotonic, align 8
-  %go.on = icmp eq i64 %asked.now, 0
-  br i1 %go.on, label %release, label %fault
+  %stopping.now = load atomic i64, ptr %stop monotonic, align 8
+  %continues = icmp eq i64 %stopping.now, 0
+  br i1 %continues, label %release, label %fault
 release:
   %released = call i32 @sim_release(ptr %ctx, i32 %warps, i32 %live)
   %broken = icmp slt i32 %released, 0
@@ -501,8 +503,9 @@ fault:
   ret i32 1
 }
 
-; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 access).
-; Lift the barriers that everybody they wait for has come to; how many warps may go on.
+; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 site).
+; Complete the barriers at which all expected threads have arrived. Return the number of warps that are
+; released, or -1 after a fault.
 define internal i32 @sim_release(ptr %ctx, i32 %warps, i32 %live) {
 entry:
   %states.i = call i64 @get(ptr %ctx, i64 ${warps})
@@ -510,19 +513,19 @@ entry:
   %arrivals.i = call i64 @get(ptr %ctx, i64 ${arrivals})
   %arrivals = inttoptr i64 %arrivals.i to ptr
   br label %simple
-; Most of the time every warp that is left waits at the same __syncthreads().
+; The common case: all remaining warps wait at the same __syncthreads().
 simple:
   %s = phi i32 [ 0, %entry ], [ %s.next, %simple.next ]
   %same = phi i32 [ 0, %entry ], [ %same.next, %simple.next ]
   %s.in = icmp ult i32 %s, %warps
-  br i1 %s.in, label %simple.look, label %simple.all
-simple.look:
+  br i1 %s.in, label %simple.visit, label %simple.all
+simple.visit:
   %s.off = mul i32 %s, 32
   %s.state = getelementptr i8, ptr %states, i32 %s.off
   %s.resume = load i32, ptr %s.state
   %s.gone = icmp eq i32 %s.resume, -1
-  br i1 %s.gone, label %simple.next, label %simple.judge
-simple.judge:
+  br i1 %s.gone, label %simple.next, label %simple.test
+simple.test:
   %s.where.p = getelementptr i8, ptr %s.state, i64 4
   %s.where = load i64, ptr %s.where.p, align 4
   %s.plain = icmp eq i64 %s.where, 4294967296
@@ -537,7 +540,7 @@ simple.judge:
   %s.b = and i1 %s.a, %s.fits
   br i1 %s.b, label %simple.next, label %barriers.start
 simple.next:
-  %same.next = phi i32 [ %same, %simple.look ], [ %s.place, %simple.judge ]
+  %same.next = phi i32 [ %same, %simple.visit ], [ %s.place, %simple.test ]
   %s.next = add i32 %s, 1
   br label %simple
 simple.all:
@@ -571,9 +574,9 @@ warp:
   %n = phi i32 [ 0, %counting ], [ %n.next, %warp.next ]
   %expected = phi i32 [ 0, %counting ], [ %expected.here, %warp.next ]
   %first = phi i32 [ 0, %counting ], [ %first.here, %warp.next ]
-  %first.access = phi i32 [ 0, %counting ], [ %first.access.here, %warp.next ]
+  %first.site = phi i32 [ 0, %counting ], [ %first.site.here, %warp.next ]
   %inside = icmp ult i32 %w, %warps
-  br i1 %inside, label %one, label %judge
+  br i1 %inside, label %one, label %test
 one:
   %off = mul i32 %w, 32
   %state = getelementptr i8, ptr %states, i32 %off
@@ -582,49 +585,49 @@ one:
   %here = load i32, ptr %here.p
   %blocked.p = getelementptr i8, ptr %state, i64 8
   %blocked = load i32, ptr %blocked.p
-  %want.p = getelementptr i8, ptr %state, i64 24
-  %want = load i32, ptr %want.p
+  %wanted.p = getelementptr i8, ptr %state, i64 24
+  %wanted = load i32, ptr %wanted.p
   %alive = icmp sgt i32 %resume, 0
   %held = icmp ne i32 %blocked, 0
   %at = icmp eq i32 %here, %id
   %a = and i1 %alive, %held
   %counts = and i1 %a, %at
   %inc = zext i1 %counts to i32
-  %expected.here = select i1 %counts, i32 %want, i32 %expected
-  %access.p = getelementptr i8, ptr %state, i64 28
-  %access = load i32, ptr %access.p
+  %expected.here = select i1 %counts, i32 %wanted, i32 %expected
+  %site.p = getelementptr i8, ptr %state, i64 28
+  %site = load i32, ptr %site.p
   %unset = icmp eq i32 %first, 0
   %sets = and i1 %counts, %unset
   %resume.place = and i32 %resume, ${POINTS}
   %first.here = select i1 %sets, i32 %resume.place, i32 %first
-  %first.access.here = select i1 %sets, i32 %access, i32 %first.access
+  %first.site.here = select i1 %sets, i32 %site, i32 %first.site
   br label %warp.next
 warp.next:
   %n.next = add i32 %n, %inc
   %w.next = add i32 %w, 1
   br label %warp
-judge:
-  %nobody = icmp eq i32 %n, 0
+test:
+  %unused = icmp eq i32 %n, 0
   %place = getelementptr i64, ptr %arrivals, i32 %id
   %arrived64 = load i64, ptr %place
   %arrived = trunc i64 %arrived64 to i32
   %threads = shl i32 %n, 5
-  %came = add i32 %threads, %arrived
-  %enough = icmp uge i32 %came, %expected
-  %everyone = icmp eq i32 %n, %live
+  %present = add i32 %threads, %arrived
+  %enough = icmp uge i32 %present, %expected
+  %complete = icmp eq i32 %n, %live
   %any = icmp eq i32 %expected, 0
-  %full = select i1 %any, i1 %everyone, i1 %enough
-  %lift = select i1 %nobody, i1 false, i1 %full
-  br i1 %lift, label %lifting, label %after
-lifting:
+  %full = select i1 %any, i1 %complete, i1 %enough
+  %completes = select i1 %unused, i1 false, i1 %full
+  br i1 %completes, label %completing, label %after
+completing:
   call void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %id)
   store i64 0, ptr %place
   br label %each
 each:
-  %v = phi i32 [ 0, %lifting ], [ %v.next, %each.next ]
+  %v = phi i32 [ 0, %completing ], [ %v.next, %each.next ]
   %more = icmp ult i32 %v, %warps
-  br i1 %more, label %look, label %lifted
-look:
+  br i1 %more, label %visit, label %completed
+visit:
   %voff = mul i32 %v, 32
   %vstate = getelementptr i8, ptr %states, i32 %voff
   %vhere.p = getelementptr i8, ptr %vstate, i64 4
@@ -632,7 +635,7 @@ look:
   %vat = icmp eq i32 %vhere, %id
   br i1 %vat, label %free, label %each.next
 free:
-  ; Without a count, all threads wait at the same barrier of the text.
+  ; Without a thread count, all threads must wait at the same barrier in the code.
   %vresume = load i32, ptr %vstate
   %vplace = and i32 %vresume, ${POINTS}
   %vother = icmp ne i32 %vplace, %first
@@ -644,11 +647,11 @@ free:
 mixed:
   %vmask.p = getelementptr i8, ptr %vstate, i64 12
   %vmask = load i32, ptr %vmask.p
-  %vaccess.p = getelementptr i8, ptr %vstate, i64 28
-  %vaccess = load i32, ptr %vaccess.p
-  %vaccess64 = zext i32 %vaccess to i64
-  %first.access64 = zext i32 %first.access to i64
-  call void @sim_fault(ptr %ctx, i32 %v, i64 ${DIFFERENT_BARRIERS}, i64 %first.access64, i32 %vmask, i64 %vaccess64)
+  %vsite.p = getelementptr i8, ptr %vstate, i64 28
+  %vsite = load i32, ptr %vsite.p
+  %vsite64 = zext i32 %vsite to i64
+  %first.site64 = zext i32 %first.site to i64
+  call void @sim_fault(ptr %ctx, i32 %v, i64 ${DIFFERENT_BARRIERS}, i64 %first.site64, i32 %vmask, i64 %vsite64)
   ret i32 -1
 frees:
   %vblocked.p = getelementptr i8, ptr %vstate, i64 8
@@ -657,11 +660,11 @@ frees:
 each.next:
   %v.next = add i32 %v, 1
   br label %each
-lifted:
+completed:
   call void @sim_count_votes(ptr %ctx, i32 %id)
   br label %after
 after:
-  %add = phi i32 [ 0, %judge ], [ %n, %lifted ]
+  %add = phi i32 [ 0, %test ], [ %n, %completed ]
   %total.next = add i32 %total, %add
   %id.next = add i32 %id, 1
   br label %barriers
@@ -669,25 +672,25 @@ done:
   ret i32 %total
 }
 
-; What `bar.red` of the threads that have come is to give them.
+; Complete the phase of a `bar.red`: copy its counters, from which warps take the result, and reset them.
 define internal void @sim_count_votes(ptr %ctx, i32 %id) {
   %votes.i = call i64 @get(ptr %ctx, i64 ${votes})
   %votes = inttoptr i64 %votes.i to ptr
   %off = mul i32 %id, 32
-  %voted.p = getelementptr i8, ptr %votes, i32 %off
-  %voters.p = getelementptr i8, ptr %voted.p, i64 8
-  %yes.p = getelementptr i8, ptr %voted.p, i64 16
-  %asked.p = getelementptr i8, ptr %voted.p, i64 24
-  %voted = load i64, ptr %voted.p
+  %true.p = getelementptr i8, ptr %votes, i32 %off
+  %voters.p = getelementptr i8, ptr %true.p, i64 8
+  %last.true.p = getelementptr i8, ptr %true.p, i64 16
+  %last.total.p = getelementptr i8, ptr %true.p, i64 24
+  %true = load i64, ptr %true.p
   %voters = load i64, ptr %voters.p
-  store i64 %voted, ptr %yes.p
-  store i64 %voters, ptr %asked.p
-  store i64 0, ptr %voted.p
+  store i64 %true, ptr %last.true.p
+  store i64 %voters, ptr %last.total.p
+  store i64 0, ptr %true.p
   store i64 0, ptr %voters.p
   ret void
 }
 
-; No warp can go on: the first one that waits is named.
+; Report a deadlock, if no warp can continue, at the first warp that waits.
 define internal void @sim_deadlock(ptr %ctx, i32 %warps) cold noinline {
 entry:
   %states.i = call i64 @get(ptr %ctx, i64 ${warps})
@@ -707,10 +710,10 @@ next:
 this:
   %mask.p = getelementptr i8, ptr %state, i64 12
   %mask = load i32, ptr %mask.p
-  %access.p = getelementptr i8, ptr %state, i64 28
-  %access = load i32, ptr %access.p
-  %access64 = zext i32 %access to i64
-  call void @sim_fault(ptr %ctx, i32 %w, i64 ${BARRIER_DEADLOCK}, i64 %access64, i32 %mask, i64 0)
+  %site.p = getelementptr i8, ptr %state, i64 28
+  %site = load i32, ptr %site.p
+  %site64 = zext i32 %site to i64
+  call void @sim_fault(ptr %ctx, i32 %w, i64 ${BARRIER_DEADLOCK}, i64 %site64, i32 %mask, i64 0)
   br label %out
 out:
   ret void

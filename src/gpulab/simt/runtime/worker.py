@@ -47,7 +47,7 @@ class LaunchWorker:
     ) -> None:
         threads = native.warps * WARP
         sizes = {
-            "slots": 0,
+            "site_caches": 0,
             "shared": shared_bytes + 64,
             "local": threads * native.local_bytes,
             "saved": native.warps * native.saved_bytes,
@@ -72,21 +72,21 @@ class LaunchWorker:
         self.native, self.attach = native, attach
         self._callback = _CALLBACK(self.compile_fallback)  # must live as long as the code can call it
         self["compile_fallback"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
-        self.reset_slots()
+        self.reset_site_caches()
 
-    def reset_slots(self) -> None:
+    def reset_site_caches(self) -> None:
         """Give every access site an empty cache of the allocation that it accessed last."""
-        slots = aligned(layout.SITE_CACHE_BYTES * max(len(self.native.sites), 1))
+        caches = aligned(layout.SITE_CACHE_BYTES * max(len(self.native.sites), 1))
         # An odd base address and a size of 0, so that no access lies inside.
-        slots.view(np.int64).reshape(-1, layout.SITE_CACHE_BYTES // 8)[:] = (1, 0, 0, 0, 0)
-        self.memory["slots"] = slots
-        self["slots"] = slots.ctypes.data
+        caches.view(np.int64).reshape(-1, layout.SITE_CACHE_BYTES // 8)[:] = (1, 0, 0, 0, 0)
+        self.memory["site_caches"] = caches
+        self["site_caches"] = caches.ctypes.data
         self.attach(self)
 
     def compile_fallback(self, _context: int) -> None:
-        """Compile the plain code; called by running code when a warp has to continue there."""
+        """Compile the fallback code; called by running code when a warp has to continue there."""
         self["fallback"] = self.native.compile_fallback()
-        self.reset_slots()
+        self.reset_site_caches()
 
     def __setitem__(self, name: str, value: int) -> None:
         self.words[layout.FIELDS.index(name)] = value

@@ -1,4 +1,4 @@
-"""Threads that wait for threads: barriers in every form, spinning, and what never comes to an end."""
+"""Synchronization: barriers in all forms, spin loops, and kernels that never end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNATURE = 'extern "C" __global__ void k(int* out)'
 
 
 def run(body: str, threads: int = 64, signature: str = SIGNATURE) -> np.ndarray:
-    """Launch one block of a kernel with this body; what it wrote."""
+    """Launch one block of a kernel with this body and return its output."""
     device = simulator()
     out = device.zeros(threads, np.int32)
     device.compile(f"{signature} {{ {body} }}")(1, threads, (out,))
@@ -21,7 +21,7 @@ def run(body: str, threads: int = 64, signature: str = SIGNATURE) -> np.ndarray:
 
 
 def finding(body: str, threads: int = 64) -> gpulab.Finding:
-    """The one finding of a kernel that does not end well."""
+    """Return the only finding of a kernel that faults."""
     with pytest.raises(LaunchError) as error:
         run(body, threads)
     (found,) = error.value.findings
@@ -29,22 +29,22 @@ def finding(body: str, threads: int = 64) -> gpulab.Finding:
 
 
 class TestBarriers:
-    def test_threads_that_have_left_are_not_waited_for(self) -> None:
+    def test_barrier_does_not_wait_for_exited_threads(self) -> None:
         out = run("if (threadIdx.x >= 80) return; __syncthreads(); out[threadIdx.x] = 7;", 128)
         np.testing.assert_array_equal(out, np.where(np.arange(128) < 80, 7, 0))
 
-    def test_a_barrier_in_a_branch_that_part_of_a_warp_takes_is_a_finding(self) -> None:
+    def test_barrier_in_a_divergent_branch_is_reported(self) -> None:
         found = finding("\nif (threadIdx.x < 16)\n__syncthreads();\nout[threadIdx.x] = 1;")
         assert (found.tool, found.kind, found.line) == ("synccheck", "divergent_barrier", 3)
         assert (found.block, found.thread) == ((0, 0, 0), (16, 0, 0))
 
-    def test_a_loop_that_part_of_a_warp_leaves_early_must_not_hold_a_barrier(self) -> None:
+    def test_barrier_in_a_divergent_loop_is_reported(self) -> None:
         found = finding(
             "for (int i = 0; i < threadIdx.x % 4; ++i) { out[threadIdx.x] += i; __syncthreads(); }"
         )
         assert found.kind == "divergent_barrier"
 
-    def test_barriers_with_a_number_wait_for_as_many_threads_as_they_name(self) -> None:
+    def test_named_barrier_waits_for_its_thread_count(self) -> None:
         body = """
             __shared__ int box[32];
             int lane = threadIdx.x % 32;
@@ -52,14 +52,14 @@ class TestBarriers:
             else { asm volatile("bar.sync 1, 64;" ::: "memory"); out[threadIdx.x] = box[31 - lane]; }"""
         np.testing.assert_array_equal(run(body)[32:], np.arange(32)[::-1] ** 2)
 
-    def test_warps_at_different_barriers_that_wait_for_each_other_are_a_finding(self) -> None:
+    def test_warps_at_different_barriers_deadlock(self) -> None:
         body = """
             if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;");
             out[threadIdx.x] = 1;"""
         assert finding(body).kind == "barrier_deadlock"
 
     @pytest.mark.parametrize(("intrinsic", "expected"), [("count", 20), ("or", 1), ("and", 0)])
-    def test_a_barrier_that_asks_every_thread(self, intrinsic: str, expected: int) -> None:
+    def test_syncthreads_with_a_vote(self, intrinsic: str, expected: int) -> None:
         out = run(
             f"out[threadIdx.x] = __syncthreads_{intrinsic}(threadIdx.x % 5 == 1) != 0 ? "
             f"__syncthreads_{intrinsic}(threadIdx.x % 5 == 1) : 0;",
@@ -67,7 +67,7 @@ class TestBarriers:
         )
         np.testing.assert_array_equal(out, expected)
 
-    def test_a_barrier_with_a_number_asks_only_the_threads_that_come_to_it(self) -> None:
+    def test_vote_at_a_named_barrier_counts_participating_threads(self) -> None:
         body = """
             unsigned n = 0;
             if (threadIdx.x >= 32)
@@ -78,7 +78,7 @@ class TestBarriers:
 
 
 class TestSpinning:
-    def test_lanes_go_one_after_the_other_through_a_region_they_wait_for(self) -> None:
+    def test_lanes_of_a_warp_take_turns(self) -> None:
         out = run("""
             __shared__ volatile int turn;
             if (threadIdx.x == 0) turn = 0;
@@ -88,7 +88,7 @@ class TestSpinning:
             turn = turn + 1;""")
         np.testing.assert_array_equal(out, 2 * np.arange(64))
 
-    def test_a_lock_that_lanes_of_one_warp_fight_for(self) -> None:
+    def test_lanes_of_a_warp_contend_for_a_lock(self) -> None:
         out = run("""
             __shared__ int lock, count;
             if (threadIdx.x == 0) lock = count = 0;
@@ -101,7 +101,7 @@ class TestSpinning:
             out[threadIdx.x] = count;""")
         np.testing.assert_array_equal(out, 64)
 
-    def test_a_warp_waits_for_a_flag_of_another_warp(self) -> None:
+    def test_warp_waits_for_the_flag_of_another_warp(self) -> None:
         out = run("""
             __shared__ volatile int flag;
             if (threadIdx.x == 0) flag = 0;
@@ -109,7 +109,7 @@ class TestSpinning:
             if (threadIdx.x < 32) { while (flag == 0) { } out[threadIdx.x] = flag; } else flag = 5;""")
         np.testing.assert_array_equal(out[:32], 5)
 
-    def test_before_volta_lanes_that_wait_for_their_own_warp_wait_for_ever(self) -> None:
+    def test_lanes_that_wait_for_their_own_warp_deadlock_before_volta(self) -> None:
         device = simulator()
         source = (
             SIGNATURE
@@ -128,7 +128,7 @@ class TestSpinning:
         assert (found.tool, found.kind, found.line) == ("synccheck", "deadlock", 5)
 
 
-class TestWhatNeverEnds:
+class TestEndlessKernel:
     @pytest.mark.parametrize(
         "body",
         [
@@ -139,10 +139,10 @@ class TestWhatNeverEnds:
         ],
         ids=["all lanes", "each lane", "one lane", "through barriers"],
     )
-    def test_is_stopped_and_named(self, body: str) -> None:
+    def test_is_stopped_and_reported_with_its_line(self, body: str) -> None:
         found = finding(body)
         assert (found.tool, found.kind, found.line) == ("synccheck", "never_ends", 1)
 
-    def test_leaves_the_device_usable(self) -> None:
+    def test_keeps_the_device_usable(self) -> None:
         finding("while (true) __syncthreads();")
         np.testing.assert_array_equal(run("out[threadIdx.x] = threadIdx.x;"), np.arange(64))

@@ -1,4 +1,4 @@
-"""Kernels that the fuzz target found wrong once, made small."""
+"""Reduced kernels for which the fuzzer once found a wrong result."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Size = int | tuple[int, ...]
 
 def run(source: str, grid: Size, block: Size, *arrays: np.ndarray) -> list[np.ndarray]:
     device = simulator()
-    there = [device.asarray(a) for a in arrays]
-    device.compile(source)(grid, block, there)
-    return [device.asnumpy(a) for a in there]
+    on_device = [device.asarray(a) for a in arrays]
+    device.compile(source)(grid, block, on_device)
+    return [device.asnumpy(a) for a in on_device]
 
 
 @pytest.mark.parametrize("block", [(2, 16, 1), (7, 1, 1), (3, 3, 3), (5, 1, 9), (31, 2, 1), (1, 7, 2)])
-def test_indices_of_blocks_with_narrow_rows(block: tuple[int, int, int]) -> None:
+def test_thread_indices_in_blocks_with_narrow_rows(block: tuple[int, int, int]) -> None:
     x, y, z = block
     source = """__global__ void k(int* out) {
         int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -41,7 +41,7 @@ def test_indices_of_blocks_with_narrow_rows(block: tuple[int, int, int]) -> None
     np.testing.assert_array_equal(out, (i * j * 1000000 + k * 10000 + j * 100 + i).ravel())
 
 
-def test_a_factor_that_is_known_to_be_constant_in_another_block_of_the_code() -> None:
+def test_constant_factor_in_another_basic_block() -> None:
     source = """__global__ void k(int* out, const int* in) {
         int tx = threadIdx.x, ty = threadIdx.y;
         if (in[tx] > 3) out[tx] = in[(tx * ty + tx) & 31];
@@ -51,7 +51,7 @@ def test_a_factor_that_is_known_to_be_constant_in_another_block_of_the_code() ->
     np.testing.assert_array_equal(out, np.where(x > 3, x, 0))
 
 
-def test_warps_meet_at_a_barrier_though_an_index_wrapped_in_one_of_them() -> None:
+def test_barrier_is_shared_by_both_codes_after_an_index_wraps() -> None:
     source = """__global__ void k(const double* in, double* out) {
         double d = in[(threadIdx.y - 2u) & 127];
         int any = __syncthreads_or(d > 1e9);
@@ -62,18 +62,18 @@ def test_warps_meet_at_a_barrier_though_an_index_wrapped_in_one_of_them() -> Non
     np.testing.assert_array_equal(out, np.repeat([126.0, 127.0], 40))
 
 
-def test_a_nan_as_an_integer() -> None:
+def test_nan_converted_to_an_integer() -> None:
     source = """
         __global__ void k(const double* d, const float* f, int* i, unsigned* u, long long* l, int* n) {
             i[threadIdx.x] = (int)d[0]; u[threadIdx.x] = (unsigned)d[0];
             l[threadIdx.x] = (long long)f[0]; n[threadIdx.x] = (int)f[0]; }"""
     nans = np.array([np.nan]), np.array([np.nan], np.float32)
     results = (np.zeros(1, kind) for kind in (np.int32, np.uint32, np.int64, np.int32))
-    _, _, *found = run(source, 1, 1, *nans, *results)
-    assert [int(a[0]) for a in found] == [-(2**31), 2**31, -(2**63), 0]
+    _, _, *integers = run(source, 1, 1, *nans, *results)
+    assert [int(a[0]) for a in integers] == [-(2**31), 2**31, -(2**63), 0]
 
 
-def test_lanes_in_several_functions_come_to_the_barrier_after_their_calls() -> None:
+def test_lanes_in_different_functions_reach_the_barrier_after_the_calls() -> None:
     source = """
     __device__ __noinline__ int add(int a, int b) { return a + b; }
     __device__ __noinline__ int sub(int a, int b) { return a - b; }
@@ -97,7 +97,7 @@ def test_lanes_in_several_functions_come_to_the_barrier_after_their_calls() -> N
     np.testing.assert_array_equal(out, np.choose((x + 1) % 3, [v + 2, v - 2, v * 2]))
 
 
-def test_one_generic_address_of_local_memory_is_another_place_for_every_thread() -> None:
+def test_generic_address_of_local_memory_is_private_to_a_thread() -> None:
     device = simulator()
     kernel = device.compile("""
         __device__ __noinline__ int sum(const int* p, int from) {
@@ -114,7 +114,7 @@ def test_one_generic_address_of_local_memory_is_another_place_for_every_thread()
     np.testing.assert_array_equal(device.asnumpy(out), ((t + 2) * 3 + t + 7) * 3 + t + 4)
 
 
-def test_narrow_parts_of_a_structure_that_is_passed_on_keep_their_sign() -> None:
+def test_narrow_members_of_a_passed_structure_are_sign_extended() -> None:
     source = """
     struct Pair { int a; short b; signed char c; };
     __device__ __noinline__ int sum(Pair p) { return p.a + p.b * 1000 + p.c * 1000000; }
@@ -130,7 +130,7 @@ def test_narrow_parts_of_a_structure_that_is_passed_on_keep_their_sign() -> None
 @pytest.mark.parametrize(
     "leaves", ["other[t] = 7; return;", "if (t > 3) other[t] = 7; else other[t] = 8; return;"]
 )
-def test_threads_that_do_something_before_they_leave_early_are_not_waited_for(leaves: str) -> None:
+def test_barrier_does_not_wait_for_threads_that_write_and_exit(leaves: str) -> None:
     source = f"""__global__ void k(const int* in, int* out, int* other) {{
         __shared__ int s[64];
         int t = threadIdx.x;
@@ -146,7 +146,7 @@ def test_threads_that_do_something_before_they_leave_early_are_not_waited_for(le
     np.testing.assert_array_equal(other != 0, x > 20)
 
 
-def test_lanes_that_go_round_again_come_to_the_barrier_of_the_next_round() -> None:
+def test_lanes_that_continue_a_loop_reach_its_barrier() -> None:
     source = """__global__ void k(const int* in, int* out) {
         int t = threadIdx.x, n = 0, sum = 0;
         while (true) {
@@ -163,7 +163,7 @@ def test_lanes_that_go_round_again_come_to_the_barrier_of_the_next_round() -> No
     np.testing.assert_array_equal(out, sum(np.where((t + n) % 3, (t + n) & 63, 0) for n in range(1, 8)))
 
 
-def test_a_recursion_of_some_lanes_between_barriers() -> None:
+def test_recursion_of_some_lanes_between_barriers() -> None:
     source = """
     __device__ __noinline__ int down(int n, int x) {
         return n <= 0 ? 1 : down(n - 1, x) - down(n - 2, x) * x; }
@@ -186,7 +186,7 @@ def test_a_recursion_of_some_lanes_between_barriers() -> None:
     assert out.tolist() == [a + down(v, 2) for a, v in zip(first, x[::-1].tolist(), strict=True)]
 
 
-def test_lanes_that_wait_in_two_loops_give_way_to_the_one_that_both_wait_for() -> None:
+def test_lanes_in_two_spin_loops_yield_to_the_lock_holder() -> None:
     source = """__global__ void k(unsigned* lock, const int* in) {
         if (in[threadIdx.x]) {
             while (atomicCAS(lock, 0u, 1u) != 0u) ;
@@ -200,7 +200,7 @@ def test_lanes_that_wait_in_two_loops_give_way_to_the_one_that_both_wait_for() -
     assert lock.tolist() == [0, 19200 + 96]
 
 
-def test_a_branch_on_what_is_never_written() -> None:
+def test_branch_on_a_register_that_is_never_written() -> None:
     text = ptx_harness.entry(
         1,
         """
@@ -220,7 +220,7 @@ def test_a_branch_on_what_is_never_written() -> None:
     np.testing.assert_array_equal(out, 5)
 
 
-def test_a_factor_whose_constant_is_reckoned_just_before() -> None:
+def test_factor_is_a_constant_computed_before() -> None:
     text = ptx_harness.entry(
         1,
         """
@@ -235,7 +235,7 @@ def test_a_factor_whose_constant_is_reckoned_just_before() -> None:
     np.testing.assert_array_equal(out, 31 * np.arange(32))
 
 
-def test_a_high_product_of_small_numbers_cut_to_16_bits() -> None:
+def test_umulhi_of_small_numbers_truncated_to_8_bits() -> None:
     source = """__global__ void k(const int* in, unsigned char* out) {
         int t = threadIdx.y * 2 + threadIdx.x;
         unsigned char c = 1;
@@ -249,7 +249,7 @@ def test_a_high_product_of_small_numbers_cut_to_16_bits() -> None:
 
 @pytest.mark.parametrize("count", [15, 16, 17, 20, 31, 32, 35, 48])
 @pytest.mark.parametrize("kind", ["short", "unsigned short"])
-def test_a_product_of_16_bit_numbers_shifted_and_cut_to_16_bits(kind: str, count: int) -> None:
+def test_shifted_product_of_16_bit_numbers_truncated_to_16_bits(kind: str, count: int) -> None:
     source = f"""__global__ void k(const {kind}* a, const {kind}* b, {kind}* out) {{
         int t = threadIdx.y * 2 + threadIdx.x;
         {kind} c = 7;
@@ -259,11 +259,11 @@ def test_a_product_of_16_bit_numbers_shifted_and_cut_to_16_bits(kind: str, count
     dtype = np.int16 if kind == "short" else np.uint16
     a, b = np.random.default_rng(0).integers(0, 1 << 16, (2, 32)).astype(dtype)
     _, _, out = run(source, 1, (2, 16), a, b, np.zeros(32, dtype))
-    wanted = (a.astype(np.int64) * b >> count).astype(dtype)
-    np.testing.assert_array_equal(out, np.where(np.arange(32) % 3, wanted, 7))
+    expected = (a.astype(np.int64) * b >> count).astype(dtype)
+    np.testing.assert_array_equal(out, np.where(np.arange(32) % 3, expected, 7))
 
 
-def test_halves_of_a_product_of_small_numbers() -> None:
+def test_upper_half_of_a_product_of_small_numbers() -> None:
     text = ptx_harness.entry(
         1,
         """
@@ -282,7 +282,7 @@ def test_halves_of_a_product_of_small_numbers() -> None:
     np.testing.assert_array_equal(out, np.where(np.arange(32) % 16, -1, 0))
 
 
-def test_a_kernel_too_long_to_be_compiled_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_kernel_compiled_without_optimization(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_CACHE", "off")
     monkeypatch.setattr(jit, "LARGE", 0)
     source = """__global__ void k(const float* in, float* out) {
@@ -300,7 +300,7 @@ def test_a_kernel_too_long_to_be_compiled_well(monkeypatch: pytest.MonkeyPatch) 
 
 
 def long_kernel(loops: int) -> str:
-    """Loops one after the other, each with values that live in it."""
+    """Return a kernel with consecutive loops that keep values live."""
     body = "".join(
         f"for (int j = in[{k}]; j < t; ++j) v ^= in[(v + j * {k}) & 63] + j;\n" for k in range(loops)
     )
@@ -311,19 +311,19 @@ def long_kernel(loops: int) -> str:
     }}"""
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="looks for an instruction of x86")
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="decodes x86 instructions")
 @pytest.mark.parametrize("large", [0, jit.LARGE])
-def test_code_takes_no_more_stack_than_is_given_to_it(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+def test_stack_frame_is_within_its_bound(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     monkeypatch.setattr(jit, "LARGE", large)
     module = parse(compile_program(long_kernel(30)).ptx)
     text = module_text(*lower(module, "k", Specialization((64, 1, 1), 0), fallback=True))
     frames = re.findall(rb"\x48\x81\xec(....)", jit.compile_text(text), re.DOTALL)  # sub rsp, ...
-    most = max(int.from_bytes(f, "little") for f in frames)
-    # Compiled well it takes far less; how much less where compiled plainly depends on the host.
-    assert most < jit.max_stack_bytes(text) / (12 if large else 1)
+    largest = max(int.from_bytes(f, "little") for f in frames)
+    # Optimized code needs far less; how much unoptimized code needs depends on the host.
+    assert largest < jit.max_stack_bytes(text) / (12 if large else 1)
 
 
-def test_plain_code_that_needs_more_stack_than_there_is_is_not_made() -> None:
+def test_fallback_code_that_needs_too_much_stack_is_not_compiled() -> None:
     module = parse(compile_program(long_kernel(1)).ptx)
     kernel = compile_kernel(module, "k", Specialization((64, 1, 1), 0))
     kernel.stack_bytes = 1000
@@ -332,18 +332,18 @@ def test_plain_code_that_needs_more_stack_than_there_is_is_not_made() -> None:
     assert kernel.compile_fallback() != 0
 
 
-def test_a_host_without_room_for_the_stack_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(size: int = 0) -> int:
+def test_host_without_enough_stack_raises_launch_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject(size: int = 0) -> int:
         if size:
             raise ValueError("size not valid")
         return 0
 
-    monkeypatch.setattr(threading, "stack_size", refuse)
-    with pytest.raises(LaunchError, match="stack on each core"):
-        launch._workers(1 << 21)
+    monkeypatch.setattr(threading, "stack_size", reject)
+    with pytest.raises(LaunchError):
+        launch.worker_pool(1 << 21)
 
 
-def test_lanes_that_a_lock_holds_up_come_to_the_barrier_of_the_next_round() -> None:
+def test_lanes_delayed_by_a_lock_reach_the_next_barrier() -> None:
     source = """__global__ void k(unsigned* lock, int* out, int n) {
         __shared__ int s[64];
         int t = threadIdx.x, sum = 0;
@@ -367,7 +367,7 @@ def test_lanes_that_a_lock_holds_up_come_to_the_barrier_of_the_next_round() -> N
     np.testing.assert_array_equal(device.asnumpy(out), 3 * (63 - np.arange(64)) + 3)
 
 
-def test_a_function_has_its_shared_memory_once_however_often_it_is_called() -> None:
+def test_shared_variable_of_a_function_exists_once() -> None:
     source = """
     __device__ __noinline__ int swapped(int t, int v, bool put) {
         __shared__ int s[32];
@@ -388,7 +388,7 @@ def test_a_function_has_its_shared_memory_once_however_often_it_is_called() -> N
     np.testing.assert_array_equal(out, second[::-1] + x[::-1])
 
 
-def test_the_halves_of_a_constant() -> None:
+def test_halves_of_a_constant() -> None:
     text = ptx_harness.entry(
         1,
         """
