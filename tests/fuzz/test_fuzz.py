@@ -11,6 +11,18 @@ import pytest
 from gpulab.simt.instrument.base import Instrumentation
 from tests.fuzz.worker import run_request
 
+# A selection of the first 260 kernels with all their 357 forms of PTX instructions, block shapes,
+# architectures and compiler options, at the least processor time.
+SEEDS = (
+    2, 15, 19, 22, 24, 39, 47, 51, 52, 59, 62, 63, 64, 68, 75, 84, 85, 87, 96, 119, 122, 127, 137, 139, 140, 145,
+    146, 147, 149, 152, 161, 164, 167, 170, 176, 180, 185, 187, 188, 198, 227, 228, 236, 238, 241, 243, 255,
+)  # fmt: skip
+# Those of the first 50 kernels with a planted fault that execute it, in less than a second.
+SEEDS_WITH_FAULT = (
+    1, 2, 3, 6, 8, 10, 11, 12, 13, 15, 16, 17, 18, 19, 20, 22, 24, 25, 27, 28, 31, 32, 35, 36, 37, 40, 41, 43, 44,
+    45, 46, 47, 48,
+)  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def compile_odd_seeds_with_little_optimisation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,14 +30,13 @@ def compile_odd_seeds_with_little_optimisation(seed: int, monkeypatch: pytest.Mo
         monkeypatch.setattr(Instrumentation, "optimize_up_to_lines", 0)
 
 
-# The first 260 kernels contain 333 forms of PTX instructions; these 160 contain 95 % of them.
-@pytest.mark.parametrize("seed", range(160))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_kernel_matches_the_interpreter(seed: int) -> None:
     result = run_request({"seed": seed, "faults": False})
     assert result["kind"] in {"same", "unspecified"}, result["detail"]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", SEEDS_WITH_FAULT)
 def test_planted_fault_is_reported_by_both(seed: int) -> None:
-    result = run_request({"seed": seed, "faults": True})  # the path with the fault need not be executed
-    assert result["kind"] in {"same fault", "same", "unspecified"}, result["detail"]
+    result = run_request({"seed": seed, "faults": True})
+    assert result["kind"] == "same fault", result["detail"]
