@@ -143,9 +143,10 @@ def released_notebook(lab: Lab, work: Path) -> Path:
     """The notebook that students get, made in `work`."""
     from gpulab.grading.pipeline.course import open_course
     from gpulab.grading.release.assignments import release
+    from tests.grading.in_process import releasing_in_process
 
     course = open_course(REPOSITORY / "grading" / "nbgrader_config.py", work=work)
-    (notebook,) = release(course, lab.folder_name).notebooks
+    (notebook,) = release(releasing_in_process(course), lab.folder_name).notebooks
     return notebook
 
 

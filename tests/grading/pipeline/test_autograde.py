@@ -14,6 +14,7 @@ from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import Grades, read_grades
 from gpulab.grading.release.assignments import release
 from tests.grading.conftest import make_course, nbgrader_cell
+from tests.grading.in_process import releasing_in_process
 
 ENDS_THE_PROCESS = "import os\nos._exit(3)"
 WARNS = "import os, sys\ndef double(x):\n    print('careful', file=sys.stderr)\n    return 2 * x"
@@ -43,7 +44,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, list[Autog
     notebook.cells.append(nbgrader_cell("test_ends", "assert not ended", points=4))
     notebook.cells.append(nbgrader_cell("test_after", "assert half(double(3)) == 3", points=1))
     nbformat.write(notebook, source)
-    (path,) = release(course, "tiny").notebooks
+    (path,) = release(releasing_in_process(course), "tiny").notebooks
 
     folder = course.submitted / "difficult" / "tiny"
     folder.mkdir(parents=True)

@@ -18,6 +18,7 @@ from gpulab.grading.pipeline.inspection import SubmissionInspection, inspect_not
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import SampleSubmission, read_sample, submit_sample
 from tests.grading.conftest import REPOSITORY, make_course, nbgrader_cell
+from tests.grading.in_process import releasing_in_process
 
 RIGHT = read_sample(REPOSITORY / "grading" / "sample_class" / "01_stencil" / "all_right").kernels
 OPT_1, OPT_2 = "stencil.opt_1", "stencil.opt_2"
@@ -82,7 +83,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 @pytest.fixture(scope="module")
 def grades(course: Course) -> Grades:
     """Grade level 1, level 2 with a deleted test cell, and a switch from level 2 to 1 before the test."""
-    (released,) = release(course, "tiny").notebooks
+    (released,) = release(releasing_in_process(course), "tiny").notebooks
     assert "secret" not in released.read_text(encoding="utf-8")
     both = {OPT_1: RIGHT[OPT_1], OPT_2: RIGHT[OPT_2]}
     submit_sample(SampleSubmission("level_1", "", both, {}), released, course.submitted)

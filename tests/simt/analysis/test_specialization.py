@@ -146,7 +146,10 @@ def test_shared_code_behaves_like_specialized_code(
     name: str, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = BODIES[name]
-    launches = [(group[n % len(group)], number) for group in BLOCKS for n, number in enumerate(NUMBERS)]
+    # Two launches with each group of blocks, with two of the three numbers in turn.
+    launches = [
+        (group[n % len(group)], NUMBERS[(row + n) % 3]) for row, group in enumerate(BLOCKS) for n in range(2)
+    ]
     shared = [recorded(body, *launch) for launch in launches]
     assert name in NOT_SHARED or len(compiled) == len(BLOCKS)
     monkeypatch.setattr(TraceInstrumentation, "shared", False)
