@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -138,4 +138,4 @@ def read_given(name: str, path: str | os.PathLike[str], folder: Path | None = No
     (cell,) = read_cells(file)
     if cell.name != name:
         raise UsageError(f"{origin} contains {cell.name}, not {name}.")
-    return Cell(cell.header, cell.source, origin)
+    return replace(cell, origin=origin)
