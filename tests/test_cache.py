@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import gpulab
 from gpulab import cache
-from gpulab.cache import DiskCache, fingerprint
+from gpulab.cache import DiskCache, fingerprint, sources_of
 from gpulab.compiler import nvrtc
 from gpulab.simt.codegen import jit
 
@@ -31,6 +32,33 @@ def test_put_entry_is_returned_by_get(store: DiskCache) -> None:
 def test_fingerprint_differs_for_different_values() -> None:
     names = [fingerprint(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), (1,), ("1",), (b"1",), ())]
     assert len(set(names)) == len(names)
+
+
+SIMULATOR = Path(cache.__file__).parent / "simt"
+
+
+@pytest.mark.parametrize(
+    "file", ["__init__.py", "runtime/runtime.ll", "instrument/counters/counters.ll", "codegen/ir.py"]
+)
+def test_edited_source_file_at_any_depth_changes_the_hash_of_its_package(tmp_path: Path, file: str) -> None:
+    package = tmp_path / "simt"
+    for name in ("__init__.py", "runtime/runtime.ll", "instrument/counters/counters.ll", "codegen/ir.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SIMULATOR / name, package / name)
+
+    before = sources_of([package])
+    assert sources_of([package]) == before
+    with (package / file).open("a", encoding="utf-8") as source:
+        source.write("\n; edited\n")
+    assert sources_of([package]) != before
+
+
+def test_compiled_file_does_not_change_the_hash_of_a_package(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("x = 1\n")
+    before = sources_of([tmp_path])
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "module.pyc").write_bytes(b"code")
+    assert sources_of([tmp_path]) == before
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 200])
