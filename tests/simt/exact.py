@@ -1,4 +1,4 @@
-"""Floating point by exact rational arithmetic: what IEEE 754 asks of every rounding mode and format."""
+"""IEEE 754 arithmetic in every format and rounding mode, by exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Number = Fraction | str  # a value, or "inf" or "nan"
 
 @dataclass(frozen=True)
 class Format:
-    """A binary format. largest: bits of the largest number, where it is not the usual one."""
+    """A binary floating-point format.
+
+    `special_largest` and `nan` are the bits of the largest number and of NaN in a format without infinities.
+    """
 
     exponent: int
     fraction: int
@@ -51,11 +54,11 @@ class Format:
 
     @property
     def quiet(self) -> int:
-        """The canonical NaN of PTX."""
+        """Bits of the canonical NaN of PTX."""
         return self.nan or self.sign_bit - 1
 
     def decode(self, bits: int) -> tuple[bool, Number]:
-        """(negative, magnitude)."""
+        """Return the sign, True for negative, and the magnitude."""
         negative, magnitude = bool(bits & self.sign_bit), bits & (self.sign_bit - 1)
         if self.special_largest is None and magnitude >= self.infinity:
             return negative, INF if magnitude == self.infinity else NAN
@@ -68,7 +71,7 @@ class Format:
         return negative, Fraction(fraction << power) if power > 0 else Fraction(fraction, 1 << -power)
 
     def encode(self, negative: bool, value: Number, mode: str = "rn", saturates: bool = False) -> int:
-        """The bits of a magnitude with its sign, rounded; beyond the largest, infinity or the largest."""
+        """Round a signed magnitude. An overflow gives infinity, or the largest number with `saturates`."""
         if value == NAN:
             return self.quiet
         sign = self.sign_bit if negative else 0
@@ -98,7 +101,7 @@ class Format:
         return sign | bits
 
     def flushed(self, bits: int) -> int:
-        """`.ftz`: a subnormal number as a zero of its sign."""
+        """Flush a subnormal number to a zero of its sign, as `.ftz` does."""
         return bits & self.sign_bit if not bits & self.infinity else bits
 
 

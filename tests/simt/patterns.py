@@ -1,4 +1,4 @@
-"""Bit patterns that find mistakes: every special value, in all pairs, and random ones."""
+"""Bit patterns for tests of arithmetic: special values in all combinations, and random values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def _integers(bits: int) -> list[int]:
-    """The ends of the signed and the unsigned range, and what lies next to them."""
+    """Return the limits of the signed and the unsigned range, and their neighbours."""
     top, half = 1 << bits - 1, 1 << bits // 2
     found = {0, 1, 2, 3, 5, 7, half - 1, half, top - 1, top, top + 1, 2 * top - 2, 2 * top - 1}
     return sorted(found | {0x5555555555555555 & (2 * top - 1)})
@@ -24,7 +24,7 @@ INTEGERS = {bits: _integers(bits) for bits in (8, 16, 32, 64)}
 
 
 def _floats(exponent: int, fraction: int) -> list[int]:
-    """Zeros, the smallest and largest subnormal and normal numbers, ones, infinities, NaNs; both signs."""
+    """Return zeros, the limits of subnormal and normal numbers, ones, infinities and NaNs of both signs."""
     infinity = ((1 << exponent) - 1) << fraction
     one = ((1 << exponent - 1) - 1) << fraction
     found = [0, 1, (1 << fraction) - 1, 1 << fraction, (1 << fraction) + 1, one - 1, one, one + 1]
@@ -43,9 +43,9 @@ def random_bits(bits: int, count: int, seed: int) -> Array:
 
 
 def combined(specials: list[int], bits: int, operands: int, count: int, seed: int = 0) -> list[Array]:
-    """`operands` arrays: all combinations of specials (at most `count` of them), then `count` random ones.
+    """Return one array per operand: at most `count` combinations of specials, then `count` random values.
 
-    Half of the random floats lie close together, so that sums cancel.
+    Half of the random floats are close together, so that sums cancel.
     """
     rng = np.random.default_rng(seed)
     combinations = np.array(list(product(specials, repeat=operands)) if operands < 3 else [], np.uint64)

@@ -1,4 +1,4 @@
-"""Runs one of the corpus's plain programs on the simulator, with NumPy arrays in and out."""
+"""Run a program of the corpus on the simulator with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def compiled(name: str, kernel: str | None = None) -> Kernel:
 def launch(
     name: str, grid: Dim3, block: Dim3, *args: Any, kernel: str | None = None, shared_mem: int = 0
 ) -> list[npt.NDArray[Any]]:
-    """Launch program `name` and give back its array arguments, in their order, as they are afterwards."""
+    """Launch the program `name`; return its array arguments, in order, with their contents afterwards."""
     device = simulator()
     on_device = [device.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
     compiled(name, kernel)(grid, block, on_device, shared_mem)
     return [
-        device.asnumpy(there) for there, a in zip(on_device, args, strict=True) if isinstance(a, np.ndarray)
+        device.asnumpy(copy) for copy, a in zip(on_device, args, strict=True) if isinstance(a, np.ndarray)
     ]
 
 

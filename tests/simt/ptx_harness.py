@@ -1,11 +1,11 @@
-"""Runs single PTX instructions over arrays, in every shape that the simulator treats differently.
+"""Run single PTX instructions over arrays, in every shape that the simulator treats differently.
 
-    lanes      each thread has its own operands, every warp is full
+    varying    each thread has its own operands, and every warp is full
     uniform    the operands are the same for a whole warp
-    partial    as lanes, with blocks of 45 threads: some lanes of each last warp do not exist
-    divergent  as lanes; odd and even lanes come to the instruction separately
+    partial    varying, in blocks of 45 threads, so that the last warp is not full
+    divergent  varying; odd and even lanes execute the instruction separately
 
-A case is a text with `%o` for its result and `%a`, `%b`, … for its operands.
+A case is PTX text with `%o` for its result and `%a`, `%b`, … for its operands.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from gpulab.devices.base import Device
 __all__ = ["SHAPES", "Case", "bits_of", "entry", "everywhere", "launch", "program", "run", "simulator"]
 
 Array = npt.NDArray[Any]
-SHAPES = ("lanes", "uniform", "partial", "divergent")
-BLOCKS = {"lanes": 64, "uniform": 32, "partial": 45, "divergent": 64}
+SHAPES = ("varying", "uniform", "partial", "divergent")
+BLOCKS = {"varying": 64, "uniform": 32, "partial": 45, "divergent": 64}
 HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"
 
 
 @dataclass(frozen=True)
 class Case:
-    """text: one or more instructions. out: the result's dtype; "?" for a predicate."""
+    """One or more instructions, and the dtype of their result; "?" for a predicate."""
 
     text: str
     out: str
@@ -51,18 +51,18 @@ def _register(dtype: str) -> str:
 
 
 def _move(dtype: str) -> tuple[str, str]:
-    """Type of the memory access and of the register it uses."""
+    """Return the PTX type of a load or store, and that of its register."""
     size = np.dtype(dtype).itemsize
     register = _register(dtype)
     return (f"u{8 * size}" if register[0] == "b" else register), register
 
 
 def program(cases: Sequence[Case], inputs: Mapping[str, str], shape: str, guard: bool) -> str:
-    """The PTX text: kernel `k(inputs…, results…, count)`. inputs: dtypes by name."""
+    """Return the PTX of a kernel `k(inputs…, results…, count)`; `inputs` maps names to dtypes."""
     names = [*inputs, *(f"r{n}" for n in range(len(cases)))]
     parameters = ",\n".join([*(f"\t.param .u64 p_{name}" for name in names), "\t.param .u32 count"])
     lines = [f".visible .entry k(\n{parameters}\n)", "{", "\t.reg .pred %out, %odd;"]
-    lines += ["\t.reg .b32 %index, %limit, %lane, %step;", "\t.reg .b64 %wide, %place, %base;"]
+    lines += ["\t.reg .b32 %index, %limit, %lane, %step;", "\t.reg .b64 %wide, %address, %base;"]
     lines += [f"\t.reg .{_register(dtype)} %{name};" for name, dtype in inputs.items()]
     lines += [f"\t.reg .{_register(case.out)} %o{number};" for number, case in enumerate(cases)]
     lines += ["\tmov.u32 %index, %ctaid.x;", "\tmov.u32 %lane, %tid.x;"]
@@ -76,8 +76,8 @@ def program(cases: Sequence[Case], inputs: Mapping[str, str], shape: str, guard:
         ]
     for name, dtype in inputs.items():
         access, _ = _move(dtype)
-        lines += [*_place(name, dtype), f"\tld.global.{access} %{name}, [%place];"]
-    for number, case in enumerate(cases):  # a result that nobody writes would be undefined
+        lines += [*_address(name, dtype), f"\tld.global.{access} %{name}, [%address];"]
+    for number, case in enumerate(cases):  # the result is defined even if no instruction writes it
         if case.out != "?":
             kind = _register(case.out)
             zero = {"f32": "0f00000000", "f64": "0d0000000000000000"}.get(kind, "0")
@@ -96,28 +96,28 @@ def program(cases: Sequence[Case], inputs: Mapping[str, str], shape: str, guard:
         if case.out == "?":
             lines.append(f"\tselp.b32 %step, 1, 0, {value};")
             value = "%step"
-        lines += [*_place(f"r{number}", out), f"\tst.global.{_move(out)[0]} [%place], {value};"]
+        lines += [*_address(f"r{number}", out), f"\tst.global.{_move(out)[0]} [%address], {value};"]
     return HEAD + "\n".join([*lines, "DONE:", "\tret;", "}"]) + "\n"
 
 
-def _place(name: str, dtype: str) -> list[str]:
+def _address(name: str, dtype: str) -> list[str]:
     size = np.dtype(dtype).itemsize
     return [
         f"\tld.param.u64 %base, [p_{name}];",
         "\tcvta.to.global.u64 %base, %base;",
         f"\tmul.wide.u32 %wide, %index, {size};",
-        "\tadd.s64 %place, %base, %wide;",
+        "\tadd.s64 %address, %base, %wide;",
     ]
 
 
-def run(cases: Sequence[Case], inputs: Mapping[str, Array], shape: str = "lanes") -> list[Array]:
-    """The result of each case for each element of the inputs (which have one length)."""
+def run(cases: Sequence[Case], inputs: Mapping[str, Array], shape: str = "varying") -> list[Array]:
+    """Return the result of each case for each element of the inputs, which have the same length."""
     (length,) = {len(a) for a in inputs.values()}
     block = BLOCKS[shape]
     guard = shape == "partial"
     count = length
     arrays = {name: np.ascontiguousarray(a) for name, a in inputs.items()}
-    if shape in ("lanes", "divergent"):  # full warps only: the inputs come round again
+    if shape in ("varying", "divergent"):  # repeat the inputs so that all warps are full
         count = -(-length // block) * block
         arrays = {name: np.resize(a, count) for name, a in arrays.items()}
     text = program(cases, {name: a.dtype.str[1:] for name, a in arrays.items()}, shape, guard)
@@ -125,15 +125,15 @@ def run(cases: Sequence[Case], inputs: Mapping[str, Array], shape: str = "lanes"
     kernel = device.load_ptx(text)
     results = [device.zeros(count, "u4" if case.out == "?" else case.out) for case in cases]
     grid = count if shape == "uniform" else -(-count // block)
-    given = [device.asarray(a) for a in arrays.values()]
+    operands = [device.asarray(a) for a in arrays.values()]
     signature = kernel.program.signatures[kernel.name]  # type: ignore[attr-defined]
     values = [
         a if p.kind == "pointer" else a.allocation.address
-        for p, a in zip(signature, [*given, *results], strict=False)
+        for p, a in zip(signature, [*operands, *results], strict=False)
     ]
     kernel((grid, 1, 1), (block, 1, 1), [*values, count])
-    found = [device.asnumpy(r)[:length] for r in results]
-    return [r.astype(bool) if case.out == "?" else r for case, r in zip(cases, found, strict=True)]
+    values = [device.asnumpy(r)[:length] for r in results]
+    return [r.astype(bool) if case.out == "?" else r for case, r in zip(cases, values, strict=True)]
 
 
 def bits_of(array: Array) -> Array:
@@ -141,28 +141,28 @@ def bits_of(array: Array) -> Array:
 
 
 def _nan(array: Array) -> Array:
-    """Where an array holds a NaN. Which one, the manual leaves open for f32 and f64."""
+    """Return a mask of the NaNs in an array; the manual does not define their bits for f32 and f64."""
     return np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), bool)
 
 
 def everywhere(
     cases: Sequence[Case], inputs: Mapping[str, Array], shapes: Sequence[str] = SHAPES[:2]
 ) -> list[Array]:
-    """The results, which must be the same bits in every shape.
+    """Return the results, after checking that they have the same bits in every shape.
 
-    Instructions differ between lanes and uniform operands; the other shapes differ in how results are
-    written, which is the same for all instructions: some tests of each kind ask for them, too.
+    The code of an instruction differs between varying and uniform operands. The other shapes differ in how
+    results are written, which is the same for all instructions, so that few tests need them.
     """
-    found = run(cases, inputs, shapes[0])
+    results = run(cases, inputs, shapes[0])
     for shape in shapes[1:]:
-        for case, one, other in zip(cases, found, run(cases, inputs, shape), strict=True):
-            differs = np.flatnonzero((bits_of(one) != bits_of(other)) & ~(_nan(one) & _nan(other)))
+        for case, first, other in zip(cases, results, run(cases, inputs, shape), strict=True):
+            differs = np.flatnonzero((bits_of(first) != bits_of(other)) & ~(_nan(first) & _nan(other)))
             assert not len(differs), f"{case.text} ({shape}) differs at {differs[:5]}"
-    return found
+    return results
 
 
 def entry(parameters: int, body: str, registers: str = "") -> str:
-    """A kernel `k` with pointers p0, p1, … in %rd0, %rd1, …; %r0 is the thread's index in the grid."""
+    """Return a kernel `k` with pointers in %rd0, %rd1, …, and the thread's index in the grid in %r0."""
     names = ",\n".join(f"\t.param .u64 p{n}" for n in range(parameters))
     loads = "".join(
         f"\tld.param.u64 %rd{n}, [p{n}];\n\tcvta.to.global.u64 %rd{n}, %rd{n};\n" for n in range(parameters)
@@ -177,9 +177,9 @@ def entry(parameters: int, body: str, registers: str = "") -> str:
 
 
 def launch(text: str, grid: int, block: int, *arrays: Array, shared_mem: int = 0) -> list[Array]:
-    """Run a text's kernel on copies of the arrays; they are given back as it left them."""
+    """Run the kernel of a PTX text on copies of the arrays, and return the copies."""
     device = simulator()
     kernel = device.load_ptx(text)
-    there = [device.asarray(a) for a in arrays]
-    kernel((grid, 1, 1), (block, 1, 1), there, shared_mem)
-    return [device.asnumpy(a) for a in there]
+    on_device = [device.asarray(a) for a in arrays]
+    kernel((grid, 1, 1), (block, 1, 1), on_device, shared_mem)
+    return [device.asnumpy(a) for a in on_device]

@@ -95,13 +95,13 @@ def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[in
     past = rendezvous_blocks(blocks)
     past_bits = {number: sum(1 << n for n in behind) for number, behind in past.items()}
     rendezvous_bits = sum(1 << n for n in past)
-    found = [0] * len(blocks)  # sets of blocks as bits: kernels of 500 blocks take thousands of steps
+    frontier_bits = [0] * len(blocks)  # sets of blocks as bits: kernels of 500 blocks take thousands of steps
     work, queued, seen = [0], {0}, {0}
 
     def step(target: int, suspended: int) -> None:
         """Record that lanes may run at `target` while others are suspended."""
-        if suspended & ~found[target] or target not in seen:
-            found[target] |= suspended
+        if suspended & ~frontier_bits[target] or target not in seen:
+            frontier_bits[target] |= suspended
             seen.add(target)
             if target not in queued:
                 queued.add(target)
@@ -110,7 +110,7 @@ def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[in
     while work:
         number = -heappop(work)  # highest first; lowest first would take three times as many steps
         queued.discard(number)
-        block, here = blocks[number], found[number]
+        block, here = blocks[number], frontier_bits[number]
 
         if block.warp_sync:
             for other in _members(here & ~(1 << number)):
@@ -140,7 +140,7 @@ def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[in
         if number in spin_loops:
             for target in _members(here):
                 step(target, here & ~(1 << target) | 1 << number)
-    return [frozenset(_members(f)) for f in found]
+    return [frozenset(_members(f)) for f in frontier_bits]
 
 
 def _members(bits: int) -> Iterator[int]:

@@ -142,7 +142,7 @@ def host_pointers(
 def check_access(
     cg: CodegenContext, addresses: Value, space: str, size: int, item: Instruction, action: str
 ) -> None:
-    """Check an access that is not made."""
+    """Check the addresses of an access whose data is not needed (see `gpulab.simt.analysis.slicing`)."""
     site, addresses = _add_access(cg, addresses, space, size, item, action)
     AddressCheck(cg, addresses, space, size, site, item.predicate).check()
 

@@ -99,13 +99,14 @@ class CodegenContext(KernelContext):
         # If no lane can have exited and none is suspended, all lanes of a full warp are active.
         self.can_be_full = self.threads % WARP == 0 and not any(map(self.can_lose_lanes, self.flow.blocks))
 
-        # Set when the function is lowered.
-        self.past: dict[int, frozenset[int]] = {}
-        self.saved_at: dict[str, int] = {}
+        # Set while the function is lowered.
+        self.past: dict[int, frozenset[int]] = {}  # see `reconvergence.rendezvous_blocks`
+        self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
-        self.canonical_at: dict[str, int] = {}
+        self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)
         self.canonical_bytes = 0
-        self.fuel_slot = self.patience_slot = ""
+        self.fuel_slot = ""  # instructions left in the time slice
+        self.patience_slot = ""  # iterations of spin loops left before lanes yield
 
     def can_lose_lanes(self, block: Block) -> bool:
         """Return True if some lanes can exit at the end of this block while others continue."""

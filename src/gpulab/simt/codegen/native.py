@@ -265,7 +265,7 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
 
 
 def _compiled_or_cached(module: Module, name: str, special: Specialization) -> tuple[dict[str, Any], bytes]:
-    """Return what a launch must know about the code, and the machine code.
+    """Return the metadata that a launch needs, and the machine code.
 
     Code that several kernels share has two cache entries: one with the constants that remain literals in it,
     and one with the code, whose key contains the values of these constants.
