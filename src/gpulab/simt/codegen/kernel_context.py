@@ -35,7 +35,7 @@ class KernelContext:
         Bytes of local memory per thread, rounded up, and the end of its last variable.
     symbols : dict of str to int
         Index of each module variable in the table of device addresses.
-    plain : bool
+    fallback : bool
         Keep every register as a vector; exact even if an affine value wraps around between lanes.
     independent : bool
         Lanes in a loop that polls memory yield to other lanes of their warp, as on Volta and later.
