@@ -17,7 +17,7 @@ from gpulab.profiling.sweep import Sweep
 from tests.kernels.corpus import FOLDER
 
 pytestmark = pytest.mark.cuda
-K4 = FOLDER / "matmul" / "correct" / "K4_two_columns.cu"
+K4 = FOLDER / "matmul" / "right" / "K4_two_columns.cu"
 
 # Correct with 32 threads; with 64 every thread writes out of bounds, with 128 no thread ends.
 BLOCK_DEPENDENT = """// %%cuda matmul.K1 --block 32
