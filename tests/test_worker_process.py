@@ -90,14 +90,5 @@ def test_worker_reports_an_exception_of_its_function_and_keeps_running() -> None
         assert worker.call(1) == 11
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows cannot suspend a process with a signal")
-def test_suspended_worker_continues_after_resume() -> None:
-    with Worker(adder, 10) as worker:
-        worker.call(0)
-        worker.suspend()
-        worker.resume()
-        assert worker.call(1) == 11
-
-
 def test_ending_a_worker_that_was_never_called_returns_no_exit_code() -> None:
     assert Worker(adder, 10).end() is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -116,22 +115,6 @@ class Worker:
             process.kill()
             process.join(EXIT_GRACE_S)
         return code
-
-    def suspend(self) -> None:
-        """Suspend the process until `resume`; no effect without a process or on Windows."""
-        self._signal("SIGSTOP")
-
-    def resume(self) -> None:
-        """Resume a suspended process; no effect on one that is running."""
-        self._signal("SIGCONT")
-
-    def _signal(self, name: str) -> None:
-        process = self._process
-        if process is None or process.pid is None or not hasattr(signal, name):
-            return
-        with contextlib.suppress(ProcessLookupError, ValueError):  # the process has ended meanwhile
-            if process.exitcode is None:
-                os.kill(process.pid, getattr(signal, name))
 
     def _start(self) -> Connection[Any, Any]:
         context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
