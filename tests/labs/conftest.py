@@ -1,4 +1,4 @@
-"""A lab's notebook in the four states that its tests look at, each made once for a test module."""
+"""A lab's notebook in the states that its tests need, each made once for a test module."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from tests.labs.lab import Lab, read, released_notebook, run
-from tests.labs.reading import SIZES, Page, chromium, export, look
+from tests.labs.html_page import SIZES, PageFaults, chromium, export, inspect_page
+from tests.labs.lab import Lab, read, release_notebook, run
 
 
 @pytest.fixture(scope="module")
 def lab(request: pytest.FixtureRequest) -> Lab:
     """The lab that the test module names in `LAB`."""
-    found = request.module.LAB
-    assert isinstance(found, Lab)
-    return found
+    lab = request.module.LAB
+    assert isinstance(lab, Lab)
+    return lab
 
 
 @pytest.fixture(scope="module")
 def source(lab: Lab) -> NotebookNode:
-    """The notebook as an instructor has it."""
+    """The instructor's notebook."""
     return read(lab.notebook)
 
 
 @pytest.fixture(scope="module")
 def executed(lab: Lab) -> NotebookNode:
-    """The source notebook after a run from top to bottom."""
+    """The instructor's notebook after a run from top to bottom."""
     return run(read(lab.notebook), lab.folder)
 
 
 @pytest.fixture(scope="module")
 def released(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The notebook that students get."""
-    return released_notebook(lab, tmp_path_factory.mktemp("desk"))
+    """The students' notebook."""
+    return release_notebook(lab, tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")
 def unsolved(released: Path) -> NotebookNode:
-    """The students' notebook after a run in which nobody has solved anything."""
+    """The students' notebook after a run without any solution."""
     return run(read(released), released.parent, allow_errors=True)
 
 
 @pytest.fixture(scope="module")
-def open_chromium() -> Iterator[Any]:
+def chromium_browser() -> Iterator[Any]:
     with chromium() as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def exported(lab: Lab, executed: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page that nbconvert makes of the run above."""
+    """The executed notebook as HTML."""
     return export(executed, lab.folder, tmp_path_factory.mktemp("page") / "page.html", "light")
 
 
 @pytest.fixture(scope="module", params=list(SIZES))
-def reading(request: pytest.FixtureRequest, exported: Path, open_chromium: Any) -> Page:
-    """What a window of this size shows of the page."""
-    return look(open_chromium, exported, SIZES[request.param])
+def page_faults(request: pytest.FixtureRequest, exported: Path, chromium_browser: Any) -> PageFaults:
+    """The faults of the HTML in a window of one of the sizes."""
+    return inspect_page(chromium_browser, exported, SIZES[request.param])

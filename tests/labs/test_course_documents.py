@@ -1,4 +1,4 @@
-"""docs/course_documents.md names, for every item of the course documents, cells that are there."""
+"""Table of docs/course_documents.md: every item of the course documents has a cell or a reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LABS = {"0": "00_devicequery/devicequery", "1": "01_stencil/stencil", "2": "02_m
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """(item, lab, cells) of every table row; the headings and rules left out."""
+    """Return (item, lab, cells) of every row of the table, without headings and rules."""
     lines = [line.strip("|").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    found = [[part.strip() for part in line[-3:]] for line in lines if len(line) >= 3]
-    return [(item, lab, cells) for item, lab, cells in found if lab != "lab"]
+    columns = [[part.strip() for part in line[-3:]] for line in lines if len(line) >= 3]
+    return [(item, lab, cells) for item, lab, cells in columns if lab != "lab"]
 
 
 def cell_ids(lab: str) -> set[str]:
@@ -26,20 +26,20 @@ def cell_ids(lab: str) -> set[str]:
 
 
 @pytest.mark.parametrize("lab", LABS)
-def test_every_cell_that_is_named_is_in_its_notebook(lab: str) -> None:
+def test_named_cells_exist(lab: str) -> None:
     named = {
         name
-        for _, of, cells in rows()
-        if of == lab
+        for _, row_lab, cells in rows()
+        if row_lab == lab
         for name in re.findall(r"`([a-z0-9-]+)`", re.sub(r"\(.*?\)", "", cells))
     }
     assert named
     assert named <= cell_ids(lab)
 
 
-def test_an_item_without_a_cell_has_a_reason() -> None:
+def test_item_without_a_cell_has_a_reason() -> None:
     assert [item for item, lab, cells in rows() if not lab and not cells.startswith("left out: ")] == []
 
 
-def test_an_item_with_a_lab_names_a_cell() -> None:
+def test_item_with_a_lab_names_a_cell() -> None:
     assert [item for item, lab, cells in rows() if lab and not re.search(r"`[a-z0-9-]+`", cells)] == []

@@ -1,4 +1,4 @@
-"""Lab 0 as an instructor has it and as a student gets it: structure, a full run, and the released stubs."""
+"""Lab 0: structure of the notebook, a full run, the release, cells out of order, and wrong answers."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import re
 import pytest
 from nbformat import NotebookNode
 
+from tests.labs.html_page import PageTests
 from tests.labs.lab import (
     Lab,
-    ReleasedNotebook,
-    RunFromTopToBottom,
-    SourceNotebook,
+    ReleasedNotebookTests,
+    RunTests,
+    SourceNotebookTests,
     by_grade_id,
     by_id,
     errors,
-    marks,
-    points,
+    max_points,
+    nbgrader_metadata,
+    output_text,
     read,
-    run,
-    shown,
+    run_one_after_another,
+    value_of,
 )
-from tests.labs.reading import ReadablePage
 
 LAB = Lab("00_devicequery", "devicequery")
 
@@ -31,11 +32,11 @@ PREDICTIONS = {
     "copy_bound": "predicted_copy",
 }
 KERNELS = ("axpy", "total")
-# Kernels of one's own that are wrong in a way that the lab teaches to avoid.
+# Solutions with a mistake that the lab teaches to avoid: the kernel, and its body.
 WRONG = {
     "no guard": ("axpy", "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    y[i] = a * x[i] + y[i];\n"),
     "one block": ("axpy", "    int i = threadIdx.x;\n    if (i < n) y[i] = a * x[i] + y[i];\n"),
-    "an atomic a thread": (
+    "one atomic per thread": (
         "total",
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) atomicAdd(sum, x[i]);\n",
     ),
@@ -54,124 +55,139 @@ WRONG = {
 }
 
 
-def chosen(*wanted: str) -> list[NotebookNode]:
-    """The cells of these ids, fresh from the file."""
+def cells_of(*ids: str) -> list[NotebookNode]:
+    """Return the cells of these ids, read again from the file."""
     cells = by_id(read(LAB.notebook))
-    return [cells[one] for one in wanted]
+    return [cells[name] for name in ids]
 
 
-@pytest.fixture(scope="module")
-def alone() -> NotebookNode:
-    """Every Python cell after a restart, with none of the kernels compiled."""
-    notebook = read(LAB.notebook)
-    notebook.cells = [
+def cells_without_kernels() -> list[NotebookNode]:
+    """Return all Python cells except solutions."""
+    return [
         cell
-        for cell in notebook.cells
+        for cell in read(LAB.notebook).cells
         if cell.cell_type == "code"
         and not cell.source.startswith("%%cuda")
-        and not marks(cell).get("solution")
+        and not nbgrader_metadata(cell).get("solution")
     ]
-    return run(notebook, LAB.folder, allow_errors=True)
+
+
+def wrong_answers() -> list[NotebookNode]:
+    """Return wrong kernels and a prediction that is partly right, each with its test cell."""
+    cells = cells_of("setup")
+    for number, (kernel, body) in enumerate(WRONG.values()):
+        wrong, test = cells_of(kernel, f"{kernel}-test")
+        solution = r"// BEGIN SOLUTION.*// END SOLUTION"
+        wrong.source = re.sub(solution, body, wrong.source, flags=re.DOTALL)
+        wrong.id, test.id = f"wrong-{number}", f"test-{number}"
+        cells += [wrong, test]
+    prediction, test = cells_of("sectors", "sectors-test")
+    prediction.source = 'predicted_sectors = {"shifted": 4, "pairs": 2, "far": 32}'
+    return [*cells, prediction, test]
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
-    """Wrong kernels and a prediction that is partly right, each with its test cell, in one session."""
-    notebook = read(LAB.notebook)
-    notebook.cells = chosen("setup")
-    for number, (kernel, text) in enumerate(WRONG.values()):
-        wrong, test = chosen(kernel, f"{kernel}-test")
-        solution = r"// BEGIN SOLUTION.*// END SOLUTION"
-        wrong.source = re.sub(solution, text, wrong.source, flags=re.DOTALL)
-        wrong.id, test.id = f"wrong-{number}", f"test-{number}"
-        notebook.cells += [wrong, test]
-    prediction, test = chosen("sectors", "sectors-test")
-    prediction.source = 'predicted_sectors = {"shifted": 4, "pairs": 2, "far": 32}'
-    notebook.cells += [prediction, test]
-    return run(notebook, tmp_path_factory.mktemp("wrong"), allow_errors=True)
+def one_session() -> list[NotebookNode]:
+    """The Python cells without any kernel, and then the wrong answers, in one session."""
+    parts = [cells_without_kernels(), wrong_answers()]
+    return run_one_after_another(read(LAB.notebook), parts, LAB.folder)
 
 
-class TestTheSourceNotebook(SourceNotebook):
-    def test_gives_forty_points_of_which_ten_by_hand(self, source: NotebookNode) -> None:
-        given = points(source)
-        assert sum(given.values()) == 40
-        assert sum(number for name, number in given.items() if name.startswith("answer")) == 10
+@pytest.fixture(scope="module")
+def without_kernels(one_session: list[NotebookNode]) -> NotebookNode:
+    return one_session[0]
 
-    def test_says_the_minutes_of_every_section(self, source: NotebookNode) -> None:
+
+@pytest.fixture(scope="module")
+def answered(one_session: list[NotebookNode]) -> NotebookNode:
+    return one_session[1]
+
+
+class TestSourceNotebook(SourceNotebookTests):
+    def test_ten_of_forty_points_are_graded_by_hand(self, source: NotebookNode) -> None:
+        points = max_points(source)
+        assert sum(points.values()) == 40
+        assert sum(number for name, number in points.items() if name.startswith("answer")) == 10
+
+    def test_sections_have_minutes_that_add_up_to_the_labs(self, source: NotebookNode) -> None:
         sections = [
-            c.source for c in source.cells if c.cell_type == "markdown" and c.source.startswith("## ")
+            cell.source
+            for cell in source.cells
+            if cell.cell_type == "markdown" and re.match(r"## \d", cell.source)
         ]
-        minutes = [re.search(r"\*(\d+) minutes", text) for text in sections if re.match(r"## \d", text)]
+        minutes = [re.search(r"\*(\d+) minutes", text) for text in sections]
         assert all(minutes)
-        assert sum(int(found[1]) for found in minutes if found) == 90
+        assert sum(int(match[1]) for match in minutes if match) == 90
 
-    def test_places_nothing_but_none_outside_a_prediction(self, source: NotebookNode) -> None:
+    def test_predictions_start_as_none(self, source: NotebookNode) -> None:
         for grade_id, name in PREDICTIONS.items():
             before, _, after = re.split(r"### (?:BEGIN|END) SOLUTION", by_grade_id(source)[grade_id].source)
             assert before.startswith(f"{name} = {{")
             assert len(re.findall(r": None", before)) == 3
             assert not after.strip()
 
-    def test_needs_no_cell_but_kernels_and_the_first_to_have_run(self, source: NotebookNode) -> None:
-        """A Python cell makes what it needs itself, so that the order of cells is free."""
+    def test_python_cells_import_what_they_need(self, source: NotebookNode) -> None:
+        """After a restart every cell runs once its kernels are compiled, in any order."""
         for cell in source.cells:
             python = cell.cell_type == "code" and not cell.source.startswith("%%cuda")
-            if python and not marks(cell).get("solution") and cell.id != "doctor":
+            if python and not nbgrader_metadata(cell).get("solution") and cell.id != "doctor":
                 assert re.search(r"^(?:import gpulab|from gpulab)", cell.source, re.MULTILINE), cell.id
 
-    def test_has_a_slider_that_waits_for_the_hand_to_let_go(self, source: NotebookNode) -> None:
+    def test_slider_updates_when_it_is_released(self, source: NotebookNode) -> None:
         assert "continuous_update=False" in by_id(source)["slider"].source
 
 
-class TestARunFromTopToBottom(RunFromTopToBottom):
-    def test_writes_nothing_to_stderr(self, executed: NotebookNode) -> None:
+class TestRun(RunTests):
+    def test_nothing_is_written_to_stderr(self, executed: NotebookNode) -> None:
         assert not any(
-            output.get("name") == "stderr" for c in executed.cells for output in c.get("outputs", [])
+            output.get("name") == "stderr" for cell in executed.cells for output in cell.get("outputs", [])
         )
 
-    def test_ends_its_query_with_test_passed(self, executed: NotebookNode) -> None:
-        assert "Test PASSED" in shown(by_id(executed)["device-query"])
+    def test_device_query_ends_as_the_cuda_sample_does(self, executed: NotebookNode) -> None:
+        assert "Test PASSED" in output_text(by_id(executed)["device-query"])
 
-    def test_shows_the_sectors_of_every_stride(self, executed: NotebookNode) -> None:
-        table = shown(by_id(executed)["stride-table"])
+    def test_table_of_strides_has_sectors_bytes_and_percent(self, executed: NotebookNode) -> None:
+        table = output_text(by_id(executed)["stride-table"])
         assert re.search(r"\b1 +4 +128 +100 %", table)
         assert re.search(r"\b32 +32 +1024 +12 %", table)
 
-    def test_finds_the_deadlock_before_volta_and_none_since(self, executed: NotebookNode) -> None:
-        text = shown(by_id(executed)["deadlock"])
-        assert "deadlock" in text
-        assert "since Volta: it ends" in text
+    def test_deadlock_occurs_before_volta_only(self, executed: NotebookNode) -> None:
+        before, since = re.split("since Volta: ", output_text(by_id(executed)["deadlock"]))
+        assert "deadlock" in before
+        assert re.search(r"\[ *0 +1 +2 +3 ", since)  # the order of the threads
 
-    def test_finds_local_memory_where_an_index_is_not_known(self, executed: NotebookNode) -> None:
-        table = shown(by_id(executed)["registers-compare"])
+    def test_local_memory_is_used_for_a_varying_index(self, executed: NotebookNode) -> None:
+        table = output_text(by_id(executed)["registers-compare"])
         assert re.search(r"counts_known +\d+ +0 +0\b", table)
         assert re.search(r"counts_unknown +\d+ +[1-9]\d* +[1-9]", table)
 
 
-class TestTheExportedPage(ReadablePage):
-    """Of the run above, in every window."""
+class TestExportedPage(PageTests):
+    """The executed notebook in every window."""
 
 
-class TestTheReleasedNotebook(ReleasedNotebook):
+class TestReleasedNotebook(ReleasedNotebookTests):
     @pytest.mark.parametrize("grade_id", [*PREDICTIONS, *KERNELS])
-    def test_gives_nothing_for_an_unsolved_cell(self, unsolved: NotebookNode, grade_id: str) -> None:
+    def test_unsolved_cell_gives_no_points(self, unsolved: NotebookNode, grade_id: str) -> None:
         assert errors(by_grade_id(unsolved)[f"{grade_id}_test"])
 
-    def test_says_that_nothing_is_answered(self, unsolved: NotebookNode) -> None:
+    def test_unanswered_prediction_raises_wrong_result(self, unsolved: NotebookNode) -> None:
         (error,) = errors(by_grade_id(unsolved)["sectors_test"])
         assert error.ename == "WrongResult"
 
-    def test_runs_every_cell_that_needs_no_answer(self, unsolved: NotebookNode) -> None:
+    def test_cells_that_are_not_graded_run(self, unsolved: NotebookNode) -> None:
         failed = {cell.id for cell in unsolved.cells if errors(cell)}
         graded = {
-            cell.id for cell in unsolved.cells if marks(cell).get("grade") or marks(cell).get("solution")
+            cell.id
+            for cell in unsolved.cells
+            if nbgrader_metadata(cell).get("grade") or nbgrader_metadata(cell).get("solution")
         }
         assert failed <= graded
 
 
 class TestCellsOutOfOrder:
-    def test_a_cell_runs_or_says_what_is_missing(self, alone: NotebookNode) -> None:
-        for cell in alone.cells:
+    def test_cell_without_its_kernel_names_the_cell_to_run(self, without_kernels: NotebookNode) -> None:
+        for cell in without_kernels.cells:
             for error in errors(cell):
                 if "graded_numbers" in cell.source:
                     assert error.ename == "WrongResult", cell.id
@@ -182,11 +198,10 @@ class TestCellsOutOfOrder:
 
 class TestWrongAnswers:
     @pytest.mark.parametrize("number", range(len(WRONG)), ids=list(WRONG))
-    def test_a_wrong_kernel_compiles_and_gives_no_points(self, answered: NotebookNode, number: int) -> None:
+    def test_wrong_kernel_compiles_and_gives_no_points(self, answered: NotebookNode, number: int) -> None:
         cells = by_id(answered)
         assert not errors(cells[f"wrong-{number}"])
         assert errors(cells[f"test-{number}"])
 
-    def test_a_prediction_that_is_partly_right_gives_its_part(self, answered: NotebookNode) -> None:
-        (result,) = [o for o in answered.cells[-1].outputs if o.output_type == "execute_result"]
-        assert float(result.data["text/plain"]) == 4
+    def test_partly_right_prediction_gives_partial_points(self, answered: NotebookNode) -> None:
+        assert value_of(answered.cells[-1]) == 4
