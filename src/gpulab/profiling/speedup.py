@@ -208,12 +208,20 @@ def time_variant(
 
     Examples
     --------
-    In a notebook, after the cell ``%%cuda matmul.K4`` ran:
-
-    >>> config = gpulab.kernel_cell("matmul.K4").config                  # doctest: +SKIP
-    >>> timed = gpulab.time_variant(gpulab.kernel("matmul.K4"), config)  # doctest: +SKIP
-    >>> timed.timing.median_ms                                           # doctest: +SKIP
-    6.99
+    >>> import gpulab
+    >>> from gpulab.config import KernelConfig
+    >>> source = '''
+    ... extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
+    ...     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
+    ...     float sum = 0;
+    ...     for (int k = 0; k < p; ++k) sum += b[i + n * k] * c[k + p * j];
+    ...     a[i + n * j] = sum;
+    ... }'''
+    >>> kernel = gpulab.device("sim:h200").compile(source, "mmkernel")
+    >>> config = KernelConfig(gpulab.problem("matmul"), "K1", block=(64, 1, 1), tile=(1, 1, 1))
+    >>> timed = gpulab.time_variant(kernel, config, shape=(256, 64, 64))
+    >>> timed.timing.provenance.kind
+    'modelled'
     """
     device = device or kernel.device
     launch = config.at(shape or config.timing_shape, device.spec)

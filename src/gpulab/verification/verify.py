@@ -82,11 +82,20 @@ def verify(
 
     Examples
     --------
-    In a notebook, after the cell ``%%cuda matmul.K1`` ran:
+    In a notebook, `gpulab.kernel` and `gpulab.kernel_cell(name).config` give both arguments of a cell.
 
-    >>> config = gpulab.kernel_cell("matmul.K1").config              # doctest: +SKIP
-    >>> verdict = gpulab.verify(gpulab.kernel("matmul.K1"), config)  # doctest: +SKIP
-    >>> verdict.correct                                              # doctest: +SKIP
+    >>> import gpulab
+    >>> from gpulab.config import KernelConfig
+    >>> source = '''
+    ... extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
+    ...     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
+    ...     float sum = 0;
+    ...     for (int k = 0; k < p; ++k) sum += b[i + n * k] * c[k + p * j];
+    ...     a[i + n * j] = sum;
+    ... }'''
+    >>> kernel = gpulab.device("sim:h200").compile(source, "mmkernel")
+    >>> config = KernelConfig(gpulab.problem("matmul"), "K1", block=(64, 1, 1), tile=(1, 1, 1))
+    >>> gpulab.verify(kernel, config).correct
     True
     """
     device = device or kernel.device
