@@ -14,8 +14,8 @@ import pytest
 
 TESTS = Path(__file__).parent
 
-# Whole notebooks, nbgrader, browsers, the corpora and the fuzzer, the longest first. `-m "not slow"` leaves
-# them out, and other tests that are marked `slow`.
+# Whole notebooks, nbgrader, browsers, Jupyter kernels, worker processes, whole programs, the corpora and the
+# fuzzer, the longest first. `-m "not slow"` leaves them out, and other tests that are marked `slow`.
 SLOW = (
     "labs/test_matmul_lab.py",
     "browser",
@@ -24,7 +24,17 @@ SLOW = (
     "grading/pipeline",
     "verification/test_findings_corpus.py",
     "verification/test_corpus.py",
+    "simt/analysis/test_specialization.py",
+    "notebook/test_front_end.py",
+    "exploration/test_scheduler.py",
     "kernels",
+    "simt/test_teaching_kernels.py",
+    "simt/test_algorithm_kernels.py",
+    "simt/test_block_programs.py",
+    "simt/test_numeric_kernels.py",
+    "simt/test_programs.py",
+    "benchmarks/test_pages.py",
+    "test_worker_process.py",
     "fuzz",
 )
 

@@ -129,6 +129,7 @@ def test_random_programs_with_and_without_races_are_generated() -> None:
     assert 15 < sum(kinds) < 45
 
 
+@pytest.mark.slow
 def test_arrays_whose_shadow_exceeds_the_limit_raise_a_launch_error() -> None:
     device = simulator()
     kernel = device.compile('extern "C" __global__ void k(char* x) { x[threadIdx.x] = 1; }')
