@@ -28,7 +28,7 @@ __all__ = [
     "widens_exactly",
 ]
 
-ALL_ZEROS = 31  # number of low zero bits that stands for the value 0
+ALL_ZEROS = 31  # `LaneShape.zeros` of the value 0
 
 
 @dataclass(frozen=True)

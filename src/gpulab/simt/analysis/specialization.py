@@ -56,7 +56,7 @@ class ConstantTable:
 
 @dataclass(frozen=True)
 class LaunchConstants:
-    """Numbers that code needs of a kernel's text and of its launch.
+    """Constants from a kernel's text and from its launch that generated code uses.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LaunchConstants:
     shared_bytes : int
         Shared memory of a block.
     dynamic_bytes : int
-        The part of it that the launch requested.
+        The part of `shared_bytes` that the launch requested.
     """
 
     module: Module

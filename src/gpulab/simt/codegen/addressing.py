@@ -37,7 +37,7 @@ class HostPointers:
     scalar : str
         The pointer, if all lanes access the same address.
     vector : str
-        Otherwise a vector of 32 pointers, valid in the active lanes.
+        If they do not, a vector of 32 pointers, valid in the active lanes.
     """
 
     scalar: str = ""

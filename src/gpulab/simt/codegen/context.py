@@ -117,7 +117,7 @@ class CodegenContext(KernelContext):
         )
 
     def invalidate_cache(self) -> None:
-        """Forget cached values, at a point that control can reach from elsewhere."""
+        """Discard cached values at a point that control can reach in several ways."""
         self.cache, self.vectors = {}, {}
         self._mask_bits = self._mask_vector = ""
 

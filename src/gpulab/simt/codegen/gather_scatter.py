@@ -1,7 +1,7 @@
 """Gathers and scatters: loads and stores of 32 lanes at arbitrary addresses.
 
 On processors without gather instructions, LLVM expands each gather to 32 branches, which then dominate the
-compile time. There, a kernel has one helper function per element type and calls it.
+compile time. For such processors, each access is a call of one helper function per element type.
 """
 
 from __future__ import annotations

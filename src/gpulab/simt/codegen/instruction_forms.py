@@ -1,4 +1,4 @@
-"""Registry of PTX instructions: the forms that are executed, with their handlers, and those that are not.
+"""Registry of PTX instructions: the supported forms with their handlers, and the refused operations.
 
 A handler declares its forms in the notation of the PTX manual:
 
@@ -23,8 +23,8 @@ from gpulab.simt.ptx.syntax import Instruction
 __all__ = ["FORMS", "HANDLERS", "MALFORMED", "REFUSED", "Form", "Handler", "check", "handles", "refuses"]
 
 Handler = Callable[[CodegenContext, Instruction], None]
-HANDLERS: dict[str, Handler] = {}  # by operation
-FORMS: dict[str, list[Form]] = {}  # by operation
+HANDLERS: dict[str, Handler] = {}  # handler of each operation
+FORMS: dict[str, list[Form]] = {}  # forms of each operation
 REFUSED: dict[str, str] = {}  # reason why an operation is not executed, by operation
 
 # Exceptions that a handler may raise for an instruction without the operands that the PTX manual defines.

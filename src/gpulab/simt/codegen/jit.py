@@ -59,7 +59,7 @@ def _machine(opt: int = 2, *, near: bool = False) -> Any:
 
 
 def compile_text(text: str, *, quickly: bool = False) -> bytes:
-    """Compile LLVM IR to an object file; `quickly` for code that runs for a short time.
+    """Compile LLVM IR to an object file; `quickly` shortens the compilation and gives slower code.
 
     Raises `RuntimeError` if the text is not valid IR.
     """

@@ -24,7 +24,7 @@ __all__ = ["DONE", "FAULT", "Lowering"]
 
 DONE, FAULT = -1, -2
 LONG_CHAIN = 8  # blocks; for fewer, a chain of comparisons finds the next block with lanes
-MAX_COMPARISONS = 256  # in long chains of one kernel; with more, `dispatcher` finds the block
+MAX_COMPARISONS = 256  # comparisons in all long chains of a kernel; with more, `dispatcher` finds the block
 MAX_MERGED = 1 << 13  # blocks times registers that `dispatcher` may merge as SSA values
 
 

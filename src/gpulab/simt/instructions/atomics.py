@@ -41,7 +41,7 @@ def atomic(cg: CodegenContext, item: Instruction) -> None:
     operands = item.operands[1:] if result else item.operands
     memory = operands[0]
     if not isinstance(memory, Mem):
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
     operation = next(p for p in item.parts[1:] if p in RMW or p == "cas")
     space, ptx_type = state_space(item), item.parts[-1]
     ty = REGISTER_TYPES[ptx_type]

@@ -59,7 +59,7 @@ def load(cg: CodegenContext, item: Instruction) -> None:
 def _memory(item: Instruction, place: int) -> Mem:
     memory = item.operands[place] if len(item.operands) > place else None
     if not isinstance(memory, Mem) or memory.rest:
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
     return memory
 
 

@@ -32,7 +32,7 @@ def _row_pointers(
 ) -> str:
     """Return, for each lane, a pointer to row `rows[lane]` of a matrix; its 16 bytes are checked."""
     if not isinstance(memory, Mem):
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
     space = state_space(item)
     addresses = cg.to_vector(address(cg, memory, space))
     row_addresses = cg.b.pick("i64", addresses, WARP, [8 * number + row for row in rows])

@@ -33,7 +33,7 @@ def _object_address(cg: CodegenContext, item: Instruction, operand: int) -> Valu
     """Return the object's address in shared memory; a generic address must be in its window."""
     memory = item.operands[operand]
     if not isinstance(memory, Mem):
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is no address")
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
     space = state_space(item)
     addresses = address(cg, memory, space)
     return addresses if space == "shared" else add_offset(cg, addresses, -layout.SHARED_WINDOW)

@@ -1,1 +1,1 @@
-"""PTX text: tokens, parser, syntax tree, inlining, and the instruction forms that are executed."""
+"""PTX text: tokens, parser, syntax tree, call graph, and inlining of functions."""

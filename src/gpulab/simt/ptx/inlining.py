@@ -31,7 +31,7 @@ __all__ = ["BUILTINS", "STACK", "FlatFunction", "flatten"]
 
 BUILTINS = ("vprintf", "__assertfail", "__nanosleep")
 STACK = "stack"  # the local variable that holds the frames of functions that are not inlined
-STACK_BYTES = 16 << 10  # per thread; CUDA's default is 1 KiB, and hosts can raise it
+STACK_BYTES = 16 << 10  # bytes per thread; CUDA's default is 1 KiB, and programs can raise it
 TOP = Reg("stack top")
 
 
@@ -120,7 +120,9 @@ class _Flattener:
         caller: str | None,
         line: int,
     ) -> None:
-        """Jump to the function among `names` that `pointer` selects, and continue at a return site.
+        """Emit a call of a function that is not inlined: a jump to it, and the site to which it returns.
+
+        `pointer` selects one of `names`; without it there is only one name.
 
         A caller that the callee may call again saves its registers on the stack.
         """
@@ -221,7 +223,8 @@ class _Flattener:
     def expand(self, function: Function, prefix: str, owner: str | None) -> None:
         """Append the body of a function with `prefix` before its names.
 
-        `owner` is the function without inlining that the body becomes a part of; None for the kernel.
+        `owner` is the function whose body receives these instructions: one that is not inlined, or None for the
+        kernel.
         """
         labels = {item for item in function.body if isinstance(item, str)}
         own = {v.name for v in function.variables} | {p.name for p in function.params + function.results}

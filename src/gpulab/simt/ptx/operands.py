@@ -59,7 +59,7 @@ class InstructionParser(Tokens):
         self.current = Function("", False, [])
         self.scopes: list[dict[str, Operand]] = []
         self.additions: list[Instruction] = []  # instructions that compute operands such as `%rd1+8`
-        self.parts: tuple[str, ...] = ()  # of the instruction that is being parsed
+        self.parts: tuple[str, ...] = ()  # parts of the instruction that is being parsed
 
     def declare(self, name: str, ty: str, vector: str) -> Operand:
         """Declare a register in the innermost scope; it hides registers of that name in outer scopes."""

@@ -25,8 +25,8 @@ from gpulab.simt.ptx.tokens import literal
 __all__ = ["ModuleParser", "parse"]
 
 MAIN_FILE = "cell.cu"  # name that the compiler gives the kernel's source; other files are headers
-MAX_REGISTERS = 1 << 20  # virtual registers of one declaration; compilers use far fewer
-MAX_BYTES = 1 << 32  # of one variable
+MAX_REGISTERS = 1 << 20  # upper bound of the registers in one declaration; compilers use far fewer
+MAX_BYTES = 1 << 32  # upper bound of the size of a variable
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, ValueError, struct.error)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 

@@ -15,8 +15,8 @@ from gpulab.simt.runtime.allocation import POISON
 
 __all__ = ["LaunchWorker", "aligned"]
 
-PRINT_BYTES = 1 << 20  # per core; the default size of CUDA's own printf buffer
-_STATE_BYTES = 32  # of a warp; see `codegen.suspension`
+PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
+_STATE_BYTES = 32  # state of a warp; see `codegen.suspension`
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 

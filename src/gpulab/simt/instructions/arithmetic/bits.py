@@ -54,7 +54,7 @@ def logical_not(cg: CodegenContext, item: Instruction) -> None:
 
 @handles("shl .b16|b32|b64", "shr .b16|b32|b64|u16|u32|u64|s16|s32|s64")
 def shift(cg: CodegenContext, item: Instruction) -> None:
-    """Shift; by the width or more the result is 0, or the sign for `shr.s`."""
+    """Shift; a count of at least the width gives 0, or copies of the sign for `shr.s`."""
     ty, bits = type_of(item), BITS[type_of(item)]
     value, amount = cg.operand(item.operands[1], ty), cg.operand(item.operands[2], "i32")
     count = as_constant(amount)

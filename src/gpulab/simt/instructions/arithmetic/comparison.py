@@ -62,7 +62,7 @@ def joined(cg: CodegenContext, item: Instruction, flag: Value) -> Value:
 @handles(f"setp.eq|ne{JOINTS} {BITSIZES}", f"setp{INTEGER_TESTS}{JOINTS} {INTEGERS}")
 @handles(f"setp{FLOAT_TESTS}{JOINTS}{{.ftz}} .f32|f16|f16x2", f"setp{FLOAT_TESTS}{JOINTS} .f64|bf16|bf16x2")
 def set_predicate(cg: CodegenContext, item: Instruction) -> None:
-    """Compare; the second predicate is the negated comparison, or that of the upper half."""
+    """Compare and set a predicate; a second one is its negation, or the result for the upper halves."""
     flags = comparisons(cg, item)
     pair = flags if len(flags) == 2 else (flags[0], negated(cg, flags[0]))
     results = [joined(cg, item, flag) for flag in pair]
@@ -79,7 +79,7 @@ def set_predicate(cg: CodegenContext, item: Instruction) -> None:
 @handles(f"set{FLOAT_TESTS}{JOINTS}{{.ftz}} .u32|s32|f16x2 .f16x2")
 @handles(f"set{FLOAT_TESTS}{JOINTS} .u32|s32|bf16x2 .bf16x2")
 def set_value(cg: CodegenContext, item: Instruction) -> None:
-    """Compare; the result is all ones or 1.0 for true, and 0 for false."""
+    """Compare and set a register: to all ones or 1.0 for true, to 0 for false."""
     to, b = item.parts[-2], cg.b
     flags = [joined(cg, item, flag) for flag in comparisons(cg, item)]
     if to == "f32":

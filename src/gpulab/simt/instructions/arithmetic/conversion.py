@@ -149,7 +149,10 @@ def convert_from_integer(cg: CodegenContext, item: Instruction) -> None:
 
 
 def _directed_float(b: Builder, t: str, name: str, out: str, mode: str, is_signed: bool) -> str:
-    """Convert signed integers only: hosts implement unsigned conversions by sums that round twice."""
+    """Convert integers to floats with a directed rounding mode.
+
+    Unsigned integers are converted as signed ones, because the host's unsigned conversion rounds twice.
+    """
     if is_signed:
         return directed(b, "sitofp", mode, out, [(t, name)])
     wide, flag = like(t, "i64"), like(t, "i1")

@@ -16,7 +16,7 @@ from gpulab.simt.ptx.syntax import Instruction, Reg
 
 
 def type_of(item: Instruction, part: str | None = None) -> str:
-    """Return the LLVM type of the instruction's last type, or of the one given."""
+    """Return the LLVM type of a PTX type: `part`, or the last type of the instruction."""
     name = part or item.parts[-1]
     if name not in REGISTER_TYPES:
         raise UnsupportedInstruction(item.text, item.line, f"values of type .{name}")
@@ -187,7 +187,7 @@ def _unwrapped(
     """Check that the lanes of each row do not wrap around between its first and last lane.
 
     If they do, the base is computed from the first active lane. If the wrap is between active lanes, the
-    warp continues in the plain code.
+    warp continues in the fallback code.
     """
     b = cg.b
     reach = value.stride * (cg.width - 1)

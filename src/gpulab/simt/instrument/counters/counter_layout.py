@@ -15,13 +15,13 @@ SECTOR_BYTES = 32
 
 HEAD = 64  # bytes before the counters; the first word is the distance of this worker's sector maps
 
-# Of a basic block: executions by warps, their active threads, executions that ended in a divergent branch.
+# Fields of a basic block: executions by warps, their active threads, executions that ended in a divergent branch.
 BLOCK_BYTES = 24
-# Of a loop, for groups of 2 and of 4 consecutive iterations: groups executed by warps, their active threads,
+# Fields of a loop, for groups of 2 and of 4 consecutive iterations: groups executed by warps, their active threads,
 # and both for the first group after the loop was entered.
 LOOP_BYTES = 64
 
-# Of a site.
+# Fields of an access site.
 EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
 SHARED, LOCAL = 64, 104  # the same for the lanes of a generic access to shared and to local memory
 FIRST_SAMPLE = 128

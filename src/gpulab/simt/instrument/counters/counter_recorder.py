@@ -177,7 +177,7 @@ class CounterRecorder(Recorder):
         return int(np.unpackbits(merged[merged != 0]).sum(dtype=np.int64))
 
     def sites(self) -> list[SiteCount]:
-        """Return the counts of every access site in program order; those of the plain code are added."""
+        """Return the counts of every access site in program order, including those of the fallback code."""
         blocks = self.blocks()
         places: dict[tuple[int, int, str, int], list[int]] = {}
         for number, access in enumerate(self.native.sites):

@@ -308,7 +308,7 @@ class AccessCheck:
 
 
 def _is_swap(access: MemoryAccess) -> bool:
-    """Return True for an atomic operation that is harmless to an earlier plain read, a mere guess."""
+    """Return True for an atomic operation that detects if an earlier plain read is out of date."""
     parts = set(access.item.parts)
     return "cas" in parts or (
         bool({"min", "max"} & parts) and access.action == "updates" and access.space != "shared"

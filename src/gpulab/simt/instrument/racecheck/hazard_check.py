@@ -12,7 +12,7 @@ Two accesses of a cell by two threads, at least one of them a write, are a hazar
 - both write the same value; in global memory, a write of the value that is already there is harmless.
 
 A read of a cell that has not been written is uninitialized, unless the cell is written in the same launch
-without synchronization. Then the two accesses race, and the race is the cause.
+without synchronization: then the race is reported in its place.
 """
 
 from __future__ import annotations

@@ -383,7 +383,7 @@ class ShadowCheck:
         return self.op("icmp ult", time, self.select(near, self.warp_sync, self.block_sync))
 
     def reads_are_synchronized(self, time: str, word: str) -> str:
-        """Return the same flags for a read, whose word may represent several readers."""
+        """Return flags of the times before the last synchronization with all readers of an access word."""
         all_readers = self.op("icmp ult", time, self.oldest_sync())
         one_warp = self.not_(self.has_flag(word, OTHER_WARPS))
         return self.or_(all_readers, self.and_(one_warp, self.is_synchronized(time, word)))
@@ -442,7 +442,7 @@ class ShadowCheck:
         self.store_read(new, settled, good)
 
     def record_write(self, good: str) -> str:
-        """Record this write; lanes that write the same cell are left to the host."""
+        """Record this write; lanes that write the same cell are passed to the host."""
         if self.several and not self.harmless:
             good = self.and_(good, self.not_(self.several))
         self.store(WRITE_TIME, self.now, good)

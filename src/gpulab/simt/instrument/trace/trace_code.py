@@ -44,13 +44,13 @@ LAYOUT = {
     "REQUESTS": 40,  # largest number of requests of a warp
     "INSTRUCTIONS": 48,  # largest number of instructions of a warp
     "SAMPLES": 56,  # address of the samples of all sites
-    "STATE_BYTES": 24,  # of a warp: words used, requests, instructions
-    "SITE_HEAD": 24,  # of a site: executions, executions with an active lane, samples
+    "STATE_BYTES": 24,  # state of a warp: words used, requests, instructions
+    "SITE_HEAD": 24,  # head of a site: executions, executions with an active lane, samples
     "SAMPLE_BYTES": 8 + 8 * WARP,  # lane mask and addresses
     "SITE_BYTES": 24 + SAMPLES_PER_SITE * (8 + 8 * WARP),
     "SAMPLES_PER_SITE": SAMPLES_PER_SITE,
-    "EARLY": 8,  # number of first requests of a site that are all sampled
-    "EVERY": 61,  # after these, one request in so many is sampled
+    "EARLY": 8,  # requests of a site that are sampled before EVERY applies
+    "EVERY": 61,  # after EARLY requests, one request in 61 is sampled
     "LINE_SHIFT": 22,
     "LINE_UNIT": 1 << 22,
 }
