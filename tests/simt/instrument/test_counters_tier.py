@@ -305,8 +305,8 @@ def test_generic_access_is_counted_for_the_state_space_of_each_lane() -> None:
     assert site.counts["shared"] == Count(2, 32, 2 * 4, 2)
 
 
-def test_counts_of_the_plain_code_are_added() -> None:
-    """An index that wraps around between active lanes continues in the fallback code, inside a basic block."""
+def test_counts_of_the_fallback_code_are_added() -> None:
+    """An index that wraps around between active lanes enters the fallback code inside a basic block."""
     compiled = device().compile(
         'extern "C" __global__ void k(const float* a, float* out, unsigned start) {\n'
         "const float x = a[threadIdx.x];\n"

@@ -223,8 +223,8 @@ class _Flattener:
     def expand(self, function: Function, prefix: str, owner: str | None) -> None:
         """Append the body of a function with `prefix` before its names.
 
-        `owner` is the function whose body receives these instructions: one that is not inlined, or None for the
-        kernel.
+        `owner` is the function whose body receives these instructions: one that is not inlined, or None for
+        the kernel.
         """
         labels = {item for item in function.body if isinstance(item, str)}
         own = {v.name for v in function.variables} | {p.name for p in function.params + function.results}

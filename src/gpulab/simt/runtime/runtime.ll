@@ -237,7 +237,7 @@ done:
   ret void
 }
 
-; The same for shared memory, which has %bytes bytes.
+; Check every active lane of an access to shared memory, which has %bytes bytes; otherwise as `sim_resolve`.
 define internal i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, i64 %bytes) noinline cold {
 entry:
   %shared = call i64 @get(ptr %ctx, i64 ${shared})

@@ -15,10 +15,11 @@ SECTOR_BYTES = 32
 
 HEAD = 64  # bytes before the counters; the first word is the distance of this worker's sector maps
 
-# Fields of a basic block: executions by warps, their active threads, executions that ended in a divergent branch.
+# Fields of a basic block: executions by warps, their active threads, executions that ended in a divergent
+# branch.
 BLOCK_BYTES = 24
-# Fields of a loop, for groups of 2 and of 4 consecutive iterations: groups executed by warps, their active threads,
-# and both for the first group after the loop was entered.
+# Fields of a loop, for groups of 2 and of 4 consecutive iterations: groups executed by warps, their active
+# threads, and both for the first group after the loop was entered.
 LOOP_BYTES = 64
 
 # Fields of an access site.
