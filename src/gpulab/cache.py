@@ -22,7 +22,7 @@ from pathlib import Path
 __all__ = ["DiskCache", "fingerprint", "kernel_cache"]
 
 DEFAULT_LIMIT_MB = 256  # in MiB
-_DIGEST_BYTES = 32  # of SHA-256
+_DIGEST_BYTES = 32  # length of a SHA-256 digest
 _TRIM_EVERY = 64  # writes of one process after which it checks the size of the folder again
 
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]], or %%cuda NAME"
-LARGEST = 2**31 - 1  # of a number in the header: the kernels index with int
+LARGEST = 2**31 - 1  # largest number in a header, because kernels index with int
 
 _MARKER = re.compile(r"\s*(//\s*)?%%cuda(?=\s|$)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -61,7 +61,7 @@ class CsvTable:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns; the unit is the last part of a name."""
+        """Names of the columns, each of which ends in its unit."""
         launch = [f"{name}_{axis}" for name in ("grid", "block", "tile") for axis in "xyz"]
         rates = ["kernel_ms", "overall_ms", "kernel_gflops", "overall_gflops", "gb_per_s", "points_per_s"]
         details = ["occupancy_percent", "bottleneck", "provenance", "copies_provenance", "why_not"]

@@ -85,7 +85,10 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def run_sweep(args: argparse.Namespace) -> int:
-    """Return exit code 0 if a point was timed, else 1 for a wrong kernel, else 2."""
+    """Run the sweep and print its points.
+
+    Return the exit code: 130 after Ctrl-C, 0 if at least one point was timed, 1 if a kernel is wrong, else 2.
+    """
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
     from gpulab.profiling.sweep import Sweep

@@ -53,7 +53,7 @@ _WARNINGS = ("warning", "remark", "note")
 
 @dataclass
 class _Message:
-    """A message of the log, with NVRTC's place."""
+    """A message of the log, at the position that NVRTC reports."""
 
     file: str
     line: int
@@ -179,6 +179,6 @@ def _line_of_name(source: SourceText, text: str) -> int:
 
 
 def _instantiation_line(notes: list[str]) -> int:
-    """Return the source line that instantiated a header's template; 0 if the notes do not tell."""
+    """Return the source line that instantiated a header's template; 0 if the notes do not name it."""
     lines = [match for note in notes if (match := _INSTANTIATED_AT.search(note))]
     return int(lines[-1][1]) if lines else 0

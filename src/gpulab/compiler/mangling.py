@@ -43,7 +43,7 @@ def _source_name(text: str) -> tuple[str, str] | None:
 
 
 def plain_names(entries: Iterable[str]) -> dict[str, str]:
-    """Return the PTX entries by plain name, in order; of several overloads only the first has it."""
+    """Return the PTX entries by plain name, in order; overloads after the first have their mangled name."""
     names: dict[str, str] = {}
     for entry in entries:
         name = plain_name(entry)

@@ -27,7 +27,7 @@ _TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 class PtxParameter:
     """A `.param` of a PTX entry."""
 
-    type: str  # of PTX: "u64", "f32", …; "bytes" for an array of bytes
+    type: str  # PTX type: "u64", "f32", …; "bytes" for an array of bytes
     size: int  # in bytes
     pointer: bool  # declared `.ptr`, or used as an address
 

@@ -187,11 +187,11 @@ class Device(ABC):
     spec : GpuSpec
         The data sheet of the GPU, or of the simulated GPU: `dev.spec.sms`, `dev.spec.dram_gb_s`, …
     measures_time : bool
-        Whether `time` reads the clock of a GPU; on the simulator, times are modelled.
+        True if `time` reads the clock of a GPU; on the simulator, times are modelled.
     needs_own_process : bool
-        Whether an endless kernel can be stopped only by ending the process that launched it.
+        True if an endless kernel can be stopped only by ending the process that launched it.
     can_record : bool
-        Whether launches can be instrumented (counters, sanitizer, traces).
+        True if launches can be instrumented (counters, sanitizer, traces).
 
     Examples
     --------

@@ -86,7 +86,7 @@ class CudaKernel(Kernel):
 
     @property
     def resources(self) -> Resources:
-        """The resource usage that ptxas reports; for PTX, that of the driver's assembler."""
+        """The resource usage that ptxas reports, or for a kernel loaded as PTX, the driver's assembler."""
         return self._resources
 
     def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:

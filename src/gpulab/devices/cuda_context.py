@@ -35,7 +35,7 @@ class CudaContext:
     running : str
         The last kernel that was launched and not waited for; any later call may raise its error.
     synchronous : bool
-        Whether kernel calls wait until the kernel has finished.
+        True if kernel calls wait until the kernel has finished.
     """
 
     def __init__(self, index: int) -> None:

@@ -16,7 +16,7 @@ __all__ = ["lost_context", "out_of_memory", "refused"]
 
 @dataclass(frozen=True)
 class _Sticky:
-    kind: str  # of the finding
+    kind: str  # kind of the finding
     cause: str  # completes the sentence "`kernel`: …"
     error: type[LaunchError]
 

@@ -279,7 +279,7 @@ class SimulatedDevice(RecordableDevice):
         source, name, defines, options
             As for `Device.compile`.
         independent_threads : bool, optional
-            Whether diverged lanes of a warp make progress independently, as since Volta. False runs one
+            If True, diverged lanes of a warp make progress independently, as since Volta. False runs one
             branch to its end first, as older GPUs do: lanes that wait for lanes of their own warp are then
             reported as a deadlock.
 

@@ -24,7 +24,7 @@ from gpulab.worker_process import Worker, WorkerDied, WorkerFunction
 
 __all__ = ["Exploration", "Task"]
 
-LOWEST_PRIORITY = 19  # of nice(2): the foreground gets about 98 % of a core that both want
+LOWEST_PRIORITY = 19  # argument of nice(2): the foreground gets about 98 % of a shared core
 MOST_PREPARED = 24  # candidates that are compiled before any is timed; a curve has fewer blocks
 
 

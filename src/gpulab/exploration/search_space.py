@@ -28,7 +28,7 @@ __all__ = [
 
 HALVINGS = 4  # sizes offered below the timing size, each half of the next
 OUTPUTS = (1, 2, 4, 8)  # offered per thread, on an axis on which the cell computes several
-MOST_OUTPUTS = 16  # per thread on all axes; more spill registers
+MOST_OUTPUTS = 16  # outputs of a thread on all axes; more would spill registers
 
 
 @dataclass(frozen=True)

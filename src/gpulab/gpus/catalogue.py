@@ -102,11 +102,11 @@ class GpuSpec(Limits):
     l2_bytes : int
         Size of the L2 cache in bytes; 0 if there is none.
     ecc : bool
-        Whether error correction is enabled by default.
+        True if error correction is enabled by default.
     bus : str
         Connection to the host, such as "PCIe 3.0 x16"; "" if unknown.
     calibrated : bool
-        Whether the performance model was compared with measurements of this card.
+        True if the performance model was compared with measurements of this card.
     sources : mapping of str to str
         The document in which each figure was read, by field name.
     """

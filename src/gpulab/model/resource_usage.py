@@ -46,8 +46,8 @@ __all__ = [
 ]
 
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
-STORE_PASSES = 2  # of the SM's data path, for a store in addition to its data
-WARP_PASSES = 3  # of the SM's data path, for each warp that begins
+STORE_PASSES = 2  # passes through the SM's data path for a store, in addition to its data
+WARP_PASSES = 3  # passes through the SM's data path for each warp that begins
 LINES_PER_PASS = 2  # lines that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently

@@ -36,10 +36,10 @@ __all__ = ["SampledLaunch", "prepare_sampling", "sample_launch"]
 
 SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions that the blocks that run to their end execute, about
 SAMPLED_BLOCKS = 24  # upper bound of these blocks
-SAMPLED_REQUESTS = 16  # of each access, whose addresses are analysed
-TRACED_REQUESTS = 1 << 18  # of a wave, about
+SAMPLED_REQUESTS = 16  # requests of each access whose addresses are analysed
+TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave
 FEWEST_REQUESTS, MOST_REQUESTS = 24, 256  # traced requests of a warp
-TRACED_INSTRUCTIONS = 1200  # of a warp, upper bound
+TRACED_INSTRUCTIONS = 1200  # upper bound of the instructions of a warp
 MOST_WAVES = 8  # traced before the wave that is evaluated
 
 

@@ -17,8 +17,8 @@ __all__ = ["still_view"]
 
 # All lengths are in pixels.
 WIDTH, HEIGHT = 640, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 60, 46, 232  # of the plot; block names and occupancy are below it
-LABEL_WIDTH = 44  # of a block's name
+LEFT, RIGHT, TOP, BOTTOM = 64, 60, 46, 232  # edges of the plot; block names and occupancy are below it
+LABEL_WIDTH = 44  # space for a block's name
 SMALL = 12.0  # font size
 
 

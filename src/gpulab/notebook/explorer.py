@@ -38,7 +38,7 @@ from gpulab.views.theme import STYLE as PAGE_STYLE
 
 __all__ = ["Explorer"]
 
-PERIOD_S = 0.4  # between two drawings of points that were not requested
+PERIOD_S = 0.4  # shortest time between two drawings of points that were not requested
 LABEL_STYLE = {"description_width": "4.5em"}
 # The static picture below the sliders is for pages without widgets; it is hidden where the sliders are.
 HIDDEN = f".jp-OutputArea:has(.{CLASS}) .gp-still{{display:none}}"

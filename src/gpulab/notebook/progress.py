@@ -14,7 +14,7 @@ from gpulab.views.html import View, escape
 
 __all__ = ["Progress"]
 
-_PERIOD_S = 0.1  # between two updates of the bar
+_PERIOD_S = 0.1  # shortest time between two updates of the bar
 
 
 class Progress:

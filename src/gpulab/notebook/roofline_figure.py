@@ -37,7 +37,7 @@ __all__ = ["RooflineFigure", "check_theme", "roofline_figure"]
 _MIME = "application/vnd.plotly.v1+json"
 LEGEND_ROW = 19  # pixels of a row of plotly's legend at this font size
 CAPTION_ROW = 15
-HOVER_POINTS = 13  # of a ceiling: plotly shows a tooltip only near a point of a line
+HOVER_POINTS = 13  # points of a ceiling, because plotly shows tooltips only near points of a line
 
 
 class RooflineFigure(go.Figure):

@@ -10,7 +10,11 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar if this runs in IPython; yield a function (steps done, all steps, next step)."""
+    """Show a progress bar in IPython, and nothing elsewhere.
+
+    Yields a function that updates the bar. Its arguments are the number of completed steps, the number of all
+    steps, and the name of the current step.
+    """
     from IPython import get_ipython
 
     shell = get_ipython()

@@ -80,6 +80,6 @@ def sweep_table(
             progress(len(points), len(sweep), extents(point.block))
 
     errors = {point.error for point in points}
-    if len(errors) == 1 and all(errors):  # the same sentence in every row needs no table
+    if len(errors) == 1 and all(errors):  # a table would repeat one sentence in every row
         return paragraph(f"`{name}` cannot be timed: {errors.pop()}")
     return points_view(points, fastest(points))

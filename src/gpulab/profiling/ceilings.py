@@ -26,10 +26,10 @@ __all__ = ["bank_bytes", "measured_ceilings", "published_ceilings", "shared_gb_s
 _BANK_BYTES = {1: 2, 3: 8, 5: 4}
 _BANKS_SOURCE = "CUDA C Programming Guide, Compute Capabilities, Shared Memory"
 
-THREADS = 256  # per block
+THREADS = 256  # threads of a block
 REPEATS = 9  # timed rows of launches, after one to warm up
-LAUNCHES = 8  # per row: only the first launch of a row waits for the host
-ARRAY_BYTES = 2**30  # per array: larger than any L2, and long enough to hide the launch overhead
+LAUNCHES = 8  # launches in a row, of which only the first one waits for the host
+ARRAY_BYTES = 2**30  # size of an array: larger than any L2, and long enough to hide the launch overhead
 LOADS_IN_FLIGHT = 4  # loads of 16 bytes that one thread of a stream issues before it uses any
 ROUNDS, L2_ROUNDS = 8192, 1024  # iterations per thread, so that a launch takes about a millisecond
 L2_SHARE = 4  # a quarter of L2 is read repeatedly: small enough that other data does not evict it

@@ -44,7 +44,8 @@ class Ceiling:
     level : {"DRAM", "L2", "shared memory", "fp32"}
         The memory, or single-precision arithmetic.
     rate : float
-        Bandwidth in GB/s (1e9 bytes), or peak arithmetic rate in GFLOPS. Positive, or `UsageError`.
+        Bandwidth in GB/s (1e9 bytes), or peak arithmetic rate in GFLOPS. A rate that is not
+        positive raises `UsageError`.
     provenance : Provenance
         A measurement on a device, or a data sheet.
     benchmark : str

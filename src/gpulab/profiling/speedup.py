@@ -80,7 +80,7 @@ class SpeedupRow:
     shape, block, tile : tuple of int
         Size and geometry.
     provenance : Provenance
-        Of the time.
+        The provenance of `after_ms`.
     """
 
     variant: str

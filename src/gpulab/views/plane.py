@@ -53,11 +53,11 @@ _STYLES = (
 # The state of a square is the first of these that one of its points has.
 _WORST_FIRST = (2, 4, 3, 1, 0)
 
-_SQUARES = 96  # on an axis of the SVG, at most
-_COLUMNS, _ROWS = 80, 50  # of the picture in characters, at most
+_SQUARES = 96  # upper bound of the squares on an axis of the SVG
+_COLUMNS, _ROWS = 80, 50  # upper bounds of the picture in characters
 _SIDE = 520  # pixels; approximate length of the longer side
-_RECTANGLES = 200  # of one state; if there are more, they share one tooltip
-_MARKS = 1200  # of one state; if there are more, none is drawn
+_RECTANGLES = 200  # if a state has more rectangles, they share one tooltip
+_MARKS = 1200  # if a state has more marks, none is drawn
 _SMALLEST_MARK = 6  # pixels; side of a square in which a mark can be recognized
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["findings_view", "printed_view", "summary", "verdict_view"]
 
-_LINES = 200  # of a kernel's printf that are shown
+_LINES = 200  # lines of a kernel's printf output that are shown
 
 
 def summary(name: str, verdict: Verdict) -> str:

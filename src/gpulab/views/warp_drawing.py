@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["lane_list", "number_of", "warp_svg"]
 
 # All lengths are in pixels.
-_PITCH = 22  # from lane to lane
-_LEFT = 46  # of the first lane; labels are left of it
+_PITCH = 22  # distance between neighbouring lanes
+_LEFT = 46  # left edge of the first lane, which follows the labels
 _TOP, _BOX = 4, 16  # top and height of the lanes
-_GAP = 54  # between lanes and memory, for the lines
+_GAP = 54  # distance between lanes and memory, which the lines cross
 _WIDTH = _LEFT + BANKS * _PITCH + 4
 
 

@@ -72,7 +72,7 @@ class CheckedText:
 
 @dataclass(frozen=True)
 class _Directive:
-    offset: int  # of the `#`, in characters of the canonical text
+    offset: int  # position of the `#`, in characters of the canonical text
     name: str
     rest: str
     rest_offset: int

@@ -19,7 +19,7 @@ from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["MAX_CHARACTERS", "SourceText", "Token", "read_source", "tokenize"]
 
-MAX_CHARACTERS = 250_000  # of a source; a kernel cell has a few thousand
+MAX_CHARACTERS = 250_000  # upper bound of a source's length; a kernel cell has a few thousand
 MAX_SHOWN = 400  # characters of a source line that a diagnostic shows
 
 # Preprocessing tokens [lex.pptoken]. An unclosed quote ends with its line, as in NVRTC.

@@ -37,7 +37,7 @@ __all__ = [
     "parse_disassembly",
 ]
 
-TIME_LIMIT_S = 60.0  # of one run of nvdisasm, in seconds; it takes about 0.4 s
+TIME_LIMIT_S = 60.0  # limit of one run of nvdisasm, which takes about 0.4 s
 
 _PTX = ".nv_debug_ptx_txt"
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^\s,]+)")

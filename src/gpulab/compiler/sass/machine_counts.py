@@ -58,7 +58,7 @@ class MachineCounts:
     executed : tuple of ExecutedInstruction
         The instructions, in the order of the code.
     caveats : tuple of str
-        What is not exact, and why; empty if the PTX counts determine all machine counts.
+        Reasons why counts are not exact; empty if the PTX counts determine all machine counts.
     excludes_slow_path : bool
         The code has a slow path for divisions or square roots (of denormal numbers and the like), and the
         counts hold if no thread took it.

@@ -53,7 +53,7 @@ class MachineFlow:
     estimated_lines : set of int
         Source lines whose counts are estimates.
     has_slow_paths : bool
-        Whether rule 2 was applied.
+        True if rule 2 was applied.
     """
 
     def __init__(self, match: PtxMatch) -> None:
@@ -270,7 +270,7 @@ class MachineFlow:
         return -(-self.threads[block.number] * origin.warps // max(origin.threads, 1))
 
     def _arriving_warps(self, block: MachineBlock) -> int:
-        """Return the warps that enter a block: more than continue in it if its BSYNC joins some."""
+        """Return the warps that enter a block; its BSYNC may join them to fewer, which continue in it."""
         if block.number == 0 or self.threads[block.number] == 0:
             return self.warps[block.number]
         value = self._warp_graph.value(self._warp_graph.into(block.number))

@@ -80,8 +80,8 @@ def shared_forms(code: MachineCode, ptx: str) -> Mapping[int, tuple[SharedForm, 
 def _first_offset(access: _SharedAccess, width: int, offsets: set[int], merged: set[int]) -> int:
     """Return the offset at which a merged access of `width` bytes starts that includes `access`.
 
-    Of the possible offsets, it is the one whose access covers most of the accesses at `offsets`, then most of
-    those that have no machine instruction of their own (`merged`).
+    It is the possible offset whose access covers most of the accesses at `offsets`, then most of those that
+    have no machine instruction of their own (`merged`).
     """
     size = access.width
 

@@ -28,7 +28,7 @@ LEA = (0x011, 0x091)
 def without_immediates(cubin: bytes) -> bytes:
     """Return the machine code and line tables of all kernels, with immediates and control bits set to zero.
 
-    Two cubins for which it is equal have the same instructions, registers, jumps and line numbers.
+    Two cubins with equal results have the same instructions, registers, jumps and line numbers.
     """
     parts = []
     for section in sections(cubin):

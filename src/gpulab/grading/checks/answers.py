@@ -30,7 +30,7 @@ CORRECT, WRONG, MISSING = "correct", "wrong", "not answered"
 class GradedAnswer:
     """One answer compared with its reference value.
 
-    value: the answer as a number; None if there is none. source: of the reference value.
+    value: the answer as a number; None if there is none. source: the source of the reference value.
     verdict: `CORRECT`, `WRONG`, `MISSING`, or a phrase that says why the answer is not a number.
     """
 

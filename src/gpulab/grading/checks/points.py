@@ -7,7 +7,7 @@ from numbers import Real
 
 __all__ = ["as_score", "is_points", "partial_score"]
 
-ROUNDING = 1e-9  # in half points; a product such as 0.3 * 10 may lie just below a half point
+ROUNDING = 1e-9  # in half points, because a product such as 0.3 * 10 may be just below one
 
 
 def is_points(value: object) -> bool:

@@ -12,12 +12,12 @@ from gpulab.grading.pipeline.course import Course, GradingError
 
 __all__ = ["AutogradeResult", "autograde", "generate_feedback"]
 
-TIMEOUT_S = 1800.0  # of one submission; nbgrader's own limit applies to each cell
+TIMEOUT_S = 1800.0  # time limit of a submission; nbgrader's own limit applies to each cell
 
 
 @dataclass(frozen=True)
 class AutogradeResult:
-    """The end of grading one submission. error: one line, empty on success. seconds: wall time."""
+    """The outcome of grading one submission. error: one line, empty on success. seconds: wall time."""
 
     student: str
     error: str

@@ -24,7 +24,7 @@ class GradingError(GpulabError):
 
 @dataclass(frozen=True)
 class NbgraderRun:
-    """The end of one nbgrader command. log: its output. error: one line, empty if the command succeeded."""
+    """The outcome of one nbgrader command. log: its output. error: one line, empty if it succeeded."""
 
     log: str
     error: str = ""
@@ -73,9 +73,10 @@ class Course:
         return sorted(path.parent.parent.name for path in self.submitted.glob(f"*/{assignment}/*.ipynb"))
 
     def select(self, assignment: str | None, *, among: Sequence[str], otherwise: str) -> list[str]:
-        """Return the named assignment, or all of `among` if None.
+        """Return the assignment in a list, or all of `among` if `assignment` is None.
 
-        otherwise: the error message if `among` is empty. Raises `UsageError` for an unknown assignment.
+        Raises `UsageError` for an assignment that is not in `among`, and with the message `otherwise` if
+        `among` is empty.
         """
         if not among:
             raise UsageError(otherwise)

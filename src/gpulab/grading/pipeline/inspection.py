@@ -35,7 +35,7 @@ __all__ = [
     "speedup_tables",
 ]
 
-TIMEOUT_S = 600.0  # of one submission
+TIMEOUT_S = 600.0  # time limit of a submission
 
 
 @dataclass(frozen=True)

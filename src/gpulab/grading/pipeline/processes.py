@@ -15,11 +15,11 @@ __all__ = ["environment", "last_error", "run_process", "visible_gpus"]
 
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 EXCEPTION_LINE = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
-LOG_PREFIX = re.compile(r"^\[.*?\| ERROR\]\s*")  # of a line of nbgrader's log
+LOG_PREFIX = re.compile(r"^\[.*?\| ERROR\]\s*")  # start of an error line in nbgrader's log
 
 
 def environment(work: Path) -> dict[str, str]:
-    """Return this process's environment, changed so that nbgrader works in an environment not activated."""
+    """Return environment variables with which nbgrader works in an environment that is not activated."""
     scripts = sysconfig.get_path("scripts")
     python_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 __all__ = ["BlockSample", "sample_blocks"]
 
-FEWEST_BLOCKS = 32  # of each position, if the grid has as many
+FEWEST_BLOCKS = 32  # smallest sample of a position, if the grid has as many blocks there
 # Steps on the three axes, as fractions of the grid: powers of the reciprocal of the root of x**4 = x + 1, the
 # golden ratio's counterpart in three dimensions. Such points cover a grid of any width evenly.
 STEPS = (0.8191725, 0.6710436, 0.5497005)
@@ -41,6 +41,7 @@ def sample_blocks(
     Parameters
     ----------
     grid : tuple of int
+        Blocks of the grid on each axis.
     count : float
         Number of blocks. A count of 1 selects the block in the middle of the grid.
     by_position : bool

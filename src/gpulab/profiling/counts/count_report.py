@@ -73,6 +73,7 @@ class CountReport:
     Parameters
     ----------
     kernel : RecordableKernel
+        The kernel that was launched.
     samples : sequence of (float, CounterRecorder)
         Recordings of some blocks each, with the number of blocks that each of their blocks represents.
     code : MachineCode or None
@@ -97,7 +98,7 @@ class CountReport:
     def counters(self, blocks: int, sampled: int | None, caveats: tuple[str, ...]) -> Counters:
         """Return the counts of the launch.
 
-        Of its `blocks` blocks, `sampled` ran; None if every block ran.
+        `sampled` is the number of its `blocks` that ran; None if every block ran.
         """
         accesses = self._accesses()
         lines, instruction_set, instruction_caveats = self._lines()

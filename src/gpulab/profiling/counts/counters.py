@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 COUNTED_THREADS = 1 << 20  # threads of the largest grid of which every block is counted
-SAMPLED_THREADS = 1 << 18  # threads that are counted of a larger grid, about
+SAMPLED_THREADS = 1 << 18  # approximate number of threads that are counted of a larger grid
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
 
     Notes
     -----
-    Of a large grid, each kind of block (at a corner, an edge, a face, inside) is sampled separately and its
+    In a large grid, each kind of block (at a corner, an edge, a face, inside) is sampled separately and its
     counts are multiplied by the number of blocks that it represents. docs/counters.md compares the counters
     with Nsight Compute's.
 

@@ -85,7 +85,8 @@ class Metrics:
     warp_instructions : int
         Instructions executed by warps (`smsp__inst_executed.sum`).
     thread_instructions : int
-        The same, times the active lanes (`smsp__thread_inst_executed.sum`).
+        Instructions executed by threads: the active lanes of all warp instructions
+        (`smsp__thread_inst_executed.sum`).
     opcodes : mapping of str to int
         `warp_instructions` by opcode: "LDS", or "ld" if the instructions are those of PTX.
     operations : mapping of str to int
@@ -122,7 +123,10 @@ class Metrics:
 
     @property
     def global_load_sectors(self) -> int:
-        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`."""
+        """Sectors (32 bytes) of loads from global memory, including `cp.async`.
+
+        `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`
+        """
         return self.total("sectors", "global", "load") + self.total("sectors", "global", "copy")
 
     @property
@@ -137,7 +141,10 @@ class Metrics:
 
     @property
     def global_store_sectors(self) -> int:
-        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`."""
+        """Sectors (32 bytes) of stores to global memory.
+
+        `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`
+        """
         return self.total("sectors", "global", "store")
 
     @property
@@ -155,7 +162,10 @@ class Metrics:
 
     @property
     def global_reduction_sectors(self) -> int:
-        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum`."""
+        """Sectors (32 bytes) of atomics on global memory whose result is not used.
+
+        `l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum`
+        """
         return self.total("sectors", "global", "reduction")
 
     @property
@@ -168,7 +178,10 @@ class Metrics:
 
     @property
     def global_atomic_sectors(self) -> int:
-        """Sectors (32 bytes) of these requests: `l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum`."""
+        """Sectors (32 bytes) of atomics on global memory whose result is used.
+
+        `l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum`
+        """
         return self.total("sectors", "global", "atomic")
 
     @property
@@ -178,12 +191,15 @@ class Metrics:
 
     @property
     def shared_load_wavefronts(self) -> int:
-        """Passes of these requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum`."""
+        """Wavefronts of loads from shared memory: `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum`."""
         return self.total("wavefronts", "shared", "load")
 
     @property
     def shared_load_bank_conflicts(self) -> int:
-        """Passes that bank conflicts add: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum`."""
+        """Wavefronts that bank conflicts add to loads from shared memory.
+
+        `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum`
+        """
         return self.total("bank_conflicts", "shared", "load")
 
     @property
@@ -193,12 +209,15 @@ class Metrics:
 
     @property
     def shared_store_wavefronts(self) -> int:
-        """Passes of these requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum`."""
+        """Wavefronts of stores to shared memory: `l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum`."""
         return self.total("wavefronts", "shared", "store")
 
     @property
     def shared_store_bank_conflicts(self) -> int:
-        """Passes that bank conflicts add: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum`."""
+        """Wavefronts that bank conflicts add to stores to shared memory.
+
+        `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum`
+        """
         return self.total("bank_conflicts", "shared", "store")
 
     @property
@@ -265,7 +284,7 @@ class Counters(Metrics, Mapping[str, float]):
     provenance : Provenance
         `counted`, with the simulator's name.
     caveats : tuple of str
-        What is not exact about these counts; empty if everything is.
+        Reasons why counts are not exact; empty if all of them are.
     metrics : mapping of str to float
         All counts by Nsight Compute's names.
 

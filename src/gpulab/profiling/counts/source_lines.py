@@ -19,6 +19,7 @@ class Traffic:
     Attributes
     ----------
     requests : int
+        Executions by warps with at least one active lane.
     units : int
         Sectors (global memory) or wavefronts (shared memory).
     fewest : int
@@ -87,7 +88,9 @@ class SourceLine:
     Attributes
     ----------
     number : int
+        Its number, from 1.
     text : str
+        The text of the line.
     warp_instructions : int
         Instructions executed by warps; 0 if the line has no code.
     share : float
@@ -95,7 +98,7 @@ class SourceLine:
     active_lanes : float
         Active lanes of these instructions on average, 0 to 32.
     sectors, wavefronts : Traffic or None
-        Of all accesses to global and to shared memory; None without any.
+        Traffic of all accesses to global and to shared memory; None if there are none.
     accesses : tuple of AccessGroup
         The accesses that ran, the one with the largest excess first.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BANKS", "BANK_BYTES", "Places", "Touched", "TouchingLane", "WarpAccess", "warp_access"]
 
-BANKS, BANK_BYTES = 32, 4  # of shared memory (CUDA C++ Programming Guide, "Shared Memory", 5.x and higher)
+BANKS, BANK_BYTES = 32, 4  # CUDA C++ Programming Guide, "Shared Memory", since 5.x
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,8 @@ def warp_access(picture: RequestSample, space: str, width: int, places: Places) 
     """
     active = [lane for lane in range(32) if picture.mask >> lane & 1]
     unit_bytes = SECTOR_BYTES if space == "global" else BANK_BYTES
-    bytes_by_lane: dict[
-        int, dict[int, int]
-    ] = {}  # of each unit, by its first byte: the bytes a lane accesses
+    # By the first byte of a sector or word, then by lane: the bytes that the lane accesses, as bits.
+    bytes_by_lane: dict[int, dict[int, int]] = {}
     for lane in active:
         for byte in range(picture.addresses[lane], picture.addresses[lane] + max(width, 1)):
             lanes = bytes_by_lane.setdefault(byte // unit_bytes * unit_bytes, {})

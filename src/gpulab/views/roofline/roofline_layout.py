@@ -20,10 +20,10 @@ WIDTH = 760
 LEFT, RIGHT, TOP = 78, 18, 46  # margins of the plot
 PLOT_HEIGHT = 400
 AXIS_HEIGHT = 52  # below the plot: tick labels and the title of the axis
-ROW_HEIGHT = 18  # of the legend and the caption
+ROW_HEIGHT = 18  # rows of the legend and the caption
 TEXT, SMALL, TITLE = 12.0, 11.0, 15.0  # font sizes
-MARK_RADIUS, BADGE_RADIUS = 4.0, 8.0  # of a point, and of the circle around its number
-CAPTION_CHARACTERS = 118  # per line
+MARK_RADIUS, BADGE_RADIUS = 4.0, 8.0  # radii of a point and of the circle around its number
+CAPTION_CHARACTERS = 118  # in one line of the caption
 
 # The colour of each level, by its name in gpulab.views.theme.
 COLOURS = {"DRAM": "plain", "L2": "stray", "shared memory": "hint", "fp32": "good"}
@@ -199,7 +199,7 @@ def _marks(roofline: Roofline, frame: PlotFrame) -> tuple[PointMark, ...]:
 
 
 def _free_column(mark: PointMark, frame: PlotFrame, occupied: Iterable[tuple[float, float, float]]) -> float:
-    """Return the nearest column, right or left of a mark, where its number overlaps nothing."""
+    """Return the x position nearest to a mark at which its number overlaps no other mark or number."""
     steps = range(2, int((frame.right - frame.left) / BADGE_RADIUS))
     columns = (mark.x + sign * step * BADGE_RADIUS for step in steps for sign in (1, -1))
     for x in columns:

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["matplotlib_figure", "png", "svg"]
 
-DASH = "7 5"  # of published ceilings: lengths of strokes and gaps in pixels
+DASH = "7 5"  # lines of published ceilings: lengths of strokes and gaps in pixels
 NARROWEST = 560  # pixels; a narrower page scrolls the SVG
-DOTS_PER_PIXEL = 2  # of the PNG, so that it is sharp in print
+DOTS_PER_PIXEL = 2  # resolution of the PNG, high enough for print
 POINTS_PER_PIXEL = 0.72  # Matplotlib's lengths are in points at 100 dots per inch
-MARGIN = 14  # left of the legend and the caption
+MARGIN = 14  # left margin of the legend and the caption
 RIDGE_COLUMN, KERNEL_COLUMN = 372, 408  # right edge of the ridge points, left edge of the kernels
 KERNEL_COLUMNS = (592, 656, 742)  # right edges of the kernels' figures
 
@@ -94,7 +94,7 @@ def matplotlib_figure(scene: Scene, theme: str = "light") -> Figure:
 
 
 class _MatplotlibPen:
-    """The same drawing in Matplotlib, whose axes have one unit per pixel.
+    """A pen that draws in a Matplotlib figure, whose axes have one unit per pixel.
 
     pyplot is not used, because it keeps every figure until it is closed.
     """

@@ -19,7 +19,7 @@ from gpulab.views.tables.number_format import byte_size, milliseconds
 __all__ = ["transfer_table"]
 
 SIZES = (2**20, 2**24, 2**26)  # bytes
-_THREADS = 256  # per block
+_THREADS = 256  # threads of a block
 _SOURCE = """extern "C" __global__ void copy_floats(const float* from, float* to, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];
 }"""
