@@ -8,17 +8,24 @@ from types import ModuleType
 import pytest
 
 import gpulab
+from gpulab.gpus.catalogue import names
 
-# Names without an example: a string, and a function that IPython calls.
-EXEMPT = {"__version__", "load_ipython_extension"}
-# Names whose docstrings still lack an example.
-UNDOCUMENTED = {
-    "explore",
-}
+# Names whose parameter `gpu` takes the key of a catalogue GPU.
+TAKES_GPU = (
+    "catalogue_table",
+    "device_query",
+    "ladder_table",
+    "memory_table",
+    "roofline",
+    "sweep_table",
+    "transfer_table",
+)
 
 
 def documentation(name: str) -> str:
     """Return the docstrings of a public object; of a module, those of its public names too."""
+    if name == "__version__":
+        return gpulab.__doc__ or ""
     value = getattr(gpulab, name)
     parts = [value, *(getattr(value, n) for n in value.__all__)] if isinstance(value, ModuleType) else [value]
     return "\n".join(part.__doc__ or "" for part in parts)
@@ -29,9 +36,14 @@ def test_public_name_exists(name: str) -> None:
     assert hasattr(gpulab, name)
 
 
-@pytest.mark.parametrize("name", sorted(set(gpulab.__all__) - EXEMPT - UNDOCUMENTED))
+@pytest.mark.parametrize("name", gpulab.__all__)
 def test_public_name_has_a_docstring_with_an_example(name: str) -> None:
     assert ">>> " in documentation(name)
+
+
+@pytest.mark.parametrize("name", TAKES_GPU)
+def test_docstring_lists_every_gpu_of_the_catalogue(name: str) -> None:
+    assert [key for key in names() if f'"{key}"' not in documentation(name)] == []
 
 
 def test_other_name_raises_attribute_error() -> None:

@@ -12,6 +12,11 @@ Examples
 >>> double_it(1, 4, (x,))
 >>> dev.asnumpy(x)
 array([3., 3., 3., 3.], dtype=float32)
+
+The version of the package:
+
+>>> gpulab.__version__
+'0...'
 """
 
 from __future__ import annotations
@@ -187,6 +192,17 @@ def load_ipython_extension(ipython: Any) -> None:
     ----------
     ipython : IPython.core.interactiveshell.InteractiveShell
         The shell in which the magic is registered.
+
+    Examples
+    --------
+    The cell magic of a shell without a notebook:
+
+    >>> import gpulab
+    >>> from IPython.core.interactiveshell import InteractiveShell
+    >>> shell = InteractiveShell()
+    >>> gpulab.load_ipython_extension(shell)
+    >>> shell.find_cell_magic("cuda").__name__
+    'cuda'
     """
     from gpulab.notebook import load
 

@@ -26,10 +26,10 @@ _open: dict[str, Explorer] = {}
 def explore(problem: str = "stencil") -> Explorer | View:
     """Show sliders over this session's correct kernels of a problem.
 
-    The sliders select the kernel, its block (legal ones only), its tile, the problem's size and the GPU. A
-    curve of GFLOPS, GB/s and occupancy over all blocks is completed in the background. The text says what
-    bounds the selected point. Published figures of the same kernel, tile, size and GPU are diamonds. A
-    hollow point's values have not been verified with its block yet.
+    The figure shows GFLOPS, GB/s and occupancy of a kernel for each block; the points are computed in the
+    background. The text below it names the bottleneck of the selected point. Diamonds are published figures
+    of the same kernel, tile, size and GPU. A point is hollow until the kernel's values have been verified
+    with its block.
 
     On a CUDA GPU its times are measured, and modelled times are drawn for comparison. For every other GPU
     times are modelled.
@@ -49,6 +49,18 @@ def explore(problem: str = "stencil") -> Explorer | View:
     ------
     UsageError
         If there is no such problem, or ipywidgets or plotly is not installed.
+
+    Notes
+    -----
+    The sliders offer these values:
+
+    - kernel: the correct kernels of this session;
+    - block: blocks whose extents are powers of two, in the shape of the kernel's usual block, as far as the
+      GPU allows them and they fit the size; also the block of the cell's header;
+    - tile: 1, 2, 4 or 8 output points on each axis on which the header's tile has more than one and the text
+      uses its macro (`TILE_X`, `TILE_Y`, `TILE_Z`), at most 16 in total; also the tile of the header;
+    - size: the size at which the problem is timed, and 1/2, 1/4, 1/8 and 1/16 of each extent;
+    - GPU: the session's CUDA GPU, if there is one, and all GPUs of `gpulab.catalogue_table`.
 
     Examples
     --------

@@ -40,7 +40,9 @@ def sweep_table(
     device : Device, optional
         An open device; the session's device if omitted.
     gpu : str, optional
-        Key of a catalogue GPU, such as "gtx280", in place of `device`; times are modelled.
+        Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
+        "a100", "rtx4090", "h100" or "h200", for which times
+        are modelled. Not together with `device`.
 
     Returns
     -------

@@ -53,7 +53,8 @@ def catalogue_table(gpu: str | Sequence[str] | None = None) -> View:
     Parameters
     ----------
     gpu : str or sequence of str, optional
-        Keys of the GPUs to show, such as "gtx280" or ("t10", "h200"). If omitted, all GPUs, oldest first.
+        Keys of the GPUs to show: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
+        "a100", "rtx4090", "h100" and "h200". If omitted, all GPUs, oldest first.
 
     Returns
     -------

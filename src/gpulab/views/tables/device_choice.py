@@ -13,7 +13,7 @@ def chosen_device(device: Device | str | None, gpu: str | None) -> Device:
     """Return the device that the arguments of a table select.
 
     device: an open device, or a name that `gpulab.device` accepts. gpu: key of a catalogue GPU, whose
-    simulator is opened. Without either, the session's device.
+    simulator is opened. If both are omitted, the session's device.
 
     Raises `UsageError` if both are given, or the GPU does not exist.
     """

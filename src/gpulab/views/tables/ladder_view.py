@@ -52,7 +52,8 @@ def ladder_table(
     problem : {"stencil", "matmul"}
         The problem.
     gpu : str or sequence of str
-        Keys of catalogue GPUs (`gpulab.catalogue_table` lists them), for which times are modelled.
+        Keys of the catalogue GPUs for which times are modelled: "gtx280", "t10", "gtx480", "k40", "gtx1080",
+        "v100", "t4", "rtx3090", "a100", "rtx4090", "h100" and "h200".
     size : int or str, optional
         Size of the problem, such as 128 or "65x47x9". If omitted, the size at which the problem is timed.
     gpus : str or sequence of str, optional

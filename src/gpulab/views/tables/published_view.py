@@ -63,7 +63,9 @@ def published_table(
     source : {"t10", "gtx280", "gtx280_lecture", "cpu", "blog", "device_query"}
         The document's table.
     variant : str, optional
-        Show only the rows of this kernel, such as "K4".
+        Show only the rows of this kernel: "Ks", "K1", "K2", "K3", "K34", "K4" or "K5". "gtx280_lecture" and
+        "blog" have only K1 and K5, "t10" has K1 to K4 and K34, "gtx280" has all but K34. The other tables
+        have no kernel names.
     source_key : str, optional
         Earlier name of `source`.
 
