@@ -30,7 +30,7 @@ def beside_published(variant: str, source: str = "t10", *, device: Device | str 
     Parameters
     ----------
     variant : str
-        The kernel: "K1" or "matmul.K1", likewise for Ks, K2, K3, K4 and K5.
+        The kernel: "K1" or "matmul.K1", likewise for Ks, K2, K3, K34, K4 and K5.
     source : {"t10", "gtx280", "gtx280_lecture", "cpu", "blog"}
         The document's table, as for `gpulab.published_table`.
     device : Device or str, optional
