@@ -53,7 +53,7 @@ def run_counters(args: argparse.Namespace) -> int:
             kernel = compile_cell(cell, device)
             counts = count_cell(cell, kernel, shape=shape).report if kernel.program.ptx else None
         if counts is None:
-            raise UsageError(f"{cell.origin}: {device.name} has no PTX of this kernel to count.")
+            raise UsageError(f"{cell.origin}: this kernel has no PTX, which the simulator needs to count it.")
 
         counted.append({"name": cell.name, "origin": cell.origin, **counts.as_dict()})
         if not args.json:

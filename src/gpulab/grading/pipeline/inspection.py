@@ -67,7 +67,7 @@ class KernelInspection:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> KernelInspection:
-        """Return the inspection whose `as_dict` was written as JSON."""
+        """Return an inspection from the data that `as_dict` returned and JSON stored."""
         plane, timing = data["plane"], data["timing"]
         if plane is not None:
             state = np.array(plane["state"], np.uint8)
@@ -105,7 +105,7 @@ class SubmissionInspection:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SubmissionInspection:
-        """Return the inspection whose `as_dict` was written as JSON."""
+        """Return an inspection from the data that `as_dict` returned and JSON stored."""
         kernels = tuple(map(KernelInspection.from_dict, data["kernels"]))
         return cls(**{**data, "kernels": kernels})
 

@@ -122,7 +122,7 @@ class RestoreCells(OverwriteCells):
 class ExecuteWithRestarts(Execute):
     """nbgrader's Execute, which continues in a new Jupyter kernel after a cell that ended the old one.
 
-    The stock preprocessor gives up on a submission whose process died or did not answer an interrupt (as
+    The stock preprocessor gives up on a submission whose process ended or did not react to an interrupt (as
     with a GPU kernel without end), and after a lost CUDA context every later cell fails. Here only the cell
     that caused it fails: the cells after it run in a new process, in which the successful cells before it
     ran again.
