@@ -81,7 +81,7 @@ class Worker:
             succeeded, result = connection.recv() if returned else (False, None)
         except (EOFError, OSError):
             code = self.end(grace_s=EXIT_GRACE_S)
-            raise WorkerDied(f"the process that ran the kernel ended unexpectedly (exit code {code})") from None
+            raise WorkerDied(f"the process of the kernel ended unexpectedly (exit code {code})") from None
         except BaseException:
             # After an interrupt, the result of this call must not be taken for the result of the next one.
             self.end()
