@@ -1,0 +1,246 @@
+"""A Python process in a sandbox, with its pipes, and a thread that watches its limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Self
+
+from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.resource_limits import ResourceLimits
+
+__all__ = ["SandboxedProcess", "Usage", "usage_of"]
+
+WATCH_INTERVAL_S = 0.1
+READ_BYTES = 1 << 16
+CPU_LIMIT_EXIT = 128 + 24  # exit code of bubblewrap if SIGXCPU ended the first process
+ERROR_BYTES = 10_000  # of the standard error output that are kept, the last ones
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The resources that a process and its descendants use.
+
+    Attributes
+    ----------
+    tasks : int
+        Processes and threads.
+    memory_bytes : int
+        Resident anonymous and shared memory, and memory that is swapped out. Memory that processes share
+        is counted once per process.
+    cpu_s : float
+        CPU time, including that of child processes that have ended.
+    """
+
+    tasks: int
+    memory_bytes: int
+    cpu_s: float
+
+
+class SandboxedProcess:
+    """A Python program in a sandbox, with a time limit for each line that is read from it.
+
+    Everything that the program starts ends with it. It also ends with the thread that creates this object,
+    because the kernel's signal on the end of a parent refers to threads.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        ``["-m", MODULE, ...]`` or ``["-c", COMMAND, ...]``.
+    folder : Path
+        Its entries appear in `/submission`; see `bubblewrap.command` for this and the other parameters.
+
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        folder: Path,
+        read_only: Sequence[Path] = (),
+        limits: ResourceLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+        gpu: bool = False,
+    ) -> None:
+        self.limits = limits or ResourceLimits()
+        self._stopped_by = ""
+        self._buffer = bytearray()
+        self._bytes_read = 0
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+        self._started = time.monotonic()
+        self._process = subprocess.Popen(
+            bubblewrap.command(
+                argv,
+                folder=folder,
+                read_only=read_only,
+                limits=self.limits,
+                environment=environment,
+                gpu=gpu,
+            ),
+            env={},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=0,
+        )
+        self._watcher = threading.Thread(target=self._watch, name="sandbox limits", daemon=True)
+        self._watcher.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """The process ID of bubblewrap, outside the sandbox."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or None while the process runs."""
+        return self._process.poll()
+
+    @property
+    def stopped_by(self) -> str:
+        """The limit that was exceeded, as text for a report, or ""."""
+        if not self._stopped_by and self.returncode == CPU_LIMIT_EXIT:
+            return self._cpu_limit()
+        return self._stopped_by
+
+    def write(self, data: bytes) -> None:
+        """Write to the standard input. Raises BrokenPipeError if the process has ended.
+
+        The call blocks while the pipe is full. If the process does not read, it ends at its time limit.
+        """
+        assert self._process.stdin is not None
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[self._process.stdin.write(remaining) :]
+
+    def readline(self, timeout_s: float) -> bytes:
+        """Return the next line of the standard output, or b"" if the process ended or was stopped.
+
+        Raises TimeoutError if no line is complete after `timeout_s` seconds. The process still runs then.
+        """
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._buffer:
+            if not self._fill(deadline):
+                break
+        end = self._buffer.find(b"\n") + 1 or len(self._buffer)
+        line = bytes(self._buffer[:end])
+        del self._buffer[:end]
+        return line
+
+    def read(self) -> bytes:
+        """Return the remaining standard output once the process has ended or was stopped."""
+        while self._fill(None):
+            pass
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        self._process.wait()
+        self._watcher.join()
+        return data
+
+    def errors(self) -> str:
+        """Return the end of the standard error output."""
+        size = os.fstat(self._errors.fileno()).st_size
+        data = os.pread(self._errors.fileno(), ERROR_BYTES, max(0, size - ERROR_BYTES))
+        return data.decode(errors="replace")
+
+    def usage(self) -> Usage:
+        """Return the resources that the sandbox uses now."""
+        return usage_of(self._process.pid)
+
+    def stop(self, reason: str = "") -> None:
+        """End all processes of the sandbox at once, and keep the first reason that is given."""
+        self._stopped_by = self._stopped_by or reason
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the sandbox and close its pipes."""
+        self.stop()
+        self._process.wait()
+        self._watcher.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+    def _fill(self, deadline: float | None) -> bool:
+        """Read what the pipe holds, and return False at its end or at the limit of the output."""
+        assert self._process.stdout is not None
+        if deadline is not None:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._process.stdout, selectors.EVENT_READ)
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError("the process in the sandbox has not answered in time")
+
+        data = self._process.stdout.read(READ_BYTES) or b""
+        self._bytes_read += len(data)
+        if self._bytes_read > self.limits.output_bytes:
+            self.stop(f"it wrote more than {self.limits.output_bytes} bytes of output")
+            return False
+        self._buffer += data
+        return bool(data)
+
+    def _watch(self) -> None:
+        while self._process.poll() is None:
+            if reason := self._exceeded():
+                self.stop(reason)
+                return
+            time.sleep(WATCH_INTERVAL_S)
+
+    def _cpu_limit(self) -> str:
+        return f"it used more than {self.limits.cpu_s:g} s of CPU time"
+
+    def _exceeded(self) -> str:
+        """Return the limit that the sandbox exceeds, as text, or ""."""
+        limits, usage = self.limits, usage_of(self._process.pid)
+        if time.monotonic() - self._started > limits.wall_s:
+            return f"it ran longer than {limits.wall_s:g} s"
+        if usage.cpu_s > limits.cpu_s:
+            return self._cpu_limit()
+        if usage.memory_bytes > limits.memory_bytes:
+            return f"it used more than {limits.memory_bytes >> 20} MiB of memory"
+        if usage.tasks > limits.processes + 2:  # bubblewrap's own two processes are not limited
+            return f"it started more than {limits.processes} processes"
+        return ""
+
+
+def usage_of(pid: int) -> Usage:
+    """Return the resources that a process and its descendants use, from the files in /proc."""
+    tasks = memory = ticks = 0
+    for process in descendants(pid):
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it may end while it is read
+            status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+            memory += sum(
+                int(status[name].split()[0]) for name in ("RssAnon", "RssShmem", "VmSwap") if name in status
+            )
+            # Fields 14 to 17 of `stat` are user and system time, and those of ended children. Field 2, the
+            # name of the program in parentheses, may contain blanks.
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+            tasks += int(status["Threads"])
+    return Usage(tasks, memory << 10, ticks / os.sysconf("SC_CLK_TCK"))
+
+
+def descendants(pid: int) -> Iterator[Path]:
+    """Yield the folders in /proc of a process and its descendants."""
+    waiting = [str(pid)]
+    while waiting:
+        process = Path("/proc", waiting.pop())
+        yield process
+        for children in process.glob("task/*/children"):
+            with contextlib.suppress(OSError):
+                waiting += children.read_text().split()
