@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
@@ -14,14 +15,21 @@ __all__ = ["cell", "clear", "keep_cell", "kernel", "kernel_names"]
 
 _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
+_COMPILERS: dict[str, Callable[[], Kernel]] = {}  # of cells whose kernel is compiled when it is first used
 
 
-def keep_cell(executed: Cell, compiled: Kernel | None = None) -> None:
+def keep_cell(
+    executed: Cell, compiled: Kernel | None = None, *, compiler: Callable[[], Kernel] | None = None
+) -> None:
     """Store an executed cell, and its kernel if it compiled.
 
-    Without a kernel, an earlier kernel of the same name is removed.
+    Without a kernel, an earlier kernel of the same name is removed. compiler: compiles the kernel when it is
+    first used.
     """
     _CELLS[executed.name] = executed
+    _COMPILERS.pop(executed.name, None)
+    if compiler is not None:
+        _COMPILERS[executed.name] = compiler
     if compiled is None:
         _KERNELS.pop(executed.name, None)
     else:
@@ -32,6 +40,7 @@ def clear() -> None:
     """Remove all cells and kernels."""
     _CELLS.clear()
     _KERNELS.clear()
+    _COMPILERS.clear()
 
 
 def kernel(name: str) -> Kernel:
@@ -61,6 +70,8 @@ def kernel(name: str) -> Kernel:
     >>> x = dev.full(8, 1.5)                 # doctest: +SKIP
     >>> gpulab.kernel("scale")(1, 8, (x,))   # doctest: +SKIP
     """
+    if name not in _KERNELS and name in _COMPILERS:
+        _KERNELS[name] = _COMPILERS[name]()
     if name in _KERNELS:
         return _KERNELS[name]
     if name in _CELLS:

@@ -37,7 +37,7 @@ _STICKY = {
     ),
 }
 
-_RESTART = "restart the Python kernel of the notebook to use the GPU again"
+RESTART_ADVICE = "restart the Python kernel of the notebook to use the GPU again"
 
 _REFUSED = {
     1: "CUDA does not accept an argument of the call",
@@ -63,10 +63,13 @@ def lost_context(error: Exception, action: str, device: str) -> tuple[LaunchErro
     failure = sticky.error(
         f'{message}\nCUDA does not report the place. Run the kernel on the simulator, gpulab.device("sim"), '
         "which reports the line, the block and the thread.\n"
-        f"The CUDA context of {device} and all its arrays are lost; {_RESTART}.",
+        f"The CUDA context of {device} and all its arrays are lost; {RESTART_ADVICE}.",
         [finding],
     )
-    return failure, f"the CUDA context of {device} was lost earlier ({action}: {sticky.cause}); {_RESTART}."
+    return (
+        failure,
+        f"the CUDA context of {device} was lost earlier ({action}: {sticky.cause}); {RESTART_ADVICE}.",
+    )
 
 
 def refused(error: Exception, action: str, device: str) -> GpulabError:

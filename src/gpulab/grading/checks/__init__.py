@@ -10,11 +10,13 @@ from collections.abc import Mapping
 
 from gpulab.errors import UsageError
 from gpulab.grading.checks.answers import graded_numbers
+from gpulab.grading.checks.draws import random_generator
+from gpulab.grading.checks.loops import compile_loops
 from gpulab.grading.checks.points import as_score, is_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
 from gpulab.grading.checks.speed import require_speed
 
-__all__ = ["graded_numbers", "require_correct", "require_speed"]
+__all__ = ["compile_loops", "graded_numbers", "random_generator", "require_correct", "require_speed"]
 
 
 def require_correct(name: str, points: Mapping[int, float] | None = None) -> float | None:

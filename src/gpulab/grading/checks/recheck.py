@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpulab.errors import UsageError, WrongResult
+from gpulab.grading.checks.draws import random_generator
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from gpulab.problems.base import Problem, Shape
     from gpulab.verification.check import CheckResult
 
-__all__ = ["last_cell", "random_shapes", "recheck_cell"]
+__all__ = ["last_cell", "last_result", "random_shapes", "recheck_cell"]
+
+_RECHECKED: dict[str, CheckResult] = {}  # by the name of the kernel
 
 # Every variant of these problems accepts any size. A kernel of another problem may require multiples of
 # its block, so it runs at the problem's own sizes, on new inputs.
@@ -41,6 +44,11 @@ def last_cell(name: str) -> Cell:
     return cell
 
 
+def last_result(name: str) -> CheckResult | None:
+    """Return the result of the last check of this kernel; None if it did not compile or was not checked."""
+    return _RECHECKED.get(name)
+
+
 def recheck_cell(cell: Cell, device: Device) -> CheckResult:
     """Compile a cell, check it on new sizes and inputs, and return the result if it is correct.
 
@@ -49,7 +57,9 @@ def recheck_cell(cell: Cell, device: Device) -> CheckResult:
     """
     from gpulab.verification.check import check_cell
 
-    result = check_cell(cell, device, shapes=random_shapes(cell, np.random.default_rng()))
+    _RECHECKED.pop(cell.name, None)
+    result = check_cell(cell, device, shapes=random_shapes(cell, random_generator(cell.name)))
+    _RECHECKED[cell.name] = result
     if not result.correct:
         reasons = "\n".join([f"{cell.name} is not correct.", *result.reasons])
         raise WrongResult(reasons, result.verdict)

@@ -14,17 +14,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpulab.cell import KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices.base import Device
-from gpulab.errors import Diagnostic, HeaderError
+from gpulab.errors import HeaderError
+from gpulab.grading.judge.records import KernelInspection
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.notebook_source import LevelChoice, last_level_choice
 from gpulab.grading.pipeline.processes import run_process
 from gpulab.grading.release.stub import is_untouched
-from gpulab.profiling.speedup import SpeedupTable, VariantTiming
-from gpulab.verification.verdict import Plane
+from gpulab.profiling.speedup import SpeedupTable
 
 __all__ = [
     "KernelInspection",
@@ -36,51 +34,6 @@ __all__ = [
 ]
 
 TIMEOUT_S = 600.0  # time limit of a submission
-
-
-@dataclass(frozen=True)
-class KernelInspection:
-    """The outcome of one kernel cell.
-
-    name: as in its header, such as "stencil.opt_1". state: "right", "wrong", "does not compile",
-    "not written" (the stub is unchanged) or "given" (it is unchanged, at a level that gives the kernel).
-    reasons, findings: sentences for the student. timing: None unless the kernel is correct; for "given" that
-    of the given file.
-    """
-
-    name: str
-    state: str
-    reasons: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    plane: Plane | None = None
-    timing: VariantTiming | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the inspection as plain data for JSON."""
-        data = asdict(replace(self, plane=None, timing=None))
-        if self.plane is not None:
-            data["plane"] = asdict(self.plane) | {"state": self.plane.state.tolist()}
-        if self.timing is not None:
-            data["timing"] = self.timing.as_dict()
-        return data
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> KernelInspection:
-        """Return an inspection from the data that `as_dict` returned and JSON stored."""
-        plane, timing = data["plane"], data["timing"]
-        if plane is not None:
-            state = np.array(plane["state"], np.uint8)
-            plane = Plane(plane["title"], tuple(plane["axes"]), state, tuple(plane["pitch"]))
-        return cls(
-            data["name"],
-            data["state"],
-            tuple(data["reasons"]),
-            tuple(data["findings"]),
-            tuple(Diagnostic(**diagnostic) for diagnostic in data["diagnostics"]),
-            plane,
-            VariantTiming.from_dict(timing) if timing is not None else None,
-        )
 
 
 @dataclass(frozen=True)

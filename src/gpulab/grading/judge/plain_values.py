@@ -1,0 +1,106 @@
+"""Encoding of Python values as JSON for the exchange between the judge and a student's process.
+
+Only plain values pass: numbers, text, None, lists, dictionaries and numeric NumPy arrays. Decoding creates no
+other type and runs no code, so a hostile process can send nothing but wrong values.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from gpulab.errors import UsageError
+
+__all__ = ["NotPlain", "decode", "encode"]
+
+MAX_DEPTH = 8  # nested lists and dictionaries
+MAX_ITEMS = 10_000  # of one list or dictionary
+MAX_TEXT = 10_000  # characters
+MAX_INTEGER = 2**1000
+
+
+@dataclass(frozen=True)
+class NotPlain:
+    """A value that cannot be exchanged. type_name: its type, for messages."""
+
+    type_name: str
+
+    def __str__(self) -> str:
+        return self.type_name
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON data; a value of another type is replaced by the name of its type."""
+    if value is None or value is ...:
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        if value.ndim == 0:
+            return encode(value[()])
+        file = io.BytesIO()
+        np.save(file, value, allow_pickle=False)
+        return {"array": base64.b64encode(file.getvalue()).decode("ascii")}
+    if isinstance(value, str):
+        return str(value)[:MAX_TEXT]
+    if isinstance(value, Integral) and abs(int(value)) < MAX_INTEGER:
+        return int(value)
+    if isinstance(value, Real):
+        number = float(value)
+        return number if math.isfinite(number) else {"number": str(number)}
+    if isinstance(value, (list, tuple)) and depth < MAX_DEPTH and len(value) <= MAX_ITEMS:
+        return [encode(item, depth + 1) for item in value]
+    if isinstance(value, dict) and depth < MAX_DEPTH and len(value) <= MAX_ITEMS:
+        return {"items": [[str(key)[:MAX_TEXT], encode(item, depth + 1)] for key, item in value.items()]}
+    if isinstance(value, (FunctionType, BuiltinFunctionType)) or hasattr(value, "py_func"):
+        return {"function": True}
+    return {"type": type(value).__name__[:MAX_TEXT]}
+
+
+def decode(data: Any, function: Callable[[], Any] | None = None, depth: int = 0) -> Any:
+    """Return the value of JSON data that another process sent.
+
+    function: returns the stand-in for a function; None if a function is not expected here.
+
+    Raises
+    ------
+    UsageError
+        If the data is not what `encode` writes.
+    """
+    if depth > 2 * MAX_DEPTH:
+        raise UsageError("the values are nested too deeply.")
+    if data is None or isinstance(data, (bool, int, float, str)):
+        return data
+    if isinstance(data, list):
+        return [decode(item, None, depth + 1) for item in data]
+    match data:
+        case {"array": str(text)}:
+            return _array(text)
+        case {"number": ("nan" | "inf" | "-inf") as text}:
+            return float(text)
+        case {"items": list(items)}:
+            pairs = [item for item in items if isinstance(item, list) and len(item) == 2]
+            return {str(key): decode(item, None, depth + 1) for key, item in pairs}
+        case {"function": True}:
+            return function() if function else NotPlain("function")
+        case {"type": str(name)}:
+            return NotPlain(name)
+    raise UsageError("a value of the submission cannot be read.")
+
+
+def _array(text: str) -> np.ndarray[Any, Any]:
+    try:
+        array = np.load(io.BytesIO(base64.b64decode(text, validate=True)), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise UsageError(f"an array of the submission cannot be read: {error}") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise UsageError("an array of the submission has no numeric type.")
+    return array

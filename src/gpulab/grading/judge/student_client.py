@@ -1,0 +1,228 @@
+"""The judge's side of a student's process: it starts, questions, limits and replaces the process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from gpulab.errors import GpulabError, UsageError
+from gpulab.grading.judge.plain_values import decode, encode
+
+__all__ = ["CellRun", "StudentFunction", "StudentProcess", "StudentProcessEnded"]
+
+CELL_LIMIT_S = 20.0  # of one Python cell; a graded run shows no sliders and models no times
+GRACE_S = 3.0  # after the interrupt of a cell, before its process is killed
+NOTEBOOK_LIMIT_S = 120.0  # of all cells together, restarts included
+START_LIMIT_S = 60.0  # until a new process has answered, on a busy machine
+REPLY_BYTES = 32 << 20  # longest reply; a cell's outputs are cut to what a page holds later
+MAX_RESTARTS = 2
+
+
+class StudentProcessEnded(GpulabError):
+    """The process of a submission ended, hung or sent no valid reply; the message says which."""
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """One cell of the student's own run.
+
+    outputs: in the form of a notebook file. error: why the cell did not end; empty otherwise.
+    """
+
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    succeeded: bool = False
+    error: str = ""
+
+
+class StudentProcess:
+    """A process that runs the Python cells of one submission.
+
+    Parameters
+    ----------
+    start : callable
+        Starts the process with pipes for stdin and stdout; called again after the process ended.
+    """
+
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+        self._start = start
+        self._process: subprocess.Popen[bytes] | None = None
+        self._received = bytearray()
+        self._deadline = float("inf")
+        self._ran: list[str] = []  # cells that succeeded, to repeat them in a new process
+        self._restarts = 0
+        self.incidents: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._deadline = time.monotonic() + NOTEBOOK_LIMIT_S
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def run(self, source: str, label: str, limit_s: float = CELL_LIMIT_S) -> CellRun:
+        """Run a cell. A cell that ends or blocks its process fails, and later cells run in a new process.
+
+        label: the cell's name in `incidents`.
+        """
+        try:
+            reply = self._ask({"do": "run", "source": source, "limit_s": limit_s}, limit_s + GRACE_S)
+            outputs = [output for output in reply["outputs"] if isinstance(output, dict)]
+            succeeded = reply["succeeded"] is True
+        except (KeyError, TypeError, StudentProcessEnded) as error:
+            reason = str(error) if isinstance(error, StudentProcessEnded) else "it sent no valid reply."
+            self.end()
+            self.incidents.append(f"{label}: {reason}")
+            return CellRun(error=reason)
+
+        if succeeded:
+            self._ran.append(source)
+        return CellRun(outputs, succeeded)
+
+    def values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the plain values of variables by name; names that do not exist are left out."""
+        if not names:
+            return {}
+        reply = self._ask({"do": "values", "names": list(names)}, CELL_LIMIT_S)
+        values = reply.get("values")
+        if not isinstance(values, dict):
+            raise StudentProcessEnded("it sent no valid reply.")
+
+        def function_named(name: str) -> Callable[[], StudentFunction]:
+            return lambda: StudentFunction(self, name)
+
+        return {name: decode(values[name], function_named(name)) for name in names if name in values}
+
+    def call(self, name: str, args: Sequence[Any], *, compiled: bool, limit_s: float) -> dict[str, Any]:
+        """Call a function of the submission and return the reply."""
+        request = {
+            "do": "call",
+            "name": name,
+            "compiled": compiled,
+            "args": [encode(arg) for arg in args],
+            "limit_s": limit_s,
+        }
+        return self._ask(request, limit_s + GRACE_S)
+
+    def end(self) -> None:
+        """Kill the process and all that it started."""
+        process, self._process = self._process, None
+        self._received.clear()
+        if process is None:
+            return
+        process.kill()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # a reader that is gone
+                    pipe.close()
+        process.wait()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """Return the process; a new one first repeats the cells that succeeded."""
+        if self._process is not None:
+            return self._process
+        if self._restarts > MAX_RESTARTS:
+            raise StudentProcessEnded("not run: earlier cells ended their process too often.")
+        self._restarts += 1
+        self._process = self._start()
+        self._exchange({"do": "values", "names": []}, START_LIMIT_S)
+        for source in self._ran:
+            request = {"do": "run", "source": source, "limit_s": CELL_LIMIT_S}
+            self._exchange(request, CELL_LIMIT_S + GRACE_S)
+        return self._process
+
+    def _ask(self, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
+        try:
+            self._running()
+            return self._exchange(request, limit_s)
+        except StudentProcessEnded:
+            self.end()
+            raise
+
+    def _exchange(self, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
+            raise StudentProcessEnded(f"not run: the notebook exceeded its {NOTEBOOK_LIMIT_S:g} s.")
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        except OSError:
+            raise StudentProcessEnded("the Python process of this notebook ended.") from None
+
+        line = self._read_line(process.stdout.fileno(), time.monotonic() + min(limit_s, remaining))
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError):
+            raise StudentProcessEnded("it sent no valid reply.") from None
+        if not isinstance(reply, dict):
+            raise StudentProcessEnded("it sent no valid reply.")
+        return reply
+
+    def _read_line(self, descriptor: int, deadline: float) -> bytes:
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            searched = 0
+            while (end := self._received.find(b"\n", searched)) < 0:
+                searched = len(self._received)
+                if searched > REPLY_BYTES:
+                    raise StudentProcessEnded(f"it wrote more than {REPLY_BYTES >> 20} MB of output.")
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise StudentProcessEnded("it did not end in time and was stopped.")
+                piece = os.read(descriptor, 1 << 16)
+                if not piece:
+                    raise StudentProcessEnded("the Python process of this notebook ended in this cell.")
+                self._received += piece
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        return line
+
+
+class StudentFunction:
+    """A function of a submission: a call runs it in the student's process and returns plain values.
+
+    Arrays in the arguments are replaced by their contents after the call, as if it had run here.
+    """
+
+    def __init__(self, process: StudentProcess, name: str, *, compiled: bool = False) -> None:
+        self._process, self._compiled = process, compiled
+        self.__name__ = name
+
+    def compiled(self) -> StudentFunction:
+        """Return the function as Numba compiles it, in the student's process."""
+        return StudentFunction(self._process, self.__name__, compiled=True)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function; raise `UsageError` with its error, or if it changed an argument's shape."""
+        reply = self._process.call(self.__name__, args, compiled=self._compiled, limit_s=CELL_LIMIT_S)
+        match reply:
+            case {"error": [str(kind), str(message)]}:
+                if kind == "NotImplementedError":
+                    raise NotImplementedError(message)
+                raise UsageError(f"{self.__name__} raised {kind}: {message}")
+            case {"result": result, "args": list(changed)} if len(changed) == len(args):
+                for before, after in zip(args, changed, strict=True):
+                    self._copy_back(before, decode(after))
+                return decode(result)
+        raise UsageError(f"{self.__name__} did not return a plain value.")
+
+    def _copy_back(self, before: Any, after: Any) -> None:
+        import numpy as np
+
+        if not isinstance(before, np.ndarray):
+            return
+        if not isinstance(after, np.ndarray) or after.shape != before.shape or after.dtype != before.dtype:
+            raise UsageError(f"{self.__name__} must not change the shape or the type of an array.")
+        before[...] = after

@@ -1,0 +1,134 @@
+"""A submitted notebook as plain texts: no code of it runs, and its metadata is not believed."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpulab.cell import is_kernel_cell
+from gpulab.errors import UsageError
+from gpulab.grading.judge.plan import KERNEL, OTHER, SETUP, TEST, NotebookPlan
+
+__all__ = ["SubmittedCell", "cells_to_run", "leaderboard_name", "read_submission"]
+
+MAX_NOTEBOOK_BYTES = 50 << 20  # larger submissions are refused
+MAX_CELLS = 2000
+MAX_NAME = 40  # characters of a name in the leaderboard
+
+
+@dataclass(frozen=True)
+class SubmittedCell:
+    """A code cell of a submission. grade_id: nbgrader's name, as the submission claims it."""
+
+    source: str
+    grade_id: str = ""
+
+    @property
+    def is_kernel(self) -> bool:
+        return is_kernel_cell(self.source)
+
+
+def read_submission(text: str) -> tuple[SubmittedCell, ...]:
+    """Return the code cells of a submitted notebook, with outputs and other metadata left out.
+
+    Raises
+    ------
+    UsageError
+        If the text is not a notebook, or larger than `MAX_NOTEBOOK_BYTES`.
+    """
+    if len(text) > MAX_NOTEBOOK_BYTES:
+        raise UsageError(
+            f"the notebook has {len(text) >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are graded. Clear "
+            "its outputs and submit it again."
+        )
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError("the submitted file is not a notebook: it is not JSON.") from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise UsageError("the submitted file is not a notebook: it has no list of cells.")
+    if len(cells) > MAX_CELLS:
+        raise UsageError(f"the notebook has {len(cells):,} cells; at most {MAX_CELLS:,} are graded.")
+    return tuple(_submitted_cell(cell) for cell in cells if _is_code(cell))
+
+
+def _is_code(cell: Any) -> bool:
+    return isinstance(cell, dict) and cell.get("cell_type") == "code"
+
+
+def _submitted_cell(cell: dict[str, Any]) -> SubmittedCell:
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        source = "".join(part for part in source if isinstance(part, str))
+    metadata = cell.get("metadata")
+    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    name = marks.get("grade_id", "") if isinstance(marks, dict) else ""
+    text = source.replace("\r\n", "\n") if isinstance(source, str) else ""
+    return SubmittedCell(text, name if isinstance(name, str) else "")
+
+
+def cells_to_run(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> frozenset[int]:
+    """Return the indices of the Python and kernel cells to run for the answers and the reader's page.
+
+    Test cells are left out, because the judge runs them. A cell of the instructor that is unchanged runs only
+    if it defines a name that the student's own cells use: grading needs neither sliders nor tables.
+    """
+    tests = {cell.grade_id for cell in plan.of_kind(TEST)} | {cell.source for cell in plan.of_kind(TEST)}
+    setup = {cell.source.strip() for cell in plan.of_kind(SETUP)}
+    shown = {cell.source.strip() for cell in plan.of_kind(OTHER, KERNEL)}
+
+    chosen, needed = set(), set[str]()
+    for index in reversed(range(len(submitted))):
+        cell = submitted[index]
+        text = cell.source.strip()
+        if not text or cell.grade_id in tests or cell.source in tests:
+            continue
+        defined, used = _names(cell.source)
+        if cell.is_kernel or text in setup or text not in shown or defined & needed:
+            chosen.add(index)
+            needed |= used
+    return frozenset(chosen)
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that a Python cell stores at any level, and those that it loads."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set(), set()
+    stored, loaded = set(), set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                loaded.add(name)
+            case ast.Name(id=name):
+                stored.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                stored.add(name)
+            case ast.alias(name=name, asname=other):
+                stored.add(other or name.partition(".")[0])
+    return stored, loaded
+
+
+def leaderboard_name(submitted: Sequence[SubmittedCell]) -> str | None:
+    """Return the text that a cell assigns to LEADERBOARD_NAME, which is the student's consent; or None."""
+    names = [name for cell in submitted for name in _leaderboard_names(cell.source)]
+    return names[-1][:MAX_NAME] or None if names else None
+
+
+def _leaderboard_names(source: str) -> Iterator[str]:
+    if "LEADERBOARD_NAME" not in source:
+        return
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="LEADERBOARD_NAME")], value=ast.Constant(value=value)):
+                yield value.strip() if isinstance(value, str) else ""
