@@ -135,3 +135,9 @@ def test_parse_shape_of_invalid_size_raises_a_one_line_error(text: str) -> None:
 def test_unknown_problem_raises_with_the_list_of_problems() -> None:
     with pytest.raises(UsageError, match="stencil, matmul"):
         problem("laplace")
+
+
+@pytest.mark.parametrize("block", [(32, 31, 1), (16, 31, 1), (65, 64, 1)])
+def test_first_two_extents_of_check_sizes_differ_for_any_block(block: tuple[int, int, int]) -> None:
+    for shape in STENCIL.check_shapes("opt_1", block, (1, 1, 0)):
+        assert len(set(shape)) == len(shape)

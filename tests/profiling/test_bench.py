@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from typing import Any
 
 import pytest
@@ -99,6 +100,15 @@ def test_source_is_compiled_once_per_block_and_tile() -> None:
             for header in ("matmul.K4 --block 32 --tile 1 2", "matmul.K4 --block 64 --tile 1 2"):
                 assert bench.point(cell(header), shape).timing
     assert len(device.compiled) == 2
+
+
+def test_worker_process_ends_with_the_bench() -> None:
+    device = TiledDevice()
+    device.needs_own_process = True
+    with Bench(device, "sim:t10", iterations=1) as bench:
+        bench.point(cell("matmul.K4 --block 32 --tile 1 2", "not CUDA C"), SHAPE)
+        assert "gpulab bench" in [process.name for process in multiprocessing.active_children()]
+    assert "gpulab bench" not in [process.name for process in multiprocessing.active_children()]
 
 
 def test_bench_does_not_change_the_session(empty_session: None) -> None:

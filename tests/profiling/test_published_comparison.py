@@ -118,3 +118,7 @@ def test_correct_kernel_is_also_measured_on_a_gpu(
     right, wrong = compare_with_published([row(), row(tile=(1, 4, 1))], cell())
     assert right.measured is not None
     assert wrong.measured is None
+
+
+def test_row_without_a_modelled_point_has_no_deviation() -> None:
+    assert PublishedComparison(row(), error="does not compile").error_percent is None
