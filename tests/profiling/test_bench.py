@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpulab import session
+from gpulab.cell import read_cells
 from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.profiling.bench import Bench
 from gpulab.profiling.point import Point
@@ -106,7 +107,8 @@ def test_worker_process_ends_with_the_bench() -> None:
     device = TiledDevice()
     device.needs_own_process = True
     with Bench(device, "sim:t10", iterations=1) as bench:
-        bench.point(cell("matmul.K4 --block 32 --tile 1 2", "not CUDA C"), SHAPE)
+        (kernel_cell,) = read_cells(FOLDER / "matmul" / "right" / "K4_two_columns.cu")
+        assert bench.point(kernel_cell, SHAPE).timing
         assert "gpulab bench" in [process.name for process in multiprocessing.active_children()]
     assert "gpulab bench" not in [process.name for process in multiprocessing.active_children()]
 
@@ -124,7 +126,6 @@ def test_plain_cell_raises() -> None:
 
 
 def test_time_on_the_simulator_is_modelled() -> None:
-    from gpulab.cell import read_cells
     from gpulab.devices import open_device
 
     (kernel_cell,) = read_cells(FOLDER / "matmul" / "right" / "K4_two_columns.cu")
