@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import resource
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from gpulab import session
@@ -71,7 +73,10 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
     failure.install(terminal=False)
     chosen = choose_level(submitted, task.plan)
     headers = register_kernels(submitted, task.plan, device)
-    with StudentProcess(student_starter(task)) as student:
+    with (
+        tempfile.TemporaryDirectory(prefix="gpulab-judge-") as scratch,
+        StudentProcess(student_starter(task, Path(scratch))) as student,
+    ):
         page, values = run_student(student, submitted, task.plan)
         emit(
             "submission",

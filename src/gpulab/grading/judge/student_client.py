@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import selectors
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +11,7 @@ from typing import Any, Self
 
 from gpulab.errors import GpulabError, UsageError
 from gpulab.grading.judge.plain_values import decode, encode
+from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
 __all__ = ["CellRun", "StudentFunction", "StudentProcess", "StudentProcessEnded"]
 
@@ -22,7 +19,6 @@ CELL_LIMIT_S = 20.0  # of one Python cell; a graded run shows no sliders and mod
 GRACE_S = 3.0  # after the interrupt of a cell, before its process is killed
 NOTEBOOK_LIMIT_S = 120.0  # of all cells together, restarts included
 START_LIMIT_S = 60.0  # until a new process has answered, on a busy machine
-REPLY_BYTES = 32 << 20  # longest reply; a cell's outputs are cut to what a page holds later
 MAX_RESTARTS = 2
 
 
@@ -48,16 +44,15 @@ class StudentProcess:
     Parameters
     ----------
     start : callable
-        Starts the process with pipes for stdin and stdout; called again after the process ended.
+        Starts the process; called again after the process ended.
     """
 
-    def __init__(self, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+    def __init__(self, start: Callable[[], LimitedProcess]) -> None:
         self._start = start
-        self._process: subprocess.Popen[bytes] | None = None
-        self._received = bytearray()
+        self._process: LimitedProcess | None = None
         self._deadline = float("inf")
         self._ran: list[str] = []  # cells that succeeded, to repeat them in a new process
-        self._restarts = 0
+        self._starts = 0
         self.incidents: list[str] = []
 
     def __enter__(self) -> Self:
@@ -116,78 +111,52 @@ class StudentProcess:
     def end(self) -> None:
         """Kill the process and all that it started."""
         process, self._process = self._process, None
-        self._received.clear()
-        if process is None:
-            return
-        process.kill()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):  # a reader that is gone
-                    pipe.close()
-        process.wait()
+        if process is not None:
+            process.close()
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> LimitedProcess:
         """Return the process; a new one first repeats the cells that succeeded."""
         if self._process is not None:
             return self._process
-        if self._restarts > MAX_RESTARTS:
+        if self._starts > MAX_RESTARTS:
             raise StudentProcessEnded("not run: earlier cells ended their process too often.")
-        self._restarts += 1
+        self._starts += 1
         self._process = self._start()
-        self._exchange({"do": "values", "names": []}, START_LIMIT_S)
+        self._exchange(self._process, {"do": "values", "names": []}, START_LIMIT_S)
         for source in self._ran:
             request = {"do": "run", "source": source, "limit_s": CELL_LIMIT_S}
-            self._exchange(request, CELL_LIMIT_S + GRACE_S)
+            self._exchange(self._process, request, CELL_LIMIT_S + GRACE_S)
         return self._process
 
     def _ask(self, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
         try:
-            self._running()
-            return self._exchange(request, limit_s)
+            return self._exchange(self._running(), request, limit_s)
         except StudentProcessEnded:
             self.end()
             raise
 
-    def _exchange(self, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
+    def _exchange(self, process: LimitedProcess, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
         remaining = self._deadline - time.monotonic()
         if remaining <= 0:
             raise StudentProcessEnded(f"not run: the notebook exceeded its {NOTEBOOK_LIMIT_S:g} s.")
         try:
-            process.stdin.write(json.dumps(request).encode() + b"\n")
-            process.stdin.flush()
-        except OSError:
-            raise StudentProcessEnded("the Python process of this notebook ended.") from None
+            process.write(json.dumps(request).encode() + b"\n")
+            line = process.readline(min(limit_s, remaining))
+        except TimeoutError:
+            raise StudentProcessEnded("it did not end in time and was stopped.") from None
+        except BrokenPipeError:
+            line = b""
+        if not line.endswith(b"\n"):
+            reason = process.stopped_by or "the Python process of this notebook ended in this cell"
+            raise StudentProcessEnded(f"{reason}.")
 
-        line = self._read_line(process.stdout.fileno(), time.monotonic() + min(limit_s, remaining))
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError):
-            raise StudentProcessEnded("it sent no valid reply.") from None
+            reply = None
         if not isinstance(reply, dict):
             raise StudentProcessEnded("it sent no valid reply.")
         return reply
-
-    def _read_line(self, descriptor: int, deadline: float) -> bytes:
-        with selectors.DefaultSelector() as selector:
-            selector.register(descriptor, selectors.EVENT_READ)
-            searched = 0
-            while (end := self._received.find(b"\n", searched)) < 0:
-                searched = len(self._received)
-                if searched > REPLY_BYTES:
-                    raise StudentProcessEnded(f"it wrote more than {REPLY_BYTES >> 20} MB of output.")
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise StudentProcessEnded("it did not end in time and was stopped.")
-                piece = os.read(descriptor, 1 << 16)
-                if not piece:
-                    raise StudentProcessEnded("the Python process of this notebook ended in this cell.")
-                self._received += piece
-        line = bytes(self._received[:end])
-        del self._received[: end + 1]
-        return line
 
 
 class StudentFunction:

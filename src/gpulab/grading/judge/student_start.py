@@ -4,54 +4,50 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import gpulab
 from gpulab.grading.judge.records import JudgeTask
+from gpulab.grading.sandbox.bubblewrap import package_folder
+from gpulab.grading.sandbox.resource_limits import ResourceLimits
+from gpulab.grading.sandbox.sandboxed_process import LimitedProcess, SandboxedProcess
 
 __all__ = ["student_starter"]
 
-# The process imports the judge's own gpulab. Isolated mode (-I) ignores the folder of the notebook, the
-# user's site-packages and every PYTHON* variable.
-_SERVE = (
-    "import sys; sys.path.insert(0, {root!r}); from gpulab.grading.judge.student_server import serve; serve()"
-)
+SERVER = "gpulab.grading.judge.student_server"
+GRADED = {"GPULAB_GRADING": "1"}  # `%%cuda` stores a cell and leaves its check to the judge
+LIMITS = ResourceLimits(wall_s=150.0, cpu_s=150.0)  # of all cells of a notebook
+
+# Isolated mode (-I) ignores the folder of the notebook, the user's packages and every PYTHON* variable, so
+# the folder of the judge's own gpulab is passed.
+_SERVE = f"import sys; sys.path.insert(0, sys.argv[1]); from {SERVER} import serve; serve()"
 
 
-def student_starter(task: JudgeTask) -> Callable[[], subprocess.Popen[bytes]]:
-    """Return the function that starts the student's process of a task."""
-    root = str(Path(gpulab.__file__).resolve().parents[1])
-    command = [sys.executable, "-I", "-c", _SERVE.format(root=root)]
+def student_starter(task: JudgeTask, scratch: Path) -> Callable[[], LimitedProcess]:
+    """Return the function that starts the student's process of a task.
 
-    def start() -> subprocess.Popen[bytes]:
-        folder = Path(tempfile.mkdtemp(prefix="gpulab-submission-"))
-        for name, path in task.files.items():
-            shutil.copytree(path, folder / name)
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            env=_environment(folder),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+    scratch: an empty folder. The process finds no file beside the notebook but those of the release.
+    """
+    release = [Path(path) for path in task.files.values()]
+
+    def start() -> LimitedProcess:
+        if task.sandboxed:
+            return SandboxedProcess(
+                ["-m", SERVER], folder=scratch, read_only=release, limits=LIMITS, environment=GRADED
+            )
+        folder = scratch / "submission"
+        if not folder.is_dir():
+            folder.mkdir()
+            for path in release:
+                shutil.copytree(path, folder / path.name)
+        home = {name: str(folder) for name in ("HOME", "TMPDIR", "IPYTHONDIR", "GPULAB_CACHE")}
+        shown = {"PATH": os.defpath, "LANG": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}
+        return LimitedProcess(
+            [sys.executable, "-I", "-c", _SERVE, str(package_folder().parent)],
+            limits=LIMITS,
+            environment={**GRADED, **home, **shown},
+            folder=folder,
         )
 
     return start
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    return {
-        "PATH": os.defpath,
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-        "IPYTHONDIR": str(folder / ".ipython"),
-        "GPULAB_CACHE": str(folder / ".cache"),
-        "GPULAB_GRADING": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "LANG": "C.UTF-8",
-    }

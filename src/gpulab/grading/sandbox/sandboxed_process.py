@@ -17,7 +17,7 @@ from typing import IO, Self
 from gpulab.grading.sandbox import bubblewrap
 from gpulab.grading.sandbox.resource_limits import ResourceLimits
 
-__all__ = ["SandboxedProcess", "Usage", "usage_of"]
+__all__ = ["LimitedProcess", "SandboxedProcess", "Usage", "usage_of"]
 
 WATCH_INTERVAL_S = 0.1
 READ_BYTES = 1 << 16
@@ -45,30 +45,28 @@ class Usage:
     cpu_s: float
 
 
-class SandboxedProcess:
-    """A Python program in a sandbox, with a time limit for each line that is read from it.
-
-    Everything that the program starts ends with it. It also ends with the thread that creates this object,
-    because the kernel's signal on the end of a parent refers to threads.
+class LimitedProcess:
+    """A program with pipes and watched resources, and a time limit for each line that is read from it.
 
     Parameters
     ----------
-    argv : sequence of str
-        ``["-m", MODULE, ...]`` or ``["-c", COMMAND, ...]``.
-    folder : Path
-        Its entries appear in `/submission`; see `bubblewrap.command` for this and the other parameters.
-
+    command : sequence of str
+        The program and its arguments.
+    limits : ResourceLimits, optional
+        The limits that a thread of this process watches.
+    environment : mapping, optional
+        All variables that the program sees.
+    folder : Path, optional
+        The working folder; by default this process's.
     """
 
     def __init__(
         self,
-        argv: Sequence[str],
+        command: Sequence[str],
         *,
-        folder: Path,
-        read_only: Sequence[Path] = (),
         limits: ResourceLimits | None = None,
         environment: Mapping[str, str] | None = None,
-        gpu: bool = False,
+        folder: Path | None = None,
     ) -> None:
         self.limits = limits or ResourceLimits()
         self._stopped_by = ""
@@ -77,15 +75,9 @@ class SandboxedProcess:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
         self._started = time.monotonic()
         self._process = subprocess.Popen(
-            bubblewrap.command(
-                argv,
-                folder=folder,
-                read_only=read_only,
-                limits=self.limits,
-                environment=environment,
-                gpu=gpu,
-            ),
-            env={},
+            list(command),
+            cwd=folder,
+            env=dict(environment or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -216,6 +208,37 @@ class SandboxedProcess:
         if usage.tasks > limits.processes + 2:  # bubblewrap's own two processes are not limited
             return f"it started more than {limits.processes} processes"
         return ""
+
+
+class SandboxedProcess(LimitedProcess):
+    """A Python program in a sandbox.
+
+    Everything that the program starts ends with it. It also ends with the thread that creates this object,
+    because the kernel's signal on the end of a parent refers to threads.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        ``["-m", MODULE, ...]`` or ``["-c", COMMAND, ...]``.
+    folder : Path
+        Its entries appear in `/submission`; see `bubblewrap.command` for this and the other parameters.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        folder: Path,
+        read_only: Sequence[Path] = (),
+        limits: ResourceLimits | None = None,
+        environment: Mapping[str, str] | None = None,
+        gpu: bool = False,
+    ) -> None:
+        limits = limits or ResourceLimits()
+        command = bubblewrap.command(
+            argv, folder=folder, read_only=read_only, limits=limits, environment=environment, gpu=gpu
+        )
+        super().__init__(command, limits=limits)
 
 
 def usage_of(pid: int) -> Usage:
