@@ -209,7 +209,7 @@ def _legend(plane: Plane, state: States, counts: npt.NDArray[np.intp]) -> str:
         if count:
             colour = f'class="gp-{style.colour}-fill" fill="{LIGHT[style.colour]}"'
             swatch = (
-                '<svg width="12" height="12" style="vertical-align:-1px">'
+                '<svg width="12" height="12" style="vertical-align:-1px" aria-hidden="true">'
                 f'<rect {colour} width="12" height="12"/>'
                 f'<path class="gp-mark-line" fill="none" d="{_mark(style.mark, 0, 0, 12)}"/></svg>'
             )

@@ -17,8 +17,8 @@ from gpulab.grading.pipeline.inspection import (
     inspection_path,
     load_inspection,
     save_inspection,
-    speedup_tables,
 )
+from gpulab.grading.reports.assignment_report import speedup_tables
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
@@ -80,7 +80,7 @@ def test_timing_is_loaded_with_its_provenance(
 def test_speedup_table_has_only_timed_kernels(
     stored: tuple[SubmissionInspection, SubmissionInspection],
 ) -> None:
-    (table,) = speedup_tables(stored[1])
+    (table,) = speedup_tables(stored[1].kernels)
     assert [row.variant for row in table] == ["opt_3"]
 
 

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from gpulab.grading.pipeline.gradebook import Grades
 from gpulab.grading.pipeline.inspection import SubmissionInspection
-from gpulab.grading.reports.html_report import AssignmentReport
+from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.terminal_report import gradebook
 
-CELLS = {f"answer_{number}": 5.0 for number in range(20)}
+CELLS = {f"step_{number}": 5.0 for number in range(20)}
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -29,3 +29,12 @@ def test_columns_are_not_cut(width: int) -> None:
     assert all(cell in output for cell in CELLS)
     assert "a_student_with_a_long_name (level 2)" in output
     assert output.count("total") == 1
+
+
+def test_total_is_the_first_column() -> None:
+    grades = Grades("lab", CELLS, {"ada": dict.fromkeys(CELLS, 2.5)})
+    console = Console(file=io.StringIO(), width=60)
+    console.print(gradebook(AssignmentReport(grades, {}), 60))
+    assert isinstance(console.file, io.StringIO)
+    (first, *_) = (line.split() for line in console.file.getvalue().splitlines() if "ada" in line)
+    assert first[:3] == ["ada", "50", "2.5"]

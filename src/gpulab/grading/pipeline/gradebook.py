@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpulab.grading.pipeline.course import Course
 
-__all__ = ["Grades", "read_grades"]
+__all__ = ["Grades", "Lateness", "Person", "read_grades"]
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """The delay of a submission. seconds: past the due date. penalty: points that nbgrader deducts."""
+
+    seconds: float = 0.0
+    penalty: float = 0.0
+
+
+@dataclass(frozen=True)
+class Person:
+    """What the gradebook has of a student besides the id; a missing entry is empty."""
+
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_user_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -19,11 +37,14 @@ class Grades:
     max_scores: maximum of each test cell, in the order of the notebook.
     scores: by student, then by test cell; None if a cell waits for manual grading or the submission was not
     graded.
+    late: the late submissions by student. people: names and addresses by student.
     """
 
     assignment: str
     max_scores: Mapping[str, float]
     scores: Mapping[str, Mapping[str, float | None]]
+    late: Mapping[str, Lateness] = field(default_factory=dict)
+    people: Mapping[str, Person] = field(default_factory=dict)
 
     @property
     def max_total(self) -> float:
@@ -43,15 +64,27 @@ def read_grades(course: Course, assignment: str) -> Grades:
         unordered = {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
         max_scores = {name: unordered[name] for name in sorted(unordered, key=order.index)}
 
-        scores = {}
+        scores, late, people = {}, {}, {}
         for submission in gradebook.assignment_submissions(assignment):
+            student = submission.student
             graded = {
                 grade.name: None if grade.needs_manual_grade else grade.score
                 for notebook in submission.notebooks
                 for grade in notebook.grades
             }
-            scores[submission.student.id] = {name: graded.get(name) for name in max_scores}
-    return Grades(assignment, max_scores, dict(sorted(scores.items())))
+            scores[student.id] = {name: graded.get(name) for name in max_scores}
+            people[student.id] = _person(student)
+            lateness = Lateness(
+                float(submission.total_seconds_late), float(submission.late_submission_penalty or 0.0)
+            )
+            if lateness != Lateness():
+                late[student.id] = lateness
+    return Grades(assignment, max_scores, dict(sorted(scores.items())), late, people)
+
+
+def _person(student: Any) -> Person:
+    names = ("first_name", "last_name", "email", "lms_user_id")
+    return Person(**{name: str(getattr(student, name) or "") for name in names})
 
 
 @contextmanager

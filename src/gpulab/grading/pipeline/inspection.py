@@ -22,7 +22,6 @@ from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.notebook_source import LevelChoice, last_level_choice
 from gpulab.grading.pipeline.processes import run_process
 from gpulab.grading.release.stub import is_untouched
-from gpulab.profiling.speedup import SpeedupTable
 
 __all__ = [
     "KernelInspection",
@@ -30,7 +29,6 @@ __all__ = [
     "inspect_in_subprocess",
     "inspect_notebook",
     "load_inspection",
-    "speedup_tables",
 ]
 
 TIMEOUT_S = 600.0  # time limit of a submission
@@ -41,7 +39,8 @@ class SubmissionInspection:
     """The outcomes of all kernels of one submission.
 
     device: name of the device that they ran on; kind: "sim" or "cuda". error: why the inspection stopped.
-    level: the chosen level, as the source has it; None if it has none.
+    level: the chosen level, as the source has it; None if it has none. incidents: cells that ended or blocked
+    their process. leaderboard: the name to show in the leaderboard; None without the student's consent.
     """
 
     student: str
@@ -50,6 +49,8 @@ class SubmissionInspection:
     error: str = ""
     kind: str = ""
     level: int | None = None
+    incidents: tuple[str, ...] = ()
+    leaderboard: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the inspection as plain data for JSON."""
@@ -60,7 +61,7 @@ class SubmissionInspection:
     def from_dict(cls, data: Mapping[str, Any]) -> SubmissionInspection:
         """Return an inspection from the data that `as_dict` returned and JSON stored."""
         kernels = tuple(map(KernelInspection.from_dict, data["kernels"]))
-        return cls(**{**data, "kernels": kernels})
+        return cls(**{**data, "kernels": kernels, "incidents": tuple(data.get("incidents", ()))})
 
 
 def inspect_notebook(notebook: Path, student: str, lab: Path | None = None) -> SubmissionInspection:
@@ -83,7 +84,7 @@ def inspect_notebook(notebook: Path, student: str, lab: Path | None = None) -> S
         if kernel is not None and kernel.state == "not written" and kernel.name in given:
             kernel = inspect_given(kernel.name, (lab or notebook.parent) / given[kernel.name], device)
         if kernel is not None:
-            kernels[kernel.name] = kernel
+            kernels[kernel.name] = replace(kernel, source=source)
     return SubmissionInspection(
         student, device.name, tuple(kernels.values()), kind=device.kind, level=choice.level
     )
@@ -191,16 +192,6 @@ def load_inspection(course: Course, assignment: str, student: str) -> Submission
         return SubmissionInspection(
             student, "", (), "it was inspected by another version of gpulab: run `gpulab grade` again."
         )
-
-
-def speedup_tables(inspection: SubmissionInspection) -> list[SpeedupTable]:
-    """Return the speed-up table of each problem that the submission has timed kernels of."""
-    tables: dict[str, SpeedupTable] = {}
-    for kernel in inspection.kernels:
-        if kernel.timing is not None:
-            problem = kernel.name.split(".")[0]
-            tables.setdefault(problem, SpeedupTable(problem)).add(kernel.timing)
-    return list(tables.values())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.pipeline.inspection import inspect_in_subprocess, load_inspection
 from gpulab.grading.release.rubric import read_rubric
-from gpulab.grading.reports.html_report import AssignmentReport, feedback_links
+from gpulab.grading.reports.assignment_report import AssignmentReport
+from gpulab.grading.reports.html_report import feedback_links
+from gpulab.grading.reports.known_kernels import known_kernels
 from gpulab.views.terminal import Bar
 
 __all__ = ["assignment_report", "grade_submissions", "graded_assignments", "report_path"]
@@ -89,6 +91,7 @@ def assignment_report(
         rubric=read_rubric(course.config_folder / "rubric.toml", assignment),
         about=about or {},
         feedback=feedback_links(course, assignment, students, report_path(course)),
+        known_kernels=known_kernels(course.source / assignment),
     )
 
 

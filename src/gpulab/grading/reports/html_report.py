@@ -1,4 +1,4 @@
-"""HTML report of a class: the gradebook, the speed-up tables, and the errors of each kernel.
+"""HTML report of a class: totals, distributions, common findings, speed-ups and the errors of each kernel.
 
 The report is one file. It needs no other file and no network, follows the reader's light or dark setting,
 and runs no script. All text that comes from a submission is escaped.
@@ -7,30 +7,20 @@ and runs no script. All text that comes from a submission is escaped.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpulab.errors import CompileError
 from gpulab.grading.pipeline.course import Course
-from gpulab.grading.pipeline.gradebook import Grades
-from gpulab.grading.pipeline.inspection import KernelInspection, SubmissionInspection, speedup_tables
-from gpulab.grading.release.rubric import Criterion
+from gpulab.grading.reports.assignment_report import AssignmentReport, InspectedKernel
+from gpulab.grading.reports.class_sections import class_sections
+from gpulab.grading.reports.class_table import CLASS_STYLE, class_table
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.html import View, escape, note, paragraph, stack, table
 from gpulab.views.plane import plane_view
-from gpulab.views.tables.number_format import milliseconds
-from gpulab.views.tables.speedup_view import sources
 from gpulab.views.theme import STYLE
 
-__all__ = [
-    "AssignmentReport",
-    "feedback_links",
-    "report_html",
-    "score_text",
-    "speedup_rows",
-    "write_report",
-]
+__all__ = ["feedback_links", "report_html", "write_report"]
 
 # The browser must not load or run anything, even if markup of a submission reached the page.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -38,51 +28,13 @@ PAGE = """
 html{background:#fff;color-scheme:light dark}
 @media (prefers-color-scheme:dark){html{background:#111418}}
 body{margin:0}
-main.gpulab{max-width:1080px;margin:0 auto;padding:16px 20px 60px}
+main.gpulab{max-width:1400px;margin:0 auto;padding:16px 20px 60px}
 .gpulab h1{font-size:24px;margin:12px 0 2px} .gpulab h2{font-size:19px;margin:32px 0 6px}
 .gpulab h3{font-size:16px;margin:24px 0 4px} .gpulab a{color:var(--gp-plain)}
-.gpulab .wide{overflow-x:auto}
-.gpulab td.full{color:var(--gp-good)} .gpulab td.none{color:var(--gp-bad)}
-.gpulab td.part{color:var(--gp-hint)}
-.gpulab tbody th{font-weight:600}
+.gpulab nav{margin:6px 0} .gpulab nav a{margin-right:14px;white-space:nowrap}
+.gpulab td.chart{padding:1px 10px} .gpulab td.chart svg{display:block}
 @media print{.gpulab h3,.gpulab .gp-note,.gpulab svg{break-inside:avoid}}
 """
-
-
-@dataclass(frozen=True)
-class AssignmentReport:
-    """The data of one assignment in the report.
-
-    inspections: by student. ungraded: the error by student of submissions that nbgrader could not grade.
-    rubric: by test cell. about: a remark by student, for the sample class. feedback: the link to the
-    feedback page by student, relative to the report.
-    """
-
-    grades: Grades
-    inspections: Mapping[str, SubmissionInspection]
-    ungraded: Mapping[str, str] = field(default_factory=dict)
-    rubric: Mapping[str, Criterion] = field(default_factory=dict)
-    about: Mapping[str, str] = field(default_factory=dict)
-    feedback: Mapping[str, str] = field(default_factory=dict)
-
-    def level(self, student: str) -> int | None:
-        """Return the level that a submission chose, or None."""
-        inspection = self.inspections.get(student)
-        return inspection.level if inspection else None
-
-    def max_score(self, student: str, cell: str) -> float:
-        """Return the maximum of a test cell at the student's level."""
-        max_score = self.grades.max_scores[cell]
-        if cell not in self.rubric:
-            return max_score
-        return min(max_score, self.rubric[cell].max_points(self.level(student) or 1))
-
-    def is_given(self, student: str, cell: str) -> bool:
-        """Return whether the kernel of this cell is given at the student's level and was not replaced."""
-        variant = self.rubric[cell].variant if cell in self.rubric else ""
-        inspection = self.inspections.get(student)
-        kernels = inspection.kernels if inspection else ()
-        return any(kernel.name == variant and kernel.state == "given" for kernel in kernels)
 
 
 def write_report(reports: Sequence[AssignmentReport], path: Path) -> Path:
@@ -101,68 +53,30 @@ def report_html(reports: Sequence[AssignmentReport], now: dt.datetime | None = N
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Grades: {escape(names)}</title><style>{STYLE}{PAGE}</style></head>\n"
+        f"<title>Grades: {escape(names)}</title><style>{STYLE}{PAGE}{CLASS_STYLE}</style></head>\n"
         f'<body><main class="gpulab"><h1>Grades: {escape(names)}</h1>'
         f'<div class="gp-line gp-dim">written {when}</div>{body}</main></body></html>\n'
     )
 
 
 def assignment_section(report: AssignmentReport) -> str:
-    errors = "".join(student_section(report, student) for student in report.grades.scores)
-    errors = errors or paragraph("No errors: every kernel is correct.").html
-    name = escape(report.grades.assignment)
-    return (
-        f'<section id="{name}"><h2>{name}: gradebook</h2>{gradebook_table(report)}{rubric_list(report)}'
-        f"<h2>{name}: speed-up</h2>{speedup_table(report).html}"
-        f"<h2>{name}: errors</h2>{checked_on(report).html}{errors}</section>"
+    """Return all sections of one assignment, with links to them after the table of totals."""
+    name = report.grades.assignment
+    sections = [
+        ("gradebook", class_table(report) + rubric_list(report)),
+        *class_sections(report),
+        ("errors", errors_section(report)),
+    ]
+    links = "".join(
+        f'<a href="#{escape(f"{name}-{title}".replace(" ", "-"))}">{escape(title)}</a>'
+        for title, _ in sections
     )
-
-
-# --- gradebook ---------------------------------------------------------------------------------
-
-
-def gradebook_table(report: AssignmentReport) -> str:
-    """Return the table of scores by student and test cell, each with its maximum."""
-    grades = report.grades
-    heads = "".join(f'<th class="gp-n">{escape(cell)}</th>' for cell in grades.max_scores)
-    rows = "".join(gradebook_row(report, student) for student in grades.scores)
-    return (
-        '<div class="wide"><table class="gp-table gradebook"><thead><tr><th>student</th>'
-        f'{heads}<th class="gp-n">total</th><th></th></tr></thead><tbody>{rows}</tbody></table></div>'
+    body = "".join(
+        f'<h2 id="{escape(f"{name}-{title}".replace(" ", "-"))}">{escape(name)}: {escape(title)}</h2>{html}'
+        for title, html in sections
     )
-
-
-def gradebook_row(report: AssignmentReport, student: str) -> str:
-    grades = report.grades
-    cells = []
-    for cell in grades.max_scores:
-        score, max_score = grades.scores[student][cell], report.max_score(student, cell)
-        css = "part" if score is None or 0 < score < max_score else "full" if score == max_score else "none"
-        text = "given" if score == 0 and report.is_given(student, cell) else score_text(score, max_score)
-        cells.append(f'<td class="gp-n {css if max_score else "gp-dim"}">{escape(text)}</td>')
-    max_total = sum(report.max_score(student, cell) for cell in grades.max_scores)
-    total = score_text(grades.total(student), max_total)
-
-    remarks = []
-    level = report.level(student)
-    if level is not None:
-        remarks.append(f"level {level}.")
-    if student in report.ungraded:
-        remarks.append("not graded: " + escape(report.ungraded[student]))
-    if student in report.about:
-        remarks.append(escape(report.about[student]))
-    if student in report.feedback:
-        remarks.append(f'<a href="{escape(report.feedback[student])}">feedback</a>')
-    return (
-        f'<tr><th scope="row">{escape(student)}</th>{"".join(cells)}'
-        f'<td class="gp-n"><b>{escape(total)}</b></td>'
-        f'<td class="gp-dim">{" ".join(remarks)}</td></tr>'
-    )
-
-
-def score_text(score: float | None, max_score: float) -> str:
-    """Return a score as `7.5 / 10`, or `? / 10` for a cell that waits for manual grading."""
-    return f"{'?' if score is None else f'{score:g}'} / {max_score:g}"
+    label = escape(f"Sections of {name}")
+    return f'<section id="{escape(name)}"><nav aria-label="{label}">{links}</nav>{body}</section>'
 
 
 def rubric_list(report: AssignmentReport) -> str:
@@ -184,37 +98,12 @@ def rubric_list(report: AssignmentReport) -> str:
     return f"<details><summary>rubric</summary>{criteria_table.html}</details>"
 
 
-# --- speed-up ----------------------------------------------------------------------------------
-
-
-def speedup_rows(report: AssignmentReport) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Return a row for each correct kernel with a timed baseline, and the sources of the times.
-
-    Columns: student, kernel, its baseline, time of the baseline in ms, time of the kernel in ms, speed-up.
-    """
-    rows: list[tuple[str, ...]] = []
-    origins: dict[str, None] = {}  # used as an ordered set
-    for student, inspection in report.inspections.items():
-        for problem_table in speedup_tables(inspection):
-            origins |= dict.fromkeys(sources(problem_table))
-            for row in problem_table:
-                if row.speedup is not None:
-                    times = milliseconds(row.before_ms), milliseconds(row.after_ms)
-                    rows.append((student, row.variant, row.before or "", *times, f"{row.speedup:.2f}"))
-    return rows, list(origins)
-
-
-SPEEDUP_HEADERS = ("student", "kernel", "baseline", "baseline ms", "kernel ms", "speed-up")
-
-
-def speedup_table(report: AssignmentReport) -> View:
-    rows, origins = speedup_rows(report)
-    if not rows:
-        return paragraph("No correct kernel has a correct baseline.")
-    return table(SPEEDUP_HEADERS, rows, numeric=(3, 4, 5), caption=f"Times: {'; '.join(origins)}.")
-
-
 # --- errors ------------------------------------------------------------------------------------
+
+
+def errors_section(report: AssignmentReport) -> str:
+    sections = "".join(student_section(report, student) for student in report.students)
+    return checked_on(report).html + (sections or paragraph("No errors: every kernel is correct.").html)
 
 
 def checked_on(report: AssignmentReport) -> View:
@@ -224,8 +113,7 @@ def checked_on(report: AssignmentReport) -> View:
 
 def student_section(report: AssignmentReport, student: str) -> str:
     """Return the section with the wrong kernels of one student, or "" if there are none."""
-    inspection = report.inspections.get(student)
-    kernels = inspection.kernels if inspection else ()
+    kernels = report.kernels(student)
     views = [kernel_view(kernel) for kernel in kernels]
     missing = [kernel.name for kernel in kernels if kernel.state == "not written"]
     if missing:
@@ -233,15 +121,22 @@ def student_section(report: AssignmentReport, student: str) -> str:
     given = [kernel.name for kernel in kernels if kernel.state == "given"]
     if given and any(views):
         views.append(paragraph(f"given: {', '.join(given)}", dim=True))
+
+    inspection = report.inspections.get(student)
+    if inspection and inspection.incidents:
+        views.append(note("bad", "incidents", inspection.incidents))
     if inspection and inspection.error:
         views.append(note("bad", "the kernels could not be checked", [inspection.error]))
     if student in report.ungraded:
-        views.append(note("bad", "nbgrader could not grade this submission", [report.ungraded[student]]))
-    body = stack(*views)
-    return f'<h3 id="{escape(student)}">{escape(student)}</h3>{body.html}' if body else ""
+        views.append(note("bad", "this submission could not be graded", [report.ungraded[student]]))
+    about = paragraph(report.about[student], dim=True) if student in report.about else None
+    if not any(views):
+        return ""
+    body = stack(about, *views)
+    return f'<h3 id="{escape(student)}">{escape(student)}</h3>{body.html}'
 
 
-def kernel_view(kernel: KernelInspection) -> View:
+def kernel_view(kernel: InspectedKernel) -> View:
     """Return reasons, findings, diagnostics and drawing of a wrong kernel; an empty view for any other."""
     if kernel.state in {"right", "not written", "given"}:
         return View()

@@ -9,69 +9,71 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from gpulab.grading.reports.html_report import SPEEDUP_HEADERS, AssignmentReport, speedup_rows
+from gpulab.grading.reports.assignment_report import AssignmentReport, step_label
+from gpulab.grading.reports.speedups import SPEEDUP_HEADERS, speedup_rows
 
 __all__ = ["gradebook", "speedup"]
 
+TOTAL_WIDTH = 9  # characters of the column of totals, with its padding
+
 
 def gradebook(report: AssignmentReport, width: int | None = None) -> Group:
-    """Return the scores by student and test cell, with the maximum of each cell in its heading.
+    """Return totals, then the scores by student and test cell, with the maximum of each cell in its heading.
 
     width: characters per line; None for the terminal's. Columns that do not fit follow in further tables.
     """
-    grades = report.grades
     columns = width or shutil.get_terminal_size((80, 24)).columns
-    names = [*(name + remark(report, name) for name in grades.scores), "student"]
-    available = columns - max(map(len, names)) - 12  # for the total and the edges of the table
+    names = [*(student + remark(report, student) for student in report.students), "student"]
+    name_width = max(map(len, names)) + 4  # with its padding
     parts: list[list[str]] = [[]]
-    used = 0
-    for cell in grades.max_scores:
+    available = columns - name_width - TOTAL_WIDTH
+    for cell in report.grades.max_scores:
         column_width = max(len(heading(report, cell).split("\n")[0]), 5) + 3  # with its padding
-        if parts[-1] and used + column_width > available:
+        if parts[-1] and column_width > available:
             parts.append([])
-            used = 0
+            available = columns - name_width
         parts[-1].append(cell)
-        used += column_width
-    return Group(*(gradebook_part(report, cells, cells is parts[-1]) for cells in parts))
+        available -= column_width
+    return Group(*(gradebook_part(report, cells, first=cells is parts[0]) for cells in parts))
 
 
-def gradebook_part(report: AssignmentReport, cells: list[str], last: bool) -> Table:
-    """Return the table of some test cells; the last one has the total."""
+def gradebook_part(report: AssignmentReport, cells: list[str], *, first: bool) -> Table:
+    """Return the table of some test cells; the first one has the total."""
     grades = report.grades
     table = Table(title=f"{grades.assignment}: points", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("student", overflow="fold")
+    if first:
+        table.add_column(f"total\nof {grades.max_total:g}", justify="right", no_wrap=True)
     for cell in cells:
         table.add_column(heading(report, cell), justify="right", no_wrap=True)
-    if last:
-        table.add_column(f"total\nof {grades.max_total:g}", justify="right", no_wrap=True)
-    for student, scores in grades.scores.items():
-        row = [
-            "[dim]given"
-            if scores[cell] == 0 and report.is_given(student, cell)
-            else coloured(scores[cell], report.max_score(student, cell))
-            for cell in cells
-        ]
-        total = [f"[bold]{grades.total(student):g}"] if last else []
-        table.add_row(escape(student + remark(report, student)), *row, *total)
+    for student in report.students:
+        row = [score_markup(report, student, cell) for cell in cells]
+        total = [f"[bold]{report.total(student):g}"] if first else []
+        table.add_row(escape(student + remark(report, student)), *total, *row)
     return table
 
 
 def heading(report: AssignmentReport, cell: str) -> str:
-    return f"{cell.removesuffix('_test')}\nof {report.grades.max_scores[cell]:g}"
+    return f"{step_label(cell)}\nof {report.grades.max_scores[cell]:g}"
 
 
 def remark(report: AssignmentReport, student: str) -> str:
-    """Return the note after a student's name: a level other than 1, and a submission that was not graded."""
-    level = report.level(student)
+    """Return the note after a name: a level other than 1, a penalty, a submission that was not graded."""
+    level, penalty = report.level(student), report.lateness(student).penalty
     chosen = "" if level in {None, 1} else f" (level {level})"
-    return chosen + (" (not graded)" if student in report.ungraded else "")
+    late = f" (late: -{penalty:g})" if penalty else ""
+    return chosen + late + (" (not graded)" if student in report.ungraded else "")
 
 
-def coloured(score: float | None, max_score: float) -> str:
+def score_markup(report: AssignmentReport, student: str, cell: str) -> str:
     """Return a score in Rich markup; `?` waits for manual grading."""
+    score = report.score(student, cell)
     if score is None:
-        return "[yellow]?"
-    return f"[{'green' if score == max_score else 'yellow' if score else 'red'}]{score:g}"
+        return "" if student in report.ungraded else "[yellow]?"
+    if score == 0 and report.is_given(student, cell):
+        return "[dim]given"
+    colour = "green" if score == report.max_score(student, cell) else "yellow" if score else "red"
+    return f"[{colour}]{score:g}"
 
 
 def speedup(report: AssignmentReport) -> Table | str:

@@ -1,0 +1,45 @@
+"""The leaderboard of the open steps, with the students who agreed to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpulab.grading.reports.assignment_report import AssignmentReport
+from gpulab.views.tables.number_format import provenance_text
+
+__all__ = ["OPEN_STEPS", "Place", "leaderboard"]
+
+OPEN_STEPS = ("stencil.opt_4", "matmul.K6")  # steps without a prescribed method; their speed is graded
+
+
+@dataclass(frozen=True)
+class Place:
+    """One entry.
+
+    name: chosen by the student. milliseconds, gflops: of the kernel at the size `shape`. source: of the time.
+    """
+
+    student: str
+    name: str
+    milliseconds: float
+    gflops: float
+    shape: tuple[int, ...]
+    source: str
+
+
+def leaderboard(report: AssignmentReport, step: str) -> list[Place]:
+    """Return the correct kernels of an open step whose students agreed, the fastest first."""
+    places = []
+    problem, _, variant = step.partition(".")
+    for student in report.students:
+        inspection = report.inspections.get(student)
+        name = inspection.leaderboard if inspection else None
+        if not name:
+            continue
+        right = {kernel.name for kernel in report.kernels(student) if kernel.state == "right"}
+        for table in report.speedup_tables(student):
+            for row in table:
+                if table.problem == problem and row.variant == variant and step in right:
+                    source = provenance_text(row.provenance)
+                    places.append(Place(student, name, row.after_ms, row.gflops, tuple(row.shape), source))
+    return sorted(places, key=lambda place: place.milliseconds)

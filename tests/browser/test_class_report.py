@@ -1,0 +1,70 @@
+"""The class report in Chromium: totals are visible without scrolling sideways, in light and in dark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="grading needs the lab extra")
+
+from gpulab.grading.reports.html_report import write_report
+from tests.grading.reports.invented_class import CELLS, invented_class
+
+STUDENTS = 30
+RIGHT_EDGES = "cells => cells.map(cell => cell.getBoundingClientRect().right)"
+# The sum of the three channels, 0 (black) to 765 (white).
+BRIGHTNESS = "row => getComputedStyle(row).color.match(/\\d+/g).slice(0, 3).reduce((sum, n) => sum + +n, 0)"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> Path:
+    return write_report([invented_class(STUDENTS)], tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(params=[(width, scheme) for width in (1280, 1920) for scheme in ("light", "dark")], ids=str)
+def page(browser_window, report, request):
+    width, scheme = request.param
+    page = browser_window.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(report.as_uri())
+    yield page
+    page.close()
+
+
+def test_totals_of_a_large_class_are_inside_the_window(page):
+    edges = page.eval_on_selector_all("table.class tbody .total", RIGHT_EDGES)
+    assert len(edges) == STUDENTS
+    assert max(edges) <= page.viewport_size["width"]
+
+
+def test_all_columns_of_15_cells_are_inside_the_window(page):
+    assert len(CELLS) == 15
+    edges = page.eval_on_selector_all("table.class th, table.class td", RIGHT_EDGES)
+    assert max(edges) <= page.viewport_size["width"]
+
+
+def test_page_does_not_scroll_sideways(page):
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def test_student_stays_visible_in_a_narrow_window(browser_window, report):
+    page = browser_window.new_page(viewport={"width": 600, "height": 900})
+    page.goto(report.as_uri())
+    page.eval_on_selector(".wide", "table => table.scrollLeft = 400")
+    assert page.eval_on_selector("table.class tbody th", "cell => cell.getBoundingClientRect().left") >= 0
+    page.close()
+
+
+def test_dark_setting_has_light_text(browser_window, report):
+    page = browser_window.new_page(color_scheme="dark")
+    page.goto(report.as_uri())
+    assert page.eval_on_selector("table.class tbody th", BRIGHTNESS) > 500
+    page.close()
+
+
+def test_policy_blocks_nothing_that_the_page_needs(browser_window, report):
+    page, errors = browser_window.new_page(), []
+    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    page.goto(report.as_uri())
+    page.close()
+    assert errors == []

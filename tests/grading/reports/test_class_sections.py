@@ -1,0 +1,123 @@
+"""Sections of the class report: findings, incidents, equal kernels, delays, leaderboard, distributions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="grading needs the lab extra")
+from bs4 import BeautifulSoup
+
+from gpulab.grading.pipeline.inspection import KernelInspection, SubmissionInspection
+from gpulab.grading.reports.assignment_report import AssignmentReport
+from gpulab.grading.reports.class_sections import equal_kernels
+from gpulab.grading.reports.class_table import delay_text
+from gpulab.grading.reports.common_findings import common_findings
+from gpulab.grading.reports.distribution import share_bins, step_figures
+from gpulab.grading.reports.html_report import report_html
+from gpulab.grading.reports.incidents import incidents
+from gpulab.grading.reports.leaderboard import leaderboard
+from tests.grading.reports.invented_class import invented_class, kernel_text, student_name
+
+
+@pytest.fixture(scope="module")
+def report() -> AssignmentReport:
+    return invented_class()
+
+
+def with_inspection(report: AssignmentReport, inspection: SubmissionInspection) -> AssignmentReport:
+    return replace(report, inspections={**report.inspections, inspection.student: inspection})
+
+
+def test_findings_that_differ_in_numbers_are_one(report: AssignmentReport) -> None:
+    counts = {finding.kernel: len(finding.students) for finding in reversed(common_findings(report))}
+    assert counts["stencil.opt_1"] == 10
+
+
+def test_finding_counts_once_per_student(report: AssignmentReport) -> None:
+    for finding in common_findings(report):
+        assert len(set(finding.students)) == len(finding.students)
+
+
+def test_wrong_values_are_grouped_by_their_hint(report: AssignmentReport) -> None:
+    assert [f for f in common_findings(report) if "halo" in f.sentence and "19845" not in f.sentence]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(4, "hung"), (9, "crashed"), (14, "flooded"), (19, "claims differ"), (29, "not graded"), (1, "hung")],
+)
+def test_incident_has_a_kind(report: AssignmentReport, number: int, kind: str) -> None:
+    assert [incident.kind for incident in incidents(report, student_name(number))] == [kind]
+
+
+def test_kernels_that_differ_in_names_are_a_group(report: AssignmentReport) -> None:
+    assert equal_kernels(report) == [("stencil.opt_1", tuple(map(student_name, (2, 5, 11))))]
+
+
+def test_text_of_the_lab_is_no_group(report: AssignmentReport) -> None:
+    known = {"stencil.opt_1": [kernel_text("tile", 4)]}
+    assert equal_kernels(replace(report, known_kernels=known)) == []
+
+
+def test_given_kernels_are_no_group(report: AssignmentReport) -> None:
+    given = KernelInspection("stencil.opt_3", "given", source=kernel_text("tile", 1))
+    for number in (0, 1):
+        report = with_inspection(report, SubmissionInspection(student_name(number), "", (given,)))
+    assert [name for name, _ in equal_kernels(report)] == ["stencil.opt_1"]
+
+
+def test_leaderboard_has_only_students_who_agreed(report: AssignmentReport) -> None:
+    names = [place.name for place in leaderboard(report, "stencil.opt_4")]
+    assert names == ["racer 0", "racer 10", "racer 20"]
+
+
+def test_leaderboard_has_only_correct_kernels(report: AssignmentReport) -> None:
+    first = report.inspections[student_name(0)]
+    kernels = tuple(replace(kernel, state="wrong") for kernel in first.kernels)
+    changed = with_inspection(report, replace(first, kernels=kernels))
+    assert [place.name for place in leaderboard(changed, "stencil.opt_4")] == ["racer 10", "racer 20"]
+
+
+def test_penalty_reduces_the_total(report: AssignmentReport) -> None:
+    student = student_name(3)
+    assert report.total(student) == report.grades.total(student) - 4
+
+
+def test_total_is_never_negative(report: AssignmentReport) -> None:
+    scores = {**report.grades.scores, student_name(3): dict.fromkeys(report.grades.max_scores, 0.0)}
+    changed = replace(report, grades=replace(report.grades, scores=scores))
+    assert changed.total(student_name(3)) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, ""), (61, "2 min"), (3600, "1 h"), (7201, "3 h"), (86400, "1 d")],
+)
+def test_delay_is_rounded_up(seconds: float, text: str) -> None:
+    assert delay_text(seconds) == text
+
+
+def test_full_score_is_in_the_last_bin() -> None:
+    assert share_bins([0, 0.5, 1, 1], bins=2) == [1, 3]
+
+
+def test_given_kernel_does_not_count_in_the_distribution(report: AssignmentReport) -> None:
+    (figures,) = (figures for figures in step_figures(report) if figures.cell == "opt_1_test")
+    assert len(figures.shares) == 28  # one of 30 is not graded, and one is at level 2
+
+
+def test_drawings_have_an_alternative_text(report: AssignmentReport) -> None:
+    drawings = BeautifulSoup(report_html([report]), "html.parser").find_all("svg")
+    assert drawings
+    assert all(svg.get("aria-label") or svg.get("aria-hidden") == "true" for svg in drawings)
+
+
+def test_names_and_incidents_are_escaped(report: AssignmentReport) -> None:
+    markup = "<img src=x onerror=alert(1)>"
+    first = report.inspections[student_name(0)]
+    hostile = replace(first, leaderboard=markup, incidents=(f"cell 1: {markup} did not end",))
+    page = BeautifulSoup(report_html([with_inspection(report, hostile)]), "html.parser")
+    assert page.find_all("img") == []
+    assert page.text.count(markup) >= 3
