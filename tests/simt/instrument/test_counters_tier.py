@@ -388,3 +388,28 @@ def test_groups_of_loop_iterations(waits: str) -> None:
             most = each.max() // group
             first = (each >= group).sum()
             assert found[group] == (6 * most, 3 * (each // group).sum(), 6 * (most > 0), 3 * first)
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_counts_of_an_instruction_are_divided_by_array(stride: int) -> None:
+    text = """extern "C" __global__ void k(const float* x, const float* y, float* out, int stride)
+    {
+        const int t = threadIdx.x + 64 * blockIdx.x;
+        #pragma unroll 1
+        for (int n = 0; n < 5; ++n) {
+            const float* from = n == 0 || (n == 3 && t % 4 == 0) ? y : x;
+            out[t] += *(const volatile float*)(from + stride * t);
+        }
+    }"""
+    x, y, out = (device().zeros(3 * 640, np.float32) for _ in range(3))
+    recorder = CounterRecorder()
+    device().compile(text).record(recorder, (10, 1, 1), (64, 1, 1), (x, y, out, stride))
+
+    (load,) = [site for site in recorder.sites() if x.allocation.address in site.arrays]
+    from_x, from_y = (load.arrays[array.allocation.address] for array in (x, y))
+    warps, sectors = 20, {1: (4, 4), 3: (12, 8)}[stride]  # of a request of all lanes, of every fourth lane
+    others = {1: 4, 3: 12}[stride]  # of a request of the other lanes
+    assert (from_x.executions, from_x.threads) == (4 * warps, 3 * 640 + 480)
+    assert (from_y.executions, from_y.threads) == (2 * warps, 640 + 160)
+    assert from_x.units == warps * (3 * sectors[0] + others)
+    assert from_y.units == warps * (sectors[0] + sectors[1])

@@ -33,7 +33,16 @@ MEMO = (
 )  # the last request: its lane mask, its result, and at MEMO_LANES its addresses
 MEMO_LANES = 64
 SHARED_MEMO = MEMO + MEMO_LANES + 8 * WARP
-RECORD_BYTES = SHARED_MEMO + MEMO_LANES + 8 * WARP
+# The home of an access to global memory: the allocation of its first request. Words: base address, number of
+# bytes at which the access can begin, host address, bytes, shadow; then the addresses of the word by which
+# all records of one access agree on the home and of this record's counts for other allocations; then the
+# requests without a lane in the home.
+HOME = SHARED_MEMO + MEMO_LANES + 8 * WARP
+HOME_WORD, AWAY, MISSED = 40, 48, 56
+RECORD_BYTES = HOME + 64
+# Fields of the counts of one access for an allocation other than its home: requests with a lane in it, lanes,
+# sectors.
+AWAY_BYTES = 24
 MAP_PADDING = 16  # bytes after a sector map, which is read in 64-bit words
 
 

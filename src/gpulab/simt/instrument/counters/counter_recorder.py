@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +12,18 @@ from gpulab.simt.codegen.memory_access import AccessSite
 from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.base import Forms
 from gpulab.simt.instrument.counters.counter_layout import (
+    AWAY,
+    AWAY_BYTES,
     BLOCK_BYTES,
     EXCESS,
     FIRST_SAMPLE,
     HEAD,
+    HOME,
+    HOME_WORD,
     IDEAL,
     LOCAL,
     MAP_PADDING,
+    MISSED,
     RECORD_BYTES,
     SHARED,
     WORST,
@@ -80,15 +85,37 @@ class Count:
     units: int
     ideal: int
 
+    def __add__(self, other: Count) -> Count:
+        return Count(
+            self.executions + other.executions,
+            self.threads + other.threads,
+            self.units + other.units,
+            self.ideal + other.ideal,
+        )
+
 
 @dataclass(frozen=True)
 class SiteCount:
-    """Counts of one access site by state space, its first request and one with the most units."""
+    """Counts of one access site.
+
+    Attributes
+    ----------
+    access : AccessSite
+        The site.
+    counts : dict of str to Count
+        By state space.
+    first, worst : RequestSample or None
+        The first request, and one with the most units; None if there was none.
+    arrays : dict of int to Count
+        The counts in global memory by the address of the allocation. A request to several allocations is one
+        of each.
+    """
 
     access: AccessSite
     counts: dict[str, Count]
     first: RequestSample | None
     worst: RequestSample | None
+    arrays: dict[int, Count] = field(default_factory=dict)
 
 
 class CounterRecorder(Recorder):
@@ -110,6 +137,7 @@ class CounterRecorder(Recorder):
         facts = native.metadata
         self.layout = CounterLayout(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)
         self.workers: list[LaunchWorker] = []
+        self._homes: dict[tuple[int, int, str, int], npt.NDArray[np.int64]] = {}  # by access; see HOME_WORD
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         rows = memory.table().copy()
@@ -137,8 +165,25 @@ class CounterRecorder(Recorder):
             fresh[:8].view(np.int64)[0] = distance
         else:
             fresh[: len(before)] = before
+        self._attach_arrays(worker, fresh, before)
         worker.memory["recorded"] = fresh
         worker["recorded"] = fresh.ctypes.data
+
+    def _attach_arrays(
+        self, worker: LaunchWorker, recorded: npt.NDArray[np.uint8], before: npt.NDArray[np.uint8] | None
+    ) -> None:
+        """Give each record its counts by allocation and the word that holds its access's home."""
+        sites = worker.native.sites
+        counts = np.zeros((max(len(sites), 1), len(self._spans), AWAY_BYTES // 8), np.int64)
+        if before is not None:
+            earlier = worker.memory["away"].view(np.int64).reshape(-1, *counts.shape[1:])
+            counts[: len(earlier)] = earlier
+        worker.memory["away"] = counts.reshape(-1).view(np.uint8)
+        for number, access in enumerate(sites):
+            home = self._homes.setdefault(_key(access), np.zeros(1, np.int64))
+            record = recorded[self.layout.sites_at + RECORD_BYTES * number :][:RECORD_BYTES].view(np.int64)
+            record[(HOME + HOME_WORD) // 8] = home.ctypes.data
+            record[(HOME + AWAY) // 8] = counts[number].ctypes.data
 
     def blocks(self) -> npt.NDArray[np.int64]:
         """Return, for each basic block, executions by warps, their active threads, and divergent branches."""
@@ -182,8 +227,7 @@ class CounterRecorder(Recorder):
         places: dict[tuple[int, int, str, int], list[int]] = {}
         for number, access in enumerate(self.native.sites):
             if access.opcode:
-                key = access.block, access.index, access.space, access.part
-                places.setdefault(key, []).append(number)
+                places.setdefault(_key(access), []).append(number)
         return [self._site(places[key], blocks[key[0]]) for key in sorted(places)]
 
     def _site(self, numbers: list[int], block: npt.NDArray[np.int64]) -> SiteCount:
@@ -218,11 +262,36 @@ class CounterRecorder(Recorder):
         ]
         first = min((s for s, _ in samples), key=lambda s: (s.block, s.warp), default=None)
         worst = min((s for _, s in samples), key=lambda s: (-s.units, s.block, s.warp), default=None)
-        return SiteCount(access, counts, first, worst)
+        return SiteCount(access, counts, first, worst, self._arrays(access, numbers, counts.get("global")))
+
+    def _arrays(self, access: AccessSite, numbers: list[int], total: Count | None) -> dict[int, Count]:
+        """Return the counts of one access by allocation: of the others as recorded, of its home the rest."""
+        home = int(self._homes[_key(access)][0])
+        if total is None or not home:
+            return {}
+        away = np.zeros((len(self._spans), AWAY_BYTES // 8), np.int64)
+        for worker in self.workers:
+            every = worker.memory["away"].view(np.int64).reshape(-1, *away.shape)
+            away += every[numbers].sum(axis=0)
+        missed = sum(int(self._record(w, n)[(HOME + MISSED) // 8]) for w in self.workers for n in numbers)
+
+        arrays = {}
+        requests, sectors = total.executions - missed, total.units - int(away[:, 2].sum())
+        if requests:
+            arrays[home] = Count(requests, total.threads - int(away[:, 1].sum()), sectors, requests)
+        for (base, _, _), (requests, threads, sectors) in zip(self._spans, away.tolist(), strict=True):
+            if requests:
+                arrays[base] = Count(requests, threads, sectors, requests)
+        return arrays
 
     def _record(self, worker: LaunchWorker, number: int) -> npt.NDArray[np.int64]:
         start = self.layout.sites_at + RECORD_BYTES * number
         return worker.memory["recorded"][start : start + RECORD_BYTES].view(np.int64)
+
+
+def _key(access: AccessSite) -> tuple[int, int, str, int]:
+    """Return what identifies an access in the kernel's code and in its fallback code."""
+    return access.block, access.index, access.space, access.part
 
 
 def _sample(words: npt.NDArray[np.int64]) -> RequestSample:

@@ -195,8 +195,93 @@ new:
   ret i1 false
 }
 
+; Return the lanes whose address is in a range.
+define internal i32 @sim_in_range(ptr %addresses, i64 %base, i64 %bytes) noinline cold {
+  %a = load <32 x i64>, ptr %addresses, align 64
+  %base.1 = insertelement <32 x i64> poison, i64 %base, i64 0
+  %base.v = shufflevector <32 x i64> %base.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %bytes.1 = insertelement <32 x i64> poison, i64 %bytes, i64 0
+  %bytes.v = shufflevector <32 x i64> %bytes.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %offset = sub <32 x i64> %a, %base.v
+  %in = icmp ult <32 x i64> %offset, %bytes.v
+  %bits = bitcast <32 x i1> %in to i32
+  ret i32 %bits
+}
+
+; Store an allocation as the home of a site, if the site has none. All records of one access take the home of
+; the record that comes first.
+define internal void @sim_settle(ptr %ctx, ptr %home, ptr %row, i64 %span) noinline cold {
+entry:
+  %have = call i64 @get(ptr %home, i64 24)
+  %settled = icmp ne i64 %have, 0
+  br i1 %settled, label %done, label %agree
+agree:
+  %base = load i64, ptr %row
+  %word.i = call i64 @get(ptr %home, i64 $HOME_WORD)
+  %word = inttoptr i64 %word.i to ptr
+  %pair = cmpxchg ptr %word, i64 0, i64 %base seq_cst seq_cst
+  %old = extractvalue { i64, i1 } %pair, 0
+  %won = extractvalue { i64, i1 } %pair, 1
+  %first = select i1 %won, i64 %base, i64 %old
+  %agreed = call ptr @sim_allocation(ptr %ctx, i64 %first)
+  %bytes = call i64 @get(ptr %agreed, i64 8)
+  %host = call i64 @get(ptr %agreed, i64 16)
+  %shadow = call i64 @get(ptr %agreed, i64 24)
+  %fits = icmp uge i64 %bytes, %span
+  %last = sub i64 %bytes, %span
+  %room = add i64 %last, 1
+  %places = select i1 %fits, i64 %room, i64 0
+  call void @put(ptr %home, i64 0, i64 %first)
+  call void @put(ptr %home, i64 8, i64 %places)
+  call void @put(ptr %home, i64 16, i64 %host)
+  call void @put(ptr %home, i64 24, i64 %bytes)
+  call void @put(ptr %home, i64 32, i64 %shadow)
+  br label %done
+done:
+  ret void
+}
+
+; Count the sector that a lane accesses for the allocation that contains it, unless that is the site's home.
+; seen: lanes of the request whose sectors have been counted.
+define internal void @sim_away(ptr %ctx, ptr %home, ptr %row, ptr %addresses, i32 %lane, i32 %mask, i32 %seen, i64 %span) noinline cold {
+entry:
+  call void @sim_settle(ptr %ctx, ptr %home, ptr %row, i64 %span)
+  %base = load i64, ptr %row
+  %home.base = load i64, ptr %home
+  %at.home = icmp eq i64 %base, %home.base
+  br i1 %at.home, label %done, label %count
+count:
+  %table = call i64 @get(ptr %ctx, i64 ${allocations})
+  %row.i = ptrtoint ptr %row to i64
+  %distance = sub i64 %row.i, %table
+  %number = lshr i64 %distance, 5
+  %offset = mul i64 %number, $AWAY_BYTES
+  %away.i = call i64 @get(ptr %home, i64 $AWAY)
+  %place.i = add i64 %away.i, %offset
+  %place = inttoptr i64 %place.i to ptr
+  %bytes = call i64 @get(ptr %row, i64 8)
+  %row.lanes = call i32 @sim_in_range(ptr %addresses, i64 %base, i64 %bytes)
+  %before = and i32 %row.lanes, %seen
+  %is.first = icmp eq i32 %before, 0
+  %one = zext i1 %is.first to i32
+  call void @sim_add(ptr %place, i32 %one)
+  %a.p = getelementptr i64, ptr %addresses, i32 %lane
+  %a = load i64, ptr %a.p
+  %sector = and i64 %a, -32
+  %sector.lanes = call i32 @sim_in_range(ptr %addresses, i64 %sector, i64 32)
+  %active = and i32 %sector.lanes, %mask
+  %threads = call i32 @llvm.ctpop.i32(i32 %active)
+  %threads.p = getelementptr i8, ptr %place, i64 8
+  call void @sim_add(ptr %threads.p, i32 %threads)
+  %sectors.p = getelementptr i8, ptr %place, i64 16
+  call void @sim_add(ptr %sectors.p, i32 1)
+  br label %done
+done:
+  ret void
+}
+
 ; Count the 32-byte sectors of a request to global memory with at least one active lane.
-define internal void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, ptr %slot, i32 %marks) noinline #1 {
+define internal void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i64 %span, i32 %marks) noinline #1 {
 entry:
   %memo = getelementptr i8, ptr %site, i64 $MEMO
   %leaders.p = getelementptr i8, ptr %memo, i64 8
@@ -213,9 +298,10 @@ counted:
   %excess = sub i32 %units, 1
   %excess.p = getelementptr i8, ptr %site, i64 $EXCESS
   call void @sim_add(ptr %excess.p, i32 %excess)
-  %base = load i64, ptr %slot
-  %bytes = call i64 @get(ptr %slot, i64 24)
-  %shadow = call i64 @get(ptr %slot, i64 32)
+  %home = getelementptr i8, ptr %site, i64 $HOME
+  %base = load i64, ptr %home
+  %bytes = call i64 @get(ptr %home, i64 24)
+  %shadow = call i64 @get(ptr %home, i64 32)
   %a = load <32 x i64>, ptr %addresses, align 64
   %base.1 = insertelement <32 x i64> poison, i64 %base, i64 0
   %base.v = shufflevector <32 x i64> %base.1, <32 x i64> poison, <32 x i32> zeroinitializer
@@ -231,7 +317,7 @@ near:
   call void @sim_mark_access(ptr %ctx, i64 %shadow, i64 %base, i64 %bytes, ptr %addresses, i32 %leaders, i32 %marks)
   br label %judge
 far:
-  ; Before the site's first access has been resolved, and where lanes go to several allocations.
+  ; Before the site's home is known, and where lanes go to other allocations.
   %left = phi i32 [ %leaders, %counted ], [ %rest, %far.next ]
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
   %less = sub i32 %left, 1
@@ -247,10 +333,23 @@ far.mark:
   %row.shadow = call i64 @get(ptr %row, i64 24)
   %bit = shl i32 1, %lane
   call void @sim_mark_access(ptr %ctx, i64 %row.shadow, i64 %row.base, i64 %row.bytes, ptr %addresses, i32 %bit, i32 %marks)
+  %seen = xor i32 %left, %leaders
+  call void @sim_away(ptr %ctx, ptr %home, ptr %row, ptr %addresses, i32 %lane, i32 %mask, i32 %seen, i64 %span)
   br label %far.next
 far.next:
   %more = icmp ne i32 %rest, 0
-  br i1 %more, label %far, label %judge
+  br i1 %more, label %far, label %far.done
+far.done:
+  %home.base = load i64, ptr %home
+  %home.bytes = call i64 @get(ptr %home, i64 24)
+  %home.all = call i32 @sim_in_range(ptr %addresses, i64 %home.base, i64 %home.bytes)
+  %home.lanes = and i32 %home.all, %mask
+  %missed = icmp eq i32 %home.lanes, 0
+  br i1 %missed, label %far.missed, label %judge
+far.missed:
+  %missed.p = getelementptr i8, ptr %home, i64 $MISSED
+  call void @sim_add(ptr %missed.p, i32 1)
+  br label %judge
 judge:
   %worst.p = getelementptr i8, ptr %site, i64 $WORST
   %worst = load i64, ptr %worst.p
@@ -393,7 +492,7 @@ define internal i32 @sim_in_window(ptr %addresses, i64 %start) noinline #1 {
 }
 
 ; Count an access by generic addresses: each lane for the state space of its address.
-define internal void @sim_generic(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i64 %shift, ptr %slot, i32 %marks) noinline #1 {
+define internal void @sim_generic(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i64 %shift, i64 %span, i32 %marks) noinline #1 {
   %shared.all = call i32 @sim_in_window(ptr %addresses, i64 ${SHARED_WINDOW})
   %local.all = call i32 @sim_in_window(ptr %addresses, i64 ${LOCAL_WINDOW})
   %shared = and i32 %shared.all, %mask
@@ -422,7 +521,7 @@ ask.global:
   br i1 %some.global, label %to.global, label %done
 to.global:
   call void @sim_executed(ptr %site, i32 %global)
-  call void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %global, ptr %slot, i32 %marks)
+  call void @sim_sectors(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %global, i64 %span, i32 %marks)
   br label %done
 done:
   ret void

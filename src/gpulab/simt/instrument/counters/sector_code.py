@@ -20,38 +20,35 @@ class SectorCounter(SiteCounter):
 
     def requests(self) -> None:
         b, cg = self.b, self.cg
-        slot = self.slot()
+        home = self.home()
         steps = abs(self.stride)
         neighbours = self.rows and (steps == 0 or SECTOR_BYTES % steps == 0) and len(self.rows) <= 2
         if not neighbours or self.marks == READS | WRITES:
-            self.call_runtime("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
+            self.call_runtime("sim_sectors", ("i64", str(self.span)), ("i32", str(self.marks)))
             return
         near, other = b.new_label("near"), b.new_label("other")
-        base = b.value(f"load i64, ptr {slot}")
-        limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 8')}")
+        base = b.value(f"load i64, ptr {home}")
+        limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {home}, i64 8')}")
         offsets, fine = [], ""
         for ref in self.rows if len(set(self.rows)) > 1 else self.rows[:1]:
             offset = b.value(f"sub i64 {ref}, {base}")
             if self.back:
                 offset = b.value(f"add i64 {offset}, {self.back}")
-            turned = b.call(
-                "llvm.fshr.i64", "i64", ("i64", offset), ("i64", offset), ("i64", str(self.shift))
-            )
-            inside = b.value(f"icmp ult i64 {turned}, {limit}")
+            inside = b.value(f"icmp ult i64 {offset}, {limit}")
             offsets.append(offset)
             fine = b.value(f"and i1 {fine}, {inside}") if fine else inside
         b.branch(fine, near, other, likely=True)
         with cg.side_block(near):
             masks = self.row_masks()
             if len(offsets) == 1:
-                self.rows_at(slot, offsets, [self.merged(masks)], other)
+                self.rows_at(home, offsets, [self.merged(masks)], other)
             else:
                 # Two rows in the same sectors count as one row; the counts of disjoint rows add up.
                 one, two = (b.value(f"lshr i64 {o}, 5") for o in offsets) if not self.stride else offsets
                 same, apart = b.new_label("same"), b.new_label("apart")
                 b.branch(b.value(f"icmp eq i64 {one}, {two}"), same, apart)
                 b.open(same)
-                self.rows_at(slot, offsets[:1], [self.merged(masks)], other)
+                self.rows_at(home, offsets[:1], [self.merged(masks)], other)
                 b.open(apart)
                 if self.stride:
                     most = self.width * abs(self.stride) + SECTOR_BYTES
@@ -60,14 +57,14 @@ class SectorCounter(SiteCounter):
                     apart = b.new_label("apart")
                     b.branch(b.value(f"icmp ult i64 {moved}, {2 * most - 1}"), other, apart, likely=False)
                     b.open(apart)
-                self.rows_at(slot, offsets, masks, other)
+                self.rows_at(home, offsets, masks, other)
         with cg.side_block(other):
-            self.call_runtime("sim_sectors", ("ptr", slot), ("i32", str(self.marks)))
+            self.call_runtime("sim_sectors", ("i64", str(self.span)), ("i32", str(self.marks)))
 
     def merged(self, masks: list[str]) -> str:
         return masks[0] if len(masks) == 1 else self.b.value(f"or i64 {masks[0]}, {masks[1]}")
 
-    def rows_at(self, slot: str, offsets: list[str], masks: list[str], other: str) -> None:
+    def rows_at(self, home: str, offsets: list[str], masks: list[str], other: str) -> None:
         """Count rows of disjoint sectors at these offsets in the allocation.
 
         A request with more sectors than any before it at this site branches to `other`, which samples it.
@@ -96,7 +93,7 @@ class SectorCounter(SiteCounter):
         b.open(good)
         if self.stride or len(offsets) > 1:
             add(self.cg, self.at(EXCESS), b.value(f"sub i64 {units}, 1"))
-        self.mark(slot, groups, offsets)
+        self.mark(home, groups, offsets)
 
     def sum_of(self, counts: list[str]) -> str:
         return counts[0] if len(counts) == 1 else self.b.value(f"add i64 {counts[0]}, {counts[1]}")
@@ -145,13 +142,13 @@ class SectorCounter(SiteCounter):
             moved = b.value(f"and i64 {moved}, {_pattern(spread, held)}")
         return moved
 
-    def mark(self, slot: str, groups: list[str], offsets: list[str]) -> None:
+    def mark(self, home: str, groups: list[str], offsets: list[str]) -> None:
         """Mark the sectors in this worker's map; usually they are marked already."""
         b = self.b
-        shadow = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 32')}")
+        shadow = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {home}, i64 32')}")
         shadow = b.value(f"getelementptr i8, ptr {shadow}, i64 {b.value(f'load i64, ptr {self.counters}')}")
         if self.marks == WRITES:
-            size = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 24')}")
+            size = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {home}, i64 24')}")
             eighth = b.value(f"lshr i64 {size}, 8")
             second = b.value(f"getelementptr i8, ptr {shadow}, i64 {eighth}")
             shadow = b.value(f"getelementptr i8, ptr {second}, i64 {MAP_PADDING}")
@@ -170,10 +167,10 @@ class SectorCounter(SiteCounter):
         for place, bits in wanted:
             have = b.value(f"load i64, ptr {place}, align 1")
             b.line(f"store i64 {b.value(f'or i64 {have}, {bits}')}, ptr {place}, align 1")
-        self.fetch_next(slot, offsets)
+        self.fetch_next(home, offsets)
         b.jump(self.done)
 
-    def fetch_next(self, slot: str, offsets: list[str]) -> None:
+    def fetch_next(self, home: str, offsets: list[str]) -> None:
         """Prefetch the data after the next access on the host, assuming a constant distance of accesses.
 
         The counting code between two accesses is so long that the processor would start the next load only
@@ -184,7 +181,7 @@ class SectorCounter(SiteCounter):
         before = b.value(f"load i64, ptr {last}")
         b.line(f"store i64 {offsets[0]}, ptr {last}")
         step = b.value(f"shl i64 {b.value(f'sub i64 {offsets[0]}, {before}')}, 1")
-        host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 16')}")
+        host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {home}, i64 16')}")
         b.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         for offset in offsets:
             ahead = b.value(f"add i64 {offset}, {step}")

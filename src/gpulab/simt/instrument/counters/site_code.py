@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.memory_access import MemoryAccess
-from gpulab.simt.instrument.counters.counter_layout import EXECUTIONS, THREADS, add, population
-from gpulab.simt.runtime import layout
+from gpulab.simt.instrument.counters.counter_layout import EXECUTIONS, HOME, THREADS, add, population
 
 __all__ = ["READS", "WRITES", "GenericCounter", "SiteCounter"]
 
@@ -75,10 +74,14 @@ class SiteCounter:
         """Return a pointer to a field of the site's record."""
         return self.b.value(f"getelementptr i8, ptr {self.record}, i64 {offset}")
 
-    def slot(self) -> str:
-        """Return a pointer to the site's cache of an allocation."""
-        offset = self.access.site * layout.SITE_CACHE_BYTES
-        return self.b.value(f"getelementptr i8, ptr {self.cg.site_caches}, i64 {offset}")
+    def home(self) -> str:
+        """Return a pointer to the site's home, the allocation of its first request."""
+        return self.at(HOME)
+
+    @property
+    def span(self) -> int:
+        """Bytes from the first lane's element in a row to the end of the last one's."""
+        return self.size + abs(self.stride) * (self.width - 1) if self.rows else self.size
 
     def call_runtime(
         self, function: str, *more: tuple[str, str], counters: Sequence[tuple[str, str]] = ()
@@ -113,5 +116,5 @@ class GenericCounter(SiteCounter):
     served = True
 
     def requests(self) -> None:
-        shift, slot = str(max(self.shift, 2)), self.slot()
-        self.call_runtime("sim_generic", ("i64", shift), ("ptr", slot), ("i32", str(self.marks)))
+        shift = str(max(self.shift, 2))
+        self.call_runtime("sim_generic", ("i64", shift), ("i64", str(self.span)), ("i32", str(self.marks)))
