@@ -19,23 +19,45 @@ def _halfway(axis: int) -> Callable[[Block, Block], float]:
     return lambda _block, tile: (1 + 1 / max(tile[axis], 2)) / 2
 
 
+def _shared_by_threads(axis: int) -> Callable[[Block, Block], float]:
+    """Return a limit on the loads of an operand that several threads of a block share.
+
+    An operand that each thread loads for itself takes one load per outputs of the thread on an axis. Without
+    such outputs, four threads must share a load.
+    """
+    return lambda _block, tile: min(0.25, 0.5 / max(tile[axis], 1))
+
+
 def _load(operand: str, space: str = "global") -> str:
     """Return the name of a metric: loads of one operand per multiply-add."""
-    return f"loads of {operand} from {space} memory for each multiply-add"
+    copies = ", or of a copy," if space == "global" else ""
+    return f"loads of {operand}{copies} from {space} memory for each multiply-add"
 
 
 _COALESCED = Requirement(
     "sectors_per_request",
-    "32-byte sectors for each request to load from global memory",
+    "32-byte sectors for each 32 threads that load from global memory",
     lambda _b, _t: 8,
     16.5,
 )
-_STRIP_OF_C = Requirement("global_loads", _load("c"), lambda _b, _t: 0.25, 1, "c")
-_TILE_OF_B = Requirement("global_loads", _load("b"), lambda _b, _t: 0.25, 1, "b")
+_STRIP_OF_C = Requirement("global_loads", _load("c"), _shared_by_threads(0), 1, "c")
+_TILE_OF_B = Requirement("global_loads", _load("b"), _shared_by_threads(1), 1, "b")
 _FEWER_OF_B = Requirement("global_loads", _load("b"), _halfway(1), 1, "b")
-_FEWER_OF_C = Requirement("shared_loads", _load("c", "shared"), _halfway(0), 1)
+_FEWER_OF_C = Requirement(
+    "shared_loads", "loads from shared and local memory for each multiply-add", _halfway(0), 1
+)
 _SEVERAL = Requirement(
     "outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True
+)
+_WARP_OF_VALUES = Requirement(
+    "outputs_per_block",
+    "values of a that a block computes",
+    lambda _b, _t: 32,
+    1,
+    at_least=True,
+    baseline="a block of one thread",
+    advice="A block smaller than a warp leaves threads of the warp idle, and few threads share a load: take "
+    "a larger --block.",
 )
 
 # The limits lie between K5 and small tiles of either kind. K5 makes 2/16 global loads and reads two words
@@ -45,7 +67,7 @@ _TILED_LOADS = Requirement(
     "global_loads", "loads from global memory for each multiply-add", lambda _b, _t: 0.1, 0.125
 )
 _REGISTER_TILE = Requirement(
-    "shared_loads", "words from shared memory for each multiply-add", lambda _b, _t: 0.6, 2
+    "shared_loads", "words from shared and local memory for each multiply-add", lambda _b, _t: 0.6, 2
 )
 
 _VARIANTS = (
@@ -54,41 +76,46 @@ _VARIANTS = (
         "K1",
         "the threads of a warp run along i, so that b is read coalesced",
         "Ks",
-        requirements=(_COALESCED,),
+        requirements=(_COALESCED, _WARP_OF_VALUES),
     ),
-    Variant("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C,)),
+    Variant("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C, _WARP_OF_VALUES)),
     Variant(
         "K3",
         "each thread computes several values along i",
         "K2",
-        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C, _WARP_OF_VALUES),
     ),
     Variant(
         "K4",
         "each thread computes several values along j, from one load of b",
         "K2",
-        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _WARP_OF_VALUES),
     ),
     Variant(
         "K34",
         "several values along i and along j",
         "K4",
-        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _FEWER_OF_C),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _FEWER_OF_C, _WARP_OF_VALUES),
     ),
     Variant(
         "K5",
         "16x16 tiles of b and c in shared memory",
         "K1",
         block=(16, 16, 1),
-        requirements=(_TILE_OF_B, _STRIP_OF_C),
+        requirements=(_TILE_OF_B, _STRIP_OF_C, _WARP_OF_VALUES),
     ),
     Variant(
         "K4g",
         "K4 for any size: guarded loads and stores",
         "K4",
-        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B),
+        requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _WARP_OF_VALUES),
     ),
-    Variant("K6", "open: any size, as fast as possible", "K34", requirements=(_TILED_LOADS, _REGISTER_TILE)),
+    Variant(
+        "K6",
+        "open: any size, as fast as possible",
+        "K34",
+        requirements=(_TILED_LOADS, _REGISTER_TILE, _WARP_OF_VALUES),
+    ),
 )
 ANY_SIZE = frozenset({"K4g", "K6"})
 

@@ -42,11 +42,15 @@ class Requirement:
     baseline_value : float
         The metric of the baseline kernel, for messages.
     array : str
-        The kernel argument whose accesses are counted; empty if accesses to all arrays are.
+        The input whose loads are counted; empty if loads of all arrays are. Loads of memory that is not an
+        input, such as the output or a `__device__` variable, are counted for every input, because they may
+        read a copy of it.
     at_least : bool
         True if `limit` is a lower bound.
     baseline : str
         Name of the kernel that `baseline_value` belongs to.
+    advice : str
+        A sentence that says why the limit exists or what to do; empty if the metric says enough.
     """
 
     measure: str
@@ -56,6 +60,7 @@ class Requirement:
     array: str = ""
     at_least: bool = False
     baseline: str = "the previous step"
+    advice: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle: without `limit`, which may be a function that cannot be pickled."""

@@ -30,18 +30,20 @@ def _shared_plane_limit(block: Block, tile: Block) -> float:
     """Return the limit for a kernel that reads its neighbours in the plane from shared memory.
 
     The kernel loads each point of three frames once, and a halo around the middle frame. The naive kernel
-    makes 7 loads per point.
+    makes 7 loads per point, and 5 if frames roll through its registers.
     """
-    return min(1.1 * (3 + 1.25 * _halo(block, tile)) + 0.3, 6.5)
+    halo = _halo(block, tile)
+    return min(1.1 * (3 + 1.25 * halo) + 0.3, max(1.1 * (3 + halo) + 0.2, 4.75))
 
 
 def _rolling_limit(block: Block, tile: Block) -> float:
     """Return the limit for a kernel that loads each frame once.
 
-    The kernel makes one load per point, a halo, and a few loads of the first frames. A kernel that does
-    not roll makes 3 loads and a halo.
+    The kernel makes one load per point, a halo, and a few loads of the first frames: two for each part of
+    the z axis that the tile selects. A kernel that does not roll makes 3 loads and a halo.
     """
-    return min(1.15 * (1 + 1.25 * _halo(block, tile)) + 0.5, 2.6 + _halo(block, tile))
+    first_frames = 2 / tile[2] if tile[2] else 0.0
+    return min(1.15 * (1 + first_frames + 1.25 * _halo(block, tile)) + 0.5, 2.6 + _halo(block, tile))
 
 
 def _rolling_or_reloading_limit(block: Block, tile: Block) -> float:
@@ -52,9 +54,20 @@ def _rolling_or_reloading_limit(block: Block, tile: Block) -> float:
     return 2.6 + _halo(block, tile)
 
 
-_LOADS = "loads of A0 from global memory for each inner point"
+# Loads are limited for all arrays together, because a kernel may copy A0 and load from the copy.
+_LOADS = "loads of A0, or of a copy in global memory, for each inner point"
 _TWO_POINTS = Requirement(
     "outputs_per_thread", "points that a thread computes in a frame", lambda _b, _t: 1.7, 1, at_least=True
+)
+_WARP_OF_POINTS = Requirement(
+    "outputs_per_block",
+    "points that a block computes in a frame",
+    lambda _b, _t: 32,
+    1,
+    at_least=True,
+    baseline="a block of one thread",
+    advice="The threads of a small block share few neighbours, so that the step saves few loads: take a "
+    "larger --block.",
 )
 _VARIANTS = (
     Variant("naive", "seven loads from global memory for each point"),
@@ -62,13 +75,13 @@ _VARIANTS = (
         "opt_1",
         "neighbours in the plane come from a tile in shared memory",
         "naive",
-        requirements=(Requirement("global_loads", _LOADS, _shared_plane_limit, 7, "A0"),),
+        requirements=(Requirement("global_loads", _LOADS, _shared_plane_limit, 7), _WARP_OF_POINTS),
     ),
     Variant(
         "opt_2",
         "frames roll through the block: each is loaded once",
         "opt_1",
-        requirements=(Requirement("global_loads", _LOADS, _rolling_limit, 3.3, "A0"),),
+        requirements=(Requirement("global_loads", _LOADS, _rolling_limit, 3.3), _WARP_OF_POINTS),
     ),
     Variant(
         "opt_3",
@@ -76,7 +89,8 @@ _VARIANTS = (
         "opt_2",
         requirements=(
             _TWO_POINTS,
-            Requirement("global_loads", _LOADS, _rolling_or_reloading_limit, 3.3, "A0"),
+            Requirement("global_loads", _LOADS, _rolling_or_reloading_limit, 3.3),
+            _WARP_OF_POINTS,
         ),
     ),
     Variant(
@@ -87,12 +101,13 @@ _VARIANTS = (
             # Memory instructions limit this kernel on current GPUs before DRAM bandwidth does.
             Requirement(
                 "memory_accesses",
-                "loads and stores, of any width and of global and shared memory, for each inner point",
+                "loads and stores, of any width and of global, shared and local memory, for each inner point",
                 lambda _b, _t: 5.5,
                 9.5,
             ),
             # Two of the seven loads belong to the rolling frames; the other five may hit in the L1 cache.
-            Requirement("global_loads", _LOADS, lambda _b, _t: 5.2, 7, "A0", baseline="naive"),
+            Requirement("global_loads", _LOADS, lambda _b, _t: 5.2, 7, baseline="naive"),
+            _WARP_OF_POINTS,
         ),
     ),
 )

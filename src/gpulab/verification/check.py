@@ -15,13 +15,22 @@ from gpulab.errors import CompileError, GpulabError, UnsupportedInstruction, Usa
 from gpulab.finding import Finding
 from gpulab.problems import Shape
 from gpulab.profiling.counts.cell_counts import CellCount, count_cell
+from gpulab.verification.counted_launch import with_counted_launch
 from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
 
-__all__ = ["CheckResult", "check_cell", "check_kernel", "compile_cell", "preflight"]
+__all__ = ["CheckResult", "CountedInputs", "check_cell", "check_kernel", "compile_cell", "preflight"]
 
 # The message of the assembler, and that of `compiler.build`, about too much shared memory.
 TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the most")
+
+
+@dataclass(frozen=True)
+class CountedInputs:
+    """Size and seed of the launch whose memory traffic is counted."""
+
+    shape: Shape
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,7 @@ def check_cell(
     seed: int | None = None,
     *,
     machine_counts: bool = False,
+    counted: CountedInputs | None = None,
 ) -> CheckResult:
     """Compile a cell and, if it belongs to a problem, verify its values on the device.
 
@@ -147,6 +157,8 @@ def check_cell(
         Seed of the inputs; by default a random one.
     machine_counts : bool
         Count the kernel's launch even if no requirement needs it, in machine instructions.
+    counted : CountedInputs, optional
+        Size and seed of the launch that is counted; by default the problem's `counted_shape` and `seed`.
 
     Returns
     -------
@@ -171,6 +183,7 @@ def check_cell(
         progress,
         seed,
         machine_counts=machine_counts,
+        counted=counted,
     )
 
 
@@ -183,6 +196,7 @@ def check_kernel(
     seed: int | None = None,
     *,
     machine_counts: bool = False,
+    counted: CountedInputs | None = None,
 ) -> CheckResult:
     """Verify the kernel that `compile_cell` made of a cell; see `check_cell`."""
     warnings = kernel.program.warnings
@@ -190,7 +204,9 @@ def check_kernel(
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
 
     verdict = _verdict(cell.config, kernel, device, shapes, seed, progress)
-    count, count_error = _count(cell, kernel, verdict, machine_counts)
+    count, count_error = _count(cell, kernel, verdict, machine_counts, counted)
+    if count and verdict.correct:
+        verdict = with_counted_launch(verdict, count)
     technique = check_requirements(count) if count and verdict.correct else None
     return CheckResult(
         verdict.correct and (technique is None or technique.met),
@@ -242,15 +258,16 @@ def _verdict(
 
 
 def _count(
-    cell: KernelCell, kernel: Kernel, verdict: Verdict, machine_counts: bool
+    cell: KernelCell, kernel: Kernel, verdict: Verdict, machine_counts: bool, counted: CountedInputs | None
 ) -> tuple[CellCount | None, str]:
     """Count the kernel's launch if a requirement or the caller needs it, or say why that is impossible."""
     required = verdict.correct and bool(cell.config.problem.variants[cell.config.variant].requirements)
     ended = bool(verdict.results) and not any(result.fault for result in verdict.results)
     if not kernel.program.ptx or not (required or (machine_counts and ended)):
         return None, ""
+    inputs = counted or CountedInputs(cell.config.counted_shape, verdict.seed)
     try:
-        return count_cell(cell, kernel, machine=machine_counts), ""
+        return count_cell(cell, kernel, shape=inputs.shape, seed=inputs.seed, machine=machine_counts), ""
     except UnsupportedInstruction as error:  # the kernel runs on a GPU only
         return None, str(error)
     except GpulabError as error:

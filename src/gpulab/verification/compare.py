@@ -10,14 +10,12 @@ import numpy.typing as npt
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
 from gpulab.verification.hints import hint_for
+from gpulab.verification.inputs import POISON
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
 
 __all__ = ["POISON", "QUIETED_POISON", "compare"]
 
-# A signalling NaN with a known payload. A copy keeps its bits and arithmetic sets the quiet bit (IEEE 754,
-# section 6.2.3), so that `a[i] += x` on an uninitialized point differs from a point that was never written.
-POISON = 0x7FADBEEF
-QUIETED_POISON = 0x7FEDBEEF
+QUIETED_POISON = 0x7FEDBEEF  # `POISON` after arithmetic
 
 
 @np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are expected values here

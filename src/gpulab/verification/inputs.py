@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from gpulab.devices.base import Device
 from gpulab.problems.base import Argument
 
-__all__ = ["place_arguments"]
+__all__ = ["POISON", "place_arguments", "poisoned"]
+
+# A signalling NaN with a known payload. A copy keeps its bits and arithmetic sets the quiet bit (IEEE 754,
+# section 6.2.3), so that `a[i] += x` on an uninitialized point differs from a point that was never written.
+POISON = 0x7FADBEEF
+
+
+def poisoned(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array of the output's shape that holds `POISON`."""
+    # Built from bits: a conversion from a Python float would set the quiet bit of the NaN.
+    return np.full(output.shape, POISON, np.uint32).view(np.float32)
 
 
 def place_arguments(

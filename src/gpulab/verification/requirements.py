@@ -6,7 +6,7 @@ declare a shared array that it never uses. Its memory traffic shows the differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from gpulab.problems.requirement import Requirement
 from gpulab.profiling.counts.cell_counts import CellCount
 
 if TYPE_CHECKING:
-    from gpulab.simt.instrument.counters.counter_recorder import SiteCount
+    from gpulab.simt.instrument.counters.counter_recorder import Count, SiteCount
 
 __all__ = ["MEASURES", "RequirementResult", "Technique", "check_requirements"]
 
@@ -53,6 +53,7 @@ class RequirementResult:
         return (
             f"{requirement.metric}: {self.value:.2f}{where}. {variant} needs {bound} {self.limit:.2f}; "
             f"{requirement.baseline} has {requirement.baseline_value:g}. (counted by the simulator)"
+            f"{' ' * bool(requirement.advice)}{requirement.advice}"
         )
 
 
@@ -91,33 +92,77 @@ class Technique:
 
 @dataclass(frozen=True)
 class _Traffic:
-    """The memory accesses of one launch with the array that each one goes to, its threads and its work.
+    """The memory accesses of one launch and its work.
 
-    work: the problem's inner points or multiply-adds. threads: threads times the outputs that each computes
-    in a loop.
+    Attributes
+    ----------
+    sites : tuple of (SiteCount, mapping of str to Count)
+        The accesses, with their counts in global memory by the name of the array; "" is memory that is not an
+        argument.
+    inputs : frozenset of str
+        Names of the input arrays.
+    threads : float
+        Threads, times the outputs that each computes in a loop along the last axis.
+    work : int
+        The problem's inner points or multiply-adds.
+    block_outputs : int
+        Outputs of one block, in one frame where there are several.
     """
 
-    sites: tuple[tuple[SiteCount, str], ...]
-    threads: int
+    sites: tuple[tuple[SiteCount, Mapping[str, Count]], ...]
+    inputs: frozenset[str]
+    threads: float
     work: int
+    block_outputs: int
 
     @classmethod
     def of(cls, count: CellCount) -> _Traffic:
         launch, problem = count.launch, count.launch.config.problem
-        sites = tuple((site, count.argument_of(site)) for site in count.recorded.sites)
-        return cls(sites, launch.threads * problem.serial_work(launch.shape), problem.work(launch.shape))
+        arguments = problem.arguments(launch.shape, None)
+        along_z = launch.grid[2] * launch.block[2]
+        x, y = (t * max(p, 1) for t, p in zip(launch.block[:2], launch.config.tile[:2], strict=True))
+        return cls(
+            tuple((site, count.arrays_of(site)) for site in count.recorded.sites),
+            frozenset(argument.name for argument in arguments if argument.role == "input"),
+            launch.threads * problem.serial_work(launch.shape) / along_z,
+            problem.work(launch.shape),
+            x * y,
+        )
 
-    def elements(self, space: str, kinds: tuple[str, ...], array: str) -> Mapping[int, float]:
-        """Return the 4-byte elements that active threads move per unit of work, by source line."""
-        elements: dict[int, float] = {}
-        for site, name in self.sites:
-            kind = site.access.opcode.split(".")[0]
-            count = site.counts.get(space)
-            if count is None or kind not in kinds or (array and name != array):
+    def loads(self, space: str, array: str = "") -> Iterator[tuple[SiteCount, Count]]:
+        """Yield the accesses that read memory: loads, asynchronous copies and atomic operations.
+
+        With `array`, loads of the other inputs are left out. Loads of memory that is not an input remain,
+        because they may read a copy of the array.
+        """
+        others = self.inputs - {array} if array else frozenset()
+        for site, arrays in self.sites:
+            if site.access.action not in ("reads", "updates") or site.access.opcode.startswith("mbarrier"):
                 continue
-            line = site.access.line
-            elements[line] = elements.get(line, 0.0) + count.threads * site.access.size / 4 / self.work
+            if space == "global" and others.intersection(arrays):
+                counts = [count for name, count in arrays.items() if name not in others]
+            else:
+                counts = [site.counts[space]] if space in site.counts else []
+            for count in counts:
+                yield site, count
+
+    def elements(self, spaces: tuple[str, ...], array: str) -> Mapping[int, float]:
+        """Return the 4-byte elements that active threads load per unit of work, by source line."""
+        elements: dict[int, float] = {}
+        for space in spaces:
+            for site, count in self.loads(space, array):
+                line = site.access.line
+                elements[line] = elements.get(line, 0.0) + _words(site, count) / self.work
         return elements
+
+
+def _words(site: SiteCount, count: Count) -> float:
+    """Return the 4-byte words that the active lanes of an access load."""
+    access = site.access
+    parts = access.opcode.split()[0].split(".")
+    if parts[0] == "ldmatrix" and not access.apart:  # each of the 32 lanes receives one word of each matrix
+        return count.threads * next(int(part[1:]) for part in parts if part in ("x1", "x2", "x4"))
+    return count.threads * access.size / 4
 
 
 # A measure returns the metric of one launch and the share of each source line in it.
@@ -125,21 +170,22 @@ Measure = Callable[[_Traffic, str], tuple[float, Mapping[int, float]]]
 
 
 def _global_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    elements = traffic.elements("global", ("ld", "ldu", "cp"), array)
+    elements = traffic.elements(("global",), array)
     return sum(elements.values()), elements
 
 
 def _shared_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    elements = traffic.elements("shared", ("ld", "ldmatrix"), array)
+    """Words from shared memory, and from local memory, which could hold a copy of them."""
+    elements = traffic.elements(("shared", "local"), array)
     return sum(elements.values()), elements
 
 
 def _memory_accesses(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Loads and stores of any width that threads make, of global and shared memory, per unit of work."""
+    """Loads and stores of any width that threads make, per unit of work."""
     del array
     accesses: dict[int, float] = {}
     for site, _ in traffic.sites:
-        for space in ("global", "shared"):
+        for space in ("global", "shared", "local"):
             # An asynchronous copy is one instruction: its read from global memory is left out.
             twice = space == "global" and site.access.opcode.startswith("cp.")
             count = None if twice else site.counts.get(space)
@@ -155,17 +201,25 @@ def _outputs_per_thread(traffic: _Traffic, array: str) -> tuple[float, Mapping[i
     return traffic.work / traffic.threads, {}
 
 
+def _outputs_per_block(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Outputs that one block computes, in one frame where there are several."""
+    del array
+    return traffic.block_outputs, {}
+
+
 def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Sectors that a warp's load of global memory touches."""
+    """Sectors that loads of global memory touch per 32 active threads.
+
+    For requests of whole warps, this is the number of sectors of a request. Requests of a part of a warp
+    touch fewer sectors, but more of them are needed.
+    """
     by_line: dict[int, float] = {}
-    requests = sectors = 0
-    for site, name in traffic.sites:
-        count = site.counts.get("global")
-        if count is not None and site.access.opcode.startswith("ld") and array in ("", name):
-            requests, sectors = requests + count.executions, sectors + count.units
-            line, ratio = site.access.line, count.units / max(count.executions, 1)
-            by_line[line] = max(by_line.get(line, 0.0), ratio)
-    return sectors / max(requests, 1), by_line
+    threads = sectors = 0
+    for site, count in traffic.loads("global", array):
+        threads, sectors = threads + count.threads, sectors + count.units
+        line, ratio = site.access.line, 32 * count.units / max(count.threads, 1)
+        by_line[line] = max(by_line.get(line, 0.0), ratio)
+    return 32 * sectors / max(threads, 1), by_line
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -173,6 +227,7 @@ MEASURES: Mapping[str, Measure] = {
     "shared_loads": _shared_loads,
     "memory_accesses": _memory_accesses,
     "outputs_per_thread": _outputs_per_thread,
+    "outputs_per_block": _outputs_per_block,
     "sectors_per_request": _sectors_per_request,
 }
 

@@ -9,19 +9,27 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Case, Problem, Shape
-from gpulab.verification.compare import POISON, compare
-from gpulab.verification.inputs import place_arguments
+from gpulab.verification.compare import compare
+from gpulab.verification.inputs import place_arguments, poisoned
 from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Verdict
 
-__all__ = ["Mismatch", "Plane", "ShapeResult", "State", "Verdict", "signature_reason", "verify"]
+__all__ = [
+    "Mismatch",
+    "Plane",
+    "ShapeResult",
+    "State",
+    "Verdict",
+    "changed_inputs",
+    "signature_reason",
+    "verify",
+]
 
 # Host memory in bytes per element of the largest array: float32 input, output and copies, float64 reference,
 # tolerance and error, and NumPy's temporary arrays.
@@ -186,7 +194,7 @@ def _run(
 ) -> tuple[ShapeResult, list[Finding]]:
     """Launch with a poisoned output and return the comparison and the findings; `LaunchError` for a fault."""
     problem = launch.config.problem
-    on_device = list(place_arguments(device, case.arguments, _poison).values())
+    on_device = list(place_arguments(device, case.arguments, poisoned).values())
 
     findings: list[Finding] = []
     if sanitized and device.can_record and launch.threads <= SANITIZED_THREADS:
@@ -200,7 +208,7 @@ def _run(
     device.synchronize()
 
     output = next(x for x, a in zip(on_device, case.arguments, strict=True) if a.role == "output")
-    changed = tuple(_changed_inputs(device, case.arguments, on_device))
+    changed = tuple(changed_inputs(device, case.arguments, on_device))
     return compare(case, launch, np.asarray(device.asnumpy(output)), changed), findings
 
 
@@ -214,13 +222,8 @@ def _merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(causes.values())
 
 
-def _poison(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    # Built from bits: a conversion from a Python float would set the quiet bit of the NaN.
-    return np.full(output.shape, POISON, np.uint32).view(np.float32)
-
-
-def _changed_inputs(device: Device, arguments: Sequence[Argument], on_device: Sequence[Any]) -> Iterator[str]:
-    """Yield the names of input arrays that the kernel changed."""
+def changed_inputs(device: Device, arguments: Sequence[Argument], on_device: Sequence[Any]) -> Iterator[str]:
+    """Yield the names of the input arrays whose bits differ from those before the launch."""
     for argument, array in zip(arguments, on_device, strict=True):
         if argument.role == "input":
             after = np.asarray(device.asnumpy(array))

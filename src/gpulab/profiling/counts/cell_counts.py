@@ -20,11 +20,11 @@ from gpulab.profiling.counts.counters import LaunchCount, counters, record_launc
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.profiling.counts.source_lines import SourceLine, Traffic, source_lines, traffic_of
 from gpulab.profiling.counts.warp_access import Places
-from gpulab.verification.inputs import place_arguments
+from gpulab.verification.inputs import place_arguments, poisoned
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
-    from gpulab.simt.instrument.counters.counter_recorder import SiteCount
+    from gpulab.simt.instrument.counters.counter_recorder import Count, SiteCount
 
 __all__ = ["CellCount", "LaunchReport", "count_cell", "count_launch"]
 
@@ -98,12 +98,15 @@ class CellCount:
         What the simulator recorded.
     source : str
         The cell's text.
+    seed : int
+        The seed of the inputs.
     """
 
     launch: LaunchConfig
     arguments: Mapping[str, Any]
     recorded: LaunchCount
     source: str
+    seed: int = 0
 
     @cached_property
     def report(self) -> LaunchReport:
@@ -120,6 +123,18 @@ class CellCount:
         lane = (site.first.mask & -site.first.mask).bit_length() - 1
         address = site.first.addresses[lane]
         return next((name for name, a in self._allocations.items() if 0 <= address - a.address < a.size), "")
+
+    def arrays_of(self, site: SiteCount) -> Mapping[str, Count]:
+        """Return the counts of a memory access in global memory by the name of the array.
+
+        The name of memory that is not an argument, such as a `__device__` variable, is "".
+        """
+        names = {a.address: name for name, a in self._allocations.items()}
+        counts: dict[str, Count] = {}
+        for address, count in site.arrays.items():
+            name = names.get(address, "")
+            counts[name] = counts[name] + count if name in counts else count
+        return counts
 
     @cached_property
     def _allocations(self) -> Mapping[str, Any]:
@@ -156,10 +171,10 @@ def count_cell(
     config, simulated = cell.config, kernel.on_simulator
     launch = config.at(config.counted_shape if shape is None else shape, simulated.device.spec)
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
-    arguments = place_arguments(simulated.device, inputs)
+    arguments = place_arguments(simulated.device, inputs, poisoned)
     args = list(arguments.values())
     recorded = record_launch(simulated, launch.grid, launch.block, args, machine=machine)
-    return CellCount(launch, arguments, recorded, cell.source)
+    return CellCount(launch, arguments, recorded, cell.source, seed)
 
 
 def count_launch(

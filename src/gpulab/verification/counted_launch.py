@@ -1,0 +1,63 @@
+"""The values of the launch whose memory traffic is counted.
+
+Traffic and values must be those of the same launch: a kernel could recognise the counted launch by its size
+and do less work there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gpulab.profiling.counts.cell_counts import CellCount
+from gpulab.verification.compare import compare
+from gpulab.verification.verdict import ShapeResult, Verdict
+from gpulab.verification.verify import changed_inputs
+
+__all__ = ["compare_counted_launch", "with_counted_launch"]
+
+
+def with_counted_launch(verdict: Verdict, count: CellCount) -> Verdict:
+    """Return the verdict, or a wrong one if the counted launch computed wrong values or wrote to an input."""
+    result = compare_counted_launch(count)
+    if result.correct:
+        return verdict
+    reasons = tuple(f"on the counted launch, {reason}" for reason in result.reasons)
+    return replace(
+        verdict,
+        correct=False,
+        results=(*verdict.results, replace(result, reasons=reasons)),
+        reasons=(*verdict.reasons, *reasons),
+    )
+
+
+def compare_counted_launch(count: CellCount) -> ShapeResult:
+    """Compare the output of a counted launch, of which every block ran, with the reference.
+
+    A store or an atomic operation on an input is wrong even if it leaves the values as they were.
+    """
+    launch, problem = count.launch, count.launch.config.problem
+    case = problem.make_case(launch.shape, np.random.default_rng(count.seed))
+    device = count.recorded.kernel.device
+    output = np.asarray(device.asnumpy(count.arguments[case.output.name]))
+    arrays = [count.arguments[argument.name] for argument in case.arguments]
+    result = compare(case, launch, output, tuple(changed_inputs(device, case.arguments, arrays)))
+
+    inputs = {argument.name for argument in case.arguments if argument.role == "input"}
+    written: dict[str, set[int]] = {}
+    for site in count.recorded.sites:
+        if site.access.action in ("writes", "updates"):
+            for name in inputs.intersection(count.arrays_of(site)):
+                written.setdefault(name, set()).add(site.access.line)
+    if not written:
+        return result
+
+    size = problem.format_shape(launch.shape)
+    reasons = [
+        f"{size}: line {', '.join(map(str, sorted(lines)))} stores to the input {name} or updates it "
+        "atomically; inputs may only be read"
+        for name, lines in written.items()
+    ]
+    changed = tuple(dict.fromkeys((*result.input_changed, *written)))
+    return replace(result, correct=False, input_changed=changed, reasons=(*result.reasons, *reasons))
