@@ -1,14 +1,25 @@
-"""The sample class: invented submissions, each of a few kernels put into the released notebook."""
+"""The sample class: invented submissions, each a small overlay of the released notebook.
+
+The folder of a submission has `expected.toml` and any of these files:
+
+    NAME.cu       replaces the kernel cell with the same header
+    GRADE_ID.py   replaces the Python cell that students complete
+    first.py      code cells before all others, separated by lines `# %%`
+    last.py       code cells after all others
+    files/        files that lie beside the notebook
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
+from nbformat.v4 import new_code_cell
 from nbgrader import utils
 
 from gpulab.cell import is_kernel_cell, parse_header, read_cells
@@ -29,7 +40,9 @@ class SampleSubmission:
     points: expected points by test cell; 0 is expected for a cell that is not named.
     chance_on_a_gpu: test cells of a kernel with a race. The simulator runs warps in a fixed order, so their
     points are certain there; on a GPU the kernel may compute correct values by chance.
-    level: the level that the student chose; None keeps that of the notebook.
+    level: the level that the student chose; None keeps that of the notebook. answers: source of a Python cell
+    by its grade_id. first, last: code cells before and after all others. files: a folder of files that lie
+    beside the notebook.
     """
 
     student: str
@@ -38,6 +51,10 @@ class SampleSubmission:
     points: Mapping[str, float]
     chance_on_a_gpu: frozenset[str] = frozenset()
     level: int | None = None
+    answers: Mapping[str, str] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    files: Path | None = None
 
 
 def read_samples(folder: Path) -> list[SampleSubmission]:
@@ -49,7 +66,7 @@ def read_samples(folder: Path) -> list[SampleSubmission]:
 
 
 def read_sample(folder: Path) -> SampleSubmission:
-    """Return the sample submission of a folder: a `.cu` file per kernel, and `expected.toml`."""
+    """Return the sample submission of a folder."""
     expected = folder / "expected.toml"
     try:
         table = tomllib.loads(expected.read_text(encoding="utf-8"))
@@ -69,32 +86,62 @@ def read_sample(folder: Path) -> SampleSubmission:
             if cell.name in kernels:
                 raise UsageError(f"{folder.name} has two sources of {cell.name}.")
             kernels[cell.name] = path.read_text(encoding="utf-8")
-    return SampleSubmission(folder.name, about, kernels, points, chance, level)
+
+    answers = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+    first, last = (tuple(_split_cells(answers.pop(name, ""))) for name in ("first", "last"))
+    files = folder / "files"
+    return SampleSubmission(
+        folder.name,
+        about,
+        kernels,
+        points,
+        chance,
+        level,
+        answers,
+        first,
+        last,
+        files if files.is_dir() else None,
+    )
+
+
+def _split_cells(source: str) -> list[str]:
+    """Return the cells of a Python file, which lines `# %%` separate."""
+    return [cell.strip("\n") for cell in re.split(r"^# %%.*$", source, flags=re.MULTILINE) if cell.strip()]
 
 
 def submit_sample(sample: SampleSubmission, released: Path, submitted: Path) -> Path:
     """Write the notebook that the sample's student submits, and return its path.
 
-    Only the solution cells of the sample's kernels and the number in the line `LEVEL = 1` are replaced.
     released: the students' notebook. submitted: nbgrader's folder of submissions.
     """
     notebook = read_notebook(released)
     if sample.level is not None:
         set_level(sample.level, notebook, released.name)
-    unused = dict(sample.kernels)
+    unused = {**sample.kernels, **sample.answers}
     for cell in notebook.cells:
         if cell.cell_type == "code" and is_kernel_cell(cell.source) and utils.is_solution(cell):
             source = unused.pop(kernel_name(cell.source), None)
             if source is not None:
                 cell.source = as_magic(source)
+            continue
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if cell.cell_type == "code" and utils.is_solution(cell) and name in sample.answers:
+            cell.source = unused.pop(name).rstrip("\n")
     if unused:
         raise UsageError(f"{released.name} has no solution cell for {', '.join(unused)} of {sample.student}.")
+    notebook.cells = [*_new_cells(sample.first, "first"), *notebook.cells, *_new_cells(sample.last, "last")]
 
     folder = submitted / sample.student / released.parent.name
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / released.name
     nbformat.write(notebook, path)
+    if sample.files is not None:
+        shutil.copytree(sample.files, folder, dirs_exist_ok=True)
     return path
+
+
+def _new_cells(sources: Sequence[str], name: str) -> list[nbformat.NotebookNode]:
+    return [new_code_cell(source, id=f"{name}-{number}") for number, source in enumerate(sources)]
 
 
 def set_level(level: int, notebook: nbformat.NotebookNode, name: str) -> None:
