@@ -25,6 +25,7 @@ _COMMANDS = (
     "gpulab.cli.sweep",
     "gpulab.cli.counters",
     "gpulab.cli.grade",
+    "gpulab.cli.report",
 )
 _DESCRIPTION = "Compile, run, check, profile and grade CUDA C kernels, with or without a GPU."
 _EPILOG = (

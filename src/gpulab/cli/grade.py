@@ -1,4 +1,4 @@
-"""`gpulab release`, `grade`, `report` and `demo`: the instructor's commands.
+"""`gpulab release`, `grade` and `demo`: the instructor's commands.
 
 nbgrader and Jupyter are imported when one of these commands runs, so that `gpulab` works without them.
 """
@@ -6,16 +6,10 @@ nbgrader and Jupyter are imported when one of these commands runs, so that `gpul
 from __future__ import annotations
 
 import argparse
-import importlib.util
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gpulab.cli.options import add_command, add_device, positive_int
-from gpulab.errors import UsageError
-
-if TYPE_CHECKING:
-    from gpulab.grading.pipeline.course import Course
+from gpulab.cli.course_options import add_course_command, config_file_of, course_of
+from gpulab.cli.options import add_device, positive_int
 
 __all__ = ["add_commands"]
 
@@ -24,7 +18,7 @@ DEVICES = "sim, cuda or cuda:N"  # not sim:GPU, because a notebook opens the def
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the parsers of the instructor's commands."""
-    release = _add_command(
+    release = add_course_command(
         subparsers,
         "release",
         "create the student version of assignments",
@@ -35,7 +29,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "assignment", nargs="?", metavar="ASSIGNMENT", help="a folder of labs/; default: all of them"
     )
 
-    grade = _add_command(
+    grade = add_course_command(
         subparsers,
         "grade",
         "autograde submissions and write feedback",
@@ -51,17 +45,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     _add_jobs(grade)
     add_device(grade, DEVICES)
 
-    report = _add_command(
-        subparsers, "report", "write the grading report as one HTML file", run_report, "Prints its path."
-    )
-    report.add_argument(
-        "assignment", nargs="?", metavar="ASSIGNMENT", help="default: every graded assignment"
-    )
-    report.add_argument(
-        "--output", type=Path, metavar="FILE", help="default: report.html in the course's work folder"
-    )
-
-    demo = _add_command(
+    demo = add_course_command(
         subparsers,
         "demo",
         "release lab 1, grade a sample class and write the report",
@@ -75,23 +59,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_device(demo, DEVICES)
 
 
-def _add_command(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    summary: str,
-    run: Callable[[argparse.Namespace], int],
-    details: str,
-) -> argparse.ArgumentParser:
-    parser = add_command(subparsers, name, summary, run, details)
-    parser.add_argument(
-        "--course",
-        type=Path,
-        metavar="FOLDER",
-        help="folder with nbgrader_config.py; default: the nearest one above the current folder",
-    )
-    return parser
-
-
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
@@ -101,26 +68,11 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _course(args: argparse.Namespace) -> Course:
-    """Return the course; raise `UsageError` if there is none or nbgrader is not installed."""
-    from gpulab.grading.pipeline.course import open_course
-
-    return open_course(_config_file(args))
-
-
-def _config_file(args: argparse.Namespace) -> Path:
-    if importlib.util.find_spec("nbgrader") is None:
-        raise UsageError("nbgrader is not installed; install it with: pip install 'gpulab[lab]'.")
-    from gpulab.grading.pipeline.course import find_course
-
-    return find_course(args.course)
-
-
 def run_release(args: argparse.Namespace) -> int:
     from gpulab.grading.release.assignments import release
     from gpulab.views.terminal import Bar, say
 
-    course = _course(args)
+    course = course_of(args)
     assignments = course.select(
         args.assignment,
         among=course.assignments(),
@@ -144,7 +96,7 @@ def run_grade(args: argparse.Namespace) -> int:
     from gpulab.grading.reports.terminal_report import gradebook, speedup
     from gpulab.views.terminal import say
 
-    course, console = _course(args), Console()
+    course, console = course_of(args), Console()
     assignments = course.select(
         args.assignment,
         among=[name for name in course.assignments() if course.students(name)],
@@ -166,25 +118,10 @@ def run_grade(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def run_report(args: argparse.Namespace) -> int:
-    from gpulab.grading.pipeline.submissions import assignment_report, graded_assignments, report_path
-    from gpulab.grading.reports.html_report import write_report
-
-    course = _course(args)
-    assignments = course.select(
-        args.assignment,
-        among=graded_assignments(course),
-        otherwise="no submission has been graded: run `gpulab grade` first.",
-    )
-    reports = [assignment_report(course, name) for name in assignments]
-    print(write_report(reports, args.output or report_path(course)))
-    return 0
-
-
 def run_demo(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    config_file = _config_file(args)
+    config_file = config_file_of(args)
     from gpulab.grading.release import demo
 
     work = args.work or config_file.parent.parent / "demo"

@@ -1,0 +1,52 @@
+"""Options and the course of the instructor's commands."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpulab.cli.options import add_command
+from gpulab.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpulab.grading.pipeline.course import Course
+
+__all__ = ["add_course_command", "config_file_of", "course_of"]
+
+
+def add_course_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int],
+    details: str,
+) -> argparse.ArgumentParser:
+    """Add the parser of a command that works on a course, with the option `--course`."""
+    parser = add_command(subparsers, name, summary, run, details)
+    parser.add_argument(
+        "--course",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with nbgrader_config.py; default: the nearest one above the current folder",
+    )
+    return parser
+
+
+def course_of(args: argparse.Namespace) -> Course:
+    """Return the course; raise `UsageError` if there is none or nbgrader is not installed."""
+    config_file = config_file_of(args)
+    from gpulab.grading.pipeline.course import open_course
+
+    return open_course(config_file)
+
+
+def config_file_of(args: argparse.Namespace) -> Path:
+    """Return the course's nbgrader_config.py; raise `UsageError` if nbgrader is not installed."""
+    if importlib.util.find_spec("nbgrader") is None:
+        raise UsageError("nbgrader is not installed; install it with: pip install 'gpulab[lab]'.")
+    from gpulab.grading.pipeline.course import find_course
+
+    return find_course(args.course)
