@@ -64,8 +64,8 @@ def run_report(args: argparse.Namespace) -> int:
 def _say_incomplete(assignment: str, students: list[str]) -> None:
     if students:
         say(
-            f"{assignment}: the grade is empty for {', '.join(students)}: not graded, or an answer is not read "
-            "yet. Read the answers in formgrader and write the file again.",
+            f"{assignment}: the grade is empty for {', '.join(students)}: not graded, or an answer is not "
+            "read yet. Read the answers in formgrader and write the file again.",
             "yellow",
             error=True,
         )
