@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from gpulab import session
 from gpulab.cell import Cell, parse_cell, require_kernel_cell
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import require_correct
-from gpulab.grading.checks.recheck import random_shapes
+from gpulab.grading.checks.sizes import random_counted_shape, random_shapes, random_timed_shape
 
 BODY = "\n__global__ void block2D_opt_1() {}"
 OPT_1 = "%%cuda stencil.opt_1 --block 24 5" + BODY
@@ -29,7 +30,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, object]]:
     """Record the calls of `check_cell`; a source with the word `wrong` is not correct."""
     calls: list[tuple[Cell, object]] = []
 
-    def check(cell: Cell, device: object, shapes: object) -> SimpleNamespace:
+    def check(cell: Cell, device: object, shapes: object, **_: object) -> SimpleNamespace:
         calls.append((cell, shapes))
         wrong = "wrong" in cell.source
         return SimpleNamespace(correct=not wrong, reasons=("the halo is missing",), verdict="evidence")
@@ -81,7 +82,8 @@ def test_random_stencil_sizes_keep_the_properties_of_the_published_ones(
 ) -> None:
     cell = parse_cell(f"%%cuda stencil.opt_3 --block {block[0]} {block[1]} --tile {tile}{BODY}")
     published = require_kernel_cell(cell).config.check_shapes
-    enlarged = random_shapes(cell, np.random.default_rng(seed))
+    *enlarged, cube = random_shapes(cell, np.random.default_rng(seed))
+    assert len(set(cube)) == 1
     for new, old in zip(enlarged, published, strict=True):
         assert new != old
         assert all(longer >= extent for longer, extent in zip(new, old, strict=True))
@@ -89,7 +91,71 @@ def test_random_stencil_sizes_keep_the_properties_of_the_published_ones(
         assert (min(new) == 3) == (min(old) == 3)
 
 
-def test_matmul_sizes_stay_multiples_of_the_block() -> None:
-    cell = parse_cell("%%cuda matmul.K1 --block 32\n__global__ void mmkernel() {}")
-    published = require_kernel_cell(cell).config.check_shapes
-    assert random_shapes(cell, np.random.default_rng()) == published
+@pytest.mark.parametrize(
+    "header",
+    ["K1 --block 32", "K2 --block 96", "K34 --block 128 --tile 2 4", "K5 --block 16 16", "Ks --block 16 16"],
+)
+def test_matmul_sizes_are_drawn_and_stay_multiples(header: str) -> None:
+    cell = parse_cell(f"%%cuda matmul.{header}\n__global__ void mmkernel() {{}}")
+    config = require_kernel_cell(cell).config
+    drawn = set()
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        shapes = random_shapes(cell, rng)
+        for shape in (*shapes, random_counted_shape(cell, rng), random_timed_shape(cell, rng)):
+            config.require_size(shape)
+        assert not set(config.check_shapes) & set(shapes)
+        drawn.add(shapes)
+    assert len(drawn) > 2
+
+
+@pytest.mark.parametrize("header", ["K1 --block 32", "K5 --block 16 16", "K4g --block 128 --tile 1 4"])
+def test_a_size_has_equal_extents(header: str) -> None:
+    cell = parse_cell(f"%%cuda matmul.{header}\n__global__ void mmkernel() {{}}")
+    rng = np.random.default_rng(1)
+    shapes = (*random_shapes(cell, rng), random_counted_shape(cell, rng))
+    assert any(len(set(shape)) == 1 for shape in shapes)
+
+
+@pytest.mark.parametrize("name", ["matmul.K4g --block 128 --tile 1 4", "matmul.K6 --block 16 16 --tile 8 8"])
+def test_sizes_of_guarded_kernels_are_no_multiples(name: str) -> None:
+    cell = parse_cell(f"%%cuda {name}\n__global__ void mmkernel() {{}}")
+    shapes = [shape for seed in range(5) for shape in random_shapes(cell, np.random.default_rng(seed))]
+    assert sum(any(extent % 4 for extent in shape) for shape in shapes) > len(shapes) / 2
+
+
+def test_every_check_has_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def check(cell: Cell, device: object, shapes: object, *, seed: int, counted: Any) -> SimpleNamespace:
+        seeds.extend((seed, counted.seed))
+        return SimpleNamespace(correct=True, reasons=(), verdict=None)
+
+    monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
+    monkeypatch.setattr(gpulab.devices, "open_device", lambda: "a device", raising=False)
+    session.keep_cell(parse_cell(OPT_1))
+    for _ in range(3):
+        require_correct("stencil.opt_1")
+    assert len(set(seeds)) == 6
+
+
+def test_kernel_that_recognises_a_published_size_is_not_correct() -> None:
+    # The kernel copies its input on sizes that differ from those of the ordinary check.
+    published = require_kernel_cell(
+        parse_cell("%%cuda stencil.naive --block 32 8" + BODY)
+    ).config.check_shapes
+    known = " || ".join(f"(nx == {nx} && ny == {ny} && nz == {nz})" for nx, ny, nz in published)
+    text = f"""%%cuda stencil.naive --block 32 8
+__global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{{
+    const int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y, f = nx * ny;
+    if (i < 1 || j < 1 || i >= nx - 1 || j >= ny - 1) return;
+    for (int k = 1; k < nz - 1; ++k) {{
+        const int c = i + nx * j + f * k;
+        const float weight = {known} ? 6.0f / (fac * fac) : 0.0f;
+        Anext[c] = A0[c - 1] + A0[c + 1] + A0[c - nx] + A0[c + nx] + A0[c - f] + A0[c + f] - weight * A0[c];
+    }}
+}}"""
+    session.keep_cell(parse_cell(text))
+    with pytest.raises(WrongResult, match="not correct"):
+        require_correct("stencil.naive")

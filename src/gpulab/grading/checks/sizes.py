@@ -1,0 +1,160 @@
+"""Random sizes and seeds of a graded check, with the properties that the problem's own sizes have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm, prod
+from typing import TYPE_CHECKING
+
+from gpulab.cell import require_kernel_cell
+from gpulab.verification.check import CountedInputs
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gpulab.cell import Cell
+    from gpulab.config import KernelConfig
+    from gpulab.problems.base import Problem, Shape
+
+__all__ = [
+    "CheckInputs",
+    "draw_check_inputs",
+    "random_counted_shape",
+    "random_seed",
+    "random_shapes",
+    "random_timed_shape",
+]
+
+# Points that an axis grows by at most. It also grows by at most half of its length, so that an axis that is
+# shorter than a block stays shorter.
+MAX_GROWTH = 12
+# Units of work of a size of equal extents: on which the values are checked, unless the smallest such size has
+# more, and of the largest one. A size between the two is counted instead, which is faster than a race check.
+CHECKED_EQUAL_WORK, LARGEST_EQUAL_WORK = 1 << 20, 1 << 24
+TIMED_STEP, TIMED_STEPS = 32, 2  # a timed extent differs from the timing size by up to this many steps
+
+
+@dataclass(frozen=True)
+class CheckInputs:
+    """Sizes and seeds of one check: of the values, and of the launch whose traffic is counted."""
+
+    shapes: tuple[Shape, ...]
+    seed: int
+    counted: CountedInputs
+
+
+def draw_check_inputs(cell: Cell, rng: np.random.Generator) -> CheckInputs:
+    """Return random sizes and seeds for a check of the cell."""
+    shapes = random_shapes(cell, rng)
+    return CheckInputs(
+        shapes, random_seed(rng), CountedInputs(random_counted_shape(cell, rng), random_seed(rng))
+    )
+
+
+def random_seed(rng: np.random.Generator) -> int:
+    """Return a random seed."""
+    return int(rng.integers(1 << 63))
+
+
+def random_shapes(cell: Cell, rng: np.random.Generator) -> tuple[Shape, ...]:
+    """Return random sizes for a check of a kernel's values.
+
+    The first ones are the check sizes of the cell's problem, changed at random: a kernel that is written for
+    the published sizes fails. They keep the properties of these: several blocks with a remainder, a grid
+    smaller than one block, a thin slab with an axis of minimal length, or multiples of what a kernel without
+    guards needs. The last one has equal extents, which no published size has; where such a size would be too
+    large for a race check, the counted launch has it.
+    """
+    config = require_kernel_cell(cell).config
+    problem, units = config.problem, _units(config)
+    if prod(units) == 1:
+        shapes = [_enlarged(problem, shape, rng) for shape in config.check_shapes]
+    else:
+        shapes = [_multiple(shape, units, rng) for shape in config.check_shapes]
+    equal = None if _counts_equal_extents(config) else _equal_extents(problem, units, rng)
+    return (*shapes, equal) if equal else tuple(shapes)
+
+
+def random_counted_shape(cell: Cell, rng: np.random.Generator) -> Shape:
+    """Return a random size for the launch whose traffic is counted: whole blocks, at times equal extents."""
+    config = require_kernel_cell(cell).config
+    shape = config.counted_shape
+    x, y, _ = (t * max(p, 1) for t, p in zip(config.block, config.tile, strict=True))
+    units = tuple(
+        lcm(unit, step) for unit, step in zip(_units(config), (x, y, 1), strict=True)
+    )  # the axes of both problems begin with those of the grid
+    side = lcm(*units)
+    if side <= max(shape) and (rng.random() < 0.25 or _counts_equal_extents(config)):
+        return (side * -(-max(shape[:2]) // side),) * len(shape)
+
+    larger = []
+    for extent, unit in zip(shape, units, strict=True):
+        most = max(min(extent // 3, 48) // unit, 1)
+        larger.append(extent + unit * int(rng.integers(0, most, endpoint=True)))
+    return tuple(larger)
+
+
+def random_timed_shape(cell: Cell, rng: np.random.Generator) -> Shape:
+    """Return a random size near the one at which the cell's variant is timed."""
+    config = require_kernel_cell(cell).config
+    shape = []
+    for extent, unit in zip(config.timing_shape, _units(config), strict=True):
+        step = lcm(unit, TIMED_STEP)
+        shape.append(extent + step * int(rng.integers(-TIMED_STEPS, TIMED_STEPS, endpoint=True)))
+    return tuple(shape)
+
+
+def _units(config: KernelConfig) -> Shape:
+    return config.problem.shape_multiples(config.variant, config.block, config.tile)
+
+
+def _counts_equal_extents(config: KernelConfig) -> bool:
+    """Return True if the counted launch has equal extents, because they are too large for a race check."""
+    counted = bool(config.problem.variants[config.variant].requirements)
+    units = _units(config)
+    return counted and lcm(*units) ** len(units) > CHECKED_EQUAL_WORK
+
+
+def _growth(extent: int, rng: np.random.Generator) -> int:
+    """Return the points to add to an axis; a multiple of 4 stays one, so that rows stay 16-byte aligned."""
+    step = 4 if extent % 4 == 0 else 1
+    return step * int(rng.integers(0, min(MAX_GROWTH, extent // 2) // step, endpoint=True))
+
+
+def _enlarged(problem: Problem, shape: Shape, rng: np.random.Generator) -> Shape:
+    """Return a larger shape whose axes all differ in length; axes of minimal length are kept."""
+    while True:
+        larger = tuple(
+            extent if extent == problem.smallest else extent + _growth(extent, rng) for extent in shape
+        )
+        if larger != shape and len(set(larger)) == len(larger):
+            return larger
+
+
+def _multiple(shape: Shape, units: Shape, rng: np.random.Generator) -> Shape:
+    """Return another shape of multiples, of at most twice the work.
+
+    Several multiples remain several, and equal extents, of a grid that fits only n = m, remain equal.
+    """
+    while True:
+        other = []
+        for extent, unit in zip(shape, units, strict=True):
+            factor = extent // unit
+            other.append(unit * max(factor + int(rng.integers(-1, 2)), min(factor, 2)))
+        if shape[0] == shape[1]:
+            side = lcm(units[0], units[1])
+            other[0] = other[1] = side * (shape[0] // side + int(rng.integers(0, 2)))
+        alike = len(set(other)) == len(set(shape))
+        if alike and tuple(other) != shape and prod(other) <= 2 * prod(shape):
+            return tuple(other)
+
+
+def _equal_extents(problem: Problem, units: Shape, rng: np.random.Generator) -> Shape | None:
+    """Return a shape of equal extents; None if that would be too large for a check."""
+    axes, side = len(units), lcm(*units)
+    if side**axes > LARGEST_EQUAL_WORK:
+        return None
+    if side == 1:
+        return (int(rng.integers(problem.smallest + 5, 40, endpoint=True)),) * axes
+    most = max(round(CHECKED_EQUAL_WORK ** (1 / axes)) // side, 1)
+    return (side * int(rng.integers(1, most, endpoint=True)),) * axes
