@@ -180,3 +180,11 @@ def test_files_of_the_release_lie_beside_the_notebook(tmp_path: Path) -> None:
     files = {"figures": str(tmp_path / "figures")}
     task = JudgeTask("lab", "student", PLAN, text, b"secret", "sim", files=files)
     assert judge(task).scores["numbers_test"] == 2
+
+
+def test_wrong_kernel_has_a_picture_in_its_test_cell() -> None:
+    cell = judged(KERNEL.replace("A[-1]", "A[-2]")).cells[0]
+    shown = [
+        output["data"]["text/html"] for output in cell.outputs if output["output_type"] == "display_data"
+    ]
+    assert any("<svg" in html for html in shown)

@@ -40,6 +40,7 @@ from gpulab.grading.similarity import same_kernel
 from gpulab.notebook import failure, level
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
 from gpulab.profiling.speedup import VariantTiming, time_variant
+from gpulab.views.cell_view import judged_view
 
 __all__ = ["judge_notebook", "score_of"]
 
@@ -97,6 +98,8 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
                 continue
             emit("begin", test.grade_id)
             judged, error = judge_cell(shell, test, values)
+            if kernel is not None:
+                judged = replace(judged, outputs=(*evidence(kernel), *judged.outputs))
             emit("cell", judged)
             if kernel is not None:
                 emit("kernel", inspect(kernel, judged, error, headers, device))
@@ -211,6 +214,17 @@ def judge_cell(
         output for output in outputs if (output["output_type"], output.get("name")) != ("stream", "stderr")
     )
     return JudgedCell(test.grade_id, score_of(shown, test.points), test.points, shown), shell.error
+
+
+def evidence(part: PlanCell) -> tuple[Output, ...]:
+    """Return the view of the last check of a kernel, with the picture of its wrong values."""
+    name = _first_name(part.source)
+    cell, result = session.cell(name), last_result(name)
+    if cell is None or result is None:
+        return ()
+    view = judged_view(cell, result)
+    data = {"text/html": view._repr_html_(), "text/plain": view.text}
+    return ({"output_type": "display_data", "data": data, "metadata": {}},)
 
 
 def score_of(outputs: Sequence[Output], max_score: float) -> float:
