@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
@@ -13,6 +13,7 @@ from nbgrader.preprocessors import (
     ClearMarkScheme,
     ClearOutput,
     ComputeChecksums,
+    GetGrades,
     IgnorePattern,
     IncludeHeaderFooter,
     InstantiateTests,
@@ -30,6 +31,7 @@ from gpulab.grading.release.preprocessors import (
     ExecuteWithRestarts,
     RestoreCells,
 )
+from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeedback
 
 c = get_config()
 
@@ -86,6 +88,11 @@ c.Autograde.autograde_preprocessors = [
     AssignLatePenalties,
     CheckCellMetadata,
 ]
+
+# The stock order, with SummarizeFeedback, and an exporter that shows the summary.
+c.GenerateFeedback.exporter_class = FeedbackExporter
+c.GenerateFeedback.preprocessors = [GetGrades, SummarizeFeedback, CSSHTMLHeaderPreprocessor]
+c.SummarizeFeedback.rubric = str(Path(__file__).resolve().parent / "rubric.toml")
 
 # Seconds per cell. The simulator stops a kernel without end by its instruction budget, so this limit is for
 # Python loops and for a GPU that does not respond. A check of a kernel takes seconds on a slow laptop.

@@ -1,0 +1,121 @@
+"""nbgrader's feedback page with a summary: the preprocessor that computes it, and the exporter that shows it.
+
+`nbgrader_config.py` names both, so that `nbgrader generate_feedback` writes the same pages as `gpulab grade`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import nbgrader
+from nbconvert.exporters import HTMLExporter
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Unicode
+from traitlets.config import Config
+
+from gpulab.errors import UsageError
+from gpulab.grading.release.rubric import Criterion, read_rubric
+from gpulab.grading.reports.feedback_summary import GradedCell, summary_html, summary_row
+
+__all__ = ["FeedbackExporter", "SummarizeFeedback"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+FORMGRADER = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader"
+STYLE_SHEETS = FORMGRADER / "static" / "node_modules" / "bootstrap" / "dist" / "css"
+RESULT_FOLDERS = ("results", "inspection")  # in the work folder; the first that has the submission is read
+
+
+class FeedbackExporter(HTMLExporter):
+    """Exporter of feedback pages with the summary in place of nbgrader's list of scores."""
+
+    def __init__(self, config: Config | None = None, **options: Any) -> None:
+        # nbgrader configures HTMLExporter; the section of this class has priority.
+        own = Config(config or {})
+        own.FeedbackExporter.template_name = "gpulab_feedback"
+        own.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES), str(FORMGRADER / "templates")]
+        # The folders that `extends` and `include_css` search; nbgrader's setting has the style sheets only.
+        own.FeedbackExporter.extra_template_paths = [str(FORMGRADER / "templates"), str(STYLE_SHEETS)]
+        super().__init__(config=own, **options)
+
+
+class SummarizeFeedback(NbGraderPreprocessor):
+    """Mark the answers that nobody has read, and put the summary into the resources of the page.
+
+    It follows nbgrader's GetGrades, which stores scores and comments in the cells.
+    """
+
+    rubric = Unicode("rubric.toml", help="File with what earns the points of each test cell.").tag(
+        config=True
+    )
+    results = Unicode(
+        "", help="Folder with the stored results of the submissions; empty: in the work folder of the course."
+    ).tag(config=True)
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Return the notebook with marks, and resources with `nbgrader.summary`."""
+        about = resources["nbgrader"]
+        inspection = self._inspection(resources)
+        kernels = {kernel["name"]: kernel for kernel in inspection.get("kernels", ())}
+        criteria = self._criteria(about["assignment"])
+        rows = []
+        with Gradebook(about["db_url"]) as gradebook:
+            for cell in nb.cells:
+                marks = cell.metadata.get("nbgrader", {})
+                if not (marks.get("grade") or marks.get("task")):
+                    continue
+                grade = gradebook.find_grade(
+                    marks["grade_id"], about["notebook"], about["assignment"], about["student"]
+                )
+                marks["not_read"] = bool(grade.needs_manual_grade)
+                rows.append(summary_row(_graded_cell(cell, criteria.get(marks["grade_id"])), kernels))
+
+        about["summary"] = summary_html(
+            rows,
+            max(0.0, about["score"]),
+            about["max_score"],
+            penalty=about["late_penalty"],
+            incidents=inspection.get("incidents", ()),
+        )
+        return nb, resources
+
+    def _criteria(self, assignment: str) -> Mapping[str, Criterion]:
+        try:
+            return read_rubric(Path(self.rubric), assignment)
+        except UsageError as error:
+            self.log.warning("The feedback is written without the rubric: %s", error)
+            return {}
+
+    def _inspection(self, resources: Any) -> dict[str, Any]:
+        """Return the stored result of the submission as plain data; empty if there is none to read."""
+        assignment, student = resources["nbgrader"]["assignment"], resources["nbgrader"]["student"]
+        # The notebook is work/autograded/STUDENT/ASSIGNMENT/NAME.ipynb.
+        work = Path(resources["metadata"]["path"]).resolve().parents[2]
+        folders = [Path(self.results)] if self.results else [work / name for name in RESULT_FOLDERS]
+        for folder in folders:
+            try:
+                stored = json.loads((folder / assignment / f"{student}.json").read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            for data in (stored, *(stored.values() if isinstance(stored, dict) else ())):
+                if isinstance(data, dict) and "kernels" in data:
+                    return data
+        return {}
+
+
+def _graded_cell(cell: Any, criterion: Criterion | None) -> GradedCell:
+    marks = cell.metadata["nbgrader"]
+    return GradedCell(
+        marks["grade_id"],
+        float(marks.get("score") or 0.0),
+        float(marks.get("points") or 0.0),
+        not_read=marks["not_read"],
+        is_test=not marks.get("solution") and not marks.get("task"),
+        source=cell.source,
+        outputs=cell.get("outputs", ()),
+        comment=marks.get("comment") or "",
+        earns=criterion.earns if criterion else "",
+    )

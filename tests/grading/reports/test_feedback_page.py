@@ -1,0 +1,166 @@
+"""The summary of a feedback page: points, what is wrong, what to try next, and answers not read yet."""
+
+from __future__ import annotations
+
+import json
+import os
+import sysconfig
+import warnings
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+pytest.importorskip("nbgrader", reason="grading needs the lab extra")
+from bs4 import BeautifulSoup
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import GetGrades
+from traitlets.config import Config
+
+from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeedback
+from gpulab.grading.reports.feedback_summary import GradedCell, SummaryRow, summary_html, summary_row
+from tests.grading.conftest import nbgrader_cell
+
+TEST = 'require_correct("stencil.opt_1", points={1: 10})'
+MARKUP = "<script>alert(1)</script>"
+UNINITIALISED = "line 15: thread (1,1) reads s[53], which has not been initialized. Write each element."
+WRONG_VALUES = "65x47x9: 7 of 9 points are wrong; first at (z=1). Hint: is the halo loaded there?"
+
+
+def kernel(state: str, *reasons: str, **others: Any) -> dict[str, dict[str, Any]]:
+    data = {"name": "stencil.opt_1", "state": state, "reasons": reasons, "findings": (), "diagnostics": ()}
+    return {"stencil.opt_1": data | others}
+
+
+def row(score: float, kernels: dict[str, dict[str, Any]], **others: Any) -> SummaryRow:
+    return summary_row(GradedCell("opt_1_test", score, 10.0, source=TEST, **others), kernels)
+
+
+def test_answer_that_is_not_read_has_no_points() -> None:
+    assert (
+        summary_row(GradedCell("answer_1", 0.0, 5.0, not_read=True, is_test=False), {}).points
+        == "not read yet"
+    )
+
+
+def test_full_points_have_their_reason() -> None:
+    assert row(10.0, kernel("right"), earns="Correct values.").result == "Correct values."
+
+
+def test_first_reason_is_what_is_wrong() -> None:
+    assert row(0.0, kernel("wrong", UNINITIALISED)).result.endswith("has not been initialized.")
+
+
+def test_rest_of_the_reason_is_the_advice() -> None:
+    assert row(0.0, kernel("wrong", UNINITIALISED)).advice == "Write each element."
+
+
+def test_hint_is_the_advice() -> None:
+    assert row(0.0, kernel("wrong", WRONG_VALUES)).advice == "Is the halo loaded there?"
+
+
+def test_first_diagnostic_is_what_is_wrong() -> None:
+    errors = [{"line": 7, "message": "expected a ';'"}, {"line": 9, "message": "another"}]
+    assert "Line 7: expected a ';'" in row(0.0, kernel("does not compile", diagnostics=errors)).result
+
+
+def test_given_kernel_is_named_as_given() -> None:
+    assert row(0.0, kernel("given")).points == "given"
+
+
+def test_error_of_the_test_cell_is_what_is_wrong() -> None:
+    error = {"output_type": "error", "evalue": "1 of 2 is wrong. Check the unit."}
+    found = summary_row(GradedCell("idle_test", 0.0, 5.0, outputs=[error]), {})
+    assert (found.result, found.advice) == ("1 of 2 is wrong.", "Check the unit.")
+
+
+def test_missing_answer_is_named() -> None:
+    found = summary_row(GradedCell("answer_1", 0.0, 5.0, is_test=False, comment="No response."), {})
+    assert "not answered" in found.result
+
+
+def test_summary_escapes_everything() -> None:
+    html = summary_html([SummaryRow(MARKUP, MARKUP, MARKUP, MARKUP)], 0, 1, incidents=[MARKUP])
+    assert "<script" not in html
+
+
+@pytest.fixture(scope="module")
+def feedback(tmp_path_factory: pytest.TempPathFactory) -> BeautifulSoup:
+    """Return the feedback page of one submission with a wrong kernel and an answer that is not read."""
+    work = tmp_path_factory.mktemp("work")
+    folder = work / "autograded" / "ada" / "lab"
+    folder.mkdir(parents=True)
+    answer = nbformat.v4.new_markdown_cell("my answer")
+    marks = {"grade_id": "answer_1", "grade": True, "solution": True, "locked": False, "task": False}
+    answer.metadata["nbgrader"] = marks | {"points": 5, "schema_version": 3, "cell_type": "markdown"}
+    cells = [nbgrader_cell("opt_1_test", TEST, points=10), answer]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "lab.ipynb")
+
+    url = f"sqlite:///{work / 'gradebook.db'}"
+    fill_gradebook(url)
+    inspection = work / "inspection" / "lab" / "ada.json"
+    inspection.parent.mkdir(parents=True)
+    stored = {"kernels": list(kernel("wrong", WRONG_VALUES).values()), "incidents": ["cell 3: it hung."]}
+    inspection.write_text(json.dumps(stored))
+    return BeautifulSoup(exported(folder / "lab.ipynb", url), "html.parser")
+
+
+def fill_gradebook(url: str) -> None:
+    """Create a gradebook with a test cell of 0 points and an answer that waits for manual grading."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        # nbgrader calls `alembic` by its bare name, and adds a submission before its session has it.
+        patch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
+        warnings.simplefilter("ignore")
+        with Gradebook(url) as gradebook:
+            gradebook.add_assignment("lab")
+            gradebook.add_notebook("lab", "lab")
+            gradebook.add_grade_cell("opt_1_test", "lab", "lab", max_score=10, cell_type="code")
+            gradebook.add_grade_cell("answer_1", "lab", "lab", max_score=5, cell_type="markdown")
+            gradebook.add_solution_cell("answer_1", "lab", "lab")
+            gradebook.add_student("ada")
+            gradebook.add_submission("lab", "ada")
+            grade = gradebook.find_grade("opt_1_test", "lab", "lab", "ada")  # each waits at first
+            grade.auto_score, grade.needs_manual_grade = 0, False
+            gradebook.db.commit()
+
+
+def exported(notebook: Path, url: str) -> str:
+    exporter = FeedbackExporter(config=Config(HTMLExporter={"template_name": "feedback"}))
+    for preprocessor in (GetGrades, SummarizeFeedback):
+        exporter.register_preprocessor(preprocessor, enabled=True)
+    about = {"notebook": "lab", "assignment": "lab", "student": "ada", "db_url": url}
+    html, _ = exporter.from_filename(str(notebook), resources={"nbgrader": about})
+    return str(html)
+
+
+def summary(feedback: BeautifulSoup) -> dict[str, list[str]]:
+    lines = [[cell.text for cell in line.find_all("td")] for line in feedback.select(".summary tbody tr")]
+    return {name: others for name, *others in lines}
+
+
+def test_page_starts_with_the_summary(feedback: BeautifulSoup) -> None:
+    assert list(summary(feedback)) == ["opt_1", "A1"]
+
+
+def test_page_has_the_advice_of_the_stored_inspection(feedback: BeautifulSoup) -> None:
+    assert summary(feedback)["opt_1"][2] == "Is the halo loaded there?"
+
+
+def test_answer_on_the_page_is_not_read_yet(feedback: BeautifulSoup) -> None:
+    headings = [heading.text for heading in feedback.select(".panel-heading .pull-right")]
+    assert any("not read yet" in heading for heading in headings)
+
+
+def test_unread_answer_has_no_score_on_the_page(feedback: BeautifulSoup) -> None:
+    assert "0.0 / 5.0" not in feedback.text
+
+
+def test_incidents_are_on_the_page(feedback: BeautifulSoup) -> None:
+    assert "cell 3: it hung." in feedback.select(".summary")[0].text
+
+
+def test_links_of_the_summary_have_a_target(feedback: BeautifulSoup) -> None:
+    links = [str(link["href"]).removeprefix("#") for link in feedback.select(".summary a")]
+    assert links
+    assert all(feedback.find("a", attrs={"name": name}) for name in links)
