@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import runpy
 import sys
 from collections.abc import Mapping
@@ -23,6 +22,8 @@ PRIVATE_FOLDERS = ("HOME", "IPYTHONDIR", "GPULAB_CACHE", "TMPDIR", "XDG_RUNTIME_
 
 def apply_limits(limits: Mapping[str, float], *, limit_address_space: bool) -> None:
     """Set the limits of this process and of those that it starts."""
+    import resource  # the grader imports this file on Windows, too
+
     cpu_s = int(limits["cpu_s"])
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + HARD_CPU_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

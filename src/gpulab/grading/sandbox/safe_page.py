@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulab.grading.sandbox.safe_markdown import clean_attachments, clean_markdown, is_image
+from gpulab.grading.sandbox.safe_markdown import TAG_START, clean_attachments, clean_markdown, is_image
 from gpulab.grading.sandbox.safe_text import MATHJAX_MACRO, clean_html, clean_text
 
 __all__ = ["CELL_BYTES", "NOTEBOOK_BYTES", "clean_notebook", "clean_outputs"]
@@ -102,7 +102,7 @@ def clean_notebook(notebook: dict[str, Any]) -> None:
 
 def _clean_fields(cell: dict[str, Any], number: int) -> None:
     """Check the fields that every cell has, and remove those that its type does not have."""
-    if cell.get("cell_type") not in {"code", "markdown"}:
+    if cell.get("cell_type") not in ("code", "markdown"):
         cell["cell_type"] = "raw"
     allowed = {"cell_type", "id", "metadata", "source"} | {
         "code": {"outputs", "execution_count"},
@@ -116,7 +116,7 @@ def _clean_fields(cell: dict[str, Any], number: int) -> None:
         cell["id"] = f"cell-{number}"
     cell["source"] = clean_text(_joined(cell.get("source")))
     if cell["cell_type"] == "raw":
-        cell["source"] = cell["source"].replace("<", "< ")
+        cell["source"] = TAG_START.sub("< ", cell["source"])
     grading = _nbgrader_fields(cell.get("metadata"))
     cell["metadata"] = {"nbgrader": grading} if grading else {}
 
@@ -158,7 +158,7 @@ def _merged_streams(outputs: object) -> Iterator[Output]:
                 "evalue": str(output.get("evalue")),
                 "traceback": output.get("traceback"),
             }
-        elif kind in {"display_data", "execute_result"}:
+        elif kind in ("display_data", "execute_result"):  # not a set: a list has no hash
             yield {
                 "output_type": kind,
                 "data": output.get("data"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import signal
 import subprocess
 import tempfile
 import threading
@@ -82,6 +83,7 @@ class LimitedProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             bufsize=0,
+            start_new_session=True,
         )
         self._watcher = threading.Thread(target=self._watch, name="sandbox limits", daemon=True)
         self._watcher.start()
@@ -125,10 +127,12 @@ class LimitedProcess:
         Raises TimeoutError if no line is complete after `timeout_s` seconds. The process still runs then.
         """
         deadline = time.monotonic() + timeout_s
-        while b"\n" not in self._buffer:
+        searched = 0  # a line may have megabytes, which are searched once
+        while (end := self._buffer.find(b"\n", searched) + 1) == 0:
+            searched = len(self._buffer)
             if not self._fill(deadline):
+                end = searched
                 break
-        end = self._buffer.find(b"\n") + 1 or len(self._buffer)
         line = bytes(self._buffer[:end])
         del self._buffer[:end]
         return line
@@ -154,10 +158,11 @@ class LimitedProcess:
         return usage_of(self._process.pid)
 
     def stop(self, reason: str = "") -> None:
-        """End all processes of the sandbox at once, and keep the first reason that is given."""
+        """End all processes of the group or the sandbox at once, and keep the first reason that is given."""
         self._stopped_by = self._stopped_by or reason
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """End the sandbox and close its pipes."""
