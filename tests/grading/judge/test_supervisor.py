@@ -188,3 +188,15 @@ def test_wrong_kernel_has_a_picture_in_its_test_cell() -> None:
         output["data"]["text/html"] for output in cell.outputs if output["output_type"] == "display_data"
     ]
     assert any("<svg" in html for html in shown)
+
+
+def test_saved_output_that_claims_more_points_is_reported() -> None:
+    claimed = {"cell_type": "code", "source": "", "outputs": [], "execution_count": 3}
+    claimed["metadata"] = {"nbgrader": {"grade_id": "naive_test"}}
+    result = judge(JudgeTask("lab", "student", PLAN, json.dumps({"cells": [claimed]}), b"secret", "sim"))
+    assert result.scores["naive_test"] == 0
+    assert [incident for incident in result.incidents if "claims" in incident]
+
+
+def test_right_submission_has_no_incident(right: JudgedSubmission) -> None:
+    assert right.incidents == ()

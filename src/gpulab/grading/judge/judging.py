@@ -6,6 +6,7 @@ import resource
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,10 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
     skipped : frozenset of str
         Test cells that an earlier process has judged, or that ended it.
     emit : callable
-        Takes ("submission", JudgedSubmission without cells) once, then ("begin", name of a test cell),
-        ("cell", JudgedCell) and ("kernel", KernelInspection), ("restart", None) if this process lost the GPU,
-        and ("usage", seconds of processor time) at the end.
+        Takes ("submission", JudgedSubmission without cells) once; for each test cell ("begin", its name),
+        ("cell", JudgedCell), ("incident", sentence) if one is due, and ("kernel", KernelInspection) if it
+        checks a kernel; ("restart", None) if this process lost the GPU; and ("usage", seconds of processor
+        time) at the end.
     """
     draws.use_secret(task.secret)
     device = open_device(task.device)
@@ -101,6 +103,8 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             if kernel is not None:
                 judged = replace(judged, outputs=(*evidence(kernel), *judged.outputs))
             emit("cell", judged)
+            if difference := claim_difference(submitted, judged):
+                emit("incident", difference)
             if kernel is not None:
                 emit("kernel", inspect(kernel, judged, error, headers, device))
             if RESTART_ADVICE in str(error):
@@ -227,20 +231,33 @@ def evidence(part: PlanCell) -> tuple[Output, ...]:
     return ({"output_type": "display_data", "data": data, "metadata": {}},)
 
 
+def claim_difference(submitted: Sequence[SubmittedCell], judged: JudgedCell) -> str:
+    """Return a sentence if the saved outputs of a test cell claim more points than it earns, else ""."""
+    saved = [cell.outputs for cell in submitted if cell.grade_id == judged.grade_id]
+    claims = [score_of(outputs, judged.max_score) for outputs in saved if outputs is not None]
+    if not claims or max(claims) <= judged.score:
+        return ""
+    return (
+        f"{judged.grade_id}: the notebook claims {max(claims):g} of {judged.max_score:g} points, "
+        f"the judge gives {judged.score:g}."
+    )
+
+
 def score_of(outputs: Sequence[Output], max_score: float) -> float:
     """Return the points of a test cell by nbgrader's rule.
 
     An error gives none, a number as the value of the cell gives that many, and anything else all.
     """
-    if any(output["output_type"] == "error" for output in outputs):
+    kinds = [output.get("output_type") for output in outputs]
+    if "error" in kinds:
         return 0.0
-    for output in outputs:
-        if output["output_type"] == "execute_result":
-            try:
-                return min(max(float(output["data"]["text/plain"]), 0.0), max_score)
-            except ValueError:
-                return max_score
-    return max_score
+    if "execute_result" not in kinds:
+        return max_score
+    try:
+        value = float(outputs[kinds.index("execute_result")]["data"]["text/plain"])
+    except (KeyError, TypeError, ValueError):
+        return max_score
+    return min(max(value, 0.0), max_score) if isfinite(value) else max_score
 
 
 def inspect(

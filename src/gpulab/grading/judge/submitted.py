@@ -21,10 +21,15 @@ MAX_NAME = 40  # characters of a name in the leaderboard
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """A code cell of a submission. grade_id: nbgrader's name, as the submission claims it."""
+    """A code cell of a submission.
+
+    grade_id: nbgrader's name, as the submission claims it. outputs: as the submission saved them; None if the
+    cell was not run.
+    """
 
     source: str
     grade_id: str = ""
+    outputs: tuple[dict[str, Any], ...] | None = None
 
     @property
     def is_kernel(self) -> bool:
@@ -32,7 +37,7 @@ class SubmittedCell:
 
 
 def read_submission(text: str) -> tuple[SubmittedCell, ...]:
-    """Return the code cells of a submitted notebook, with outputs and other metadata left out.
+    """Return the code cells of a submitted notebook; all other cells and metadata are left out.
 
     Raises
     ------
@@ -68,7 +73,10 @@ def _submitted_cell(cell: dict[str, Any]) -> SubmittedCell:
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     name = marks.get("grade_id", "") if isinstance(marks, dict) else ""
     text = source.replace("\r\n", "\n") if isinstance(source, str) else ""
-    return SubmittedCell(text, name if isinstance(name, str) else "")
+    outputs = cell.get("outputs")
+    shown = tuple(item for item in outputs if isinstance(item, dict)) if isinstance(outputs, list) else ()
+    ran = bool(shown) or cell.get("execution_count") is not None
+    return SubmittedCell(text, name if isinstance(name, str) else "", shown if ran else None)
 
 
 def cells_to_run(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> frozenset[int]:

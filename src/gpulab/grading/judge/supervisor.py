@@ -37,7 +37,7 @@ def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
     cpu_s, incidents = 0.0, list[str]()
 
     for _ in range(MAX_RESTARTS + 1):
-        running, ended = "", False
+        running, ended, stopped = "", False, ""
         for kind, content in _messages(task, frozenset(cells), start + timeout_s):
             match kind:
                 case "submission":
@@ -49,14 +49,18 @@ def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
                     cells[content.grade_id], running = content, ""
                 case "kernel":
                     kernels[content.name] = content
+                case "incident":
+                    incidents.append(content)
                 case "usage":
                     cpu_s, ended = cpu_s + content, True
+                case "stopped":
+                    stopped = content
                 case "failed":
                     return replace(verdict, error=content, wall_s=time.monotonic() - start)
         if ended:
             break
         if running:
-            reason = "the process that ran this test cell ended or was stopped at its time limit."
+            reason = stopped or "the process that judged it ended."
             cells[running] = _failed(task, running, reason)
             incidents.append(f"{running}: {reason}")
 
@@ -96,6 +100,7 @@ def _messages(task: JudgeTask, skipped: frozenset[str], deadline: float) -> Iter
     try:
         while receiver.poll(max(0.0, min(SILENCE_S, deadline - time.monotonic()))):
             yield receiver.recv()
+        yield "stopped", "it did not end within its time limit and was stopped."
     except EOFError:  # the process ended
         pass
     finally:
