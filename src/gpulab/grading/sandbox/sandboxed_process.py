@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import signal
@@ -85,6 +86,7 @@ class LimitedProcess:
             bufsize=0,
             start_new_session=True,
         )
+        self._ended = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="sandbox limits", daemon=True)
         self._watcher.start()
 
@@ -143,8 +145,7 @@ class LimitedProcess:
             pass
         data = bytes(self._buffer)
         self._buffer.clear()
-        self._process.wait()
-        self._watcher.join()
+        self._wait()
         return data
 
     def errors(self) -> str:
@@ -167,12 +168,17 @@ class LimitedProcess:
     def close(self) -> None:
         """End the sandbox and close its pipes."""
         self.stop()
-        self._process.wait()
-        self._watcher.join()
+        self._wait()
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
             assert pipe is not None
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
+
+    def _wait(self) -> None:
+        """Wait for the end of the process and of the thread that watches it."""
+        self._process.wait()
+        self._ended.set()
+        self._watcher.join()
 
     def _fill(self, deadline: float | None) -> bool:
         """Read what the pipe holds, and return False at its end or at the limit of the output."""
@@ -196,21 +202,23 @@ class LimitedProcess:
             if reason := self._exceeded():
                 self.stop(reason)
                 return
-            time.sleep(WATCH_INTERVAL_S)
+            self._ended.wait(WATCH_INTERVAL_S)
 
     def _cpu_limit(self) -> str:
         return f"it used more than {self.limits.cpu_s:g} s of CPU time"
 
     def _exceeded(self) -> str:
         """Return the limit that the sandbox exceeds, as text, or ""."""
-        limits, usage = self.limits, usage_of(self._process.pid)
+        limits = self.limits
+        most_tasks = limits.processes + 2  # bubblewrap's own two processes are not limited
+        usage = usage_of(self._process.pid, most_tasks)
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
         if usage.cpu_s > limits.cpu_s:
             return self._cpu_limit()
         if usage.memory_bytes > limits.memory_bytes:
             return f"it used more than {limits.memory_bytes >> 20} MiB of memory"
-        if usage.tasks > limits.processes + 2:  # bubblewrap's own two processes are not limited
+        if usage.tasks > most_tasks:
             return f"it started more than {limits.processes} processes"
         return ""
 
@@ -246,10 +254,15 @@ class SandboxedProcess(LimitedProcess):
         super().__init__(command, limits=limits)
 
 
-def usage_of(pid: int) -> Usage:
-    """Return the resources that a process and its descendants use, from the files in /proc."""
+def usage_of(pid: int, most_tasks: float = math.inf) -> Usage:
+    """Return the resources that a process and its descendants use, from the files in /proc.
+
+    Processes after `most_tasks` tasks are not counted, because they may arise faster than they are read.
+    """
     tasks = memory = ticks = 0
     for process in descendants(pid):
+        if tasks > most_tasks:
+            break
         with contextlib.suppress(OSError, ValueError, IndexError):  # it may end while it is read
             status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
             memory += sum(
