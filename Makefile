@@ -12,7 +12,7 @@ RELEASED = $(firstword $(wildcard grading/work/release demo/release))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test test-fast fuzz check format bench clean
+.PHONY: help demo lab test test-fast test-grading fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
@@ -41,10 +41,13 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 	@command -v chromium >/dev/null 2>&1 || { \
 		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
 		echo "           (Debian: apt install chromium libatomic1)"; }
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not grading" $(ARGS)
+
+test-grading: $(VENV)/.dev ## grade cheating and honest submissions, in bubblewrap
+	$(BIN)/python -m pytest -n 2 -m grading $(ARGS)
 
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not grading" $(ARGS)
 
 fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests (ARGS="--count 1000")
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -52,7 +55,7 @@ fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
 
 # Processes that tests start read each other's byte code, also where the environment forbids to write it.
-test test-fast fuzz: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-grading fuzz: export PYTHONDONTWRITEBYTECODE =
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -1,0 +1,2 @@
+import sys
+def __getattr__(name): return lambda *a, **k: None

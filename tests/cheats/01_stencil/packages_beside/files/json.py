@@ -1,0 +1,1 @@
+def dumps(*a, **k): return '{}'

@@ -1,0 +1,5 @@
+import sys
+
+print(10)
+sys.displayhook(10)
+raise KeyboardInterrupt
