@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ __all__ = [
     "Case",
     "Mistake",
     "Problem",
+    "ReferenceSlices",
     "Shape",
     "Variant",
     "gamma",
@@ -123,6 +124,23 @@ class Case:
     def value(self, name: str) -> Any:
         """Return the value of the argument of this name."""
         return next(a.value for a in self.arguments if a.name == name)
+
+
+@dataclass(frozen=True)
+class ReferenceSlices:
+    """The reference of some slices of the output along its first axis; all arrays begin with that axis.
+
+    Attributes
+    ----------
+    expected, tolerance : ndarray of float64
+        As in `Case`.
+    written : ndarray of bool
+        As in `Case`.
+    """
+
+    expected: npt.NDArray[np.float64]
+    tolerance: npt.NDArray[np.float64]
+    written: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -255,6 +273,19 @@ class Problem(ABC):
     @abstractmethod
     def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
         """Return random inputs of this shape, with their reference and tolerance."""
+
+    @abstractmethod
+    def reference_slices(
+        self, arguments: Sequence[Argument], indices: npt.NDArray[np.int64]
+    ) -> ReferenceSlices:
+        """Return the reference of the output's slices at these indices of its first axis.
+
+        For sizes at which the reference of the whole output takes too long.
+        """
+
+    @abstractmethod
+    def written_points(self, shape: Shape) -> int:
+        """Return the number of output elements that a kernel must write."""
 
     @abstractmethod
     def flops(self, shape: Shape) -> int:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import lcm, prod
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
-from gpulab.problems.base import Argument, Block, Case, Mistake, Problem, Shape, Variant, gamma, random_values
+from gpulab.problems.base import (
+    Argument,
+    Block,
+    Case,
+    Mistake,
+    Problem,
+    ReferenceSlices,
+    Shape,
+    Variant,
+    gamma,
+    random_values,
+)
 from gpulab.problems.requirement import Requirement
 
 __all__ = ["Matmul"]
@@ -236,6 +248,18 @@ class Matmul(Problem):
         return Case(
             shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
         )
+
+    def reference_slices(
+        self, arguments: Sequence[Argument], indices: npt.NDArray[np.int64]
+    ) -> ReferenceSlices:
+        b, c = arguments[1].value, arguments[2].value[indices].astype(np.float64)
+        expected = c @ b
+        tolerance = gamma(len(b)) * (np.abs(c) @ np.abs(b))
+        return ReferenceSlices(expected, tolerance, np.ones(expected.shape, np.bool_))
+
+    def written_points(self, shape: Shape) -> int:
+        n, m, _ = shape
+        return n * m
 
     def mistakes(self, case: Case) -> Iterator[Mistake]:
         n, m, p = case.shape

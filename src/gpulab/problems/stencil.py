@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.problems.base import Argument, Block, Case, Mistake, Problem, Shape, Variant, gamma, random_values
+from gpulab.problems.base import (
+    Argument,
+    Block,
+    Case,
+    Mistake,
+    Problem,
+    ReferenceSlices,
+    Shape,
+    Variant,
+    gamma,
+    random_values,
+)
 from gpulab.problems.requirement import Requirement
 
 __all__ = ["Stencil"]
@@ -194,21 +205,25 @@ class Stencil(Problem):
 
     def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
         arguments = self.arguments(shape, rng)
-        fac, A0 = float(arguments[0].value), arguments[1].value.astype(np.float64)
-        expected = np.zeros(A0.shape)
-        tolerance = np.zeros(A0.shape)
-        written = np.zeros(A0.shape, np.bool_)
-        inner = (slice(1, -1),) * 3
-        written[inner] = True
-        expected[inner] = _six_neighbours(A0)
-        expected[inner] -= 6.0 / (fac * fac) * A0[inner]
-        size = np.abs(A0)
-        tolerance[inner] = _six_neighbours(size)
-        tolerance[inner] += 6.0 / (fac * fac) * size[inner]
-        tolerance *= gamma(ROUNDINGS)
+        expected, tolerance, written = _reference(float(arguments[0].value), arguments[1].value)
         return Case(
             shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
         )
+
+    def reference_slices(
+        self, arguments: Sequence[Argument], indices: npt.NDArray[np.int64]
+    ) -> ReferenceSlices:
+        fac, A0 = float(arguments[0].value), arguments[1].value
+        frames = []
+        for k in indices:
+            inner = 0 < k < len(A0) - 1
+            part = _reference(fac, A0[k - 1 : k + 2]) if inner else _reference(fac, A0[[k]])
+            frames.append([array[1 if inner else 0] for array in part])
+        expected, tolerance, written = (np.stack(arrays) for arrays in zip(*frames, strict=True))
+        return ReferenceSlices(expected, tolerance, written)
+
+    def written_points(self, shape: Shape) -> int:
+        return self.work(shape)
 
     def mistakes(self, case: Case) -> Iterator[Mistake]:
         fac, A0 = float(case.value("fac")), case.value("A0").astype(np.float64)
@@ -248,6 +263,25 @@ class Stencil(Problem):
     def largest_array(self, shape: Shape) -> int:
         nx, ny, nz = shape
         return nx * ny * nz
+
+
+def _reference(
+    fac: float, values: npt.NDArray[np.float32]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return the reference of frames, its tolerance, and which points a kernel must write."""
+    A0 = values.astype(np.float64)
+    expected, tolerance = np.zeros(A0.shape), np.zeros(A0.shape)
+    written = np.zeros(A0.shape, np.bool_)
+    if len(A0) > 2:
+        inner = (slice(1, -1),) * 3
+        written[inner] = True
+        expected[inner] = _six_neighbours(A0)
+        expected[inner] -= 6.0 / (fac * fac) * A0[inner]
+        size = np.abs(A0)
+        tolerance[inner] = _six_neighbours(size)
+        tolerance[inner] += 6.0 / (fac * fac) * size[inner]
+        tolerance *= gamma(ROUNDINGS)
+    return expected, tolerance, written
 
 
 def _six_neighbours(A: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

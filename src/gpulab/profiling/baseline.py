@@ -14,6 +14,7 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.errors import GpulabError, UsageError
 from gpulab.problems.base import Shape
 from gpulab.profiling.benchmark import Benchmark, sample
+from gpulab.profiling.checked_launches import CheckedLaunches
 from gpulab.verification.inputs import place_arguments
 
 __all__ = ["BASELINES", "BaselineComparison", "time_against_baseline"]
@@ -22,6 +23,9 @@ BASELINES: Mapping[str, str] = {
     "copy": "a copy within the GPU's memory",
     "sgemm": "the vendor's SGEMM (fp32, without TF32)",
 }
+
+
+MEASUREMENT_TOLERANCE = 1.05  # ratio of two times that may be equal: clocks vary, and L2 keeps a few bytes
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,13 @@ class BaselineComparison:
         problem counts them).
     unit : str
         "GB/s" or "GFLOPS".
+    reference : Benchmark or None
+        The time of a reference solution in the same rounds; None without one.
+    least_ms : float
+        The time below which no kernel can be: compulsory bytes at the DRAM bandwidth of the data sheet, or
+        floating-point operations at its fp32 peak.
+    mismatch : str
+        A sentence about a timed launch with wrong values; empty if the values were right or not checked.
     """
 
     of: str
@@ -50,11 +61,35 @@ class BaselineComparison:
     kernel_rate: float
     baseline_rate: float
     unit: str
+    reference: Benchmark | None = None
+    least_ms: float = 0.0
+    mismatch: str = ""
 
     @property
     def fraction(self) -> float:
         """The kernel's rate divided by the baseline's."""
         return self.kernel_rate / self.baseline_rate
+
+    @property
+    def fraction_of_reference(self) -> float | None:
+        """The reference solution's time divided by the kernel's; None without a reference solution."""
+        return None if self.reference is None else self.reference.median_ms / self.kernel.median_ms
+
+    @property
+    def excess(self) -> str:
+        """A sentence about a time that is too short to be true; empty for a possible time."""
+        time, size = self.kernel.median_ms, "x".join(map(str, self.shape))
+        if time < self.least_ms / MEASUREMENT_TOLERANCE:
+            return (
+                f"{time:.4g} ms at {size} is less than the {self.least_ms:.4g} ms that the data sheet's "
+                "bandwidth and arithmetic peak allow"
+            )
+        if self.of == "copy" and self.fraction > MEASUREMENT_TOLERANCE:
+            return (
+                f"{time:.4g} ms at {size} is less than the {self.baseline.median_ms:.4g} ms of a copy of the "
+                "bytes that every kernel must move, measured in the same run"
+            )
+        return ""
 
 
 def time_against_baseline(
@@ -66,11 +101,15 @@ def time_against_baseline(
     shape: Shape | None = None,
     rounds: int = 9,
     warmup: int = 3,
+    reference: tuple[Kernel, KernelConfig] | None = None,
+    rng: np.random.Generator | None = None,
 ) -> BaselineComparison:
     """Time a kernel and a baseline on a CUDA device, one launch of each per round.
 
     of: "copy" moves the problem's compulsory bytes, half of them read and half written; "sgemm" multiplies
-    the problem's matrices. shape: by default the problem's timing size.
+    the problem's matrices. shape: by default the problem's timing size. reference: a solution that is timed
+    in the same rounds, with its own block and tile. rng: draws inputs that change with every launch of the
+    kernel, whose values are then checked (see `CheckedLaunches`).
 
     Raises `UsageError` if the geometry cannot be launched, there is no GPU, or the vendor's library is not
     installed. The errors of the launch are passed on.
@@ -79,25 +118,54 @@ def time_against_baseline(
         raise UsageError(f"a comparison with {BASELINES[of]} needs a GPU; this device is the {device.name}.")
     problem, launch = config.problem, config.at(shape or config.timing_shape, device.spec)
     shape = launch.shape
-    arrays = place_arguments(device, problem.arguments(shape, np.random.default_rng(0)))
-    args = list(arrays.values())
-    nbytes = problem.compulsory_bytes(shape)
-    reference = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
+    checked = None if rng is None else CheckedLaunches(device, launch, rng)
+    if checked is None:
+        arrays = place_arguments(device, problem.arguments(shape, np.random.default_rng(0)))
+    else:
+        arrays = checked.arrays
+    nbytes, flops = problem.compulsory_bytes(shape), problem.flops(shape)
+    copy_or_product = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
 
-    def run() -> None:
-        kernel(launch.grid, launch.block, args)
+    def time_kernel() -> float:
+        if checked is not None:
+            checked.renew()
+        time = device.time(lambda: kernel(launch.grid, launch.block, list(arrays.values())))
+        if checked is not None:
+            checked.check()
+        return time
 
-    kernel_ms, baseline_ms = sample(
-        [lambda: device.time(run), lambda: device.time(reference)], n_repeat=rounds, n_warmup=warmup
+    measures = [time_kernel, lambda: device.time(copy_or_product)]
+    if reference is not None:
+        solution, its_config = reference
+        its_launch = its_config.at(shape, device.spec)
+        measures.append(
+            lambda: device.time(lambda: solution(its_launch.grid, its_launch.block, list(arrays.values())))
+        )
+    provenance = device.timing_provenance(f"median at {problem.format_shape(shape)}, in turns")
+    kernel_time, baseline_time, *others = (
+        Benchmark.from_samples(samples, provenance)
+        for samples in sample(measures, n_repeat=rounds, n_warmup=warmup)
     )
-    detail = f"median at {problem.format_shape(shape)}, in turns"
-    provenance = device.timing_provenance(detail)
-    timed = Benchmark.from_samples(kernel_ms, provenance)
-    reference_timed = Benchmark.from_samples(baseline_ms, provenance)
-    work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (problem.flops(shape) / 1e6, "GFLOPS")
+    work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (flops / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
-    rates = work / timed.median_ms, moved / reference_timed.median_ms
-    return BaselineComparison(of, shape, timed, reference_timed, *rates, unit)
+    return BaselineComparison(
+        of,
+        shape,
+        kernel_time,
+        baseline_time,
+        work / kernel_time.median_ms,
+        moved / baseline_time.median_ms,
+        unit,
+        others[0] if others else None,
+        _least_ms(device, nbytes, flops),
+        checked.mismatch if checked is not None else "",
+    )
+
+
+def _least_ms(device: Device, nbytes: int, flops: int) -> float:
+    """Return the time that the data sheet's bandwidth and arithmetic peak allow; 0 if it states neither."""
+    rates = ((nbytes, device.spec.dram_gb_s), (flops, device.spec.peak_fp32_gflops))
+    return max((amount / rate / 1e6 for amount, rate in rates if rate), default=0.0)
 
 
 def _copy(device: Device, nbytes: int) -> Callable[[], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 import gpulab.devices
 import gpulab.profiling.baseline
+import gpulab.verification.check
 from gpulab import session
-from gpulab.cell import parse_cell
+from gpulab.cell import parse_cell, require_kernel_cell
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import speed
+from gpulab.grading.checks.reference import set_reference
 from gpulab.grading.checks.speed import require_speed
 from gpulab.notebook import level, screen
 from gpulab.problems.requirement import Requirement
@@ -21,6 +24,7 @@ from gpulab.profiling.benchmark import Benchmark
 from gpulab.provenance import Provenance
 from gpulab.verification.requirements import RequirementResult, Technique
 from gpulab.views.html import View
+from tests.kernels.corpus import load
 
 STEPS = {0.5: 5, 0.7: 10, 0.85: 15}
 CELL = parse_cell("%%cuda stencil.opt_4\n__global__ void block2D_opt_4() {}")
@@ -56,7 +60,7 @@ def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, t
 
 @pytest.mark.parametrize(
     ("fraction", "value"),
-    [(0.2, "0"), (0.5, "5"), (0.69, "5"), (0.7, "10"), (0.849, "10"), (0.85, "None"), (1.2, "None")],
+    [(0.2, "0"), (0.5, "5"), (0.69, "5"), (0.7, "10"), (0.849, "10"), (0.85, "None"), (1.04, "None")],
 )
 def test_highest_step_reached_gives_the_points(
     monkeypatch: pytest.MonkeyPatch, shown: list[View], fraction: float, value: str
@@ -109,3 +113,65 @@ def test_invalid_steps_are_refused(steps: Any) -> None:
 def test_unknown_baseline_is_refused() -> None:
     with pytest.raises(UsageError, match=r"copy.*sgemm"):
         require_speed("stencil.opt_4", of="light", steps=STEPS)
+
+
+REFERENCE = next(kernel.cell for kernel in load("stencil/right/opt_4_float4.cu"))
+
+
+@pytest.fixture
+def reference() -> Iterator[None]:
+    set_reference("stencil.opt_4", require_kernel_cell(REFERENCE))
+    yield
+    set_reference("stencil.opt_4", None)
+
+
+@pytest.mark.usefixtures("reference", "shown")
+@pytest.mark.parametrize(
+    ("milliseconds", "value"),
+    [(0.9, "None"), (1 / 0.91, "None"), (1 / 0.89, "10"), (1 / 0.73, "5"), (1 / 0.5, "0")],
+)
+def test_points_are_judged_against_the_reference_solution(
+    monkeypatch: pytest.MonkeyPatch, milliseconds: float, value: str
+) -> None:
+    open_on(monkeypatch, "cuda")
+    time, best = (Benchmark.from_samples([ms], Provenance("measured", "a GPU")) for ms in (milliseconds, 1.0))
+    slow = BaselineComparison("copy", (512, 512, 512), time, time, 100.0, 1000.0, "GB/s", best)
+    monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: slow)
+    monkeypatch.setattr(gpulab.verification.check, "compile_cell", lambda *_: None)
+    assert repr(require_speed("stencil.opt_4", of="copy", steps=STEPS)) == value
+
+
+@pytest.mark.usefixtures("shown")
+def test_impossible_time_earns_nothing_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_on(monkeypatch, "cuda", fraction=1.2)
+    time, copy = (Benchmark.from_samples([ms], Provenance("measured", "a GPU")) for ms in (0.5, 1.0))
+    fast = BaselineComparison("copy", (512, 512, 512), time, copy, 2000.0, 1000.0, "GB/s")
+    monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: fast)
+    with pytest.raises(WrongResult, match="reported for review"):
+        require_speed("stencil.opt_4", of="copy", steps=STEPS)
+
+
+@pytest.mark.usefixtures("shown")
+def test_wrong_values_of_a_timed_launch_earn_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_on(monkeypatch, "cuda")
+    time = Benchmark.from_samples([1.0], Provenance("measured", "a GPU"))
+    wrong = BaselineComparison("copy", (8, 8, 8), time, time, 1.0, 1.0, "GB/s", mismatch="(z=1) is wrong")
+    monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: wrong)
+    with pytest.raises(WrongResult, match=r"\(z=1\) is wrong"):
+        require_speed("stencil.opt_4", of="copy", steps=STEPS)
+
+
+@pytest.mark.usefixtures("reference")
+@pytest.mark.parametrize(
+    ("file", "value"),
+    [("opt_4_float4", "None"), ("opt_4_float4_shared_tile", "5"), ("opt_4_warp_shuffle", "5")],
+)
+def test_counts_are_judged_against_the_reference_without_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, shown: list[View], file: str, value: str
+) -> None:
+    simulator = gpulab.device("sim")
+    monkeypatch.setattr(gpulab.devices, "open_device", lambda *_: simulator)
+    (kernel,) = load(f"stencil/right/{file}.cu")
+    session.keep_cell(kernel.cell)
+    assert repr(require_speed("stencil.opt_4", of="copy", steps=STEPS)) == value
+    assert "reference" in shown[0].text

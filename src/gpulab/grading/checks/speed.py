@@ -5,23 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gpulab.errors import UsageError
+from gpulab.errors import UsageError, WrongResult
+from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.points import as_score, is_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
+from gpulab.grading.checks.reference import reference_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from gpulab.cell import KernelCell
+    from gpulab.grading.checks.counted_speed import CountedCost
+    from gpulab.problems.base import Shape
     from gpulab.profiling.baseline import BaselineComparison
     from gpulab.verification.check import CheckResult
     from gpulab.views.html import View
 
 __all__ = ["require_speed"]
 
+FULL_POINTS = 0.9  # of the reference solution's speed
+
 
 def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float | None:
     """Check a kernel cell again, time it together with a baseline, and return the points it reaches.
 
-    Without a GPU there is no time to grade: a correct kernel that meets the memory-traffic requirements of
-    its step gets full points.
+    The grader judges the kernel against the lab's reference solution, which runs in turns with it on the same
+    device: the thresholds of `steps` are scaled so that 90 % of its speed give full points. Without a GPU it
+    compares the counts of one launch (see `gpulab.grading.checks.counted_speed`). A notebook has no reference
+    solution and shows the fraction of the baseline; without a GPU, a correct kernel that meets the
+    memory-traffic requirements of its step then gets full points.
+
+    Size and inputs of the timed launches are drawn, and their values are checked.
 
     Parameters
     ----------
@@ -33,7 +47,8 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     steps : mapping of float to float
         Points by the fraction of the baseline's rate from which they are earned, such as
         ``{0.5: 5, 0.7: 10, 0.85: 15}``. The highest fraction that is reached counts; the last one gives the
-        maximum of the cell.
+        maximum of the cell. In the grader, a fraction `f` stands for ``0.9 * f / max(steps)`` of the speed of
+        the reference solution.
 
     Returns
     -------
@@ -47,7 +62,8 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     CompileError
         The source does not compile.
     WrongResult
-        The kernel computes wrong values, faults, races, or misses a requirement of its step.
+        The kernel computes wrong values, faults, races, misses a requirement of its step, or is faster than
+        the device allows, which is reported for review.
 
     Examples
     --------
@@ -58,9 +74,11 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     """
     from gpulab.cell import require_kernel_cell
     from gpulab.devices import open_device
+    from gpulab.grading.checks.counted_speed import count_against_reference
     from gpulab.notebook import failure, level
     from gpulab.notebook.screen import show
     from gpulab.profiling.baseline import BASELINES, time_against_baseline
+    from gpulab.verification.check import compile_cell
 
     failure.install_if_missing()
     thresholds = _thresholds(steps)
@@ -74,16 +92,54 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
 
     device = open_device()
     result = recheck_cell(cell, device)
+    kernel_cell, reference = require_kernel_cell(cell), reference_of(name)
+    rng = random_generator(name)
+    if reference is not None:
+        thresholds = {FULL_POINTS * step / max(thresholds): points for step, points in thresholds.items()}
     if not device.measures_time:
-        show(_untimed_view(name, result))
-        return None
+        if reference is None or result.kernel is None or not result.kernel.program.ptx:
+            show(_untimed_view(name, result))
+            return None
+        own, best = count_against_reference(kernel_cell, result.kernel, reference, rng)
+        fraction = min(best.cycles / own.cycles, 1.0)
+        show(_counted_view(name, own, best, thresholds))
+        return _earned(thresholds, fraction)
 
     assert result.kernel is not None
-    config = require_kernel_cell(cell).config
-    comparison = time_against_baseline(result.kernel, config, device=device, of=of)
-    earned = max((points for step, points in thresholds.items() if comparison.fraction >= step), default=0.0)
+    comparison = time_against_baseline(
+        result.kernel,
+        kernel_cell.config,
+        device=device,
+        of=of,
+        shape=_timed_shape(kernel_cell, reference, rng),
+        reference=(compile_cell(reference, device), reference.config) if reference is not None else None,
+        rng=rng,
+    )
+    if comparison.mismatch:
+        raise WrongResult(f"{name} is not correct.\n{comparison.mismatch}")
+    if comparison.excess:
+        raise WrongResult(f"{name} earns no points and is reported for review: {comparison.excess}.")
+    against_reference = comparison.fraction_of_reference
     show(_speed_view(name, comparison, thresholds))
+    return _earned(thresholds, comparison.fraction if against_reference is None else against_reference)
+
+
+def _earned(thresholds: Mapping[float, float], fraction: float) -> float | None:
+    """Return the points of the highest threshold that is reached; None for the maximum."""
+    earned = max((points for step, points in thresholds.items() if fraction >= step), default=0.0)
     return None if earned == max(thresholds.values()) else as_score(earned)
+
+
+def _timed_shape(cell: KernelCell, reference: KernelCell | None, rng: np.random.Generator) -> Shape:
+    """Return a random size near the timing size that both kernels accept."""
+    from gpulab.grading.checks.sizes import random_timed_shape
+
+    shape = random_timed_shape(cell, rng)
+    if reference is None:
+        return shape
+    config = reference.config
+    units = config.problem.shape_multiples(config.variant, config.block, config.tile)
+    return tuple(-(-extent // unit) * unit for extent, unit in zip(shape, units, strict=True))
 
 
 def _thresholds(steps: object) -> dict[float, float]:
@@ -116,6 +172,36 @@ def _untimed_view(name: str, result: CheckResult) -> View:
     return note("good", f"✓ {name} is correct.", lines)
 
 
+def _counted_view(name: str, own: CountedCost, best: CountedCost, thresholds: Mapping[float, float]) -> View:
+    """Return the view of the counts of a kernel and of the reference solution."""
+    from gpulab.views.html import note, stack, table
+
+    rows = [
+        (label, f"{cost.data:,.0f}", f"{cost.requests:,.0f}", f"{cost.instructions:,.0f}")
+        for label, cost in ((name, own), ("reference solution", best))
+    ]
+    headers = ("kernel", "data path of L1", "memory requests", "instructions")
+    caption = "Cycles that one launch needs at least on one multiprocessor. Counted by the simulator."
+    fraction = best.cycles / own.cycles
+    full = fraction >= max(thresholds)
+    return stack(
+        table(headers, rows, numeric=(1, 2, 3), caption=caption),
+        _steps_table("of the reference solution's speed", thresholds, fraction),
+        note("good" if full else "hint", f"{name} reaches {fraction:.1%} of the reference solution's speed."),
+    )
+
+
+def _steps_table(of: str, thresholds: Mapping[float, float], fraction: float) -> View:
+    """Return the table of the points and of the thresholds that were reached."""
+    from gpulab.views.html import table
+
+    steps = [
+        (f"from {step:.0%}", f"{points:g}", "✓ reached" if fraction >= step else "")
+        for step, points in thresholds.items()
+    ]
+    return table((of, "points", ""), steps, numeric=(1,))
+
+
 def _speed_view(name: str, comparison: BaselineComparison, thresholds: Mapping[float, float]) -> View:
     """Return the view of both times and of the steps that were reached."""
     from gpulab.profiling.baseline import BASELINES
@@ -129,15 +215,17 @@ def _speed_view(name: str, comparison: BaselineComparison, thresholds: Mapping[f
             f"{comparison.baseline_rate:,.0f}",
         ),
     ]
+    fraction, of = comparison.fraction, "the baseline's rate"
+    if comparison.reference is not None:
+        ratio = comparison.kernel.median_ms / comparison.reference.median_ms
+        rate = comparison.kernel_rate * ratio
+        rows.append(("reference solution", f"{comparison.reference.median_ms:.4g}", f"{rate:,.0f}"))
+        fraction, of = 1 / ratio, "the reference solution's speed"
     caption = f"Times: {comparison.kernel.provenance}."
     times = table(("kernel", "time (ms)", comparison.unit), rows, numeric=(1, 2), caption=caption)
-    steps = [
-        (f"from {step:.0%}", f"{points:g}", "✓ reached" if comparison.fraction >= step else "")
-        for step, points in thresholds.items()
-    ]
-    full = comparison.fraction >= max(thresholds)
+    full = fraction >= max(thresholds)
     return stack(
         times,
-        table(("of the baseline's rate", "points", ""), steps, numeric=(1,)),
-        note("good" if full else "hint", f"{name} reaches {comparison.fraction:.1%} of the baseline's rate."),
+        _steps_table(f"of {of}", thresholds, fraction),
+        note("good" if full else "hint", f"{name} reaches {fraction:.1%} of {of}."),
     )

@@ -18,6 +18,7 @@ from gpulab.devices.cuda_errors import RESTART_ADVICE
 from gpulab.errors import CompileError, GpulabError, HeaderError, UsageError, WrongResult
 from gpulab.grading.checks import draws
 from gpulab.grading.checks.recheck import last_result
+from gpulab.grading.checks.reference import set_reference
 from gpulab.grading.judge.plan import ANSWERS, KERNEL, SETUP, SOLUTION, TEST, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import (
     JudgedCell,
@@ -130,6 +131,8 @@ def register_kernels(
     Kernels that the instructor's notebook shows are the instructor's. Returns the errors of headers by the
     name that the header begins with.
     """
+    for solution in _kernels(part.source for part in plan.of_kind(SOLUTION)):
+        set_reference(solution.name, solution if isinstance(solution, KernelCell) else None)
     shown = {cell.name: cell for cell in _kernels(part.source for part in plan.of_kind(KERNEL))}
     errors: dict[str, HeaderError] = {}
     for cell in shown.values():

@@ -1,0 +1,101 @@
+"""The speed of a kernel relative to the reference solution without a GPU, by the counts of one launch.
+
+A multiprocessor needs at least
+
+- one cycle for each four sectors (128 bytes) of global memory and for each wavefront of shared memory, which
+  pass through the same 128-byte data path of the L1 cache,
+- one cycle for each request of 32 lanes to memory, and
+- one cycle for each four warp instructions, because it has four schedulers.
+
+The largest of the three bounds a launch. These rates hold for all architectures from Volta on (CUDA C++
+Programming Guide, "Compute Capabilities"; NVIDIA, "Volta: Architecture and performance optimization", GTC
+2018). DRAM traffic is left out: kernels of the same problem need the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+from typing import TYPE_CHECKING
+
+from gpulab.errors import WrongResult
+from gpulab.profiling.counts.cell_counts import CellCount, count_cell
+from gpulab.verification.counted_launch import compare_counted_launch
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gpulab.cell import KernelCell
+    from gpulab.devices.base import Kernel
+    from gpulab.problems.base import Shape
+
+__all__ = ["CountedCost", "cost_of", "count_against_reference"]
+
+SECTORS_PER_CYCLE, INSTRUCTIONS_PER_CYCLE = 4, 4
+MAX_COMMON_UNIT = 256  # points on an axis: a larger common multiple of two blocks is not used
+
+
+@dataclass(frozen=True)
+class CountedCost:
+    """The cycles that a launch needs at least on one multiprocessor, by resource."""
+
+    data: float
+    requests: float
+    instructions: float
+
+    @property
+    def cycles(self) -> float:
+        """The largest of the three."""
+        return max(self.data, self.requests, self.instructions)
+
+
+def cost_of(count: CellCount) -> CountedCost:
+    """Return the cost of a counted launch."""
+    sectors = wavefronts = requests = 0
+    for site in count.recorded.sites:
+        for space, counted in site.counts.items():
+            sectors += counted.units * (space == "global")
+            wavefronts += counted.units * (space == "shared")
+            # Local memory lies in global memory, one coalesced line for each request of 4-byte elements.
+            sectors += counted.executions * SECTORS_PER_CYCLE * (space == "local")
+            requests += counted.executions * (space in ("global", "shared", "local"))
+    instructions = count.recorded.counters.warp_instructions
+    return CountedCost(
+        sectors / SECTORS_PER_CYCLE + wavefronts, requests, instructions / INSTRUCTIONS_PER_CYCLE
+    )
+
+
+def count_against_reference(
+    cell: KernelCell, kernel: Kernel, reference: KernelCell, rng: np.random.Generator
+) -> tuple[CountedCost, CountedCost]:
+    """Count both kernels on the same size and inputs; return the costs of the kernel and of the reference.
+
+    Raises `WrongResult` if the kernel computes wrong values on this launch.
+    """
+    from gpulab.verification.check import compile_cell
+
+    shape, seed = _common_shape(cell, reference, rng), int(rng.integers(1 << 63))
+    own = count_cell(cell, kernel, shape=shape, seed=seed, machine=False)
+    compared = compare_counted_launch(own)
+    if not compared.correct:
+        reasons = [f"on the counted launch, {reason}" for reason in compared.reasons]
+        raise WrongResult("\n".join([f"{cell.name} is not correct.", *reasons]))
+
+    solution = compile_cell(reference, kernel.on_simulator.device)
+    best = count_cell(reference, solution, shape=shape, seed=seed, machine=False)
+    return cost_of(own), cost_of(best)
+
+
+def _common_shape(cell: KernelCell, reference: KernelCell, rng: np.random.Generator) -> Shape:
+    """Return a random size that consists of whole blocks of both kernels, if it is not too large."""
+    configs = (cell.config, reference.config)
+    shape = []
+    for axis, extents in enumerate(zip(*(config.counted_shape for config in configs), strict=True)):
+        units = [config.block[axis] * max(config.tile[axis], 1) for config in configs]
+        legal = [c.problem.shape_multiples(c.variant, c.block, c.tile)[axis] for c in configs]
+        unit = lcm(*units, *legal)
+        if unit > MAX_COMMON_UNIT:
+            unit = lcm(*legal)
+        more = int(rng.integers(0, 2)) if unit <= max(extents) // 2 else 0
+        shape.append(unit * (-(-max(extents) // unit) + more))
+    return tuple(shape)

@@ -1,0 +1,101 @@
+"""Launches at full size whose inputs change every time and whose outputs are checked.
+
+A kernel that is timed could return early because an earlier launch left the right values in the output, or
+copy a result that it kept. Here every launch gets an output of NaN and inputs of which a part is new, so that
+the values show whether that very launch computed them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpulab.config import LaunchConfig
+from gpulab.devices.base import Device
+from gpulab.problems.base import Argument, random_values
+from gpulab.verification.inputs import POISON, place_arguments, poisoned
+
+__all__ = ["CheckedLaunches"]
+
+SAMPLED_SLICES = 4  # of the output along its first axis, beside those next to changed inputs
+
+
+class CheckedLaunches:
+    """The arguments of repeated launches, and the check of what a launch wrote.
+
+    Call `renew` before a launch and `check` after it. `mismatch` is a sentence about the first launch with a
+    wrong value; empty if there was none.
+
+    Parameters
+    ----------
+    device : Device
+        A device whose arrays can be sliced, as those of CuPy.
+    launch : LaunchConfig
+        The launch.
+    rng : numpy.random.Generator
+        Draws inputs, changes and the slices that are checked.
+    """
+
+    def __init__(self, device: Device, launch: LaunchConfig, rng: np.random.Generator) -> None:
+        self.device, self.launch, self.rng = device, launch, rng
+        self.problem = launch.config.problem
+        # The host's arrays change together with the device's.
+        self.arguments: tuple[Argument, ...] = self.problem.arguments(launch.shape, rng)
+        self.arrays: dict[str, Any] = place_arguments(device, self.arguments, poisoned)
+        self.mismatch = ""
+        self._changed: list[int] = []
+
+    @property
+    def output(self) -> Any:
+        """The output array on the device."""
+        return self.arrays[next(a.name for a in self.arguments if a.role == "output")]
+
+    def renew(self) -> None:
+        """Fill the output with NaN, replace one slice of each input, and draw new floating-point scalars."""
+        self.output.view(np.uint32)[...] = POISON
+        self._changed = []
+        renewed = []
+        for argument in self.arguments:
+            if argument.kind == "pointer" and argument.role == "input":
+                index = int(self.rng.integers(len(argument.value)))
+                part = random_values(self.rng, argument.value[index].shape)
+                argument.value[index] = part
+                self.arrays[argument.name][index] = self.device.asarray(part)
+                self._changed.append(index)
+            elif argument.kind == "float":
+                argument = replace(argument, value=np.float32(self.rng.uniform(1.5, 3.0)))  # noqa: PLW2901
+                self.arrays[argument.name] = argument.value
+            renewed.append(argument)
+        self.arguments = tuple(renewed)
+
+    def check(self) -> None:
+        """Compare slices of the output with the reference, and count the elements that were written."""
+        if self.mismatch:
+            return
+        length = len(self.output)
+        near = [index + step for index in self._changed for step in (-1, 0, 1)]
+        drawn = self.rng.integers(length, size=SAMPLED_SLICES).tolist()
+        indices = np.unique([index for index in near + drawn if 0 <= index < length])
+        reference = self.problem.reference_slices(self.arguments, indices)
+        got = np.stack([np.asarray(self.device.asnumpy(self.output[int(index)])) for index in indices])
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
+            right = np.abs(got - reference.expected) <= reference.tolerance
+        wrong = np.where(reference.written, ~right, got.view(np.uint32) != POISON)
+        size = self.problem.format_shape(self.launch.shape)
+        if wrong.any():
+            first = tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+            place = (int(indices[first[0]]), *first[1:])
+            where = ", ".join(f"{n}={i}" for n, i in zip(self.problem.index_names, place, strict=True))
+            self.mismatch = (
+                f"on a timed launch, {size}: the value at ({where}) is wrong: expected "
+                f"{reference.expected[first]:.6g}, got {got[first]:.6g}"
+            )
+            return
+        written = int(self.output.size) - int((self.output.view(np.uint32) == POISON).sum())
+        must = self.problem.written_points(self.launch.shape)
+        if written != must:
+            self.mismatch = (
+                f"on a timed launch, {size}: the kernel wrote {written:,} points instead of {must:,}"
+            )
