@@ -200,3 +200,8 @@ def test_saved_output_that_claims_more_points_is_reported() -> None:
 
 def test_right_submission_has_no_incident(right: JudgedSubmission) -> None:
     assert right.incidents == ()
+def test_same_text_is_judged_on_the_same_sizes() -> None:
+    wrong = KERNEL.replace("A[-1]", "A[-2]")
+    assert judged(wrong).kernels[0].reasons == judged(wrong).kernels[0].reasons
+
+
