@@ -12,8 +12,10 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
+from gpulab.grading.judge.student_client import StudentProcess, StudentProcessFailed
 from gpulab.grading.judge.supervisor import judge
 from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
 pytestmark = pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.why_not())
 
@@ -200,8 +202,24 @@ def test_saved_output_that_claims_more_points_is_reported() -> None:
 
 def test_right_submission_has_no_incident(right: JudgedSubmission) -> None:
     assert right.incidents == ()
+
+
 def test_same_text_is_judged_on_the_same_sizes() -> None:
     wrong = KERNEL.replace("A[-1]", "A[-2]")
     assert judged(wrong).kernels[0].reasons == judged(wrong).kernels[0].reasons
 
 
+def test_process_that_does_not_start_is_an_error_and_not_zero_points() -> None:
+    def start() -> LimitedProcess:
+        return LimitedProcess(["/bin/sh", "-c", "echo no module named IPython >&2; exit 1"])
+
+    with StudentProcess(start) as student, pytest.raises(StudentProcessFailed, match="IPython"):
+        student.run("1", "cell")
+
+
+def test_submission_is_judged_without_a_sandbox_if_requested() -> None:
+    text = json.dumps({"cells": [{"cell_type": "code", "source": ANSWERS, "metadata": {}}]})
+    assert (
+        judge(JudgeTask("lab", "s", PLAN, text, b"secret", "sim", sandboxed=False)).scores["numbers_test"]
+        == 2
+    )

@@ -13,7 +13,7 @@ from gpulab.errors import GpulabError, UsageError
 from gpulab.grading.judge.plain_values import decode, encode
 from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
-__all__ = ["CellRun", "StudentFunction", "StudentProcess", "StudentProcessEnded"]
+__all__ = ["CellRun", "StudentFunction", "StudentProcess", "StudentProcessEnded", "StudentProcessFailed"]
 
 CELL_LIMIT_S = 20.0  # of one Python cell; a graded run shows no sliders and models no times
 GRACE_S = 3.0  # after the interrupt of a cell, before its process is killed
@@ -24,6 +24,10 @@ MAX_RESTARTS = 2
 
 class StudentProcessEnded(GpulabError):
     """The process of a submission ended, hung or sent no valid reply; the message says which."""
+
+
+class StudentProcessFailed(GpulabError):
+    """No process can be started, which is not the submission's fault."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,11 @@ class StudentProcess:
             raise StudentProcessEnded("not run: earlier cells ended their process too often.")
         self._starts += 1
         self._process = self._start()
-        self._exchange(self._process, {"do": "values", "names": []}, START_LIMIT_S)
+        try:
+            self._exchange(self._process, {"do": "values", "names": []}, START_LIMIT_S)
+        except StudentProcessEnded as ended:
+            lines = self._process.errors().strip().splitlines() or [str(ended)]
+            raise StudentProcessFailed(f"no process for the student's Python starts: {lines[-1]}") from None
         for source in self._ran:
             request = {"do": "run", "source": source, "limit_s": CELL_LIMIT_S}
             self._exchange(self._process, request, CELL_LIMIT_S + GRACE_S)

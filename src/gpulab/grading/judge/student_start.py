@@ -20,8 +20,8 @@ GRADED = {"GPULAB_GRADING": "1"}  # `%%cuda` stores a cell and leaves its check 
 LIMITS = ResourceLimits(wall_s=150.0, cpu_s=150.0)  # of all cells of a notebook
 
 # Isolated mode (-I) ignores the folder of the notebook, the user's packages and every PYTHON* variable, so
-# the folder of the judge's own gpulab is passed.
-_SERVE = f"import sys; sys.path.insert(0, sys.argv[1]); from {SERVER} import serve; serve()"
+# the folders that the judge imports from are passed.
+_SERVE = f"import sys; sys.path[:0] = sys.argv[1:]; from {SERVER} import serve; serve()"
 
 
 def student_starter(task: JudgeTask, scratch: Path) -> Callable[[], LimitedProcess]:
@@ -41,10 +41,11 @@ def student_starter(task: JudgeTask, scratch: Path) -> Callable[[], LimitedProce
             folder.mkdir()
             for path in release:
                 shutil.copytree(path, folder / path.name)
+        imported = [path for path in sys.path if Path(path).is_dir() and Path(path) != Path.cwd()]
         home = {name: str(folder) for name in ("HOME", "TMPDIR", "IPYTHONDIR", "GPULAB_CACHE")}
         shown = {"PATH": os.defpath, "LANG": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}
         return LimitedProcess(
-            [sys.executable, "-I", "-c", _SERVE, str(package_folder().parent)],
+            [sys.executable, "-I", "-c", _SERVE, str(package_folder().parent), *imported],
             limits=LIMITS,
             environment={**GRADED, **home, **shown},
             folder=folder,

@@ -12,6 +12,7 @@ from typing import Any
 from gpulab.grading.judge.judging import judge_notebook
 from gpulab.grading.judge.plan import TEST
 from gpulab.grading.judge.records import JudgedCell, JudgedSubmission, JudgeTask, KernelInspection
+from gpulab.grading.judge.student_client import StudentProcessFailed
 
 __all__ = ["judge"]
 
@@ -113,5 +114,7 @@ def _serve(task: JudgeTask, skipped: frozenset[str], sender: Connection[Any, Any
     """Judge in this process; an error of the judge itself is reported, not hidden."""
     try:
         judge_notebook(task, skipped, lambda kind, content: sender.send((kind, content)))
+    except StudentProcessFailed as error:
+        sender.send(("failed", str(error)))
     except Exception as error:  # noqa: BLE001  (reported as the error of the submission)
         sender.send(("failed", f"the judge failed: {type(error).__name__}: {error}"))
