@@ -20,17 +20,11 @@ from nbgrader.preprocessors import (
     LimitOutput,
     LockCells,
     OverwriteKernelspec,
-    SaveAutoGrades,
     SaveCells,
 )
 
-from gpulab.grading.release.preprocessors import (
-    ClearKernelSolutions,
-    DropDuplicates,
-    DropStandardError,
-    ExecuteWithRestarts,
-    RestoreCells,
-)
+from gpulab.grading.pipeline.verdict_preprocessors import InsertVerdicts, SaveJudgedScores
+from gpulab.grading.release.preprocessors import ClearKernelSolutions, DropDuplicates, RestoreCells
 from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeedback
 
 c = get_config()
@@ -77,14 +71,14 @@ c.Autograde.sanitize_preprocessors = [
 ]
 c.OverwriteCells.add_missing_cells = True  # without it a deleted test cell has no score at all
 
-# The stock order, with ExecuteWithRestarts in place of Execute, and DropStandardError.
+# The stock order, with InsertVerdicts and SaveJudgedScores in place of Execute and SaveAutoGrades: points
+# come from the judge, and no cell of a submission runs in nbgrader.
 c.Autograde.autograde_preprocessors = [
-    ExecuteWithRestarts,
-    DropStandardError,
+    InsertVerdicts,
     IgnorePattern,
     ClearMetadataPreprocessor,
     LimitOutput,
-    SaveAutoGrades,
+    SaveJudgedScores,
     AssignLatePenalties,
     CheckCellMetadata,
 ]
@@ -93,11 +87,3 @@ c.Autograde.autograde_preprocessors = [
 c.GenerateFeedback.exporter_class = FeedbackExporter
 c.GenerateFeedback.preprocessors = [GetGrades, SummarizeFeedback, CSSHTMLHeaderPreprocessor]
 c.SummarizeFeedback.rubric = str(Path(__file__).resolve().parent / "rubric.toml")
-
-# Seconds per cell. The simulator stops a kernel without end by its instruction budget, so this limit is for
-# Python loops and for a GPU that does not respond. A check of a kernel takes seconds on a slow laptop.
-c.Execute.timeout = 120
-c.Execute.iopub_timeout = 20  # s, after an interrupt: a call into C delays its effect
-c.Execute.startup_timeout = 120  # s
-c.Execute.shutdown_kernel = "immediate"
-c.Execute.store_widget_state = False  # megabytes that feedback pages do not show

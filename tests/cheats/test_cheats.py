@@ -20,7 +20,6 @@ from gpulab.grading.release.sample_class import score_differences
 from gpulab.grading.sandbox import bubblewrap
 from tests.cheats.cheat_samples import LABS, Cheat, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
-from tests.grading.in_process import releasing_in_process
 
 pytestmark = [
     pytest.mark.grading,
@@ -39,7 +38,7 @@ MATHJAX_MARK = r"\href{javascript"
 def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the students' notebook of each lab."""
     work = tmp_path_factory.mktemp("cheats")
-    course = releasing_in_process(open_course(find_course(REPOSITORY), work))
+    course = open_course(find_course(REPOSITORY), work)
     return {lab: release(course, lab).notebooks[0] for lab in LABS}
 
 

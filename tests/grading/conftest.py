@@ -10,8 +10,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from gpulab.grading.pipeline.course import Course, open_course
+from gpulab.grading.pipeline.grading_run import GradeOptions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+UNSANDBOXED = GradeOptions(device="sim", jobs=1, sandboxed=False)  # the sandbox has tests of its own
 
 KERNEL = """\
 %%cuda stencil.opt_1 --block 32 8
@@ -60,11 +63,22 @@ def small_notebook() -> nbformat.NotebookNode:
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
+RUBRIC = """
+[tiny.test_double]
+points = 2
+earns = "It doubles."
+[tiny.test_half]
+points = 3
+earns = "It halves."
+"""
+
+
 def make_course(root: Path) -> Course:
     """Create a course in this folder whose only lab is `tiny`."""
     config_folder = root / "grading"
     config_folder.mkdir()
     shutil.copy(REPOSITORY / "grading" / "nbgrader_config.py", config_folder)
+    (config_folder / "rubric.toml").write_text(RUBRIC, encoding="utf-8")
     lab = root / "labs" / "tiny"
     lab.mkdir(parents=True)
     nbformat.write(small_notebook(), lab / "tiny.ipynb")

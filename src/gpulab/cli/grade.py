@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpulab.cli.course_options import add_course_command, config_file_of, course_of
 from gpulab.cli.options import add_device, positive_int
+
+if TYPE_CHECKING:
+    from gpulab.grading.pipeline.grading_run import GradeOptions
 
 __all__ = ["add_commands"]
 
@@ -28,6 +32,13 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     release.add_argument(
         "assignment", nargs="?", metavar="ASSIGNMENT", help="a folder of labs/; default: all of them"
     )
+    release.add_argument(
+        "--level",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="2 adds the files of the kernels that are given at level 2; default: 1, without them",
+    )
 
     grade = add_course_command(
         subparsers,
@@ -42,8 +53,13 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     grade.add_argument(
         "--student", action="append", metavar="NAME", help="grade this student only; may be repeated"
     )
-    _add_jobs(grade)
-    add_device(grade, DEVICES)
+    grade.add_argument(
+        "--all", action="store_true", help="judge every submission again, also those that did not change"
+    )
+    grade.add_argument(
+        "--scheduler", metavar="ADDRESS", help="use the workers of a running Dask scheduler (tcp://HOST:PORT)"
+    )
+    _add_judging(grade)
 
     demo = add_course_command(
         subparsers,
@@ -55,16 +71,35 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     demo.add_argument(
         "--work", type=Path, metavar="FOLDER", help="folder for the files; default: demo/ next to grading/"
     )
-    _add_jobs(demo)
-    add_device(demo, DEVICES)
+    _add_judging(demo)
 
 
-def _add_jobs(parser: argparse.ArgumentParser) -> None:
+def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
         type=positive_int,
         metavar="N",
-        help="submissions to grade in parallel; default: up to 4",
+        help="submissions to judge in parallel on this machine; default: one per core",
+    )
+    add_device(parser, DEVICES)
+    parser.add_argument(
+        "--unsandboxed",
+        action="store_true",
+        help="run students' Python with your permissions, where there is no bubblewrap",
+    )
+
+
+def _options(args: argparse.Namespace) -> GradeOptions:
+    """Return the options that `grade` and `demo` share, and those that only `grade` has."""
+    from gpulab.grading.pipeline.grading_run import GradeOptions
+
+    return GradeOptions(
+        students=getattr(args, "student", None),
+        device=args.device,
+        jobs=args.jobs,
+        scheduler=getattr(args, "scheduler", None),
+        again=getattr(args, "all", False),
+        sandboxed=not args.unsandboxed,
     )
 
 
@@ -82,7 +117,7 @@ def run_release(args: argparse.Namespace) -> int:
         releases = []
         for number, assignment in enumerate(assignments):
             bar(number, len(assignments), assignment)
-            releases.append(release(course, assignment))
+            releases.append(release(course, assignment, level=args.level))
     for released in releases:
         say(f"{released.assignment}: {released.folder}")
     return 0
@@ -105,9 +140,7 @@ def run_grade(args: argparse.Namespace) -> int:
 
     failed = False
     for assignment in assignments:
-        results = grade_submissions(
-            course, assignment, students=args.student, device=args.device, jobs=args.jobs
-        )
+        results = grade_submissions(course, assignment, _options(args))
         report = assignment_report(course, assignment)
         console.print(gradebook(report))
         console.print(speedup(report))
@@ -125,4 +158,4 @@ def run_demo(args: argparse.Namespace) -> int:
     from gpulab.grading.release import demo
 
     work = args.work or config_file.parent.parent / "demo"
-    return demo.run_demo(config_file, work, Console(), device=args.device, jobs=args.jobs)
+    return demo.run_demo(config_file, work, Console(), _options(args))

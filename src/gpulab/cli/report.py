@@ -39,14 +39,15 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def run_report(args: argparse.Namespace) -> int:
     """Write the report and the files that the options name."""
-    from gpulab.grading.pipeline.submissions import assignment_report, graded_assignments, report_path
+    from gpulab.grading.pipeline.submissions import assignment_report, report_path
+    from gpulab.grading.pipeline.verdict_store import judged_assignments
     from gpulab.grading.reports.grade_files import canvas_rows, csv_rows, incomplete, moodle_rows, write_rows
     from gpulab.grading.reports.html_report import write_report
 
     course = course_of(args)
     assignments = course.select(
         args.assignment,
-        among=graded_assignments(course),
+        among=judged_assignments(course),
         otherwise="no submission has been graded: run `gpulab grade` first.",
     )
     reports = [assignment_report(course, name) for name in assignments]

@@ -30,13 +30,13 @@ def test_root_is_the_folder_above_the_configuration(course: Course) -> None:
 
 
 def test_generated_folders_are_in_the_work_folder(course: Course) -> None:
-    generated = [course.release, course.submitted, course.autograded, course.feedback, course.database]
+    generated = [course.release, course.submitted, course.autograded, course.feedback, course.work]
     assert all(path.is_relative_to(course.config_folder / "work") for path in generated)
 
 
 def test_another_work_folder_holds_all_generated_folders(course: Course, tmp_path: Path) -> None:
     moved = open_course(course.config_file, tmp_path / "other")
-    generated = [moved.release, moved.submitted, moved.autograded, moved.feedback, moved.database, moved.work]
+    generated = [moved.release, moved.submitted, moved.autograded, moved.feedback, moved.work]
     assert all(path.is_relative_to(tmp_path / "other") for path in generated)
     assert moved.source == course.source
 

@@ -11,24 +11,21 @@ from nbformat.v4 import new_code_cell, new_notebook
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.errors import UsageError
-from gpulab.grading.pipeline.autograde import autograde
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import Grades, read_grades
-from gpulab.grading.pipeline.inspection import SubmissionInspection, inspect_notebook
+from gpulab.grading.pipeline.submissions import grade_submissions
+from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import SampleSubmission, read_sample, submit_sample
-from tests.grading.conftest import REPOSITORY, make_course, nbgrader_cell
-from tests.grading.in_process import releasing_in_process
+from tests.grading.conftest import REPOSITORY, UNSANDBOXED, make_course, nbgrader_cell
 
 RIGHT = read_sample(REPOSITORY / "grading" / "sample_class" / "01_stencil" / "all_right").kernels
+GIVEN = read_sample(REPOSITORY / "grading/sample_class/01_stencil/only_opt_1").kernels["stencil.opt_1"]
 OPT_1, OPT_2 = "stencil.opt_1", "stencil.opt_2"
 
-# Counts and times are switched off to save time.
 SETUP = """\
 %load_ext gpulab
-%env GPULAB_COUNTERS=off
-import gpulab
-import gpulab.notebook.magic; gpulab.notebook.magic.time_cell = lambda *_: None"""
+import gpulab"""
 LEVEL = 'LEVEL = 1  # or 2\ngpulab.choose_level(LEVEL, given={"stencil.opt_1": "given/opt_1.cu"})'
 TEST = """\
 from gpulab.grading.checks import require_correct
@@ -62,7 +59,7 @@ def levelled_course(root: Path, level_2: str = "8", test: str = TEST) -> Course:
     (course.config_folder / "rubric.toml").write_text(RUBRIC.format(level_2=level_2), encoding="utf-8")
     lab = course.source / "tiny"
     (lab / "given").mkdir()
-    (lab / "given" / "opt_1.cu").write_text(RIGHT[OPT_1], encoding="utf-8")
+    (lab / "given" / "opt_1.cu").write_text(GIVEN, encoding="utf-8")
     setup = nbgrader_cell("setup", SETUP)
     cells = [setup, new_code_cell(LEVEL, id="level")]
     for variant, points in (("opt_1", "0"), ("opt_2", "8")):
@@ -83,7 +80,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 @pytest.fixture(scope="module")
 def grades(course: Course) -> Grades:
     """Grade level 1, level 2 with a deleted test cell, and a switch from level 2 to 1 before the test."""
-    (released,) = release(releasing_in_process(course), "tiny").notebooks
+    (released,) = release(course, "tiny", level=2).notebooks
     assert "secret" not in released.read_text(encoding="utf-8")
     both = {OPT_1: RIGHT[OPT_1], OPT_2: RIGHT[OPT_2]}
     submit_sample(SampleSubmission("level_1", "", both, {}), released, course.submitted)
@@ -100,7 +97,7 @@ def grades(course: Course) -> Grades:
     test = next(number for number, cell in enumerate(notebook.cells) if cell.id == "opt-1-test")
     notebook.cells.insert(test, new_code_cell("gpulab.choose_level(1)", id="switch"))
     nbformat.write(notebook, path)
-    results = list(autograde(course, "tiny", course.students("tiny"), jobs=2))
+    results = grade_submissions(course, "tiny", UNSANDBOXED)
     assert all(result.graded for result in results), results
     return read_grades(course, "tiny")
 
@@ -133,13 +130,6 @@ def test_deleted_test_cell_is_restored_and_its_value_is_the_score(course: Course
     assert value.data["text/plain"] == "0"
 
 
-@pytest.mark.usefixtures("grades")
-def test_switch_to_level_1_raises_for_the_given_kernel(course: Course) -> None:
-    cell = executed(course, "switches", "opt_1_test")
-    (error,) = (output for output in cell.outputs if output.output_type == "error")
-    assert error.ename == "UsageError"
-
-
 @pytest.mark.parametrize(
     ("level_2", "test", "named"),
     [
@@ -160,28 +150,12 @@ def test_test_cell_that_differs_from_the_rubric_is_refused(
         release(levelled_course(tmp_path, level_2, test), "tiny")
 
 
-class TestInspection:
-    """Inspection of notebooks with an unchanged stub."""
+@pytest.mark.usefixtures("grades")
+def test_stub_is_given_at_level_2(course: Course) -> None:
+    verdict = load_judged(course, "tiny", "level_2")
+    assert (verdict.level, [kernel.state for kernel in verdict.kernels]) == (2, ["given", "right"])
 
-    def inspected(self, folder: Path, level: str, given: str = "given/opt_1.cu") -> SubmissionInspection:
-        from gpulab.grading.release.stub import kernel_stub
 
-        stub = f"%%cuda stencil.opt_1\n__global__ void block2D_opt_1()\n{{\n{kernel_stub('it')}\n}}"
-        chosen = f"gpulab.choose_level({level}, given={{'stencil.opt_1': '{given}'}})"
-        path = folder / "tiny.ipynb"
-        nbformat.write(new_notebook(cells=[new_code_cell(chosen), new_code_cell(stub)]), path)
-        return inspect_notebook(path, "ada")
-
-    def test_stub_is_given_at_level_2(self, tmp_path: Path) -> None:
-        inspection = self.inspected(tmp_path, "2")
-        assert (inspection.level, [kernel.state for kernel in inspection.kernels]) == (2, ["given"])
-
-    @pytest.mark.parametrize(("level", "chosen"), [("1", 1), ("int('2')", None)])
-    def test_stub_is_not_written_at_another_level(
-        self, tmp_path: Path, level: str, chosen: int | None
-    ) -> None:
-        inspection = self.inspected(tmp_path, level)
-        assert (inspection.level, [kernel.state for kernel in inspection.kernels]) == (
-            chosen,
-            ["not written"],
-        )
+def test_default_release_has_no_given_file(tmp_path: Path) -> None:
+    released = release(levelled_course(tmp_path), "tiny")
+    assert not (released.folder / "given").exists()

@@ -102,8 +102,14 @@ def test_source_that_is_not_a_notebook_is_refused(course: Course) -> None:
         release(course, "tiny")
 
 
+def test_lab_without_a_rubric_is_refused(course: Course) -> None:
+    (course.config_folder / "rubric.toml").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="no rubric"):
+        release(course, "tiny")
+
+
 def test_error_of_nbgrader_is_raised_with_its_message(course: Course) -> None:
-    refusing = dataclasses.replace(course, options=("--CourseDirectory.source_directory=nowhere",))
+    refusing = dataclasses.replace(course, options={"source_directory": "nowhere"})
     with pytest.raises(GradingError, match="No notebooks were matched"):
         release(refusing, "tiny")
 
@@ -111,4 +117,4 @@ def test_error_of_nbgrader_is_raised_with_its_message(course: Course) -> None:
 def test_generated_folders_are_in_the_work_folder(tmp_path: Path) -> None:
     course = make_course(tmp_path)
     assert all(folder.is_relative_to(course.work) for folder in (course.release, course.submitted))
-    assert course.database.parent == course.work
+    assert course.database == course.work / "gradebook.db"

@@ -18,7 +18,7 @@ from gpulab.grading.pipeline.course import open_course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.release import demo
 from gpulab.grading.release.assignments import max_points
-from tests.grading.conftest import REPOSITORY
+from tests.grading.conftest import REPOSITORY, UNSANDBOXED
 
 STUDENT = "halo_forgotten"
 
@@ -57,7 +57,7 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
 
     console = Console(file=io.StringIO(), width=100)
     config = root / "grading" / "nbgrader_config.py"
-    code = demo.run_demo(config, root / "demo", console, device="sim")
+    code = demo.run_demo(config, root / "demo", console, UNSANDBOXED)
     after = fingerprint(root / "labs") + fingerprint(root / "grading" / "sample_class")
     output = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
     return DemoRun(code, output, config, root / "demo", before == after)
@@ -91,22 +91,8 @@ def test_report_draws_the_missing_halo(demo_run: DemoRun) -> None:
 
 def test_report_links_existing_feedback(demo_run: DemoRun) -> None:
     page = BeautifulSoup((demo_run.work / "report.html").read_text(encoding="utf-8"), "html.parser")
-    (link,) = page.select("table.gradebook a")
+    (link,) = page.select("a[href^=feedback]")
     assert (demo_run.work / str(link["href"])).is_file()
-
-
-def test_feedback_has_static_rooflines(demo_run: DemoRun) -> None:
-    text = (demo_run.work / "feedback" / STUDENT / demo.ASSIGNMENT / "stencil.html").read_text(
-        encoding="utf-8"
-    )
-    pictures = BeautifulSoup(text, "html.parser").select('svg[aria-label^="Roofline"]')
-    assert len(pictures) == 2
-    for picture in pictures:
-        assert "modelled" in str(picture["aria-label"])
-        assert "naive" in str(picture["aria-label"])
-        assert "opt_1" in picture.get_text()
-        assert len(str(picture)) < 20_000
-        assert not picture.select("script, image, foreignObject")
 
 
 def test_lab_and_sample_class_are_unchanged(demo_run: DemoRun) -> None:

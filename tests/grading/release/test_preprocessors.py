@@ -1,25 +1,15 @@
-"""Preprocessors: stubs in two languages, copied cells, ended processes, and stderr."""
+"""Preprocessors: stubs in two languages, and copied cells."""
 
 from __future__ import annotations
 
-import nbformat
 import pytest
 
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
-from nbclient.exceptions import DeadKernelError
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import utils
-from nbgrader.preprocessors import Execute
 
-from gpulab.devices.cuda_errors import lost_context
-from gpulab.grading.release.preprocessors import (
-    LOST_CONTEXT,
-    ClearKernelSolutions,
-    DropDuplicates,
-    DropStandardError,
-    ExecuteWithRestarts,
-)
+from gpulab.grading.release.preprocessors import ClearKernelSolutions, DropDuplicates
 from tests.grading.conftest import KERNEL, PYTHON, nbgrader_cell
 
 PYTHON_NOTEBOOK = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -104,97 +94,3 @@ def test_copied_cell_becomes_an_ordinary_cell() -> None:
     DropDuplicates().preprocess(notebook, {})
     assert [utils.is_solution(cell) for cell in notebook.cells] == [False, True]
     assert "nbgrader" not in notebook.cells[0].metadata
-
-
-class FakeExecute(ExecuteWithRestarts):
-    """Preprocessor without a Jupyter kernel, which records the cells that ran and the restarts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ran: list[str] = []
-        self.reset()
-
-    def run(self, *sources: str) -> list[nbformat.NotebookNode]:
-        self.nb = new_notebook(cells=[nbgrader_cell(f"c{i}", text) for i, text in enumerate(sources)])
-        for index, cell in enumerate(self.nb.cells):
-            if cell.source.startswith("test"):
-                cell.metadata.nbgrader.update(grade=True, points=1)
-            self.preprocess_cell(cell, {}, index)
-        return list(self.nb.cells)
-
-    def _cleanup_kernel(self) -> None:
-        self.ran.append("restart")
-
-    def create_kernel_manager(self) -> None:
-        return None
-
-    start_new_kernel = start_new_kernel_client = create_kernel_manager
-
-
-@pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> FakeExecute:
-    def execute(self: FakeExecute, cell: nbformat.NotebookNode, resources: object, index: int) -> object:
-        self.ran.append(cell.source)
-        self.nb.cells[index] = cell
-        if cell.source == "dies":
-            raise DeadKernelError
-        if "raises" in cell.source or "loses" in cell.source:
-            message = LOST_CONTEXT if "loses" in cell.source else "wrong"
-            cell.outputs = [new_output("error", ename="LaunchError", evalue=message, traceback=[])]
-        return cell, resources
-
-    monkeypatch.setattr(Execute, "preprocess_cell", execute)
-    return FakeExecute()
-
-
-class TestEndedProcess:
-    def test_only_the_cell_that_ended_it_fails(self, process: FakeExecute) -> None:
-        cells = process.run("test before", "dies", "test after")
-        assert [utils.has_failed(cell) for cell in cells] == [False, True, False]
-
-    def test_successful_cells_run_again_without_test_cells(self, process: FakeExecute) -> None:
-        process.run("a", "test a", "raises", "b", "dies", "c")
-        assert process.ran[5:] == ["restart", "a", "b", "c"]
-
-    def test_lost_cuda_context_restarts_the_process(self, process: FakeExecute) -> None:
-        process.run("a", "loses the context", "b")
-        assert process.ran == ["a", "loses the context", "restart", "a", "b"]
-
-    def test_repeated_cells_keep_their_outputs(self, process: FakeExecute) -> None:
-        cells = process.run("a", "dies", "b")
-        assert cells[0] is process.nb.cells[0]
-
-    def test_restarts_are_limited(self, process: FakeExecute) -> None:
-        cells = process.run(*["dies"] * 9, "test after")
-        assert process.ran.count("restart") == FakeExecute.max_restarts
-        assert utils.determine_grade(cells[-1])[0] == 0
-
-    def test_failed_cell_does_not_restart_the_process(self, process: FakeExecute) -> None:
-        process.run("raises", "b")
-        assert process.ran == ["raises", "b"]
-
-
-def test_lost_context_text_is_part_of_the_messages_of_the_cuda_device() -> None:
-    error = Exception("cudaErrorIllegalAddress")
-    error.status = 700  # type: ignore[attr-defined]
-    lost = lost_context(error, "`kernel`", "cuda:0")
-    assert lost is not None
-    assert all(LOST_CONTEXT in message for message in (str(lost[0]), lost[1]))
-
-
-def with_outputs(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    cell = nbgrader_cell("test", "check()", points=4)
-    cell.outputs = list(outputs)
-    DropStandardError().preprocess_cell(cell, {}, 0)
-    return cell
-
-
-def test_stderr_output_keeps_the_points() -> None:
-    cell = with_outputs(new_output("stream", name="stderr", text="DeprecationWarning: …"))
-    assert utils.determine_grade(cell)[0] == 4
-
-
-def test_error_gives_no_points() -> None:
-    warning = new_output("stream", name="stderr", text="a warning")
-    error = new_output("error", ename="WrongResult", evalue="", traceback=[])
-    assert utils.determine_grade(with_outputs(warning, error))[0] == 0

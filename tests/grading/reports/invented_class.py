@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from gpulab.errors import Diagnostic
+from gpulab.grading.judge.records import JudgedSubmission, KernelInspection
 from gpulab.grading.pipeline.gradebook import Grades, Lateness, Person
-from gpulab.grading.pipeline.inspection import KernelInspection, SubmissionInspection
 from gpulab.grading.release.rubric import Criterion
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.profiling.benchmark import Benchmark
@@ -108,7 +111,20 @@ def _scores(number: int) -> dict[str, float | None]:
     return scores
 
 
-def _inspection(number: int, name: str) -> SubmissionInspection:
+def judged(
+    student: str,
+    device: str = "",
+    kernels: Sequence[KernelInspection] = (),
+    error: str = "",
+    **fields: Any,
+) -> JudgedSubmission:
+    """Return a verdict of the stencil lab."""
+    return JudgedSubmission(
+        student, "01_stencil", "stencil", device=device, kernels=tuple(kernels), error=error, **fields
+    )
+
+
+def _inspection(number: int, name: str) -> JudgedSubmission:
     kernels = [KernelInspection("stencil.naive", "right", timing=timed("naive", 0.617))]
     source = kernel_text(f"tile_{number}", 4 if number in {2, 5, 11} else 100 + number)
     if number % 3 == 1:
@@ -136,7 +152,7 @@ def _inspection(number: int, name: str) -> SubmissionInspection:
         14: ("cell 12: it wrote more than 8 MB of output.",),
         19: ("cell 20: the notebook claims a speed-up of 9.5; the kernel reaches 1.2.",),
     }.get(number, ())
-    return SubmissionInspection(
+    return judged(
         name,
         "simulator (H200)",
         tuple(kernels) if number != 29 else (),

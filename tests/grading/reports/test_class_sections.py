@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from bs4 import BeautifulSoup
 
-from gpulab.grading.pipeline.inspection import KernelInspection, SubmissionInspection
+from gpulab.grading.judge.records import JudgedSubmission, KernelInspection
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.class_sections import equal_kernels
 from gpulab.grading.reports.class_table import delay_text
@@ -18,7 +18,7 @@ from gpulab.grading.reports.distribution import share_bins, step_figures
 from gpulab.grading.reports.html_report import report_html
 from gpulab.grading.reports.incidents import incidents
 from gpulab.grading.reports.leaderboard import leaderboard
-from tests.grading.reports.invented_class import invented_class, kernel_text, student_name
+from tests.grading.reports.invented_class import invented_class, judged, kernel_text, student_name
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def report() -> AssignmentReport:
     return invented_class()
 
 
-def with_inspection(report: AssignmentReport, inspection: SubmissionInspection) -> AssignmentReport:
+def with_inspection(report: AssignmentReport, inspection: JudgedSubmission) -> AssignmentReport:
     return replace(report, inspections={**report.inspections, inspection.student: inspection})
 
 
@@ -64,7 +64,7 @@ def test_text_of_the_lab_is_no_group(report: AssignmentReport) -> None:
 def test_given_kernels_are_no_group(report: AssignmentReport) -> None:
     given = KernelInspection("stencil.opt_3", "given", source=kernel_text("tile", 1))
     for number in (0, 1):
-        report = with_inspection(report, SubmissionInspection(student_name(number), "", (given,)))
+        report = with_inspection(report, judged(student_name(number), "", (given,)))
     assert [name for name, _ in equal_kernels(report)] == ["stencil.opt_1"]
 
 

@@ -12,9 +12,9 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.gradebook import Grades, Lateness, Person
-from gpulab.grading.pipeline.inspection import SubmissionInspection
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.grade_files import canvas_rows, csv_rows, incomplete, moodle_rows, write_rows
+from tests.grading.reports.invented_class import judged
 
 REPORT = AssignmentReport(
     Grades(
@@ -28,7 +28,7 @@ REPORT = AssignmentReport(
         late={"ada": Lateness(3600, 1.5)},
         people={"ada": Person("First", "Last", "ada@example.org", "17")},
     ),
-    {"ada": SubmissionInspection("ada", "", (), level=2)},
+    {"ada": judged("ada", "", (), level=2)},
     ungraded={"cyd": "it is not a notebook"},
 )
 

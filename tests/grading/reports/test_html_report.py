@@ -11,8 +11,8 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from bs4 import BeautifulSoup, Tag
 
 from gpulab.errors import Diagnostic
+from gpulab.grading.judge.records import KernelInspection
 from gpulab.grading.pipeline.gradebook import Grades
-from gpulab.grading.pipeline.inspection import KernelInspection, SubmissionInspection
 from gpulab.grading.release.rubric import Criterion
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.html_report import report_html
@@ -20,6 +20,7 @@ from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
 from gpulab.verification.verdict import Plane, State
+from tests.grading.reports.invented_class import judged
 from tests.kernel_configs import config
 
 MARKUP = "<script>alert(1)</script>"
@@ -57,8 +58,8 @@ def page() -> BeautifulSoup:
     )
     diagnostic = Diagnostic(7, 5, "error", f"expected a ';' near {MARKUP}", f"int i = 1 {MARKUP}")
     inspections = {
-        "ada": SubmissionInspection("ada", "simulator", (right("naive", 2.0), right("opt_1", 1.0))),
-        "bob": SubmissionInspection(
+        "ada": judged("ada", "simulator", (right("naive", 2.0), right("opt_1", 1.0))),
+        "bob": judged(
             "bob",
             "simulator",
             (
@@ -67,16 +68,10 @@ def page() -> BeautifulSoup:
                 KernelInspection("stencil.opt_3", "not written"),
             ),
         ),
-        "cyd": SubmissionInspection("cyd", "", (), "the process ended"),
-        "dee": SubmissionInspection(
-            "dee", "simulator", (KernelInspection("stencil.opt_1", "given"),), level=2
-        ),
-        "fay": SubmissionInspection(
-            "fay", "simulator", (KernelInspection("stencil.opt_1", "wrong", ("why",)),), level=2
-        ),
-        MARKUP: SubmissionInspection(
-            MARKUP, "simulator", (KernelInspection("stencil.opt_1", "wrong", (MARKUP,)),)
-        ),
+        "cyd": judged("cyd", "", (), "the process ended"),
+        "dee": judged("dee", "simulator", (KernelInspection("stencil.opt_1", "given"),), level=2),
+        "fay": judged("fay", "simulator", (KernelInspection("stencil.opt_1", "wrong", ("why",)),), level=2),
+        MARKUP: judged(MARKUP, "simulator", (KernelInspection("stencil.opt_1", "wrong", (MARKUP,)),)),
     }
     report = AssignmentReport(
         grades,

@@ -10,9 +10,9 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from rich.console import Console
 
 from gpulab.grading.pipeline.gradebook import Grades
-from gpulab.grading.pipeline.inspection import SubmissionInspection
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.terminal_report import gradebook
+from tests.grading.reports.invented_class import judged
 
 CELLS = {f"step_{number}": 5.0 for number in range(20)}
 
@@ -21,7 +21,7 @@ CELLS = {f"step_{number}": 5.0 for number in range(20)}
 def test_columns_are_not_cut(width: int) -> None:
     grades = Grades("lab", CELLS, {"a_student_with_a_long_name": dict.fromkeys(CELLS, 2.5)})
     console = Console(file=io.StringIO(), width=width)
-    inspection = SubmissionInspection("a_student_with_a_long_name", "", (), level=2)
+    inspection = judged("a_student_with_a_long_name", "", (), level=2)
     console.print(gradebook(AssignmentReport(grades, {"a_student_with_a_long_name": inspection}), width))
     assert isinstance(console.file, io.StringIO)
     output = console.file.getvalue()

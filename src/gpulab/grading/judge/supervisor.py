@@ -9,7 +9,6 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from gpulab.grading.judge.judging import judge_notebook
 from gpulab.grading.judge.plan import TEST
 from gpulab.grading.judge.records import JudgedCell, JudgedSubmission, JudgeTask, KernelInspection
 from gpulab.grading.judge.student_client import StudentProcessFailed
@@ -112,6 +111,8 @@ def _messages(task: JudgeTask, skipped: frozenset[str], deadline: float) -> Iter
 
 def _serve(task: JudgeTask, skipped: frozenset[str], sender: Connection[Any, Any]) -> None:
     """Judge in this process; an error of the judge itself is reported, not hidden."""
+    from gpulab.grading.judge.judging import judge_notebook  # which the supervisor does not need
+
     try:
         judge_notebook(task, skipped, lambda kind, content: sender.send((kind, content)))
     except StudentProcessFailed as error:

@@ -1,46 +1,42 @@
-"""The folders of a course, as its nbgrader_config.py names them, and calls of nbgrader on them."""
+"""The folders of a course and its gradebook, as its nbgrader_config.py names them."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gpulab.errors import GpulabError, UsageError
-from gpulab.grading.pipeline.processes import environment, last_error, run_process, visible_gpus
 
-__all__ = ["CONFIG_NAME", "Course", "GradingError", "NbgraderRun", "find_course", "open_course"]
+__all__ = ["CONFIG_NAME", "Course", "GradingError", "find_course", "open_course"]
 
 CONFIG_NAME = "nbgrader_config.py"
 STEPS = ("release", "submitted", "autograded", "feedback")  # nbgrader's folders below the work folder
+SQLITE = "sqlite:///"
+POSTGRESQL = ("postgresql://", "postgresql+")
 
 
 class GradingError(GpulabError):
-    """A step of nbgrader failed; the message names the step and the reason."""
-
-
-@dataclass(frozen=True)
-class NbgraderRun:
-    """The outcome of one nbgrader command. log: its output. error: one line, empty if it succeeded."""
-
-    log: str
-    error: str = ""
-
-    @property
-    def ok(self) -> bool:
-        return not self.error
+    """A step of grading failed; the message names the step and the reason."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """The folders of one course.
+    """The folders and the gradebook of one course.
 
-    work: holds logs, inspections and reports. options: settings that differ from the configuration file, as
-    nbgrader's command-line options. device: where submissions run, "sim" or "cuda:N"; None selects a CUDA
-    GPU if one is available, else the simulator.
+    Attributes
+    ----------
+    config_file, root : Path
+        The configuration, and nbgrader's root of the course.
+    source, release, submitted, autograded, feedback : Path
+        nbgrader's folders.
+    database_url : str
+        The gradebook: `sqlite:///FILE` or `postgresql://...`.
+    work : Path
+        Holds the gradebook file, logs, verdicts, the secret and reports.
+    options : mapping of str to str
+        Settings of nbgrader's CourseDirectory in place of those of the configuration.
     """
 
     config_file: Path
@@ -50,14 +46,14 @@ class Course:
     submitted: Path
     autograded: Path
     feedback: Path
-    database: Path
+    database_url: str
     work: Path
-    options: tuple[str, ...] = ()
-    device: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def database_url(self) -> str:
-        return f"sqlite:///{self.database}"
+    def database(self) -> Path | None:
+        """The file of an SQLite gradebook; None for a database server."""
+        return Path(self.database_url.removeprefix(SQLITE)) if self.database_url.startswith(SQLITE) else None
 
     @property
     def config_folder(self) -> Path:
@@ -69,8 +65,11 @@ class Course:
         return sorted({path.parent.name for path in self.source.glob("*/*.ipynb")})
 
     def students(self, assignment: str) -> list[str]:
-        """Return the students with a submission for this assignment, sorted."""
-        return sorted(path.parent.parent.name for path in self.submitted.glob(f"*/{assignment}/*.ipynb"))
+        """Return the students with a folder of submissions for this assignment, sorted."""
+        folders = self.submitted.glob(f"*/{assignment}")
+        return sorted(
+            path.parent.name for path in folders if path.is_dir() and not path.parent.name.startswith(".")
+        )
 
     def select(self, assignment: str | None, *, among: Sequence[str], otherwise: str) -> list[str]:
         """Return the assignment in a list, or all of `among` if `assignment` is None.
@@ -87,25 +86,28 @@ class Course:
             raise UsageError(f"there is no assignment `{assignment}`; choose from {', '.join(among)}.")
         return [name]
 
-    def environment(self) -> dict[str, str]:
-        """Return the environment variables of nbgrader and of the Jupyter kernels that it starts."""
-        return environment(self.work) | visible_gpus(self.device)
+    def notebook(self, assignment: str) -> Path:
+        """Return the instructor's notebook of an assignment.
 
-    def nbgrader(
-        self, step: str, assignment: str, *extra: str, timeout_s: float | None = None
-    ) -> NbgraderRun:
-        """Run one nbgrader command in a process of its own.
-
-        timeout_s: seconds after which the process and its descendants are killed; None waits for the end.
+        Raises
+        ------
+        UsageError
+            If the folder of the assignment does not hold exactly one notebook.
         """
-        command = [sys.executable, "-m", "nbgrader", step, assignment, *self.options, *extra]
-        self.work.mkdir(parents=True, exist_ok=True)
-        try:
-            # nbgrader reads the nbgrader_config.py of the current folder.
-            done = run_process(command, cwd=self.config_folder, env=self.environment(), timeout_s=timeout_s)
-        except subprocess.TimeoutExpired as late:
-            return NbgraderRun(late.output or "", f"it was still running after {timeout_s:.0f} s.")
-        return NbgraderRun(done.stdout, last_error(done.stdout) if done.returncode else "")
+        notebooks = sorted((self.source / assignment).glob("*.ipynb"))
+        if len(notebooks) != 1:
+            names = ", ".join(path.name for path in notebooks) or "none"
+            raise UsageError(
+                f"{self.source / assignment} must hold one notebook, the assignment; it has {names}."
+            )
+        return notebooks[0]
+
+    def settings(self) -> Any:
+        """Return nbgrader's configuration of this course."""
+        config = read_settings(self.config_file)
+        config.CourseDirectory.root = str(self.root)
+        config.CourseDirectory.update(self.options)
+        return config
 
 
 def find_course(start: Path | None = None) -> Path:
@@ -121,43 +123,53 @@ def find_course(start: Path | None = None) -> Path:
     )
 
 
+def read_settings(config_file: Path) -> Any:
+    """Return nbgrader's configuration in a file; raise `UsageError` if the file cannot be run."""
+    from traitlets.config.loader import PyFileConfigLoader
+
+    try:
+        return PyFileConfigLoader(config_file.name, path=str(config_file.parent)).load_config()
+    except Exception as error:  # noqa: BLE001  (the configuration is Python and may raise anything)
+        raise UsageError(f"{config_file} cannot be read: {type(error).__name__}: {error}") from None
+
+
 def open_course(config_file: Path, work: Path | None = None) -> Course:
     """Read the configuration of a course as nbgrader does.
 
     work: a folder for all files that grading creates, in place of the folders of the configuration.
     """
     from nbgrader.coursedir import CourseDirectory
-    from traitlets.config.loader import PyFileConfigLoader
 
     config_file = config_file.resolve()
-    try:
-        config: Any = PyFileConfigLoader(config_file.name, path=str(config_file.parent)).load_config()
-    except Exception as error:  # noqa: BLE001  (the configuration is Python and may raise anything)
-        raise UsageError(f"{config_file} cannot be read: {type(error).__name__}: {error}") from None
-
+    config = read_settings(config_file)
     options: dict[str, str] = {}
     root = Path(str(config.CourseDirectory.get("root") or config_file.parent)).resolve()
     if work is not None:
         work = work.resolve()
         base = work.relative_to(root) if work.is_relative_to(root) else work
         options = {f"{step}_directory": str(base / step) for step in STEPS}
-        options["db_url"] = f"sqlite:///{work / 'gradebook.db'}"
+        options["db_url"] = f"{SQLITE}{work / 'gradebook.db'}"
         config.CourseDirectory.update(options)
     config.CourseDirectory.root = str(root)
     folders = CourseDirectory(config=config)
-    if not folders.db_url.startswith("sqlite:///"):
-        raise UsageError(f"{config_file}: only SQLite gradebooks are supported, not {folders.db_url}.")
+    url: str = folders.db_url
+    if not url.startswith((SQLITE, *POSTGRESQL)):
+        raise UsageError(
+            f"{config_file}: the gradebook must be sqlite:///FILE or postgresql://..., not {url}."
+        )
 
-    database = Path(folders.db_url.removeprefix("sqlite:///"))
+    release = root / folders.release_directory
+    if work is None:
+        work = Path(url.removeprefix(SQLITE)).parent if url.startswith(SQLITE) else release.parent
     return Course(
         config_file=config_file,
         root=root,
         source=root / folders.source_directory,
-        release=root / folders.release_directory,
+        release=release,
         submitted=root / folders.submitted_directory,
         autograded=root / folders.autograded_directory,
         feedback=root / folders.feedback_directory,
-        database=database,
-        work=work or database.parent,
-        options=tuple(f"--CourseDirectory.{name}={value}" for name, value in options.items()),
+        database_url=url,
+        work=work,
+        options=options,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.nbgrader_steps import create_gradebook
 
 __all__ = ["Grades", "Lateness", "Person", "read_grades"]
 
@@ -92,6 +93,7 @@ def open_gradebook(course: Course) -> Iterator[Any]:
     """Open nbgrader's gradebook and release its file at the end."""
     from nbgrader.api import Gradebook
 
+    create_gradebook(course)
     gradebook = Gradebook(course.database_url)
     try:
         yield gradebook

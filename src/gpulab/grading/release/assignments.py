@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 from nbgrader import utils
+from nbgrader.converters import GenerateAssignment
 
 from gpulab.errors import UsageError
-from gpulab.grading.pipeline.course import Course, GradingError
-from gpulab.grading.release.rubric import check_points, read_rubric
+from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.nbgrader_steps import run_converter
+from gpulab.grading.pipeline.notebook_source import last_level_choice
+from gpulab.grading.release.rubric import check_points, required_rubric
 
 __all__ = ["Release", "graded_sources", "max_points", "read_notebook", "release"]
 
@@ -24,23 +28,39 @@ class Release:
     notebooks: tuple[Path, ...]
 
 
-def release(course: Course, assignment: str) -> Release:
+def release(course: Course, assignment: str, *, level: int = 1) -> Release:
     """Create the student version of an assignment and enter its test cells in the gradebook.
+
+    level: 2 adds the files of the kernels that are given at level 2. At level 1 the release has none of them,
+    because its students write these kernels.
 
     Raises `UsageError` if notebook and rubric differ, and `GradingError` if nbgrader fails.
     """
-    rubric = read_rubric(course.config_folder / "rubric.toml", assignment)
-    notebooks = sorted((course.source / assignment).glob("*.ipynb"))
-    if rubric:
-        points = {name: value for path in notebooks for name, value in max_points(path).items()}
-        sources = {name: text for path in notebooks for name, text in graded_sources(path).items()}
-        check_points(rubric, points, notebooks[0], sources)
+    rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
+    notebook = course.notebook(assignment)
+    check_points(rubric, max_points(notebook), notebook, graded_sources(notebook))
 
-    run = course.nbgrader("generate_assignment", assignment, "--force")
-    if not run.ok:
-        raise GradingError(f"{assignment} was not released: {run.error}")
+    run_converter(course, GenerateAssignment, assignment, f"{assignment} was not released")
     folder = course.release / assignment
+    if level == 1:
+        remove_given(folder, given_files(notebook))
     return Release(assignment, folder, tuple(sorted(folder.glob("*.ipynb"))))
+
+
+def given_files(notebook: Path) -> list[str]:
+    """Return the files of the kernels that a notebook gives at level 2, relative to its folder."""
+    code = (cell.source for cell in read_notebook(notebook).cells if cell.cell_type == "code")
+    choice = last_level_choice(code)
+    return sorted(choice.given.values()) if choice else []
+
+
+def remove_given(folder: Path, files: Iterable[str]) -> None:
+    """Remove files from a release, and the folders that become empty."""
+    for name in files:
+        path = folder / name
+        path.unlink(missing_ok=True)
+        if path.parent != folder and path.parent.is_dir() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
 
 def read_notebook(path: Path) -> nbformat.NotebookNode:

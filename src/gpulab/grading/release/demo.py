@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from rich.console import Console
 
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course, open_course
+from gpulab.grading.pipeline.grading_run import GradeOptions
+from gpulab.grading.pipeline.judge_workers import worker_count
 from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions, report_path
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import (
@@ -24,21 +27,23 @@ from gpulab.views.terminal import Bar, say
 __all__ = ["run_demo", "set_up_class"]
 
 ASSIGNMENT = "01_stencil"
+START_S = 10.0  # imports, release and reports, on a laptop
+SUBMISSION_S = 4.0  # processor time to judge a submission with an empty cache of kernels
 MARKER = ".made-by-gpulab-demo"  # a file in a folder that the demo created and may delete
 
 
-def run_demo(
-    config_file: Path, work: Path, console: Console, *, device: str | None = None, jobs: int | None = None
-) -> int:
+def run_demo(config_file: Path, work: Path, console: Console, options: GradeOptions | None = None) -> int:
     """Run the demo; return 0 if every sample submission gets exactly its expected points, else 1.
 
     work: a folder that is emptied first. Nothing is written outside of it.
     """
+    options = options or GradeOptions()
     clear_folder(work)
     course = open_course(config_file, work)
-    say(f"Releasing {ASSIGNMENT} and grading the sample class; this takes about a minute.")
+    seconds = estimated_seconds(config_file, options.jobs)
+    say(f"Releasing {ASSIGNMENT} and grading the sample class; this takes about {seconds} s.")
     samples = set_up_class(course)
-    results = grade_submissions(course, ASSIGNMENT, device=device, jobs=jobs)
+    results = grade_submissions(course, ASSIGNMENT, options)
     report = assignment_report(course, ASSIGNMENT, {sample.student: sample.about for sample in samples})
     console.print(gradebook(report))
     console.print(speedup(report))
@@ -59,11 +64,19 @@ def run_demo(
     return 1 if errors else 0
 
 
+def estimated_seconds(config_file: Path, jobs: int | None) -> int:
+    """Return the time of the demo on an idle machine, rounded up to 10 s."""
+    samples = read_samples(config_file.parent / "sample_class" / ASSIGNMENT)
+    cores = max(1, min(jobs or worker_count(), worker_count(), len(samples)))
+    seconds = START_S + SUBMISSION_S * len(samples) / cores
+    return 10 * math.ceil(seconds / 10)
+
+
 def set_up_class(course: Course) -> list[SampleSubmission]:
     """Release the lab and submit the notebooks of the sample class."""
     samples = read_samples(course.config_folder / "sample_class" / ASSIGNMENT)
     with Bar(f"releasing {ASSIGNMENT}"):
-        released = release(course, ASSIGNMENT)
+        released = release(course, ASSIGNMENT, level=2)  # one of the students works at level 2
     for sample in samples:
         submit_sample(sample, released.notebooks[0], course.submitted)
     return samples

@@ -1,19 +1,15 @@
-"""nbgrader preprocessors for kernel cells and for submissions that nbgrader would give up on.
+"""nbgrader preprocessors for kernel cells and for deleted or copied cells.
 
 `grading/nbgrader_config.py` puts them in place of the stock ones and keeps the order of the others.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
 from nbgrader import utils
-from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, Execute, OverwriteCells
-from nbgrader.preprocessors import NbGraderPreprocessor as Preprocessor
+from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, OverwriteCells
 
 from gpulab.cell import is_kernel_cell
 from gpulab.grading.release.stub import answers_stub, asks_for_answers, kernel_stub
@@ -21,8 +17,6 @@ from gpulab.grading.release.stub import answers_stub, asks_for_answers, kernel_s
 __all__ = [
     "ClearKernelSolutions",
     "DropDuplicates",
-    "DropStandardError",
-    "ExecuteWithRestarts",
     "RestoreCells",
     "first_line",
 ]
@@ -117,108 +111,6 @@ class RestoreCells(OverwriteCells):
             preceding = [index_of[name] for name in order[:number] if name in index_of]
             nb.cells.insert(max(preceding, default=-1) + 1, restored)
         return nb, resources
-
-
-class ExecuteWithRestarts(Execute):
-    """nbgrader's Execute, which continues in a new Jupyter kernel after a cell that ended the old one.
-
-    The stock preprocessor gives up on a submission whose process ended or did not react to an interrupt (as
-    with a GPU kernel without end), and after a lost CUDA context every later cell fails. Here only the cell
-    that caused it fails: the cells after it run in a new process, in which the successful cells before it
-    ran again.
-    """
-
-    max_restarts = 3
-
-    def preprocess(
-        self, nb: NotebookNode, resources: Resources | None = None, km: Any = None
-    ) -> tuple[NotebookNode, Resources]:
-        self.reset()
-        return super().preprocess(nb, resources, km)  # type: ignore[no-any-return]
-
-    def reset(self) -> None:
-        """Set the state for a notebook of which no cell has run."""
-        self.not_run = ""  # why no further cell can run; empty as long as cells run
-        self.restarts = 0
-        self.successful: list[int] = []  # indices of the cells to repeat in a new process
-
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: Resources, index: int
-    ) -> tuple[NotebookNode, Resources]:
-        if self.not_run:
-            return self.failed(cell, self.not_run), resources
-        try:
-            cell, resources = super().preprocess_cell(cell, resources, index)
-        except DeadKernelError:
-            cell = self.failed(cell, "the Python process of this notebook ended in this cell.")
-        except CellTimeoutError:
-            cell = self.failed(cell, f"still running after {self.timeout} s, and not interruptible.")
-        else:
-            if not has_lost_context(cell):
-                if cell.cell_type == "code" and not utils.is_grade(cell) and not utils.has_failed(cell):
-                    self.successful.append(index)
-                return cell, resources
-        self.log.error("Cell %d ended its process; the following cells run in a new one", index)
-        self.restart(resources)
-        return cell, resources
-
-    def restart(self, resources: Resources) -> None:
-        """Start a new process and run the successful cells again; their outputs stay as they were."""
-        self.restarts += 1
-        if self.restarts > self.max_restarts:
-            self.not_run = f"not run: earlier cells ended their process {self.restarts} times."
-            return
-        try:
-            self._cleanup_kernel()
-            self.km = self.create_kernel_manager()
-            self.start_new_kernel()
-            self.start_new_kernel_client()
-            for index in self.successful:
-                cell = self.nb.cells[index]
-                super().preprocess_cell(copy.deepcopy(cell), resources, index)
-                self.nb.cells[index] = cell
-        except (DeadKernelError, CellTimeoutError, RuntimeError):
-            self.not_run = "not run: an earlier cell ended its process, and it could not be restarted."
-
-    def failed(self, cell: NotebookNode, reason: str) -> NotebookNode:
-        """Return the cell with an error output that has this reason."""
-        if cell.cell_type == "code" and cell.source.strip():
-            error = new_output("error", ename="NotRun", evalue=reason, traceback=[f"NotRun: {reason}"])
-            cell.outputs = [*cell.get("outputs", []), error]
-            cell.execution_count = None
-        return cell
-
-
-# Part of each message of gpulab.devices.cuda_errors about a lost CUDA context.
-LOST_CONTEXT = "restart the Python kernel of the notebook"
-
-
-def has_lost_context(cell: NotebookNode) -> bool:
-    """Return whether a cell failed with a lost CUDA context, after which its process cannot use the GPU."""
-    errors = (output for output in cell.get("outputs", []) if output.output_type == "error")
-    return any(LOST_CONTEXT in error.evalue for error in errors)
-
-
-class DropStandardError(Preprocessor):
-    """Preprocessor that removes the stderr output of test cells before they are scored.
-
-    nbgrader gives 0 points to a cell with output on stderr, so that the warning of a library would cost the
-    points of the cell. A failed check raises an exception instead.
-    """
-
-    def preprocess_cell(
-        self,
-        cell: NotebookNode,
-        resources: Resources,
-        cell_index: int,  # noqa: ARG002
-    ) -> tuple[NotebookNode, Resources]:
-        if cell.cell_type == "code" and utils.is_grade(cell):
-            cell.outputs = [
-                output
-                for output in cell.outputs
-                if not (output.output_type == "stream" and output.name == "stderr")
-            ]
-        return cell, resources
 
 
 def grade_id(cell: NotebookNode) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.notebook_source import check_calls, ends_with_check
 
-__all__ = ["Criterion", "check_points", "read_rubric"]
+__all__ = ["Criterion", "check_points", "read_rubric", "required_rubric"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,16 @@ def read_rubric(path: Path, assignment: str) -> dict[str, Criterion]:
             f"{path}, [{assignment}]: each test cell needs a table with `points` (a number) and `earns` "
             f"(text); {type(error).__name__}: {error}"
         ) from None
+
+
+def required_rubric(path: Path, assignment: str) -> dict[str, Criterion]:
+    """Return the rubric of an assignment; raise `UsageError` if the file has none for it."""
+    rubric = read_rubric(path, assignment)
+    if not rubric:
+        raise UsageError(
+            f"{assignment} has no rubric: add a table [{assignment}.TEST_CELL] to {path} for each test cell."
+        )
+    return rubric
 
 
 def _criterion(name: str, entry: Mapping[str, Any]) -> Criterion:

@@ -75,6 +75,8 @@ class AssignmentReport:
         The link to the feedback page by student, relative to the report.
     known_kernels : mapping of str to sequence of str
         By kernel, the texts that are not reported if several students submit them.
+    baselines : sequence of VariantTiming
+        Times of the kernels that the lab shows.
     """
 
     grades: Grades
@@ -84,6 +86,7 @@ class AssignmentReport:
     about: Mapping[str, str] = field(default_factory=dict)
     feedback: Mapping[str, str] = field(default_factory=dict)
     known_kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    baselines: Sequence[VariantTiming] = ()
 
     @property
     def students(self) -> list[str]:
@@ -138,16 +141,18 @@ class AssignmentReport:
 
     def speedup_tables(self, student: str) -> list[SpeedupTable]:
         """Return the speed-up table of each problem that the submission has timed kernels of."""
-        return speedup_tables(self.kernels(student))
+        return speedup_tables(self.kernels(student), self.baselines)
 
 
-def speedup_tables(kernels: Sequence[InspectedKernel]) -> list[SpeedupTable]:
-    """Return the speed-up table of each problem that has timed kernels."""
+def speedup_tables(
+    kernels: Sequence[InspectedKernel], baselines: Sequence[VariantTiming] = ()
+) -> list[SpeedupTable]:
+    """Return the speed-up table of each problem that has timed kernels; `baselines` are part of it."""
     tables: dict[str, SpeedupTable] = {}
-    for kernel in kernels:
-        if kernel.timing is not None:
-            problem = kernel.name.split(".")[0]
-            tables.setdefault(problem, SpeedupTable(problem)).add(kernel.timing)
+    for timing in [*baselines, *(kernel.timing for kernel in kernels)]:
+        if timing is not None:
+            problem = timing.config.problem.name
+            tables.setdefault(problem, SpeedupTable(problem)).add(timing)
     return list(tables.values())
 
 

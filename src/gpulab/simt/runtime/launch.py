@@ -30,7 +30,10 @@ _STARTING = threading.Lock()  # the stack size of new threads is a setting of th
 
 
 def cores() -> int:
-    """Return the number of host cores that this process may use."""
+    """Return the number of threads to simulate with: GPULAB_THREADS, or the host cores of this process."""
+    setting = os.environ.get("GPULAB_THREADS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

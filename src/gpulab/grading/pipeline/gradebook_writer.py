@@ -1,0 +1,171 @@
+"""The only writer of the gradebook: nbgrader's autograding and feedback of one submission at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.converters import Autograde, GenerateFeedback
+from nbgrader.converters.base import BaseConverter
+
+from gpulab.errors import UsageError
+from gpulab.grading.judge.plan import TEST, NotebookPlan
+from gpulab.grading.judge.records import JudgedSubmission
+from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.gradebook import open_gradebook
+from gpulab.grading.pipeline.nbgrader_steps import make_converter, recorded_step
+from gpulab.grading.pipeline.submitted_files import TIMESTAMP
+from gpulab.grading.pipeline.verdict_preprocessors import VERDICT
+
+__all__ = ["GradebookWriter"]
+
+
+class WithoutStudentFiles(BaseConverter):
+    """A converter that copies no file of a submission, because none of them is used."""
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        del assignment_id, student_id
+
+
+class JudgedAutograde(Autograde, WithoutStudentFiles):
+    """nbgrader's Autograde on a prepared notebook, with a verdict in place of an execution."""
+
+    def grade(
+        self, student: str, notebook_id: str, notebook: NotebookNode, verdict: JudgedSubmission
+    ) -> None:
+        """Write the graded notebook and the points of one submission."""
+        assignment = self.coursedir.assignment_id
+        self.coursedir.student_id = student
+        folder = Path(self._format_source(assignment, student))
+        name = str(folder / f"{notebook_id}.ipynb")
+        self.notebooks = [name]
+        self.init_destination(assignment, student)
+        self.init_assignment(assignment, student)
+
+        resources = self.init_single_notebook_resources(name)
+        resources[VERDICT] = verdict
+        for preprocessor in [*self.sanitize_preprocessors, *self.autograde_preprocessors]:
+            self.exporter.register_preprocessor(preprocessor)
+        try:
+            output, resources = self.exporter.from_notebook_node(notebook, resources=resources)
+        finally:
+            self.exporter._preprocessors = []  # noqa: SLF001  (as nbgrader does)
+        self.write_single_notebook(output, resources)
+        timestamp = folder / TIMESTAMP
+        if timestamp.is_file() and not timestamp.is_symlink():  # formgrader compares it
+            shutil.copyfile(timestamp, Path(self.writer.build_directory) / TIMESTAMP)
+        self.set_permissions(assignment, student)
+
+
+class GradebookWriter:
+    """Enters verdicts of one assignment in the gradebook, and writes nbgrader's pages.
+
+    Parameters
+    ----------
+    course : Course
+        The course.
+    assignment : str
+        A released assignment.
+    plan : NotebookPlan
+        What the instructor's notebook grades. Raises `UsageError` if the gradebook has other test cells.
+    """
+
+    def __init__(self, course: Course, assignment: str, plan: NotebookPlan) -> None:
+        self.course, self.assignment, self.plan = course, assignment, plan
+        self._require_release()
+        self._autograde = _started(make_converter(course, JudgedAutograde, assignment))
+        # Files of level 2 are not handed out with the graded notebook and its feedback.
+        given = [str(path) for path in (course.source / assignment).rglob("*") if path.suffix == ".cu"]
+        self._autograde.exclude_overwriting = {assignment: given}
+        self._feedback = _started(make_converter(course, GenerateFeedback, assignment))
+
+    def enter(self, student: str, notebook: NotebookNode, verdict: JudgedSubmission) -> None:
+        """Enter a verdict in the gradebook; raise `GradingError` if nbgrader cannot.
+
+        Doing this twice has the result of doing it once, so that a killed run can be repeated.
+        """
+        log_file = self.course.work / "logs" / f"{self.assignment}-{student}.txt"
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        with recorded_step("nbgrader could not grade it") as log, contextlib.chdir(self.course.root):
+            try:
+                self._autograde.grade(student, self.plan.name, notebook, verdict)
+            finally:
+                log_file.write_text(log.text, encoding="utf-8")
+
+    def enter_failure(self, student: str) -> None:
+        """Enter a submission that could not be judged: it has no points, and manual points are kept."""
+        with recorded_step("the gradebook could not be written"), self._gradebook() as gradebook:
+            gradebook.update_or_create_student(student)
+            submission = gradebook.update_or_create_submission(self.assignment, student)
+            for notebook in submission.notebooks:
+                for grade in notebook.grades:
+                    grade.auto_score, grade.needs_manual_grade = None, True
+            gradebook.db.commit()
+        for folder in (self.course.autograded, self.course.feedback):
+            shutil.rmtree(folder / student / self.assignment, ignore_errors=True)
+
+    def scores(self) -> dict[str, dict[str, float | None]]:
+        """Return the automatic points in the gradebook, by student and test cell."""
+        with recorded_step("the gradebook could not be read"), self._gradebook() as gradebook:
+            return {
+                submission.student.id: {
+                    grade.name: grade.auto_score
+                    for notebook in submission.notebooks
+                    for grade in notebook.grades
+                }
+                for submission in gradebook.assignment_submissions(self.assignment)
+            }
+
+    def has_pages(self, student: str) -> bool:
+        """Return whether the graded notebook and the feedback of a student exist."""
+        graded = self.course.autograded / student / self.assignment / f"{self.plan.name}.ipynb"
+        feedback = self.course.feedback / student / self.assignment / f"{self.plan.name}.html"
+        return graded.is_file() and feedback.is_file()
+
+    def write_feedback(self, student: str) -> None:
+        """Write nbgrader's feedback page of one student."""
+        with recorded_step("its feedback could not be written"), contextlib.chdir(self.course.root):
+            converter = self._feedback
+            converter.coursedir.student_id = student
+            name = self.course.autograded / student / self.assignment / f"{self.plan.name}.ipynb"
+            converter.notebooks = [str(name)]
+            converter.init_destination(self.assignment, student)
+            converter.init_assignment(self.assignment, student)
+            converter.convert_single_notebook(str(name))
+            converter.set_permissions(self.assignment, student)
+
+    def _gradebook(self) -> Any:
+        return open_gradebook(self.course)
+
+    def _require_release(self) -> None:
+        from nbgrader.api import MissingEntry
+
+        again = f"run `gpulab release {self.assignment}`"
+        with recorded_step("the gradebook could not be read"), self._gradebook() as gradebook:
+            try:
+                notebook = gradebook.find_notebook(self.plan.name, self.assignment)
+                points = {cell.name: cell.max_score for cell in notebook.grade_cells}
+                sources = {cell.name: cell.source for cell in notebook.source_cells}
+            except MissingEntry:
+                points, sources = None, {}
+        if points is None:
+            raise UsageError(f"{self.assignment} is not released: {again} first.")
+        for cell in self.plan.of_kind(TEST):
+            if points.get(cell.grade_id) != cell.points or sources.get(cell.grade_id) != cell.source:
+                raise UsageError(
+                    f"{self.assignment}: test cell `{cell.grade_id}` was changed after the release: {again}."
+                )
+
+
+def _started(converter: Any) -> Any:
+    """Give a converter its writer and its exporter, which nbgrader creates when it starts."""
+    from nbconvert.writers.files import FilesWriter
+
+    converter.writer = FilesWriter(parent=converter, config=converter.config)
+    converter.exporter = converter.exporter_class(parent=converter, config=converter.config)
+    for preprocessor in converter.preprocessors:
+        converter.exporter.register_preprocessor(preprocessor)
+    return converter

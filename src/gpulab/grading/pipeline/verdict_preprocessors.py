@@ -1,0 +1,98 @@
+"""nbgrader preprocessors that put a verdict in place of an execution: outputs, and points.
+
+`gpulab grade` hands the verdict to them. nbgrader's own `autograde` has none, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from typing import Any
+
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_output
+from nbgrader.converters.base import NbGraderException
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+
+from gpulab.grading.judge.records import JudgedSubmission, Output
+from gpulab.grading.sandbox.safe_text import clean_text
+from gpulab.views.html import note
+
+__all__ = ["VERDICT", "InsertVerdicts", "SaveJudgedScores"]
+
+VERDICT = "gpulab"  # the entry of nbconvert's resources that holds the `JudgedSubmission`
+
+Resources = dict[str, Any]
+
+
+def verdict_of(resources: Resources) -> JudgedSubmission:
+    """Return the verdict that `gpulab grade` passed on; raise nbgrader's error without one."""
+    verdict = resources.get(VERDICT)
+    if not isinstance(verdict, JudgedSubmission):
+        raise NbGraderException("this course is graded with `gpulab grade`, not with `nbgrader autograde`.")
+    return verdict
+
+
+class InsertVerdicts(NbGraderPreprocessor):
+    """Preprocessor that takes the place of Execute: it inserts the outputs of the judge.
+
+    A test cell gets the outputs of the instructor's cell, after a red note if the submission claims more.
+    Other cells get the outputs of the student's own run.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        verdict = verdict_of(resources)
+        judged = {cell.grade_id: cell.outputs for cell in verdict.cells}
+        own_runs: dict[str, deque[Iterable[Output]]] = defaultdict(deque)
+        for run in verdict.page:
+            own_runs[clean_text(run.source)].append(run.outputs)
+
+        for cell in nb.cells:
+            if cell.cell_type != "code":
+                continue
+            name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            cell.outputs = []
+            if name in judged:
+                cell.outputs = [*_claims(verdict, name), *_outputs(judged[name])]
+            elif own_runs[cell.source]:
+                cell.outputs = _outputs(own_runs[cell.source].popleft())
+        return nb, resources
+
+
+class SaveJudgedScores(SaveAutoGrades):
+    """nbgrader's SaveAutoGrades, with the judge's points of a test cell.
+
+    The stock preprocessor computes points from outputs, and asks for another review of each cell that a
+    teacher gave points by hand. Here such a cell is reviewed again only if the verdict has changed.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        self.scores = verdict_of(resources).scores
+        return super().preprocess(nb, resources)  # type: ignore[no-any-return]
+
+    def _add_score(self, cell: NotebookNode, resources: Resources) -> None:
+        name = cell.metadata["nbgrader"]["grade_id"]
+        if name not in self.scores:
+            super()._add_score(cell, resources)
+            return
+        grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        changed = grade.auto_score != self.scores[name]
+        waiting = changed or (grade.needs_manual_grade and grade.auto_score is not None)
+        grade.auto_score = self.scores[name]
+        grade.needs_manual_grade = grade.manual_score is not None and waiting
+        self.gradebook.db.commit()
+
+
+def _outputs(outputs: Iterable[Output]) -> list[NotebookNode]:
+    return [from_dict(dict(output)) for output in outputs]
+
+
+def _claims(verdict: JudgedSubmission, grade_id: str) -> list[NotebookNode]:
+    """Return a note if the saved outputs of a test cell claim more points than the judge gives."""
+    start = f"{grade_id}: the notebook claims"
+    reasons = [incident for incident in verdict.incidents if incident.startswith(start)]
+    if not reasons:
+        return []
+    view = note("bad", "not as submitted", reasons)
+    data = {"text/html": view._repr_html_(), "text/plain": view.text}
+    return [new_output("display_data", data=data)]

@@ -1,0 +1,227 @@
+"""Grading a class end to end: points come from the judge, whatever a submission says about itself."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+pytest.importorskip("nbgrader", reason="grading needs the lab extra")
+
+from nbformat.v4 import new_output
+
+from gpulab.errors import UsageError
+from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.gradebook import Grades, open_gradebook, read_grades
+from gpulab.grading.pipeline.grading_run import GradedSubmission
+from gpulab.grading.pipeline.submissions import grade_submissions
+from gpulab.grading.pipeline.verdict_store import load_judged
+from gpulab.grading.release.assignments import release
+from tests.grading.conftest import UNSANDBOXED, make_course, nbgrader_cell
+
+Notebook = nbformat.NotebookNode
+SOLUTIONS = {
+    "double": "def double(x):\n    return 2 * x",
+    "half": "def half(x):\n    return x / 2",
+}
+
+
+def cells_of(notebook: Notebook) -> dict[str, Notebook]:
+    return {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in notebook.cells}
+
+
+def solved(notebook: Notebook) -> Notebook:
+    for name, source in SOLUTIONS.items():
+        cells_of(notebook)[name].source = source
+    return notebook
+
+
+def with_difficulties(notebook: Notebook) -> Notebook:
+    """Answer correctly, delete a test cell and the cell before it, copy a cell, warn, and end the process."""
+    cells = cells_of(solved(notebook))
+    cells[
+        "double"
+    ].source = "import sys\ndef double(x):\n    print('careful', file=sys.stderr)\n    return 2 * x"
+    cells["ends"].source = "import os\nos._exit(3)"
+    copied = copy.deepcopy(cells["half"])
+    copied.id = "copied"
+    notebook.cells = [
+        copied,
+        *(c for name, c in cells.items() if name not in {"bare", "opt_1", "test_double"}),
+    ]
+    return notebook
+
+
+def unsolved_with_claims(notebook: Notebook) -> Notebook:
+    """Keep the stubs, and change everything about the test cells that could raise the points."""
+    cells = cells_of(notebook)
+    test = cells["test_double"]
+    test.source = "2"
+    test.metadata.nbgrader.update(points=50, locked=False, solution=True)
+    test.outputs = [new_output("execute_result", data={"text/plain": "2"}, execution_count=1)]
+    test.execution_count = 1
+    cells["test_half"].metadata.nbgrader.update(grade=False, grade_id="test_double")
+    cells["test_ends"].cell_type = "markdown"
+    cells["test_ends"].pop("outputs"), cells["test_ends"].pop("execution_count")
+    extra = nbgrader_cell("test_extra", "1", points=100)
+    notebook.cells.append(extra)
+    return notebook
+
+
+CLASS: dict[str, Callable[[Notebook], Notebook]] = {
+    "difficult": with_difficulties,
+    "honest": solved,
+    "claims": unsolved_with_claims,
+}
+EXPECTED = {
+    "difficult": {"test_double": 2, "test_half": 3, "test_ends": 0, "test_after": 1},
+    "honest": {"test_double": 2, "test_half": 3, "test_ends": 4, "test_after": 1},
+    "claims": {"test_double": 0, "test_half": 0, "test_ends": 0, "test_after": 0},
+}
+RUBRIC = """
+[tiny.test_ends]
+points = 4
+earns = "It does not end."
+[tiny.test_after]
+points = 1
+earns = "Both."
+"""
+
+
+def difficult_course(course: Course) -> Course:
+    """Release a lab with four test cells, and submit a class to it."""
+    source = course.source / "tiny" / "tiny.ipynb"
+    notebook = nbformat.read(source, as_version=4)
+    notebook.cells.append(nbgrader_cell("ends", "ended = False", solution=True))
+    notebook.cells.append(nbgrader_cell("test_ends", "assert ended is False", points=4))
+    notebook.cells.append(nbgrader_cell("test_after", "assert half(double(3)) == 3", points=1))
+    nbformat.write(notebook, source)
+    with (course.config_folder / "rubric.toml").open("a", encoding="utf-8") as file:
+        file.write(RUBRIC)
+    (path,) = release(course, "tiny").notebooks
+
+    for student, change in CLASS.items():
+        released = nbformat.read(path, as_version=4)
+        if student == "honest":
+            cells_of(released)["ends"].source = "ended = False"
+        submit(course, student, nbformat.writes(change(released)))
+    submit(course, "unreadable", "not a notebook")
+    submit(course, "misnamed", nbformat.writes(solved(nbformat.read(path, as_version=4))), "my_tiny.ipynb")
+    (course.submitted / "nothing" / "tiny").mkdir(parents=True)
+    return course
+
+
+def submit(course: Course, student: str, text: str, name: str = "tiny.ipynb") -> None:
+    folder = course.submitted / student / "tiny"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, list[GradedSubmission], Grades]:
+    course = difficult_course(make_course(tmp_path_factory.mktemp("course")))
+    results = grade_submissions(course, "tiny", UNSANDBOXED)
+    return course, results, read_grades(course, "tiny")
+
+
+Graded = tuple[Course, list[GradedSubmission], Grades]
+
+
+@pytest.mark.parametrize("student", EXPECTED)
+def test_points_are_those_of_the_judge(graded: Graded, student: str) -> None:
+    assert graded[2].scores[student] == EXPECTED[student]
+    assert load_judged(graded[0], "tiny", student).scores == EXPECTED[student]
+
+
+@pytest.mark.parametrize(
+    ("student", "named"), [("unreadable", "JSON"), ("misnamed", "my_tiny.ipynb"), ("nothing", "missing")]
+)
+def test_unreadable_submission_has_an_error_and_no_points(graded: Graded, student: str, named: str) -> None:
+    errors = {result.student: result.error for result in graded[1]}
+    assert named in errors[student]
+    assert "\n" not in errors[student]
+    assert set(graded[2].scores[student].values()) == {None}
+
+
+def test_claims_of_saved_outputs_are_shown_as_contradicted(graded: Graded) -> None:
+    page = (graded[0].feedback / "claims" / "tiny" / "tiny.html").read_text(encoding="utf-8")
+    assert "test_double: the notebook claims 2 of 2 points" in page
+    honest = (graded[0].feedback / "honest" / "tiny" / "tiny.html").read_text(encoding="utf-8")
+    assert "not as submitted" not in honest
+
+
+def test_unchanged_submissions_are_not_judged_again(graded: Graded) -> None:
+    again = grade_submissions(graded[0], "tiny", UNSANDBOXED)
+    assert not any(result.judged for result in again)
+    assert read_grades(graded[0], "tiny") == graded[2]
+
+
+def test_changed_submission_is_judged_again_and_touches_no_other(graded: Graded) -> None:
+    course = graded[0]
+    before = {path: path.stat().st_mtime_ns for path in course.feedback.rglob("*.html")}
+    path = course.submitted / "honest" / "tiny" / "tiny.ipynb"
+    text = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(json.dumps(json.loads(text)), encoding="utf-8")
+        results = grade_submissions(course, "tiny", replace(UNSANDBOXED, students=["honest"]))
+    finally:
+        path.write_text(text, encoding="utf-8")
+    assert [(result.student, result.judged) for result in results] == [("honest", True)]
+    changed = {path.parts[-3] for path, time in before.items() if path.stat().st_mtime_ns != time}
+    assert changed == {"honest"}
+    assert read_grades(course, "tiny") == graded[2]
+
+
+def test_manual_points_are_kept_on_a_regrade(graded: Graded) -> None:
+    course = graded[0]
+    with open_gradebook(course) as gradebook:
+        grade = gradebook.find_grade("test_double", "tiny", "tiny", "claims")
+        grade.manual_score = 1.5
+        gradebook.db.commit()
+    try:
+        grade_submissions(course, "tiny", replace(UNSANDBOXED, students=["claims"], again=True))
+        assert read_grades(course, "tiny").scores["claims"]["test_double"] == 1.5
+    finally:
+        with open_gradebook(course) as gradebook:
+            gradebook.find_grade("test_double", "tiny", "tiny", "claims").manual_score = None
+            gradebook.db.commit()
+
+
+def test_lost_gradebook_is_written_again_from_the_verdicts(graded: Graded) -> None:
+    course = graded[0]
+    grade_submissions(course, "tiny", UNSANDBOXED)
+    assert course.database is not None
+    course.database.unlink()
+    shutil.rmtree(course.release)
+    release(course, "tiny")
+    results = grade_submissions(course, "tiny", UNSANDBOXED)
+    assert not any(result.judged for result in results)
+    assert read_grades(course, "tiny") == graded[2]
+
+
+def test_secret_is_readable_by_its_owner_only(graded: Graded) -> None:
+    path = graded[0].work / "secret"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(path.read_bytes()) == 32
+
+
+def test_log_of_each_submission_is_stored(graded: Graded) -> None:
+    logs = {path.name for path in (graded[0].work / "logs").glob("*.txt")}
+    assert {f"tiny-{student}.txt" for student in CLASS} <= logs
+
+
+def test_test_cell_that_changed_after_the_release_is_refused(tmp_path: pytest.TempPathFactory) -> None:
+    course = make_course(tmp_path)  # type: ignore[arg-type]
+    release(course, "tiny")
+    source = course.source / "tiny" / "tiny.ipynb"
+    submit(course, "ada", source.read_text(encoding="utf-8"))
+    notebook = nbformat.read(source, as_version=4)
+    cells_of(notebook)["test_half"].source = "assert half(4) == 2"
+    nbformat.write(notebook, source)
+    with pytest.raises(UsageError, match="gpulab release tiny"):
+        grade_submissions(course, "tiny", UNSANDBOXED)
