@@ -146,6 +146,17 @@ def test_input_that_is_written_with_its_own_value_is_wrong() -> None:
     assert any("input A0" in reason for reason in result.reasons)
 
 
+def test_store_to_constant_memory_is_wrong() -> None:
+    # Loads from constant memory are not counted.
+    body = """float* writable = (float*)kept;
+    asm volatile("" : "+l"(writable));
+    if (i == 0 && j == 0) *writable = A0[0];
+    """
+    result = stencil("opt_1 --block 32 8", body + OPT_1, "__constant__ float kept[32];")
+    assert not result.correct
+    assert any("constant memory" in reason for reason in result.reasons)
+
+
 def test_atomic_loads_from_shared_memory_are_counted() -> None:
     # K3 whose strip is read by atomics, once for each product.
     body = """__shared__ float strip[32];

@@ -150,6 +150,11 @@ class RecordableKernel(Kernel):
     def flow(self) -> ControlFlow:
         """The control flow graph of the entry."""
 
+    @property
+    def constants(self) -> Mapping[int, str]:
+        """The variables in constant memory that the module's code uses: names by address."""
+        return {}
+
     @abstractmethod
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
         """Compile the native code for launches with this recorder and block, without launching."""

@@ -113,6 +113,15 @@ class SimulatedKernel(RecordableKernel):
     def on_simulator(self) -> SimulatedKernel:
         return self
 
+    @property
+    def constants(self) -> dict[int, str]:
+        variables = self.module.variables
+        return {
+            allocation.address: name
+            for name, allocation in self._symbols.items()
+            if variables[name].space == "const"
+        }
+
     @cached_property
     def flow(self) -> ControlFlow:
         """The control flow graph of the kernel; counts refer to the numbers of its blocks."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpulab.profiling.counts.cell_counts import CellCount
+from gpulab.simt.ptx.symbols import variable_name
 from gpulab.verification.compare import compare
 from gpulab.verification.verdict import ShapeResult, Verdict
 from gpulab.verification.verify import changed_inputs
@@ -35,7 +36,8 @@ def with_counted_launch(verdict: Verdict, count: CellCount) -> Verdict:
 def compare_counted_launch(count: CellCount) -> ShapeResult:
     """Compare the output of a counted launch, of which every block ran, with the reference.
 
-    A store or an atomic operation on an input is wrong even if it leaves the values as they were.
+    A store or an atomic operation on an input is wrong even if it leaves the values as they were. So is one
+    to constant memory, which a GPU cannot write: loads from there are not counted.
     """
     launch, problem = count.launch, count.launch.config.problem
     case = problem.make_case(launch.shape, np.random.default_rng(count.seed))
@@ -50,11 +52,22 @@ def compare_counted_launch(count: CellCount) -> ShapeResult:
         if site.access.action in ("writes", "updates"):
             for name in inputs.intersection(count.arrays_of(site)):
                 written.setdefault(name, set()).add(site.access.line)
-    if not written:
+    size = problem.format_shape(launch.shape)
+    constants = count.recorded.kernel.constants
+    to_constants = {
+        (site.access.line, variable_name(constants[address]))
+        for site in count.recorded.sites
+        if site.access.action in ("writes", "updates")
+        for address in constants.keys() & site.arrays.keys()
+    }
+    reasons = [
+        f"{size}: line {line} stores to {name} in constant memory, which a kernel can only read"
+        for line, name in sorted(to_constants)
+    ]
+    if not written and not reasons:
         return result
 
-    size = problem.format_shape(launch.shape)
-    reasons = [
+    reasons += [
         f"{size}: line {', '.join(map(str, sorted(lines)))} stores to the input {name} or updates it "
         "atomically; inputs may only be read"
         for name, lines in written.items()

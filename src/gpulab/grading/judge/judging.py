@@ -38,6 +38,7 @@ from gpulab.grading.judge.submitted import (
 )
 from gpulab.grading.pipeline.notebook_source import last_level_choice
 from gpulab.grading.release.stub import is_untouched
+from gpulab.grading.sandbox.safe_text import MATHJAX_MACRO
 from gpulab.grading.similarity import same_kernel
 from gpulab.notebook import failure, level
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
@@ -103,6 +104,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             judged, error = judge_cell(shell, test, values)
             if kernel is not None:
                 judged = replace(judged, outputs=(*evidence(kernel), *judged.outputs))
+            judged = replace(judged, outputs=tuple(map(without_formula_links, judged.outputs)))
             emit("cell", judged)
             if difference := claim_difference(submitted, judged):
                 emit("incident", difference)
@@ -232,6 +234,17 @@ def evidence(part: PlanCell) -> tuple[Output, ...]:
     view = judged_view(cell, result)
     data = {"text/html": view._repr_html_(), "text/plain": view.text}
     return ({"output_type": "display_data", "data": data, "metadata": {}},)
+
+
+def without_formula_links(output: Output) -> Output:
+    """Return an output whose HTML has no macro with which MathJax makes links or sets attributes.
+
+    Views escape the texts of a submission, but MathJax also typesets formulas in escaped text.
+    """
+    html = output.get("data", {}).get("text/html")
+    if not isinstance(html, str) or not MATHJAX_MACRO.search(html):
+        return output
+    return {**output, "data": {**output["data"], "text/html": MATHJAX_MACRO.sub(r"\\ ", html)}}
 
 
 def claim_difference(submitted: Sequence[SubmittedCell], judged: JudgedCell) -> str:

@@ -28,7 +28,7 @@ LINK = re.compile(r"(?:https?://|mailto:|#)", re.IGNORECASE)
 IMAGE_FILE = re.compile(r"(?!.*\.\.)[\w][\w./%-]*\.(?:png|jpe?g|gif|svg)", re.IGNORECASE)
 ATTACHMENT = "attachment:"
 TAG_START = re.compile(r"<(?=[A-Za-z/!?])")  # an HTML parser takes any other `<` for text
-MERMAID_FENCE = re.compile(r"(?<![`~])(`{3,}|~{3,})[ \t]*mermaid", re.IGNORECASE)
+MERMAID_FENCE = re.compile(r"((?:`{3}|~{3})[`~\s]*)mermaid", re.IGNORECASE)
 
 
 def clean_markdown(text: str, attachments: Mapping[str, Any] | None = None) -> str:
@@ -157,7 +157,7 @@ def _neutralise(text: str, harm: set[str]) -> str:
     if "link" in harm:
         text = text.replace("](", "] (").replace("]:", "] :")
     if "mermaid" in harm:
-        text = MERMAID_FENCE.sub(r"\1 text ", TAG_START.sub("< ", text))
+        text = MERMAID_FENCE.sub(r"\1text ", TAG_START.sub("< ", text))
     if "attachment" in harm:
         text = re.sub(f"(?i){ATTACHMENT}", "attachment ", text).replace("](", "] (").replace("]:", "] :")
     return text

@@ -8,7 +8,7 @@ are meant to hold markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpulab.grading.sandbox.safe_markdown import TAG_START, clean_attachments, clean_markdown, is_image
@@ -18,7 +18,6 @@ __all__ = ["CELL_BYTES", "NOTEBOOK_BYTES", "clean_notebook", "clean_outputs"]
 
 CELL_BYTES = 200_000  # of the outputs of one cell
 NOTEBOOK_BYTES = 2_000_000  # of all outputs; a browser shows a page of this size without delay
-NOTEBOOK_ANSWERS = 500_000  # characters of all Markdown cells that are not the instructor's
 ERROR_CHARACTERS = 20_000  # of a traceback
 OUTPUT_OVERHEAD = 100  # bytes of the page for an output without content
 
@@ -46,58 +45,10 @@ def clean_outputs(outputs: object, *, limit_bytes: int = CELL_BYTES) -> list[Out
         Valid outputs of nbformat 4. `text/plain`, PNG and JPEG are kept, HTML and Markdown are sanitised,
         and all other types are left out.
     """
-    return _cleaned(outputs, limit_bytes)[0]
-
-
-def clean_notebook(notebook: dict[str, Any], *, trusted: Collection[str] = ()) -> None:
-    """Make a submitted notebook safe to show, in place.
-
-    Parameters
-    ----------
-    notebook : dict
-        A notebook of nbformat 4 with a list of cells.
-    trusted : collection of str
-        Markdown of the instructor, such as the cells of the release. A cell with exactly this text stays as
-        it is.
-
-    Notes
-    -----
-    Markdown, attachments and outputs are cleaned. Of the metadata, only nbgrader's fields remain, and those
-    only with values of their type. The sources of code cells keep their text without control characters,
-    because nbconvert escapes them.
-    """
-    notebook["metadata"] = {
-        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-        "language_info": {"name": "python"},
-    }
-    remaining, remaining_text = NOTEBOOK_BYTES, NOTEBOOK_ANSWERS
-    for number, cell in enumerate(notebook["cells"]):
-        _clean_fields(cell, number)
-        if cell["cell_type"] == "markdown":
-            attachments = clean_attachments(cell.pop("attachments", None))
-            if cell["source"] not in trusted:
-                text, rest = cell["source"][:remaining_text], cell["source"][remaining_text:]
-                remaining_text -= len(text)
-                note = f"\n\n({len(rest):,} more characters are not shown.)" if rest else ""
-                cell["source"] = clean_markdown(text, attachments) + note
-            if attachments:
-                cell["attachments"] = attachments
-        elif cell["cell_type"] == "code":
-            cell["outputs"], used = _cleaned(cell.get("outputs"), min(CELL_BYTES, remaining))
-            cell["execution_count"] = _count(cell.get("execution_count"))
-            remaining = max(0, remaining - used)
-
-
-def _cleaned(outputs: object, limit_bytes: int) -> tuple[list[Output], int]:
-    """Return clean outputs, and the bytes that count towards the limit of the notebook."""
     cleaned: list[Output] = []
     used = cut = 0
     for output in _merged_streams(outputs):
         available = max(0, limit_bytes - used)
-        markup = _markup_size(output)
-        if markup > available:  # cleaning takes time even if nothing is left after it
-            cut += markup
-            continue
         if output["output_type"] == "stream":
             # A code point has at most 4 bytes, so the rest need not be cleaned.
             text = output["text"][: available + 1]
@@ -106,7 +57,7 @@ def _cleaned(outputs: object, limit_bytes: int) -> tuple[list[Output], int]:
         else:
             _clean_content(output)
 
-        size = max(_size(output), markup)
+        size = _size(output)
         if size <= available:
             cleaned.append(output)
             used += size
@@ -117,12 +68,36 @@ def _cleaned(outputs: object, limit_bytes: int) -> tuple[list[Output], int]:
             used = limit_bytes
         else:
             cut += size
-            used += markup  # its time is spent
 
     if cut:
         note = f"\n[{cut:,} bytes of output are not shown. A cell shows at most {limit_bytes:,} bytes.]\n"
         cleaned.append({"output_type": "stream", "name": "stdout", "text": note})
-    return cleaned, used
+    return cleaned
+
+
+def clean_notebook(notebook: dict[str, Any]) -> None:
+    """Make a submitted notebook safe to show, in place.
+
+    Markdown, attachments and outputs are cleaned. Of the metadata, only nbgrader's fields remain, and those
+    only with values of their type. The sources of code cells keep their text without control characters,
+    because nbconvert escapes them.
+    """
+    notebook["metadata"] = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+    remaining = NOTEBOOK_BYTES
+    for number, cell in enumerate(notebook["cells"]):
+        _clean_fields(cell, number)
+        if cell["cell_type"] == "markdown":
+            attachments = clean_attachments(cell.pop("attachments", None))
+            cell["source"] = clean_markdown(cell["source"], attachments)
+            if attachments:
+                cell["attachments"] = attachments
+        elif cell["cell_type"] == "code":
+            cell["outputs"] = clean_outputs(cell.get("outputs"), limit_bytes=min(CELL_BYTES, remaining))
+            cell["execution_count"] = _count(cell.get("execution_count"))
+            remaining = max(0, remaining - sum(map(_size, cell["outputs"])))
 
 
 def _clean_fields(cell: dict[str, Any], number: int) -> None:
@@ -234,14 +209,6 @@ def _clean_representation(kind: str, content: str) -> str | None:
     if kind == "text/latex":
         return MATHJAX_MACRO.sub(r"\\ ", clean_text(content))
     return content if is_image(kind, content) else None
-
-
-def _markup_size(output: Output) -> int:
-    """Return the size of the representations of an output that take time to clean."""
-    data = output.get("data")
-    if not isinstance(data, Mapping):
-        return 0
-    return sum(len(_joined(data[kind])) for kind in ("text/html", "text/markdown") if kind in data)
 
 
 def _size(output: Output) -> int:

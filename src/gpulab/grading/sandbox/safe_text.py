@@ -14,7 +14,7 @@ from bleach.css_sanitizer import CSSSanitizer
 
 __all__ = ["COLOUR_CODE", "MATHJAX_MACRO", "clean_html", "clean_text"]
 
-HTML_CHARACTERS = 30_000  # bleach needs up to 1 s for nested elements of this total length
+HTML_CHARACTERS = 50_000  # bleach needs up to 3 s for nested elements of this total length
 COLOUR_CODES = 2_000  # per text; nbconvert takes quadratic time in their number
 
 ELEMENTS = """
