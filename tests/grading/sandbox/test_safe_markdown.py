@@ -36,7 +36,7 @@ def test_honest_answer_is_not_changed(text: str) -> None:
         ("[x](javascript:f())", "[x] (javascript:f())"),
         ("[x]\n\n[x]: javascript:f()", "[x]\n\n[x] : javascript:f()"),
         (r"$\href{javascript:f()}{x}$", r"$\ href{javascript:f()}{x}$"),
-        ("```mermaid\ngraph TD\n```", "``` text \ngraph TD\n```"),
+        ("```mermaid\ngraph TD\n```", "```text \ngraph TD\n```"),
         ("![x](attachment:x.png)", "![x] (attachment x.png)"),
         ("![x](https://example.org/x.png)", "![x] (https://example.org/x.png)"),
         ("![x](/logout)", "![x] (/logout)"),

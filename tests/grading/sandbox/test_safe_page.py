@@ -79,7 +79,6 @@ def test_fields_of_the_wrong_type_give_valid_outputs() -> None:
     nbformat.validate(nbformat.from_dict(lab(code_cell(*outputs))))
 
 
-@pytest.mark.slow
 def test_100_megabytes_are_cut_quickly() -> None:
     started = time.process_time()
     kept, note = clean_outputs([stream("x" * 50_000_000), stream("y" * 50_000_000)])
@@ -136,21 +135,3 @@ def test_honest_notebook_is_not_changed() -> None:
     before = json.loads(json.dumps(notebook["cells"]))
     clean_notebook(notebook)
     assert notebook["cells"] == before
-
-
-def test_markdown_of_the_instructor_is_not_changed() -> None:
-    text = "<details><summary>Hint</summary>x</details>"
-    notebook = lab(markdown_cell(text), markdown_cell(text + " ", id="n"))
-    clean_notebook(notebook, trusted={text})
-    assert [cell["source"] for cell in notebook["cells"]] == [
-        text,
-        "< details>< summary>Hint< /summary>x< /details> ",
-    ]
-
-
-@pytest.mark.slow
-def test_time_for_markup_is_bounded() -> None:
-    started = time.process_time()
-    outputs = clean_outputs([display(html="<div>" * 5000)] * 1000)
-    assert time.process_time() - started < 60  # 8 s on an idle machine
-    assert "not shown" in outputs[-1]["text"]

@@ -71,10 +71,7 @@ def test_html_is_dropped_if_it_is_too_long_or_links_by_mathjax() -> None:
     assert clean_html(r"$\hr&#101;f{javascript:f()}{x}$") is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece", ["<script>", "<div>", "<b>", "<a><b>", "<p><i>", "<!--", "<table><td>", "<", "&"]
-)
+@pytest.mark.parametrize("piece", ["<div>", "<b>", "<a><b>", "<p><i>", "<!--", "<table><td>", "<", "&"])
 def test_nested_html_is_cleaned_in_bounded_time(piece: str) -> None:
     started = time.process_time()
     clean_html((piece * HTML_CHARACTERS)[:HTML_CHARACTERS])

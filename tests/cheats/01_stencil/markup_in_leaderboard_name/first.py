@@ -1,0 +1,1 @@
+LEADERBOARD_NAME = "<img src=x onerror=alert(1)>"
