@@ -38,8 +38,8 @@ class SampleSubmission:
 
     kernels: source of a `.cu` file by the name in its header, such as "stencil.opt_1".
     points: expected points by test cell; 0 is expected for a cell that is not named.
-    chance_on_a_gpu: test cells of a kernel with a race. The simulator runs warps in a fixed order, so their
-    points are certain there; on a GPU the kernel may compute correct values by chance.
+    chance_on_a_gpu: test cells whose points are certain on the simulator only. On a GPU a kernel with a race
+    may compute correct values by chance, and the time of an open step depends on the GPU.
     level: the level that the student chose; None keeps that of the notebook. answers: source of a Python cell
     by its grade_id. first, last: code cells before and after all others. files: a folder of files that lie
     beside the notebook.
