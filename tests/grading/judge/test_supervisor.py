@@ -197,7 +197,9 @@ def test_saved_output_that_claims_more_points_is_reported() -> None:
     claimed["metadata"] = {"nbgrader": {"grade_id": "naive_test"}}
     result = judge(JudgeTask("lab", "student", PLAN, json.dumps({"cells": [claimed]}), b"secret", "sim"))
     assert result.scores["naive_test"] == 0
-    assert [incident for incident in result.incidents if "claims" in incident]
+    assert [incident.cell for incident in result.incidents if incident.kind == "claims differ"] == [
+        "naive_test"
+    ]
 
 
 def test_right_submission_has_no_incident(right: JudgedSubmission) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.errors import Diagnostic
-from gpulab.grading.judge.records import JudgedSubmission, KernelInspection
+from gpulab.grading.judge.records import Incident, JudgedSubmission, KernelInspection
 from gpulab.grading.pipeline.gradebook import Grades, Lateness, Person
 from gpulab.grading.release.rubric import Criterion
 from gpulab.grading.reports.assignment_report import AssignmentReport
@@ -147,10 +147,14 @@ def _inspection(number: int, name: str) -> JudgedSubmission:
     kernels.append(KernelInspection("stencil.opt_4", "right", timing=timed("opt_4", 0.2 + number / 500)))
 
     incidents = {
-        4: ("cell 7: it did not end in time and was stopped.",),
-        9: ("cell 3: the Python process of this notebook ended in this cell.",),
-        14: ("cell 12: it wrote more than 8 MB of output.",),
-        19: ("cell 20: the notebook claims a speed-up of 9.5; the kernel reaches 1.2.",),
+        4: (Incident("hung", "cell 7", "it did not end in time and was stopped."),),
+        9: (Incident("crashed", "cell 3", "the Python process of this notebook ended in this cell."),),
+        14: (Incident("flooded", "cell 12", "it wrote more than 8 MB of output."),),
+        19: (
+            Incident(
+                "claims differ", "opt_1_test", "the notebook claims 10 of 10 points, the judge gives 0."
+            ),
+        ),
     }.get(number, ())
     return judged(
         name,

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from bs4 import BeautifulSoup
 
-from gpulab.grading.judge.records import JudgedSubmission, KernelInspection
+from gpulab.grading.judge.records import Incident, JudgedSubmission, KernelInspection
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.class_sections import equal_kernels
 from gpulab.grading.reports.class_table import delay_text
@@ -117,7 +117,9 @@ def test_drawings_have_an_alternative_text(report: AssignmentReport) -> None:
 def test_names_and_incidents_are_escaped(report: AssignmentReport) -> None:
     markup = "<img src=x onerror=alert(1)>"
     first = report.inspections[student_name(0)]
-    hostile = replace(first, leaderboard=markup, incidents=(f"cell 1: {markup} did not end",))
+    hostile = replace(
+        first, leaderboard=markup, incidents=(Incident("hung", markup, f"{markup} did not end"),)
+    )
     page = BeautifulSoup(report_html([with_inspection(report, hostile)]), "html.parser")
     assert page.find_all("img") == []
     assert page.text.count(markup) >= 3

@@ -99,10 +99,11 @@ def feedback(tmp_path_factory: pytest.TempPathFactory) -> BeautifulSoup:
 
     url = f"sqlite:///{work / 'gradebook.db'}"
     fill_gradebook(url)
-    inspection = work / "inspection" / "lab" / "ada.json"
-    inspection.parent.mkdir(parents=True)
-    stored = {"kernels": list(kernel("wrong", WRONG_VALUES).values()), "incidents": ["cell 3: it hung."]}
-    inspection.write_text(json.dumps(stored))
+    stored = work / "results" / "lab" / "ada.json"
+    stored.parent.mkdir(parents=True)
+    incident = {"kind": "hung", "cell": "cell 3", "reason": "it hung."}
+    verdict = {"kernels": list(kernel("wrong", WRONG_VALUES).values()), "incidents": [incident]}
+    stored.write_text(json.dumps({"key": "", "verdict": verdict}))
     return BeautifulSoup(exported(folder / "lab.ipynb", url), "html.parser")
 
 

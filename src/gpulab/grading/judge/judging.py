@@ -21,6 +21,7 @@ from gpulab.grading.checks.recheck import last_result
 from gpulab.grading.checks.reference import set_reference
 from gpulab.grading.judge.plan import ANSWERS, KERNEL, SETUP, SOLUTION, TEST, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import (
+    Incident,
     JudgedCell,
     JudgedSubmission,
     JudgeTask,
@@ -61,7 +62,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
         Test cells that an earlier process has judged, or that ended it.
     emit : callable
         Takes ("submission", JudgedSubmission without cells) once; for each test cell ("begin", its name),
-        ("cell", JudgedCell), ("incident", sentence) if one is due, and ("kernel", KernelInspection) if it
+        ("cell", JudgedCell), ("incident", Incident) if there is one, and ("kernel", KernelInspection) if it
         checks a kernel; ("restart", None) if this process lost the GPU; and ("usage", seconds of processor
         time) at the end.
     """
@@ -197,7 +198,7 @@ def run_student(
     try:
         values = student.values(plan.answer_names)
     except (StudentProcessEnded, UsageError) as error:
-        student.incidents.append(f"answers: {error}")
+        student.incidents.append(Incident(getattr(error, "kind", "crashed"), "answers", str(error)))
         values = {}
     return tuple(page), values
 
@@ -247,16 +248,17 @@ def without_formula_links(output: Output) -> Output:
     return {**output, "data": {**output["data"], "text/html": MATHJAX_MACRO.sub(r"\\ ", html)}}
 
 
-def claim_difference(submitted: Sequence[SubmittedCell], judged: JudgedCell) -> str:
-    """Return a sentence if the saved outputs of a test cell claim more points than it earns, else ""."""
+def claim_difference(submitted: Sequence[SubmittedCell], judged: JudgedCell) -> Incident | None:
+    """Return an incident if the saved outputs of a test cell claim more points than it earns."""
     saved = [cell.outputs for cell in submitted if cell.grade_id == judged.grade_id]
     claims = [score_of(outputs, judged.max_score) for outputs in saved if outputs is not None]
     if not claims or max(claims) <= judged.score:
-        return ""
-    return (
-        f"{judged.grade_id}: the notebook claims {max(claims):g} of {judged.max_score:g} points, "
-        f"the judge gives {judged.score:g}."
+        return None
+    reason = (
+        f"the notebook claims {max(claims):g} of {judged.max_score:g} points, the judge gives "
+        f"{judged.score:g}."
     )
+    return Incident("claims differ", judged.grade_id, reason)
 
 
 def score_of(outputs: Sequence[Output], max_score: float) -> float:

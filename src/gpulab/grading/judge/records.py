@@ -13,7 +13,7 @@ from gpulab.grading.judge.plan import NotebookPlan
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.verification.verdict import Plane
 
-__all__ = ["JudgeTask", "JudgedCell", "JudgedSubmission", "KernelInspection", "PageCell"]
+__all__ = ["Incident", "JudgeTask", "JudgedCell", "JudgedSubmission", "KernelInspection", "PageCell"]
 
 Output = Mapping[str, Any]  # of a cell, in the form of a notebook file
 
@@ -48,6 +48,28 @@ class JudgeTask:
     device: str | None = None
     sandboxed: bool = True
     files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that happened while a submission was judged, and that costs no other cell its points.
+
+    Attributes
+    ----------
+    kind : {"hung", "crashed", "flooded", "claims differ", "not graded"}
+        "flooded" is too much output. "claims differ" is a saved output that claims more than the verdict.
+    cell : str
+        The name of the cell; empty for the whole submission.
+    reason : str
+        A sentence for the report.
+    """
+
+    kind: str
+    cell: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.cell}: {self.reason}" if self.cell else self.reason
 
 
 @dataclass(frozen=True)
@@ -129,7 +151,7 @@ class JudgedSubmission:
         One for each kernel that students write, in order.
     page : tuple of PageCell
         The student's own run, in the order of the submitted notebook.
-    incidents : tuple of str
+    incidents : tuple of Incident
         Cells that ended or blocked their process, and claims that the verdict contradicts.
     device, kind : str
         Name of the device that kernels ran on, and "sim" or "cuda".
@@ -149,7 +171,7 @@ class JudgedSubmission:
     cells: tuple[JudgedCell, ...] = ()
     kernels: tuple[KernelInspection, ...] = ()
     page: tuple[PageCell, ...] = ()
-    incidents: tuple[str, ...] = ()
+    incidents: tuple[Incident, ...] = ()
     device: str = ""
     kind: str = ""
     level: int | None = None
@@ -175,7 +197,7 @@ class JudgedSubmission:
             "cells": tuple(JudgedCell(**_with_outputs(cell)) for cell in data["cells"]),
             "kernels": tuple(map(KernelInspection.from_dict, data["kernels"])),
             "page": tuple(PageCell(**_with_outputs(cell)) for cell in data["page"]),
-            "incidents": tuple(data["incidents"]),
+            "incidents": tuple(Incident(**incident) for incident in data["incidents"]),
         }
         return cls(**{**data, **parts})
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from gpulab.errors import GpulabError, UsageError
 from gpulab.grading.judge.plain_values import decode, encode
+from gpulab.grading.judge.records import Incident
 from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
 __all__ = ["CellRun", "StudentFunction", "StudentProcess", "StudentProcessEnded", "StudentProcessFailed"]
@@ -20,10 +21,18 @@ GRACE_S = 3.0  # after the interrupt of a cell, before its process is killed
 NOTEBOOK_LIMIT_S = 120.0  # of all cells together, restarts included
 START_LIMIT_S = 60.0  # until a new process has answered, on a busy machine
 MAX_RESTARTS = 2
+NO_REPLY = "it sent no valid reply."
 
 
 class StudentProcessEnded(GpulabError):
-    """The process of a submission ended, hung or sent no valid reply; the message says which."""
+    """The process of a submission ended, hung or sent no valid reply; the message says which.
+
+    kind: that of the `Incident`.
+    """
+
+    def __init__(self, message: str, kind: str = "crashed") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class StudentProcessFailed(GpulabError):
@@ -57,7 +66,7 @@ class StudentProcess:
         self._deadline = float("inf")
         self._ran: list[str] = []  # cells that succeeded, to repeat them in a new process
         self._starts = 0
-        self.incidents: list[str] = []
+        self.incidents: list[Incident] = []
 
     def __enter__(self) -> Self:
         self._deadline = time.monotonic() + NOTEBOOK_LIMIT_S
@@ -77,15 +86,19 @@ class StudentProcess:
             reply = self._ask({"do": "run", "source": source, "limit_s": limit_s}, limit_s + GRACE_S)
             outputs = [output for output in reply["outputs"] if isinstance(output, dict)]
             succeeded = reply["succeeded"] is True
-        except (KeyError, TypeError, StudentProcessEnded) as error:
-            reason = str(error) if isinstance(error, StudentProcessEnded) else "it sent no valid reply."
-            self.end()
-            self.incidents.append(f"{label}: {reason}")
-            return CellRun(error=reason)
+        except (KeyError, TypeError):
+            return self._failed(label, StudentProcessEnded(NO_REPLY))
+        except StudentProcessEnded as ended:
+            return self._failed(label, ended)
 
         if succeeded:
             self._ran.append(source)
         return CellRun(outputs, succeeded)
+
+    def _failed(self, label: str, ended: StudentProcessEnded) -> CellRun:
+        self.end()
+        self.incidents.append(Incident(ended.kind, label, str(ended)))
+        return CellRun(error=str(ended))
 
     def values(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the plain values of variables by name; names that do not exist are left out."""
@@ -94,7 +107,7 @@ class StudentProcess:
         reply = self._ask({"do": "values", "names": list(names)}, CELL_LIMIT_S)
         values = reply.get("values")
         if not isinstance(values, dict):
-            raise StudentProcessEnded("it sent no valid reply.")
+            raise StudentProcessEnded(NO_REPLY)
 
         def function_named(name: str) -> Callable[[], StudentFunction]:
             return lambda: StudentFunction(self, name)
@@ -146,24 +159,24 @@ class StudentProcess:
     def _exchange(self, process: LimitedProcess, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
         remaining = self._deadline - time.monotonic()
         if remaining <= 0:
-            raise StudentProcessEnded(f"not run: the notebook exceeded its {NOTEBOOK_LIMIT_S:g} s.")
+            raise StudentProcessEnded(f"not run: the notebook exceeded its {NOTEBOOK_LIMIT_S:g} s.", "hung")
         try:
             process.write(json.dumps(request).encode() + b"\n")
             line = process.readline(min(limit_s, remaining))
         except TimeoutError:
-            raise StudentProcessEnded("it did not end in time and was stopped.") from None
+            raise StudentProcessEnded("it did not end in time and was stopped.", "hung") from None
         except BrokenPipeError:
             line = b""
         if not line.endswith(b"\n"):
             reason = process.stopped_by or "the Python process of this notebook ended in this cell"
-            raise StudentProcessEnded(f"{reason}.")
+            raise StudentProcessEnded(f"{reason}.", "flooded" if "of output" in reason else "crashed")
 
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError):
             reply = None
         if not isinstance(reply, dict):
-            raise StudentProcessEnded("it sent no valid reply.")
+            raise StudentProcessEnded(NO_REPLY)
         return reply
 
 

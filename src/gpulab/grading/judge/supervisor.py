@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gpulab.grading.judge.plan import TEST
-from gpulab.grading.judge.records import JudgedCell, JudgedSubmission, JudgeTask, KernelInspection
+from gpulab.grading.judge.records import Incident, JudgedCell, JudgedSubmission, JudgeTask, KernelInspection
 from gpulab.grading.judge.student_client import StudentProcessFailed
 
 __all__ = ["judge"]
@@ -34,7 +34,7 @@ def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
     verdict = JudgedSubmission(task.student, task.assignment, task.plan.name)
     cells: dict[str, JudgedCell] = {}
     kernels: dict[str, KernelInspection] = {}
-    cpu_s, incidents = 0.0, list[str]()
+    cpu_s, incidents = 0.0, list[Incident]()
 
     for _ in range(MAX_RESTARTS + 1):
         running, ended, stopped = "", False, ""
@@ -62,7 +62,7 @@ def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
         if running:
             reason = stopped or "the process that judged it ended."
             cells[running] = _failed(task, running, reason)
-            incidents.append(f"{running}: {reason}")
+            incidents.append(Incident("hung" if stopped else "crashed", running, reason))
 
     for cell in task.plan.of_kind(TEST):
         if cell.grade_id not in cells and not verdict.error:

@@ -89,8 +89,8 @@ def _outputs(outputs: Iterable[Output]) -> list[NotebookNode]:
 
 def _claims(verdict: JudgedSubmission, grade_id: str) -> list[NotebookNode]:
     """Return a note if the saved outputs of a test cell claim more points than the judge gives."""
-    start = f"{grade_id}: the notebook claims"
-    reasons = [incident for incident in verdict.incidents if incident.startswith(start)]
+    claims = [incident for incident in verdict.incidents if incident.kind == "claims differ"]
+    reasons = [incident.reason for incident in claims if incident.cell == grade_id]
     if not reasons:
         return []
     view = note("bad", "not as submitted", reasons)

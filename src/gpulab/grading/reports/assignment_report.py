@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpulab.errors import Diagnostic
+from gpulab.grading.judge.records import Incident
 from gpulab.grading.pipeline.gradebook import Grades, Lateness
 from gpulab.grading.release.rubric import Criterion
 from gpulab.profiling.speedup import SpeedupTable, VariantTiming
@@ -50,7 +51,7 @@ class InspectedSubmission(Protocol):
     @property
     def error(self) -> str: ...
     @property
-    def incidents(self) -> tuple[str, ...]: ...
+    def incidents(self) -> tuple[Incident, ...]: ...
     @property
     def leaderboard(self) -> str | None: ...
 

@@ -73,7 +73,7 @@ def _findings_section(report: AssignmentReport) -> str:
 
 def _incidents_section(report: AssignmentReport) -> str:
     rows = [
-        (student, incident.kind, incident.text)
+        (student, incident.kind, str(incident))
         for student in report.students
         for incident in incidents(report, student)
     ]

@@ -14,10 +14,11 @@ import nbgrader
 from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Unicode
+from traitlets import List, Unicode
 from traitlets.config import Config
 
 from gpulab.errors import UsageError
+from gpulab.grading.judge.records import Incident
 from gpulab.grading.release.rubric import Criterion, read_rubric
 from gpulab.grading.reports.feedback_summary import GradedCell, summary_html, summary_row
 
@@ -26,7 +27,6 @@ __all__ = ["FeedbackExporter", "SummarizeFeedback"]
 TEMPLATES = Path(__file__).parent / "templates"
 FORMGRADER = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader"
 STYLE_SHEETS = FORMGRADER / "static" / "node_modules" / "bootstrap" / "dist" / "css"
-RESULT_FOLDERS = ("results", "inspection")  # in the work folder; the first that has the submission is read
 
 
 class FeedbackExporter(HTMLExporter):
@@ -51,6 +51,8 @@ class SummarizeFeedback(NbGraderPreprocessor):
     rubric = Unicode("rubric.toml", help="File with what earns the points of each test cell.").tag(
         config=True
     )
+    # nbgrader's base class hides this setting of nbconvert, which the exporter sets.
+    display_data_priority = List(Unicode()).tag(config=True)
     results = Unicode(
         "", help="Folder with the stored results of the submissions; empty: in the work folder of the course."
     ).tag(config=True)
@@ -78,7 +80,7 @@ class SummarizeFeedback(NbGraderPreprocessor):
             max(0.0, about["score"]),
             about["max_score"],
             penalty=about["late_penalty"],
-            incidents=inspection.get("incidents", ()),
+            incidents=[str(Incident(**incident)) for incident in inspection.get("incidents", ())],
         )
         return nb, resources
 
@@ -94,16 +96,12 @@ class SummarizeFeedback(NbGraderPreprocessor):
         assignment, student = resources["nbgrader"]["assignment"], resources["nbgrader"]["student"]
         # The notebook is work/autograded/STUDENT/ASSIGNMENT/NAME.ipynb.
         work = Path(resources["metadata"]["path"]).resolve().parents[2]
-        folders = [Path(self.results)] if self.results else [work / name for name in RESULT_FOLDERS]
-        for folder in folders:
-            try:
-                stored = json.loads((folder / assignment / f"{student}.json").read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
-            for data in (stored, *(stored.values() if isinstance(stored, dict) else ())):
-                if isinstance(data, dict) and "kernels" in data:
-                    return data
-        return {}
+        folder = Path(self.results) if self.results else work / "results"
+        try:
+            stored = json.loads((folder / assignment / f"{student}.json").read_text(encoding="utf-8"))
+            return dict(stored["verdict"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
 
 
 def _graded_cell(cell: Any, criterion: Criterion | None) -> GradedCell:

@@ -124,7 +124,7 @@ def student_section(report: AssignmentReport, student: str) -> str:
 
     inspection = report.inspections.get(student)
     if inspection and inspection.incidents:
-        views.append(note("bad", "incidents", inspection.incidents))
+        views.append(note("bad", "incidents", map(str, inspection.incidents)))
     if inspection and inspection.error:
         views.append(note("bad", "the kernels could not be checked", [inspection.error]))
     if student in report.ungraded:
