@@ -134,4 +134,6 @@ def _logger() -> logging.Logger:
     logger = logging.getLogger("gpulab.nbgrader")
     logger.propagate = False
     logger.setLevel(logging.INFO)
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # without a handler, warnings would go to stderr
     return logger
