@@ -15,6 +15,7 @@ CONFIG_NAME = "nbgrader_config.py"
 STEPS = ("release", "submitted", "autograded", "feedback")  # nbgrader's folders below the work folder
 SQLITE = "sqlite:///"
 POSTGRESQL = ("postgresql://", "postgresql+")
+PSYCOPG = "postgresql+psycopg://"
 
 
 class GradingError(GpulabError):
@@ -153,6 +154,8 @@ def open_course(config_file: Path, work: Path | None = None) -> Course:
     config.CourseDirectory.root = str(root)
     folders = CourseDirectory(config=config)
     url: str = folders.db_url
+    if url.startswith(POSTGRESQL[0]):  # the driver of this form depends on the version of SQLAlchemy
+        url = options["db_url"] = url.replace(POSTGRESQL[0], PSYCOPG, 1)
     if not url.startswith((SQLITE, *POSTGRESQL)):
         raise UsageError(
             f"{config_file}: the gradebook must be sqlite:///FILE or postgresql://..., not {url}."

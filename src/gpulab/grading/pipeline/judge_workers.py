@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +22,9 @@ __all__ = ["JudgeWorkers", "open_workers", "worker_count"]
 
 MAX_DEATHS = 3  # of its workers, after which a submission is given up
 POLL_S = 1.0  # between two looks at the connection to the scheduler
-CONNECT_S = 30.0
+CONNECT_S = 20.0  # after which a scheduler that does not answer is lost
+
+LOST = "the connection to the scheduler was lost. What is judged so far is stored: run the command again."
 
 SETTINGS = {
     "distributed.worker.daemon": False,  # a daemon process must not start the judge's processes
@@ -29,7 +33,6 @@ SETTINGS = {
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
     "distributed.admin.large-graph-warning-threshold": "1GB",
-    "distributed.logging.distributed": "critical",
 }
 
 
@@ -82,10 +85,7 @@ class JudgeWorkers:
             except TimeoutError:
                 done = set()
             if self.client.status != "running" or any(future.cancelled() for future in running):
-                raise GradingError(
-                    "the connection to the scheduler was lost. What is judged so far is stored: run the "
-                    "command again."
-                )
+                raise GradingError(LOST)
             for future in [future for future in running if future in done]:
                 yield self._verdict(running.pop(future), future)
 
@@ -125,26 +125,30 @@ def open_workers(*, jobs: int, scheduler: str | None, cache: Path, folder: Path)
 
     import dask
     from distributed import Client, LocalCluster
+    from distributed.comm.core import CommClosedError
 
     environment = worker_environment(cache)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
+        stack.enter_context(_silent_logs())
         stack.enter_context(dask.config.set(SETTINGS))
         if scheduler is None:
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=jobs,
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address=None,
-                    worker_dashboard_address=None,
-                    memory_limit=0,
-                    env=environment,
-                    local_directory=str(folder),
-                    silence_logs=logging.CRITICAL,
+            try:
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=jobs,
+                        threads_per_worker=1,
+                        processes=True,
+                        host="127.0.0.1",
+                        dashboard_address=None,
+                        worker_dashboard_address=None,
+                        memory_limit=0,
+                        env=environment,
+                        local_directory=str(folder),
+                        silence_logs=logging.CRITICAL,
+                    )
                 )
-            )
+            except (OSError, RuntimeError) as error:
+                raise GradingError(f"the worker processes did not start: {error}") from error
             client = stack.enter_context(Client(cluster))
             yield JudgeWorkers(client, jobs, environment)
             return
@@ -153,8 +157,28 @@ def open_workers(*, jobs: int, scheduler: str | None, cache: Path, folder: Path)
             client = stack.enter_context(Client(scheduler, timeout=CONNECT_S))
         except (OSError, ValueError) as error:
             raise UsageError(f"there is no scheduler at {scheduler}: {error}") from None
-        slots = sum(client.nthreads().values())
-        yield JudgeWorkers(client, max(slots, 1), environment)
+        try:
+            slots = sum(client.nthreads().values())
+            yield JudgeWorkers(client, max(slots, 1), environment)
+        except (asyncio.CancelledError, CancelledError, CommClosedError) as error:
+            raise GradingError(LOST) from error
+
+
+@contextmanager
+def _silent_logs() -> Iterator[None]:
+    """Keep Dask from writing to stderr about connections that end; what matters is raised."""
+    import logging
+
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in [*names, "asyncio", "tornado.application"]]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def judge_here(task: JudgeTask, environment: Mapping[str, str]) -> dict[str, Any]:

@@ -45,10 +45,12 @@ def recorded_step(name: str) -> Iterator[StepLog]:
             warnings.simplefilter("ignore")
             yield log
     except Exception as error:
-        log.lines.append(traceback.format_exc())
         reason = " ".join(str(error).split())
         if not isinstance(error, NbGraderException):
             reason = database_problem(error) or f"{type(error).__name__}: {reason}"
+        elif "traceback" in reason:  # nbgrader has only logged the exception
+            reason = _last_exception(log.lines) or reason
+        log.lines.append(traceback.format_exc())
         raise GradingError(f"{name}: {reason}") from error
     finally:
         logger.removeHandler(log)
@@ -105,6 +107,9 @@ def create_gradebook(course: Course) -> None:
                 connection.execute(
                     text("INSERT INTO alembic_version VALUES (:version)"), {"version": version}
                 )
+                # Assignments refer to the course with the configured name, which is empty by default, and
+                # nbgrader adds only courses with a name. SQLite does not check the reference.
+                connection.execute(text("INSERT INTO course (id) VALUES ('')"))
         finally:
             engine.dispose()
 
@@ -128,6 +133,17 @@ def database_problem(error: BaseException | None) -> str:
             return f"the gradebook cannot be used: {' '.join(text.split())}"
         error = error.__cause__ or error.__context__
     return ""
+
+
+def _last_exception(lines: list[str]) -> str:
+    """Return the message of the last exception in a log, or ""."""
+    tracebacks = [line.strip().splitlines() for line in lines if "Traceback (most recent call last)" in line]
+    messages = (
+        [line for line in tracebacks[-1] if not line.startswith((" ", "[", "Traceback"))]
+        if tracebacks
+        else []
+    )
+    return messages[0] if messages else ""
 
 
 def _logger() -> logging.Logger:
