@@ -139,7 +139,8 @@ def open_workers(*, jobs: int, scheduler: str | None, cache: Path, folder: Path)
                         threads_per_worker=1,
                         processes=True,
                         host="127.0.0.1",
-                        dashboard_address=None,
+                        # The default port of the dashboard's server may be in use by another cluster.
+                        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                         worker_dashboard_address=None,
                         memory_limit=0,
                         env=environment,
