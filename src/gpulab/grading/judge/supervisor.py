@@ -16,7 +16,12 @@ from gpulab.grading.judge.student_client import StudentProcessFailed
 __all__ = ["judge"]
 
 TIMEOUT_S = 600.0  # of one submission, with all its restarts
-SILENCE_S = 240.0  # longest time without a message: the student's own run, or one test cell
+SILENCE_S = 240.0  # longest time until the first message, which follows the student's own run
+CELL_SILENCE_S = 120.0  # longest time without a message after that: one test cell on a busy machine
+# Bytes of private memory of a judge process. The reference of a stencil at the size that a GPU is timed with
+# takes 9 GB; a text can make a compiler allocate without end.
+MEMORY_BYTES = 12 << 30
+SIMULATOR_MEMORY_BYTES = 4 << 30
 MAX_RESTARTS = 3
 
 # The judge process is forked from a server that has imported these modules, which takes a second.
@@ -97,9 +102,11 @@ def _messages(task: JudgeTask, skipped: frozenset[str], deadline: float) -> Iter
     process = context.Process(target=_serve, args=(task, skipped, sender), name="gpulab judge")
     process.start()
     sender.close()
+    limit_s = SILENCE_S
     try:
-        while receiver.poll(max(0.0, min(SILENCE_S, deadline - time.monotonic()))):
+        while receiver.poll(max(0.0, min(limit_s, deadline - time.monotonic()))):
             yield receiver.recv()
+            limit_s = CELL_SILENCE_S
         yield "stopped", "it did not end within its time limit and was stopped."
     except EOFError:  # the process ended
         pass
