@@ -1,7 +1,8 @@
 """Cheating and honest submissions: overlays of a released notebook, as the sample class has them.
 
 `tests/cheats/LAB/NAME/` has the files of a sample submission (see `gpulab.grading.release.sample_class`). Its
-`expected.toml` also names the `kind`: "control" for an honest submission. `edit.py` may define
+`expected.toml` also names the `kind`: "control" for an honest submission. `open` says why a submission still
+earns points that it should not. `edit.py` may define
 
     edit(notebook)    change the notebook, as plain data, after the overlay was applied
     place(folder)     change the folder that is submitted, such as by symbolic links
@@ -42,12 +43,15 @@ class Cheat:
     fails : bool
         A cell that the submission adds raises an error. Otherwise all of them must succeed, so that no cheat
         passes only because it has a mistake.
+    open : str
+        Why the points are not as expected yet; empty otherwise.
     """
 
     lab: str
     folder: Path
     kind: str
     fails: bool
+    open: str
 
     @property
     def name(self) -> str:
@@ -77,7 +81,8 @@ def read_cheats(lab: str) -> list[Cheat]:
     cheats = []
     for expected in sorted((FOLDER / lab).glob("*/expected.toml")):
         table = tomllib.loads(expected.read_text(encoding="utf-8"))
-        cheats.append(Cheat(lab, expected.parent, str(table["kind"]), bool(table.get("fails", False))))
+        fails, reason = bool(table.get("fails", False)), str(table.get("open", ""))
+        cheats.append(Cheat(lab, expected.parent, str(table["kind"]), fails, reason))
     return cheats
 
 

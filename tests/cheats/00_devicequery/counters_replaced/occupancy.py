@@ -1,0 +1,1 @@
+predicted_occupancy = {"A": 1, "B": 1, "C": 1}

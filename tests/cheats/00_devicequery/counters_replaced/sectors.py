@@ -1,0 +1,1 @@
+predicted_sectors = {"shifted": 1, "pairs": 1, "far": 1}
