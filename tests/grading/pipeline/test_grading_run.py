@@ -81,14 +81,17 @@ def test_manual_points_are_kept_on_a_regrade(graded: Graded) -> None:
     course = graded[0]
     with open_gradebook(course) as gradebook:
         grade = gradebook.find_grade("test_double", "tiny", "tiny", "claims")
-        grade.manual_score = 1.5
+        grade.auto_score, grade.manual_score = 2, 1.5  # the verdict will differ from the one that was seen
         gradebook.db.commit()
     try:
         grade_submissions(course, "tiny", replace(UNSANDBOXED, students=["claims"], again=True))
         assert read_grades(course, "tiny").scores["claims"]["test_double"] == 1.5
+        with open_gradebook(course) as gradebook:
+            assert gradebook.find_grade("test_double", "tiny", "tiny", "claims").needs_manual_grade
     finally:
         with open_gradebook(course) as gradebook:
-            gradebook.find_grade("test_double", "tiny", "tiny", "claims").manual_score = None
+            grade = gradebook.find_grade("test_double", "tiny", "tiny", "claims")
+            grade.manual_score, grade.needs_manual_grade = None, False
             gradebook.db.commit()
 
 

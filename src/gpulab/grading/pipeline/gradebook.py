@@ -69,7 +69,7 @@ def read_grades(course: Course, assignment: str) -> Grades:
         for submission in gradebook.assignment_submissions(assignment):
             student = submission.student
             graded = {
-                grade.name: None if grade.needs_manual_grade else grade.score
+                grade.name: None if _is_waiting(grade) else grade.score
                 for notebook in submission.notebooks
                 for grade in notebook.grades
             }
@@ -81,6 +81,12 @@ def read_grades(course: Course, assignment: str) -> Grades:
             if lateness != Lateness():
                 late[student.id] = lateness
     return Grades(assignment, max_scores, dict(sorted(scores.items())), late, people)
+
+
+def _is_waiting(grade: Any) -> bool:
+    """Return whether a cell has no points yet. Points that replace automatic ones count until a review."""
+    replaced = grade.auto_score is not None and grade.manual_score is not None
+    return bool(grade.needs_manual_grade) and not replaced
 
 
 def _person(student: Any) -> Person:
