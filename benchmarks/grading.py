@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -97,7 +98,10 @@ def measured(name: str, count: int, command: Sequence[str], folder: Path) -> Gra
     """Run a command and return its time, processor time and memory."""
     peak, ended = 0.0, threading.Event()
     before, start = _busy_s(), time.perf_counter()
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    environment = {**os.environ, "GPULAB_CACHE": str(folder / "own_cache")}  # empty at first
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
 
     def watch() -> None:
         nonlocal peak
@@ -148,7 +152,7 @@ def measure_class(folder: Path, lab: str, count: int) -> Iterator[GradingTime]:
 
 
 def measure_stock(folder: Path, lab: str, count: int) -> GradingTime:
-    """Return the time of nbgrader's `autograde` on the first submissions of the class."""
+    """Return the time of nbgrader's `autograde` on submissions of each kind."""
     stock = folder / "stock"
     stock.mkdir()
     (stock / "nbgrader_config.py").write_text(STOCK_CONFIG.format(root=str(folder)), encoding="utf-8")
@@ -178,7 +182,7 @@ def table_of(times: Sequence[GradingTime]) -> Table:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.grading", description=__doc__)
     parser.add_argument("--count", type=int, default=16, help="submissions of the class")
-    parser.add_argument("--stock", type=int, default=4, help="submissions for nbgrader's autograde")
+    parser.add_argument("--stock", type=int, default=8, help="submissions for nbgrader's autograde")
     parser.add_argument("--lab", default="01_stencil")
     options = parser.parse_args()
     console = Console()
