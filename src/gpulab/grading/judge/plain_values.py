@@ -19,7 +19,7 @@ import numpy as np
 
 from gpulab.errors import UsageError
 
-__all__ = ["NotPlain", "decode", "encode"]
+__all__ = ["NotPlain", "decode", "encode", "storable"]
 
 MAX_DEPTH = 8  # nested lists and dictionaries
 MAX_ITEMS = 10_000  # of one list or dictionary
@@ -80,7 +80,9 @@ def decode(data: Any, function: Callable[[], Any] | None = None, depth: int = 0)
     """
     if depth > 2 * MAX_DEPTH:
         raise UsageError("the values are nested too deeply.")
-    if data is None or isinstance(data, (bool, int, float, str)):
+    if isinstance(data, str):
+        return storable(data)
+    if data is None or isinstance(data, (bool, int, float)):
         return data
     if isinstance(data, list):
         return [decode(item, None, depth + 1) for item in data]
@@ -91,12 +93,17 @@ def decode(data: Any, function: Callable[[], Any] | None = None, depth: int = 0)
             return float(text)
         case {"items": list(items)}:
             pairs = [item for item in items if isinstance(item, list) and len(item) == 2]
-            return {str(key): decode(item, None, depth + 1) for key, item in pairs}
+            return {storable(str(key)): decode(item, None, depth + 1) for key, item in pairs}
         case {"function": True}:
             return function() if function else NotPlain("function")
         case {"type": str(name)}:
-            return NotPlain(name)
+            return NotPlain(storable(name))
     raise UsageError("a value of the submission cannot be read.")
+
+
+def storable(text: str) -> str:
+    """Return a text in which half of a surrogate pair, which no file can store, is a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _array(text: str) -> np.ndarray[Any, Any]:

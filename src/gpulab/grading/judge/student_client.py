@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpulab.errors import GpulabError, UsageError
-from gpulab.grading.judge.plain_values import decode, encode
+from gpulab.grading.judge.plain_values import decode, encode, storable
 from gpulab.grading.judge.records import Incident
 from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
@@ -198,10 +198,11 @@ class StudentFunction:
         """Call the function; raise `UsageError` with its error, or if it changed an argument's shape."""
         reply = self._process.call(self.__name__, args, compiled=self._compiled, limit_s=CELL_LIMIT_S)
         match reply:
-            case {"error": [str(kind), str(message)]}:
+            case {"error": [str(kind), str(text)]}:
+                message = storable(text)
                 if kind == "NotImplementedError":
                     raise NotImplementedError(message)
-                raise UsageError(f"{self.__name__} raised {kind}: {message}")
+                raise UsageError(f"{self.__name__} raised {storable(kind)}: {message}")
             case {"result": result, "args": list(changed)} if len(changed) == len(args):
                 for before, after in zip(args, changed, strict=True):
                     self._copy_back(before, decode(after))

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpulab.cell import is_kernel_cell
 from gpulab.errors import UsageError
+from gpulab.grading.judge.plain_values import storable
 from gpulab.grading.judge.plan import KERNEL, OTHER, SETUP, TEST, NotebookPlan
 
 __all__ = ["SubmittedCell", "cells_to_run", "leaderboard_name", "read_submission"]
@@ -72,7 +73,7 @@ def _submitted_cell(cell: dict[str, Any]) -> SubmittedCell:
     metadata = cell.get("metadata")
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     name = marks.get("grade_id", "") if isinstance(marks, dict) else ""
-    text = source.replace("\r\n", "\n") if isinstance(source, str) else ""
+    text = storable(source).replace("\r\n", "\n") if isinstance(source, str) else ""
     outputs = cell.get("outputs")
     shown = tuple(item for item in outputs if isinstance(item, dict)) if isinstance(outputs, list) else ()
     ran = bool(shown) or cell.get("execution_count") is not None

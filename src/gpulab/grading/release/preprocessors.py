@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 from nbgrader import utils
 from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, OverwriteCells
 
@@ -101,8 +101,10 @@ class RestoreCells(OverwriteCells):
             if cell.name in index_of or not (cell.name in points or cell.locked):
                 continue
             self.log.warning("Cell '%s' was missing and is restored", cell.name)
-            restored = self.missing_cell_transform(
-                cell, points.get(cell.name, 0), is_solution=cell.name in solutions
+            restored = from_dict(  # nbgrader leaves the metadata a plain dict
+                self.missing_cell_transform(
+                    cell, points.get(cell.name, 0), is_solution=cell.name in solutions
+                )
             )
             if cell.name not in points:  # a locked cell without points, such as the one that loads gpulab
                 restored.metadata.nbgrader["grade"] = False
