@@ -1,0 +1,3 @@
+warps = []
+for _ in range(10_000):
+    warps = [warps]

@@ -1,0 +1,3 @@
+import numpy as np
+
+traffic = {"Ks": np.zeros(10**7), "K1": 10**300, "x": "y" * 10**7}

@@ -1,0 +1,1 @@
+traffic = dict(Ks=33.0, K1=5)

@@ -1,0 +1,9 @@
+from numba import prange
+
+
+def jki_loops(a, b, c, n, m, p):
+    "a[i + n*j] += b[i + n*k] * c[k + p*j], with i innermost and prange over j."
+    for j in prange(m):
+        for k in range(p):
+            for i in range(n):
+                a[i + n * j] += b[i + n * k] * c[k + p * j]

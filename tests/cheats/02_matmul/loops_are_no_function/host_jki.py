@@ -1,0 +1,1 @@
+jki_loops = 5

@@ -1,0 +1,1 @@
+tiled_loops = "lambda *args: None"

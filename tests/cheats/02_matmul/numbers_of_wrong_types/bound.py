@@ -1,0 +1,1 @@
+bound = [("gwords", 35.4), ("words", 17)]

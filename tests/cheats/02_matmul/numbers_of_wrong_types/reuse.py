@@ -1,0 +1,1 @@
+bounds = type("Bounds", (dict,), {"get": lambda self, *args: 51.0})()

@@ -1,0 +1,109 @@
+"""A class of cheats through `gpulab grade`: the gradebook, and the pages that an instructor opens."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="grading needs the lab extra")
+
+from gpulab.grading.pipeline.course import Course, find_course, open_course
+from gpulab.grading.pipeline.gradebook import read_grades
+from gpulab.grading.pipeline.grading_run import GradedSubmission, GradeOptions
+from gpulab.grading.pipeline.submissions import grade_submissions
+from gpulab.grading.release.assignments import release
+from gpulab.grading.release.sample_class import score_differences
+from gpulab.grading.sandbox import bubblewrap
+from tests.cheats.cheat_samples import Cheat, read_cheats, submit_cheat
+from tests.grading.conftest import REPOSITORY
+
+pytestmark = [
+    pytest.mark.grading,
+    pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.why_not()),
+]
+
+LAB = "01_stencil"
+HARM = "alert(1)"  # what the markup of the submissions would run
+
+
+def concerns_the_pipeline(cheat: Cheat) -> bool:
+    """Return True for a submission that attacks the notebook, the folder, the gradebook or the pages."""
+    kinds = {"notebook edited", "markup", "files beside the notebook", "files written", "startup file"}
+    odd = bool(cheat.functions) or cheat.sample.files is not None or cheat.kind in kinds
+    return odd and not cheat.open
+
+
+CHEATS = {cheat.folder.name: cheat for cheat in read_cheats(LAB) if concerns_the_pipeline(cheat)}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, dict[str, GradedSubmission]]:
+    course = open_course(find_course(REPOSITORY), tmp_path_factory.mktemp("class"))
+    (released,) = release(course, LAB).notebooks
+    for cheat in CHEATS.values():
+        submit_cheat(cheat, released, course.submitted)
+    results = grade_submissions(course, LAB, GradeOptions(device="sim"))
+    return course, {result.student: result for result in results}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_gradebook_has_the_expected_points(
+    graded: tuple[Course, dict[str, GradedSubmission]], name: str
+) -> None:
+    course, results = graded
+    scores = read_grades(course, LAB).scores[name]
+    automatic = {cell: score for cell, score in scores.items() if cell.endswith("_test")}
+    assert results[name].error == ""
+    assert len(automatic) == 5
+    assert score_differences(CHEATS[name].sample, automatic) == []
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_feedback_runs_nothing_of_the_submission(
+    graded: tuple[Course, dict[str, GradedSubmission]], name: str
+) -> None:
+    pages = list((graded[0].feedback / name).rglob("*.html"))
+    assert pages
+    assert [harm for page in pages for harm in harm_of(page)] == []
+
+
+def test_submissions_leave_no_file_in_the_course(
+    graded: tuple[Course, dict[str, GradedSubmission]],
+) -> None:
+    course = graded[0]
+    assert not [
+        path for path in course.work.rglob("*") if path.is_symlink() and "submitted" not in path.parts
+    ]
+    assert len(read_grades(course, LAB).scores) == len(CHEATS)
+
+
+def harm_of(page: Path) -> list[str]:
+    """Return the elements of a page that run the code of the submissions."""
+    parser = _RunningCode()
+    parser.feed(page.read_text(encoding="utf-8"))
+    return parser.harm
+
+
+class _RunningCode(HTMLParser):
+    """A parser that notes scripts, handlers and links with `HARM`, also those in formulas."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.harm: list[str] = []
+        self.in_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.in_script = tag == "script"
+        for name, value in attrs:
+            runs = name.startswith("on") or (value or "").strip().lower().startswith("javascript:")
+            if runs and HARM in (value or ""):
+                self.harm.append(f"<{tag} {name}={value}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_script = False
+
+    def handle_data(self, data: str) -> None:
+        if self.in_script and HARM in data:
+            self.harm.append(f"<script>{data[:80]}")
