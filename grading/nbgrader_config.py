@@ -32,6 +32,7 @@ c = get_config()
 # Derived from the location of this file, because nbgrader needs an absolute root in whatever folder it runs.
 root = Path(__file__).resolve().parent.parent
 work = Path(__file__).resolve().parent.relative_to(root) / "work"
+(root / work).mkdir(exist_ok=True)  # for the gradebook, which nbgrader opens before it makes folders
 
 c.CourseDirectory.root = str(root)
 c.CourseDirectory.source_directory = "labs"

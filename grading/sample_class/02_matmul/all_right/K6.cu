@@ -1,63 +1,44 @@
-// %%cuda matmul.K6 --block 16 8 --tile 4 4
-// K6: slices 8 deep, two of each in turns, one barrier a slice; 16-byte loads where every column is aligned.
-#define DEPTH 8
-#define ROWS (BLOCK_X * TILE_X)
-#define COLUMNS (BLOCK_Y * TILE_Y)
-#define THREADS (BLOCK_X * BLOCK_Y)
-
-__device__ __forceinline__ float4 four(const float* column, int at, int end, bool aligned)
+// %%cuda matmul.K6 --block 16 16 --tile 8 8
+// One slice of b and c at a time, eight by eight sums in registers, and stores straight from them.
+__global__ void __launch_bounds__(256)
+mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
-    if (aligned)
-        return at < end ? *reinterpret_cast<const float4*>(column + at) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    return make_float4(at < end ? column[at] : 0.0f, at + 1 < end ? column[at + 1] : 0.0f,
-                       at + 2 < end ? column[at + 2] : 0.0f, at + 3 < end ? column[at + 3] : 0.0f);
-}
+    __shared__ __align__(16) float left[8][128];
+    __shared__ __align__(16) float right[8][132];
+    int x = threadIdx.x, y = threadIdx.y, rank = 16 * y + x;
+    int i0 = 128 * blockIdx.x, j0 = 128 * blockIdx.y;
+    float sum[8][8] = {};
 
-extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
-{
-    __shared__ float4 sb[2][DEPTH][ROWS / 4];
-    __shared__ float sc[2][DEPTH][COLUMNS + 1];
-    const int rank = threadIdx.y * BLOCK_X + threadIdx.x;
-    const int i0 = blockIdx.x * ROWS, j0 = blockIdx.y * COLUMNS;
-    const bool aligned = n % 4 == 0 && p % 4 == 0;
-    float4 sum[TILE_Y] = {};
+    for (int k0 = 0; k0 < p; k0 += 8) {
+        #pragma unroll
+        for (int q = 0; q < 4; q++) {
+            int k = rank / 128 + 2 * q, i = rank % 128;
+            left[k][i] = i0 + i < n && k0 + k < p ? b[i0 + i + n * (k0 + k)] : 0.0f;
+        }
+        #pragma unroll
+        for (int q = 0; q < 4; q++) {
+            int k = rank % 8, j = rank / 8 + 32 * q;
+            right[k][j] = j0 + j < m && k0 + k < p ? c[k0 + k + p * (j0 + j)] : 0.0f;
+        }
+        __syncthreads();
+        #pragma unroll 1
+        for (int k = 0; k < 8; k++) {
+            float4 r[2] = {*(float4*)&left[k][4 * x], *(float4*)&left[k][64 + 4 * x]};
+            float4 s[2] = {*(float4*)&right[k][4 * y], *(float4*)&right[k][64 + 4 * y]};
+            const float *rows = (float*)r, *columns = (float*)s;
+            #pragma unroll
+            for (int v = 0; v < 8; v++)
+                #pragma unroll
+                for (int u = 0; u < 8; u++) sum[v][u] += rows[u] * columns[v];
+        }
+        __syncthreads();
+    }
 
-    int which = 0;
-    for (int k0 = 0; k0 < p; k0 += DEPTH, which ^= 1) {
-        for (int q = rank; q < DEPTH * ROWS / 4; q += THREADS) {
-            const int k = q / (ROWS / 4), r = q % (ROWS / 4);
-            sb[which][k][r] = k0 + k < p ? four(b + (size_t)n * (k0 + k), i0 + 4 * r, n, aligned) : float4();
+    #pragma unroll
+    for (int v = 0; v < 8; v++)
+        #pragma unroll
+        for (int u = 0; u < 8; u++) {
+            int i = i0 + 64 * (u / 4) + 4 * x + u % 4, j = j0 + 64 * (v / 4) + 4 * y + v % 4;
+            if (i < n && j < m) a[i + n * j] = sum[v][u];
         }
-        for (int q = rank; q < DEPTH / 4 * COLUMNS; q += THREADS) {
-            const int k = q % (DEPTH / 4) * 4, s = q / (DEPTH / 4), j = j0 + s;
-            const float4 got = j < m ? four(c + (size_t)p * j, k0 + k, p, aligned) : float4();
-            sc[which][k][s] = got.x;
-            sc[which][k + 1][s] = got.y;
-            sc[which][k + 2][s] = got.z;
-            sc[which][k + 3][s] = got.w;
-        }
-        __syncthreads();   // the only one: who writes this half again has passed the next slice's barrier
-#pragma unroll 2
-        for (int k = 0; k < DEPTH; ++k) {
-            const float4 r = sb[which][k][threadIdx.x];
-#pragma unroll
-            for (int v = 0; v < TILE_Y; ++v) {
-                const float value = sc[which][k][threadIdx.y * TILE_Y + v];
-                sum[v].x += r.x * value;
-                sum[v].y += r.y * value;
-                sum[v].z += r.z * value;
-                sum[v].w += r.w * value;
-            }
-        }
-    }
-    const int i = i0 + 4 * threadIdx.x;
-#pragma unroll
-    for (int v = 0; v < TILE_Y; ++v) {
-        const int j = j0 + threadIdx.y * TILE_Y + v;
-        float* out = a + (size_t)n * j;
-        if (j < m && i < n) out[i] = sum[v].x;
-        if (j < m && i + 1 < n) out[i + 1] = sum[v].y;
-        if (j < m && i + 2 < n) out[i + 2] = sum[v].z;
-        if (j < m && i + 3 < n) out[i + 3] = sum[v].w;
-    }
 }

@@ -109,8 +109,8 @@ def command(
         shutil.which("bwrap") or "bwrap",
         *_namespaces(as_root=as_root),
         *_system(),
-        *_python(),
         *_writable(limits, gpu=gpu),
+        *_python(),  # after /tmp, which may contain the environment
         *_submission([*folder.iterdir(), *read_only]),
         "--remount-ro",
         "/",
