@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import open_gradebook
 from gpulab.grading.pipeline.nbgrader_steps import make_converter, recorded_step
 from gpulab.grading.pipeline.submitted_files import TIMESTAMP
-from gpulab.grading.pipeline.verdict_preprocessors import VERDICT
+from gpulab.grading.pipeline.verdict_preprocessors import ANSWERS_BEFORE, VERDICT
 
 __all__ = ["GradebookWriter"]
 
@@ -42,11 +43,13 @@ class JudgedAutograde(Autograde, WithoutStudentFiles):
         folder = Path(self._format_source(assignment, student))
         name = str(folder / f"{notebook_id}.ipynb")
         self.notebooks = [name]
+        before = self._answers_before(assignment, student, notebook_id)
         self.init_destination(assignment, student)
         self.init_assignment(assignment, student)
 
         resources = self.init_single_notebook_resources(name)
         resources[VERDICT] = verdict
+        resources[ANSWERS_BEFORE] = before
         for preprocessor in [*self.sanitize_preprocessors, *self.autograde_preprocessors]:
             self.exporter.register_preprocessor(preprocessor)
         try:
@@ -58,6 +61,16 @@ class JudgedAutograde(Autograde, WithoutStudentFiles):
         if timestamp.is_file() and not timestamp.is_symlink():  # formgrader compares it
             shutil.copyfile(timestamp, Path(self.writer.build_directory) / TIMESTAMP)
         self.set_permissions(assignment, student)
+
+    def _answers_before(self, assignment: str, student: str, notebook_id: str) -> dict[str, str]:
+        """Return the texts of the cells that were graded last, by grade_id."""
+        path = Path(self._format_dest(assignment, student)) / f"{notebook_id}.ipynb"
+        try:
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            marks = [(cell["metadata"].get("nbgrader", {}).get("grade_id"), cell["source"]) for cell in cells]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+        return {name: "".join(source) for name, source in marks if name}
 
 
 class GradebookWriter:

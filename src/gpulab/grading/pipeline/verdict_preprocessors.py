@@ -18,9 +18,10 @@ from gpulab.grading.judge.records import JudgedSubmission, Output
 from gpulab.grading.sandbox.safe_text import clean_text
 from gpulab.views.html import note
 
-__all__ = ["VERDICT", "InsertVerdicts", "SaveJudgedScores"]
+__all__ = ["ANSWERS_BEFORE", "VERDICT", "InsertVerdicts", "SaveJudgedScores"]
 
 VERDICT = "gpulab"  # the entry of nbconvert's resources that holds the `JudgedSubmission`
+ANSWERS_BEFORE = "gpulab_answers"  # texts by grade_id, as they were when the submission was graded last
 
 Resources = dict[str, Any]
 
@@ -63,19 +64,25 @@ class SaveJudgedScores(SaveAutoGrades):
     """nbgrader's SaveAutoGrades, with the judge's points of a test cell.
 
     The stock preprocessor computes points from outputs, and asks for another review of each cell that a
-    teacher gave points by hand. Here such a cell is reviewed again only if the verdict has changed.
+    teacher gave points by hand. Here such a cell is reviewed again only if the verdict or the answer has
+    changed.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         self.scores = verdict_of(resources).scores
+        self.answers_before = resources.get(ANSWERS_BEFORE, {})
         return super().preprocess(nb, resources)  # type: ignore[no-any-return]
 
     def _add_score(self, cell: NotebookNode, resources: Resources) -> None:
         name = cell.metadata["nbgrader"]["grade_id"]
-        if name not in self.scores:
-            super()._add_score(cell, resources)
-            return
         grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        if name not in self.scores:
+            read = grade.manual_score is not None and not grade.needs_manual_grade
+            super()._add_score(cell, resources)
+            if read and self.answers_before.get(name) == cell.source:
+                grade.needs_manual_grade = False
+                self.gradebook.db.commit()
+            return
         changed = grade.auto_score != self.scores[name]
         waiting = changed or (grade.needs_manual_grade and grade.auto_score is not None)
         grade.auto_score = self.scores[name]
