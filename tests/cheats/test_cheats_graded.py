@@ -12,9 +12,10 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from gpulab.grading.pipeline.course import Course, find_course, open_course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.pipeline.grading_run import GradedSubmission, GradeOptions
-from gpulab.grading.pipeline.submissions import grade_submissions
+from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import score_differences
+from gpulab.grading.reports.html_report import write_report
 from gpulab.grading.sandbox import bubblewrap
 from tests.cheats.cheat_samples import Cheat, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
@@ -77,6 +78,12 @@ def test_submissions_leave_no_file_in_the_course(
         path for path in course.work.rglob("*") if path.is_symlink() and "submitted" not in path.parts
     ]
     assert len(read_grades(course, LAB).scores) == len(CHEATS)
+
+
+def test_reports_run_nothing_of_the_submissions(graded: tuple[Course, dict[str, GradedSubmission]]) -> None:
+    page = graded[0].work / "class.html"
+    write_report([assignment_report(graded[0], LAB)], page)
+    assert harm_of(page) == []
 
 
 def harm_of(page: Path) -> list[str]:

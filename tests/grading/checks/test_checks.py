@@ -33,7 +33,10 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, object]]:
     def check(cell: Cell, device: object, shapes: object, **_: object) -> SimpleNamespace:
         calls.append((cell, shapes))
         wrong = "wrong" in cell.source
-        return SimpleNamespace(correct=not wrong, reasons=("the halo is missing",), verdict="evidence")
+        error = "no such instruction." if "uncounted" in cell.source else ""
+        return SimpleNamespace(
+            correct=not wrong, reasons=("the halo is missing",), verdict="evidence", count_error=error
+        )
 
     monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
     monkeypatch.setattr(gpulab.devices, "open_device", lambda: "a device", raising=False)
@@ -51,6 +54,12 @@ def test_last_cell_of_the_name_is_checked(checked: list[tuple[Cell, object]]) ->
     session.keep_cell(last)
     require_correct("stencil.opt_1")
     assert [cell for cell, _ in checked] == [last]
+
+
+def test_kernel_whose_traffic_cannot_be_counted_is_not_accepted(checked: list[tuple[Cell, object]]) -> None:
+    session.keep_cell(parse_cell(OPT_1 + "  // uncounted"))
+    with pytest.raises(WrongResult, match="no such instruction"):
+        require_correct("stencil.opt_1")
 
 
 def test_wrong_kernel_raises_with_reasons_and_verdict(checked: list[tuple[Cell, object]]) -> None:
@@ -129,7 +138,7 @@ def test_every_check_has_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def check(cell: Cell, device: object, shapes: object, *, seed: int, counted: Any) -> SimpleNamespace:
         seeds.extend((seed, counted.seed))
-        return SimpleNamespace(correct=True, reasons=(), verdict=None)
+        return SimpleNamespace(correct=True, reasons=(), verdict=None, count_error="")
 
     monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
     monkeypatch.setattr(gpulab.devices, "open_device", lambda: "a device", raising=False)

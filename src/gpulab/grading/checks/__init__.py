@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpulab.errors import UsageError
+from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks.answers import graded_numbers
 from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.loops import compile_loops
@@ -76,7 +76,13 @@ def require_correct(name: str, points: Mapping[int, float] | None = None) -> flo
             f"{' at level 1' * (points is not None)}: write your own in the cell `%%cuda {name}` and run it."
         )
 
-    recheck_cell(cell, open_device())
+    result = recheck_cell(cell, open_device())
+    if result.count_error:  # of a kernel that only a GPU can run
+        raise WrongResult(
+            f"the values of {name} are correct, but its memory traffic cannot be counted: "
+            f"{result.count_error} Write the kernel without this instruction.",
+            result.verdict,
+        )
     if points is None:
         return None
 
