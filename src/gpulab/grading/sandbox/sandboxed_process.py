@@ -23,6 +23,7 @@ __all__ = ["LimitedProcess", "SandboxedProcess", "Usage", "usage_of"]
 
 WATCH_INTERVAL_S = 0.1
 READ_BYTES = 1 << 16
+WRITE_LIMIT_S = 30.0  # longest time in which a process reads nothing of what is written to it
 CPU_LIMIT_EXIT = 128 + 24  # exit code of bubblewrap if SIGXCPU ended the first process
 ERROR_BYTES = 10_000  # of the standard error output that are kept, the last ones
 
@@ -86,6 +87,8 @@ class LimitedProcess:
             bufsize=0,
             start_new_session=True,
         )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)  # only this end of the pipe
         self._ended = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="sandbox limits", daemon=True)
         self._watcher.start()
@@ -114,14 +117,20 @@ class LimitedProcess:
         return self._stopped_by
 
     def write(self, data: bytes) -> None:
-        """Write to the standard input. Raises BrokenPipeError if the process has ended.
+        """Write to the standard input.
 
-        The call blocks while the pipe is full. If the process does not read, it ends at its time limit.
+        Raises BrokenPipeError if the process has ended, and TimeoutError if it reads nothing for
+        `WRITE_LIMIT_S`, such as a process that waits until its own output is read.
         """
-        assert self._process.stdin is not None
+        stdin = self._process.stdin
+        assert stdin is not None
         remaining = memoryview(data)
-        while remaining:
-            remaining = remaining[self._process.stdin.write(remaining) :]
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdin, selectors.EVENT_WRITE)
+            while remaining:
+                if not selector.select(WRITE_LIMIT_S):
+                    raise TimeoutError("the process in the sandbox does not read its input")
+                remaining = remaining[stdin.write(remaining) or 0 :]
 
     def readline(self, timeout_s: float) -> bytes:
         """Return the next line of the standard output, or b"" if the process ended or was stopped.
