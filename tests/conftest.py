@@ -38,6 +38,17 @@ SLOW = (
     "fuzz",
 )
 
+# Submissions in the sandbox, the judge, and whole classes: `make test-grading`.
+GRADING = (
+    "cheats",
+    "grading_runs",
+    "grading/judge/test_supervisor.py",
+    "grading/pipeline/test_grading_run.py",
+    "grading/release/test_demo.py",
+    "grading/sandbox",
+    "grading/test_sample_classes.py",
+)
+
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the controller sets these for its workers
     # All processes of a run share the kernels they compile, and start without those of other runs.
     _cache = tempfile.mkdtemp(prefix="gpulab-tests-")
@@ -73,24 +84,27 @@ def empty_session() -> Iterator[None]:
     session_timings.clear()
 
 
-def _slow_rank(path: Path) -> int | None:
-    """Return the position in `SLOW` of a file or of a folder above it, or None."""
+def _rank(path: Path, places: tuple[str, ...]) -> int | None:
+    """Return the position in `places` of a file or of a folder above it, or None."""
     name = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
-    return next((rank for rank, slow in enumerate(SLOW) if f"{name}/".startswith(f"{slow}/")), None)
+    return next((rank for rank, place in enumerate(places) if f"{name}/".startswith(f"{place}/")), None)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import slow modules for `-m "not slow"`, which saves seconds."""
-    skipped = config.option.markexpr == "not slow" and _slow_rank(collection_path) is not None
-    return True if skipped else None
+    """Do not even import modules that `-m "not slow and not grading"` leaves out, which saves seconds."""
+    expression = config.option.markexpr
+    left_out = (SLOW if "not slow" in expression else ()) + (GRADING if "not grading" in expression else ())
+    return True if _rank(collection_path, left_out) is not None else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark slow tests; for workers side by side, start with those that take longest."""
-    ranks = {item: _slow_rank(item.path) for item in items}
+    ranks = {item: _rank(item.path, SLOW) for item in items}
     for item, rank in ranks.items():
         if rank is not None:
             item.add_marker(pytest.mark.slow)
+        if _rank(item.path, GRADING) is not None:
+            item.add_marker(pytest.mark.grading)
 
     def order(item: pytest.Item) -> int:
         rank = ranks[item]

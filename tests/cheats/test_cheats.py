@@ -22,7 +22,6 @@ from tests.cheats.cheat_samples import LABS, Cheat, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = [
-    pytest.mark.grading,
     pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.why_not()),
 ]
 

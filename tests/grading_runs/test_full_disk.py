@@ -22,8 +22,6 @@ from tests.grading.conftest import UNSANDBOXED, make_course
 from tests.grading.small_class import difficult_course
 from tests.grading_runs.grading_process import copy_of, gradebook_content
 
-pytestmark = pytest.mark.grading
-
 PAGE_BYTES = 512  # the smallest that SQLite allows
 
 

@@ -17,8 +17,6 @@ from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.pipeline import judge_workers
 from gpulab.grading.pipeline.judge_workers import open_workers
 
-pytestmark = pytest.mark.grading
-
 
 def task(student: str) -> JudgeTask:
     return JudgeTask("tiny", student, NotebookPlan("tiny", ()), "{}", b"secret", "sim")

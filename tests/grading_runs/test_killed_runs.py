@@ -27,8 +27,6 @@ from tests.grading_runs.grading_process import (
     start_grading,
 )
 
-pytestmark = pytest.mark.grading
-
 LIMIT_S = 240
 RANDOM = random.Random(15)  # the moments are the same in every run of the tests
 NOT_JUDGED = 1  # exit code: the class has submissions that cannot be read

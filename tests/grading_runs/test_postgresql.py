@@ -32,7 +32,6 @@ def server_program(name: str) -> str | None:
 
 
 pytestmark = [
-    pytest.mark.grading,
     pytest.mark.skipif(server_program("initdb") is None, reason="PostgreSQL is not installed"),
 ]
 

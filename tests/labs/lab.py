@@ -158,13 +158,16 @@ def run_one_after_another(
     return [nbformat.v4.new_notebook(cells=[next(cells) for _ in part]) for part in parts]
 
 
-def release_notebook(lab: Lab, work: Path) -> Path:
-    """Release a lab into `work` and return the path of the students' notebook."""
+def release_notebook(lab: Lab, work: Path, level: int = 1) -> Path:
+    """Release a lab into `work` and return the path of the students' notebook.
+
+    level: 2 adds the files of the given kernels.
+    """
     from gpulab.grading.pipeline.course import open_course
     from gpulab.grading.release.assignments import release
 
     course = open_course(REPOSITORY / "grading" / "nbgrader_config.py", work=work)
-    (notebook,) = release(course, lab.folder_name).notebooks
+    (notebook,) = release(course, lab.folder_name, level=level).notebooks
     return notebook
 
 
@@ -278,14 +281,15 @@ class RunTests:
 class ReleasedNotebookTests:
     """Requirements of the students' notebook: all figures, no solutions, and stubs that raise."""
 
-    def test_release_contains_figures_and_given_kernels_but_no_python(self, lab: Lab, released: Path) -> None:
-        for folder in ("figures", "given"):
-            in_source, in_release = (
-                {path.name for path in (place / folder).glob("*.*") if path.suffix in (".svg", ".cu")}
-                for place in (lab.folder, released.parent)
-            )
-            assert in_source == in_release
-        assert not list(released.parent.rglob("*.py"))
+    def test_release_contains_all_figures_and_nothing_that_students_must_write(
+        self, lab: Lab, released: Path
+    ) -> None:
+        in_source, in_release = (
+            {path.name for path in (place / "figures").glob("*.svg")}
+            for place in (lab.folder, released.parent)
+        )
+        assert in_source == in_release
+        assert not [path for path in released.parent.rglob("*") if path.suffix in (".py", ".cu")]
 
     def test_release_contains_no_part_of_a_solution(self, released: Path, source: NotebookNode) -> None:
         text = "\n".join(cell.source for cell in read(released).cells)

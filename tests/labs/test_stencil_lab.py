@@ -25,6 +25,7 @@ from tests.labs.lab import (
     nbgrader_metadata,
     output_text,
     read,
+    release_notebook,
     run,
     value_of,
 )
@@ -49,8 +50,9 @@ def code_of(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def level_2(source: NotebookNode, released: Path) -> NotebookNode:
+def level_2(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
     """The students' notebook at level 2 with opt_1 unchanged, opt_2 and opt_3 solved, and no other cells."""
+    released = release_notebook(LAB, tmp_path_factory.mktemp("course"), level=2)
     notebook, solved = read(released), kernel_cells(source)
     ids = {"setup", "level"} | {f"opt-{n}{end}" for n in (1, 2, 3) for end in ("", "-test")}
     notebook.cells = [cell for cell in notebook.cells if cell.id in ids]
