@@ -1,18 +1,29 @@
-"""Compilation of Python loops of a submission with Numba."""
+"""Python loops of a submission: the rule for their text, and their compilation with Numba."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["compile_loops"]
+from gpulab.errors import UsageError
+
+__all__ = ["compile_loops", "forbidden_in_loops"]
+
+# Functions and attributes that loops may use besides functions of their own cell. A library's product of
+# matrices has the values of the loops, but not their order.
+FUNCTIONS = frozenset({"abs", "float", "int", "len", "max", "min", "prange", "range"})
+ATTRIBUTES = frozenset({"empty", "float32", "float64", "int32", "int64", "shape", "size", "zeros"})
+IMPORTED = frozenset({"numba", "numpy"})
 
 
 def compile_loops(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function compiled by Numba.
+    """Return a function compiled by Numba, if its text consists of loops.
 
-    In the grader, `function` belongs to a process of the submission: it is compiled and called there, on
-    copies of the arrays that the caller passes.
+    In the grader, `function` belongs to a process of the submission. Its text is compiled in another process,
+    on copies of the arrays that the caller passes.
 
     Parameters
     ----------
@@ -23,6 +34,11 @@ def compile_loops(function: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         Takes the same arguments.
+
+    Raises
+    ------
+    UsageError
+        The text calls something else than `range`, `prange`, `min`, `max` and functions of its own.
 
     Examples
     --------
@@ -36,12 +52,66 @@ def compile_loops(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> values
     array([0., 2., 4.])
     """
-    if hasattr(function, "py_func"):  # compiled already
-        return function
     compiled: Callable[[], Callable[..., Any]] | None = getattr(function, "compiled", None)
+    text = getattr(function, "text", None)
+    if text is None:
+        text = textwrap.dedent(inspect.getsource(getattr(function, "py_func", function)))
+    if reason := forbidden_in_loops(text):
+        raise UsageError(f"{function.__name__}: {reason}")
     if compiled is not None:
         return compiled()
+    if hasattr(function, "py_func"):  # compiled already
+        return function
 
     from numba import njit
 
     return njit(function)  # type: ignore[no-any-return]
+
+
+def forbidden_in_loops(text: str) -> str:
+    """Return a sentence about the first part of a text that is not a loop, or "".
+
+    text: the cell that defines the function, with its constants and helper functions.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "its text cannot be read."
+
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if reason := _reason(node, own):
+            return f"line {getattr(node, 'lineno', 1)}: {reason}; write the loops yourself."
+    return ""
+
+
+def _reason(node: ast.AST, own: set[str]) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name not in FUNCTIONS | own | {"njit"}:
+            return f"loops do not call `{name}`"
+        case ast.Call(func=ast.Attribute(attr=name)) if name not in ATTRIBUTES | {"njit", "prange"}:
+            return f"loops do not call `{name}`"
+        case ast.Call(func=func) if not isinstance(func, (ast.Name, ast.Attribute)):
+            return "loops call functions by their names"
+        case ast.Attribute(attr=name) if name not in ATTRIBUTES | {"njit", "prange"}:
+            return f"loops do not use `{name}`"
+        case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
+            return "`@` is a product of matrices"
+        case ast.Import(names=names) if any(name.name not in IMPORTED for name in names):
+            return "loops import Numba and NumPy only"
+        case ast.ImportFrom(module="numba", names=names):
+            others = [name.name for name in names if name.name not in ("njit", "prange")]
+            return f"loops do not use `{others[0]}`" if others else ""
+        case ast.ImportFrom():
+            return "loops import Numba and NumPy only"
+        case ast.Assign(targets=targets) if {name.id for name in _names(targets)} & FUNCTIONS:
+            return "the names of functions are not assigned to"
+        case ast.FunctionDef(name=name) if name in FUNCTIONS:
+            return "the names of functions are not defined again"
+        case ast.Lambda() | ast.ClassDef() | ast.AsyncFunctionDef() | ast.With() | ast.Try() | ast.Global():
+            return "loops consist of for, while, if and assignments"
+    return ""
+
+
+def _names(targets: list[ast.expr]) -> list[ast.Name]:
+    return [node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]

@@ -29,11 +29,12 @@ from gpulab.grading.judge.records import (
     Output,
     PageCell,
 )
-from gpulab.grading.judge.student_client import StudentProcess, StudentProcessEnded
+from gpulab.grading.judge.student_client import StudentFunction, StudentProcess, StudentProcessEnded
 from gpulab.grading.judge.student_start import student_starter
 from gpulab.grading.judge.submitted import (
     SubmittedCell,
     cells_to_run,
+    function_text,
     leaderboard_name,
     read_submission,
 )
@@ -200,6 +201,9 @@ def run_student(
     except (StudentProcessEnded, UsageError) as error:
         student.incidents.append(Incident(getattr(error, "kind", "crashed"), "answers", str(error)))
         values = {}
+    for name, value in values.items():
+        if isinstance(value, StudentFunction):
+            value.text = function_text(submitted, name)
     return tuple(page), values
 
 

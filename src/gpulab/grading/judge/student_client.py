@@ -66,6 +66,7 @@ class StudentProcess:
         self._deadline = float("inf")
         self._ran: list[str] = []  # cells that succeeded, to repeat them in a new process
         self._starts = 0
+        self._others: list[StudentProcess] = []
         self.incidents: list[Incident] = []
 
     def __enter__(self) -> Self:
@@ -125,8 +126,16 @@ class StudentProcess:
         }
         return self._ask(request, limit_s + GRACE_S)
 
+    def another(self) -> StudentProcess:
+        """Return a new process of the same submission, which ends with this one."""
+        other = StudentProcess(self._start)
+        self._others.append(other)
+        return other.__enter__()
+
     def end(self) -> None:
         """Kill the process and all that it started."""
+        for other in self._others:
+            other.end()
         process, self._process = self._process, None
         if process is not None:
             process.close()
@@ -184,15 +193,30 @@ class StudentFunction:
     """A function of a submission: a call runs it in the student's process and returns plain values.
 
     Arrays in the arguments are replaced by their contents after the call, as if it had run here.
+
+    Attributes
+    ----------
+    text : str
+        The text that defines the function, as the judge read it in the submitted notebook.
     """
 
     def __init__(self, process: StudentProcess, name: str, *, compiled: bool = False) -> None:
         self._process, self._compiled = process, compiled
         self.__name__ = name
+        self.text = ""
 
     def compiled(self) -> StudentFunction:
-        """Return the function as Numba compiles it, in the student's process."""
-        return StudentFunction(self._process, self.__name__, compiled=True)
+        """Return the function as Numba compiles its text, in a process that runs nothing else.
+
+        Raises `UsageError` if the text does not run by itself.
+        """
+        process = self._process.another()
+        run = process.run(self.text, self.__name__)
+        if not run.succeeded:
+            errors = [str(output.get("evalue")) for output in run.outputs if "evalue" in output]
+            reason = storable((errors or [run.error])[0])
+            raise UsageError(f"{self.__name__} does not run by itself: {reason}")
+        return StudentFunction(process, self.__name__, compiled=True)
 
     def __call__(self, *args: Any) -> Any:
         """Call the function; raise `UsageError` with its error, or if it changed an argument's shape."""

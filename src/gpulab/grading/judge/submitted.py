@@ -13,7 +13,7 @@ from gpulab.errors import UsageError
 from gpulab.grading.judge.plain_values import storable
 from gpulab.grading.judge.plan import KERNEL, OTHER, SETUP, TEST, NotebookPlan
 
-__all__ = ["SubmittedCell", "cells_to_run", "leaderboard_name", "read_submission"]
+__all__ = ["SubmittedCell", "cells_to_run", "function_text", "leaderboard_name", "read_submission"]
 
 MAX_NOTEBOOK_BYTES = 50 << 20  # larger submissions are refused
 MAX_CELLS = 2000
@@ -105,11 +105,19 @@ def cells_to_run(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> froz
 
 def _names(source: str) -> tuple[set[str], set[str]]:
     """Return the names that a Python cell stores at any level, and those that it loads."""
+    return _names_in(_tree(source))
+
+
+def _tree(source: str) -> ast.Module:
+    """Parse a cell without its magics; a cell that is not valid Python gives an empty module."""
     lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
     try:
-        tree = ast.parse("\n".join(lines))
+        return ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(), set()
+        return ast.Module([], [])
+
+
+def _names_in(tree: ast.AST) -> tuple[set[str], set[str]]:
     stored, loaded = set(), set()
     for node in ast.walk(tree):
         match node:
@@ -122,6 +130,26 @@ def _names(source: str) -> tuple[set[str], set[str]]:
             case ast.alias(name=name, asname=other):
                 stored.add(other or name.partition(".")[0])
     return stored, loaded
+
+
+def function_text(submitted: Sequence[SubmittedCell], name: str) -> str:
+    """Return the last cell that defines a name, after the constants of all cells; "" if there is none."""
+    constants: dict[str, str] = {}
+    defining = ""
+    for cell in submitted:
+        tree = _tree(cell.source)
+        for node in tree.body:
+            match node:
+                case ast.Assign(
+                    targets=[ast.Name(id=constant)], value=ast.Constant(value=int() | float() as value)
+                ):
+                    constants[constant] = f"{constant} = {value!r}"
+                    stored = {constant}
+                case _:
+                    stored = _names_in(node)[0]
+            if name in stored:
+                defining = cell.source
+    return "\n".join([*constants.values(), defining]) if defining else ""
 
 
 def leaderboard_name(submitted: Sequence[SubmittedCell]) -> str | None:
