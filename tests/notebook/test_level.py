@@ -45,7 +45,7 @@ def rechecked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def check(cell: Any, device: object) -> SimpleNamespace:
         del device
         origins.append(cell.origin)
-        return SimpleNamespace(correct=True)
+        return SimpleNamespace(correct=True, count_error="")
 
     monkeypatch.setattr(checks, "recheck_cell", check)
     return origins
