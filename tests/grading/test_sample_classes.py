@@ -17,7 +17,7 @@ from gpulab.grading.release.sample_class import read_samples, score_differences,
 from gpulab.grading.sandbox import bubblewrap
 from tests.grading.conftest import REPOSITORY
 
-pytestmark = pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.why_not())
+pytestmark = pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.unavailable_reason())
 
 CLASSES = REPOSITORY / "grading" / "sample_class"
 SAMPLES = {

@@ -15,7 +15,7 @@ from gpulab.notebook import level, session_timings
 from gpulab.notebook.failure import mark_shown
 from gpulab.notebook.progress import Progress
 from gpulab.notebook.screen import Screen, screen_of
-from gpulab.views.cell_view import judged_view, kernel_view, launch_error_view
+from gpulab.views.cell_view import kernel_view, launch_error_view, verdict_section
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.compile_view import summary as compile_summary
 from gpulab.views.counts_view import counts_view
@@ -106,7 +106,7 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         mark_shown(error, str(error))
         raise
 
-    screen.add(judged_view(cell, result))
+    screen.add(verdict_section(cell, result))
     show_counts(result, screen)
     screen.add(kernel_view(cell, result, device))
     if not result.correct:

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from gpulab.devices.base import Device
     from gpulab.verification.check import CheckResult
 
-__all__ = ["checked_view", "judged_view", "kernel_view", "launch_error_view"]
+__all__ = ["checked_view", "kernel_view", "launch_error_view", "verdict_section"]
 
 
 def checked_view(cell: Cell, result: CheckResult, device: Device) -> View:
     """Return the output of a cell that compiled and ran: verdict, printed text, resources, warnings."""
-    return stack(judged_view(cell, result), kernel_view(cell, result, device))
+    return stack(verdict_section(cell, result), kernel_view(cell, result, device))
 
 
-def judged_view(cell: Cell, result: CheckResult) -> View:
+def verdict_section(cell: Cell, result: CheckResult) -> View:
     """Return the verdict, its findings and the printed text; an empty view for a cell of no problem."""
     if result.verdict is None:
         return View()

@@ -29,7 +29,7 @@ Runner = Callable[..., Ended]
 @pytest.fixture(params=["user of its own", "user namespace"])
 def isolation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Select how the sandbox is isolated; root can use both ways."""
-    if reason := bubblewrap.why_not():
+    if reason := bubblewrap.unavailable_reason():
         pytest.skip(reason)
     if request.param == "user namespace":
         monkeypatch.setattr(bubblewrap, "is_privileged", lambda: False)

@@ -188,6 +188,6 @@ def test_process_reads_requests_and_answers_by_line(isolation: str, submission: 
 
 def test_reason_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    bubblewrap.why_not.cache_clear()
-    assert "not installed" in bubblewrap.why_not() or sys.platform != "linux"
-    bubblewrap.why_not.cache_clear()
+    bubblewrap.unavailable_reason.cache_clear()
+    assert "not installed" in bubblewrap.unavailable_reason() or sys.platform != "linux"
+    bubblewrap.unavailable_reason.cache_clear()

@@ -45,7 +45,7 @@ from gpulab.grading.similarity import same_kernel
 from gpulab.notebook import failure, level
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
 from gpulab.profiling.speedup import VariantTiming, time_variant
-from gpulab.views.cell_view import judged_view
+from gpulab.views.cell_view import verdict_section
 
 __all__ = ["judge_notebook", "score_of"]
 
@@ -236,7 +236,7 @@ def evidence(part: PlanCell) -> tuple[Output, ...]:
     cell, result = session.cell(name), last_result(name)
     if cell is None or result is None:
         return ()
-    view = judged_view(cell, result)
+    view = verdict_section(cell, result)
     data = {"text/html": view._repr_html_(), "text/plain": view.text}
     return ({"output_type": "display_data", "data": data, "metadata": {}},)
 

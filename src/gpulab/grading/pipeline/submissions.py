@@ -15,7 +15,7 @@ from gpulab.grading.release.rubric import read_rubric
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.html_report import feedback_links
 from gpulab.grading.reports.known_kernels import known_kernels
-from gpulab.grading.sandbox.bubblewrap import why_not
+from gpulab.grading.sandbox.bubblewrap import unavailable_reason
 from gpulab.views.terminal import Bar, say
 
 __all__ = ["assignment_report", "grade_submissions", "report_path"]
@@ -54,7 +54,7 @@ def grade_submissions(
 
 def require_sandbox() -> None:
     """Raise `UsageError` if students' Python cannot run in a sandbox on this machine."""
-    reason = why_not()
+    reason = unavailable_reason()
     if reason:
         raise UsageError(
             f"students' Python would run without a sandbox: {reason.rstrip('.')}. --unsandboxed runs it with "

@@ -26,7 +26,7 @@ import gpulab
 from gpulab.grading.sandbox import launcher
 from gpulab.grading.sandbox.resource_limits import ResourceLimits
 
-__all__ = ["SUBMISSION", "command", "is_available", "why_not"]
+__all__ = ["SUBMISSION", "command", "is_available", "unavailable_reason"]
 
 SUBMISSION = "/submission"  # the working folder of the process
 SANDBOX_USER = 65534  # `nobody`, the user inside a user namespace
@@ -132,11 +132,11 @@ def command(
 
 def is_available() -> bool:
     """Return True if a sandbox can be started on this machine."""
-    return not why_not()
+    return not unavailable_reason()
 
 
 @cache
-def why_not() -> str:
+def unavailable_reason() -> str:
     """Return the reason why no sandbox can be started on this machine, or "" if one was started."""
     if not sys.platform.startswith("linux"):
         return "bubblewrap needs Linux; on other systems, grade in a Linux container."
