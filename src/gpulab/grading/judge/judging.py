@@ -28,6 +28,7 @@ from gpulab.grading.judge.records import (
     KernelInspection,
     Output,
     PageCell,
+    not_run_output,
 )
 from gpulab.grading.judge.student_client import StudentFunction, StudentProcess, StudentProcessEnded
 from gpulab.grading.judge.student_start import student_starter
@@ -193,7 +194,7 @@ def run_student(
             run = student.run(cell.source, cell.grade_id or f"code cell {index + 1}")
             outputs = tuple(run.outputs)
             if run.error:
-                outputs = (_error_output("NotRun", run.error),)
+                outputs = (not_run_output(run.error),)
         page.append(PageCell(cell.source, outputs))
 
     try:
@@ -326,15 +327,6 @@ def _timing(cell: Cell, device: Device) -> VariantTiming | None:
         return time_variant(kernel, cell.config, device=device)
     except GpulabError:  # the verdict stands without a time
         return None
-
-
-def _error_output(name: str, message: str) -> Output:
-    return {
-        "output_type": "error",
-        "ename": name,
-        "evalue": message,
-        "traceback": [f"{name}: {message}"],
-    }
 
 
 def _cpu_seconds() -> float:

@@ -13,7 +13,15 @@ from gpulab.grading.judge.plan import NotebookPlan
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.verification.verdict import Plane
 
-__all__ = ["Incident", "JudgeTask", "JudgedCell", "JudgedSubmission", "KernelInspection", "PageCell"]
+__all__ = [
+    "Incident",
+    "JudgeTask",
+    "JudgedCell",
+    "JudgedSubmission",
+    "KernelInspection",
+    "PageCell",
+    "not_run_output",
+]
 
 Output = Mapping[str, Any]  # of a cell, in the form of a notebook file
 
@@ -200,6 +208,16 @@ class JudgedSubmission:
             "incidents": tuple(Incident(**incident) for incident in data["incidents"]),
         }
         return cls(**{**data, **parts})
+
+
+def not_run_output(reason: str) -> Output:
+    """Return the output of a cell that did not run to its end."""
+    return {
+        "output_type": "error",
+        "ename": "NotRun",
+        "evalue": reason,
+        "traceback": [f"NotRun: {reason}"],
+    }
 
 
 def _with_outputs(cell: Mapping[str, Any]) -> dict[str, Any]:

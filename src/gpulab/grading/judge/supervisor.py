@@ -10,7 +10,14 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gpulab.grading.judge.plan import TEST
-from gpulab.grading.judge.records import Incident, JudgedCell, JudgedSubmission, JudgeTask, KernelInspection
+from gpulab.grading.judge.records import (
+    Incident,
+    JudgedCell,
+    JudgedSubmission,
+    JudgeTask,
+    KernelInspection,
+    not_run_output,
+)
 from gpulab.grading.judge.student_client import StudentProcessFailed
 
 __all__ = ["judge"]
@@ -85,13 +92,7 @@ def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
 
 def _failed(task: JudgeTask, grade_id: str, reason: str) -> JudgedCell:
     points = next(cell.points for cell in task.plan.of_kind(TEST) if cell.grade_id == grade_id)
-    output = {
-        "output_type": "error",
-        "ename": "NotRun",
-        "evalue": reason,
-        "traceback": [f"NotRun: {reason}"],
-    }
-    return JudgedCell(grade_id, 0.0, points, (output,))
+    return JudgedCell(grade_id, 0.0, points, (not_run_output(reason),))
 
 
 def _messages(task: JudgeTask, skipped: frozenset[str], deadline: float) -> Iterator[tuple[str, Any]]:
