@@ -33,12 +33,17 @@ __all__ = [
     "parse_header",
     "read_cells",
     "require_kernel_cell",
+    "unwritten_lines",
 ]
 
 FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]], or %%cuda NAME"
 LARGEST = 2**31 - 1  # largest number in a header, because kernels index with int
 
 _MARKER = re.compile(r"\s*(//\s*)?%%cuda(?=\s|$)")
+# A part of a released kernel that students write; `grading.release.stub` writes this text.
+STUB = re.compile(
+    r'^[ \t]*// YOUR CODE HERE[ \t]*\n[ \t]*#error "[^"\n]*is not written yet[^"\n]*"[ \t]*$', re.MULTILINE
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -113,6 +118,11 @@ def is_kernel_cell(text: str) -> bool:
     Empty lines before it are skipped, as IPython does.
     """
     return _MARKER.match(text.lstrip().split("\n", 1)[0]) is not None
+
+
+def unwritten_lines(source: str) -> tuple[int, ...]:
+    """Return the lines of the `#error` directives that mark parts of a kernel to be written."""
+    return tuple(source.count("\n", 0, stub.end()) + 1 for stub in STUB.finditer(source))
 
 
 def parse_header(line: str) -> Header:

@@ -4,11 +4,14 @@
     ├── UsageError              a request that cannot be fulfilled; the message lists what is allowed (exit 2)
     │   └── HeaderError         the header of a kernel cell does not parse
     ├── CompileError            the source does not compile; carries diagnostics                      (exit 1)
-    │   └── IncludeRefused      an `#include` outside the allow-list; no file was read
+    │   ├── IncludeRefused      an `#include` outside the allow-list; no file was read
+    │   └── KernelNotWritten    parts of a lab's kernel are still to be written; it was not compiled
     ├── UnsupportedInstruction  the simulator does not implement an instruction
     ├── LaunchError             a launch was refused or failed; carries findings
     │   └── MemoryFault         a thread accessed memory outside every live array, or misaligned
     └── WrongResult             a kernel computed wrong values; carries the verdict
+
+    LaunchWarning (a RuntimeWarning): a launch did what GPUs accept and CUDA does not
 
 The exit codes are those of `gpulab check`. A message states the problem, the place (line, block, thread) and
 the next step.
@@ -29,7 +32,9 @@ __all__ = [
     "GpulabError",
     "HeaderError",
     "IncludeRefused",
+    "KernelNotWritten",
     "LaunchError",
+    "LaunchWarning",
     "MemoryFault",
     "UnsupportedInstruction",
     "UsageError",
@@ -163,6 +168,24 @@ class IncludeRefused(CompileError):
     """
 
 
+class KernelNotWritten(CompileError):
+    """Parts of a lab's kernel are still to be written; the compiler did not run.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> print(gpulab.KernelNotWritten("matmul.K1", (7, 10)))
+    matmul.K1 is not written yet: replace the #error lines 7 and 10 by your code.
+    """
+
+    def __init__(self, name: str, lines: Sequence[int]) -> None:
+        *first, last = map(str, lines)
+        where = f"lines {', '.join(first)} and {last}" if first else f"line {last}"
+        message = f"{name} is not written yet: replace the #error {where} by your code."
+        super().__init__([Diagnostic(lines[0], 0, "error", message)])
+        self.args = (message,)
+
+
 class UnsupportedInstruction(GpulabError):
     """The simulator does not implement a PTX instruction of the kernel (tensor cores, textures, …).
 
@@ -218,6 +241,28 @@ class LaunchError(GpulabError):
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
         self.findings = list(findings)
         super().__init__(message)
+
+
+class LaunchWarning(RuntimeWarning):
+    """A launch did what GPUs accept and the CUDA programming model does not.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> kernel = dev.compile('''__global__ void k() {
+    ...     if (threadIdx.x < 32)
+    ...         __syncthreads();
+    ...     else
+    ...         __syncthreads();
+    ... }''')
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as shown:
+    ...     warnings.simplefilter("always")
+    ...     kernel(1, 64, ())
+    >>> shown[0].category.__name__
+    'LaunchWarning'
+    """
 
 
 class MemoryFault(LaunchError):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Finding", "Index3", "index_text", "unravel"]
+__all__ = ["Finding", "Findings", "Index3", "index_text", "unravel"]
 
 Index3 = tuple[int, int, int]
 
@@ -39,6 +40,10 @@ class Finding:
         A sentence for the author of the kernel.
     count : int
         The number of occurrences in the launch, as far as known.
+    severity : {"error", "warning"}
+        A warning is for what GPUs accept and the CUDA programming model does not.
+    space : str
+        The state space of an invalid access, such as "shared"; empty for other findings.
 
     Examples
     --------
@@ -57,6 +62,8 @@ class Finding:
     thread: Index3 | None
     message: str
     count: int = 1
+    severity: str = "error"
+    space: str = ""
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
@@ -65,3 +72,20 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data for JSON."""
         return asdict(self)
+
+
+class Findings(list[Finding]):
+    """A list of findings that is displayed as one line for each.
+
+    source: the text of the kernel, from which a notebook quotes the lines.
+    """
+
+    def __init__(self, findings: Iterable[Finding] = (), source: str = "") -> None:
+        super().__init__(findings)
+        self.source = source
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no errors found"
+        lines = [f"{finding.tool} {finding.severity}, {finding}" for finding in self]
+        return "\n".join([f"{len(self)} finding{'s' * (len(self) > 1)}", *lines])

@@ -66,6 +66,20 @@ def test_host_code_error_names_the_missing_specifier(text: str) -> None:
     assert "JIT" not in errors(text)[0].message
 
 
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("atomicAdd(a[0], 1.0f);", "the address of an element"),
+        ("const float* b = a; atomicAdd(b, 1.0f);", "`const`"),
+        ("short* b = (short*)a; atomicAdd(b, 1);", "no such function for these types"),
+    ],
+)
+def test_atomic_function_with_wrong_arguments_gets_advice(body: str, advice: str) -> None:
+    (error,) = errors(kernel(f"  {body}"))
+    assert error.message.startswith("atomicAdd is called with arguments of types (")
+    assert advice in error.message
+
+
 @pytest.mark.parametrize("character", ["“", "\u00a0", "é", "−"])
 def test_character_outside_ascii_is_reported_once(character: str) -> None:
     reported = [
@@ -133,3 +147,19 @@ def test_unused_names_give_no_warnings() -> None:
 def test_warning_directive_is_a_warning() -> None:
     (warning,) = compile_program("#warning look here\n" + kernel("a[0] = 1;")).warnings
     assert "look here" in warning
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "column"),
+    [
+        ("int i = threadIdx.x\n    if (i < 4) x[i] = 1;", 2, 20),
+        ("x[0] = 1  // one\n}", 2, 9),
+        ("x[0] = 1 x[1] = 2;", 2, 10),
+    ],
+)
+def test_missing_semicolon_is_reported_where_it_is_missing(body: str, line: int, column: int) -> None:
+    with pytest.raises(CompileError) as error:
+        compile_program(f"__global__ void k(float* x) {{\n{body}\n}}")
+    first = error.value.diagnostics[0]
+    assert 'expected a ";"' in first.message
+    assert (first.line, first.column) == (line, column)

@@ -166,7 +166,7 @@ def test_ptx_program_numbers_its_parameters() -> None:
     assert [(p.name, p.kind, p.size) for p in program.signatures["k"]] == [
         ("param_0", "pointer", 8),
         ("param_1", "pointer", 8),
-        ("param_2", "int", 8),
+        ("param_2", "word", 8),
         ("param_3", "int", 4),
         ("param_4", "float", 8),
         ("param_5", "bytes", 24),
@@ -185,3 +185,24 @@ def test_ptx_program_loads_compiled_ptx() -> None:
 def test_ptx_program_refuses_text_that_is_not_ptx(text: object) -> None:
     with pytest.raises(UsageError):
         ptx_program(text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "element"),
+    [
+        ("const float* x", "float32"),
+        ("double *x", "float64"),
+        ("float x[]", "float32"),
+        ("unsigned long long* __restrict__ x", "int64"),
+        ("const unsigned* x", "int32"),
+        ("real* x", "float64"),
+        ("float** x", ""),
+        ("char* x", ""),
+        ("float4* x", ""),
+        ("void* x", ""),
+    ],
+)
+def test_element_type_of_a_pointer(declaration: str, element: str) -> None:
+    source = f"typedef double real;\n__global__ void k({declaration}) {{ ((int*) x)[0] = 1; }}"
+    (parameter,) = compile_program(source).signatures["k"]
+    assert (parameter.kind, parameter.element) == ("pointer", element)

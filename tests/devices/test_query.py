@@ -94,7 +94,7 @@ def test_every_figure_of_the_simulator_has_a_source(properties):
 
 
 def test_heading_names_the_simulated_gpu_or_counts_the_gpus(properties):
-    assert listing_lines(properties)[0].endswith("the simulator acts as GeForce GTX 480")
+    assert listing_lines(properties)[0].endswith("the simulator acts as a GeForce GTX 480")
     assert listing_lines(replace(properties, devices=1))[0] == "There is 1 device supporting CUDA"
     assert listing_lines(replace(properties, devices=2))[0] == "There are 2 devices supporting CUDA"
 

@@ -261,7 +261,7 @@ class _Generator:
         writes = {t: names.split() for t, names in VARIABLES.items() if t not in self.e.left_out}
         reads = {t: list(names) for t, names in writes.items()}
         reads["i"] += ["a0", "a1", "t", "tx", "ty", "gid", "lane"]
-        trips = max(2, min(24, 4000 // self.total))
+        trips = self.s.trips = max(2, min(24, 4000 // self.total))
         scope = Scope(reads, writes, uniform=True, together=True, trips=trips, functions=functions,
                       local="local" in self.features, returns="void" if "returns" in self.features else "")  # fmt: skip
         body = []

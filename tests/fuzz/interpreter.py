@@ -238,6 +238,12 @@ class _Block:
                 ThreadFault("divergent_barrier", item.line, self.index, (0, 0, 0)) for item in places.values()
             ]
             return []
+        (item,) = places.values()
+        exited = next((n for n in range(len(self.threads)) if n not in self.runs), None)
+        if exited is not None and not self.faults:  # a faulted thread is missing too
+            thread = _unravel(exited, self.block)
+            self.faults.append(ThreadFault("exited_threads", item.line, self.index, thread))
+            return []
         warps.complete_barrier(list(self.waits.values()))
         released = list(self.waits)
         self.waits.clear()

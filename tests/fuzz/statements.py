@@ -38,6 +38,9 @@ class Statements:
         )
         self.labels = 0
         self.arrays_in_use: set[str] = set()
+        self.trips = 0  # of the kernel's scope; fewer in its loops
+        # A thread must not exit before a barrier that others reach.
+        self.has_barrier = self.exits = False
 
     def hole(self, ty: str, scope: Scope, depth: int = 2) -> Hole:
         real = ty in "fd"
@@ -73,16 +76,16 @@ class Statements:
                 simple.append((1, self.accumulate))
         if scope.breaks or scope.continues:
             simple.append((1.5, self.leave_loop))
-        if scope.returns and not (scope.kernel and "returns" not in self.features):
+        if scope.returns and (not scope.kernel or self.may_exit(scope)):
             simple.append((0.4 if scope.kernel else 0.8, self.leave_function))
         if scope.kernel and scope.uniform:
-            if "shared" in self.features:
+            if "shared" in self.features and not self.exits:
                 simple += [(3, self.exchange), (1, self.histogram), (1, self.reduction)]
                 if "functions" in self.features:
                     simple.append((0.5, self.exchange_through_function))
             if "waiting" in self.features and self.e.threads <= 64 and "returns" not in self.features:
                 simple.append((0.5, self.one_by_one))
-            if "votes" in self.features:
+            if "votes" in self.features and not self.exits:
                 simple.append((1, self.block_vote))
             simple.append((0.7, self.assign_uniform))
         if scope.kernel and (scope.uniform or scope.together):
@@ -244,6 +247,7 @@ class Statements:
 
     def leave_function(self, scope: Scope) -> list[Statement]:
         if scope.returns == "void":
+            self.exits = True
             return [Statement(["if (", self.test(scope), ") return;"])]
         return [Statement(["if (", self.test(scope), ") return ", self.hole(scope.returns, scope), ";"])]
 
@@ -382,6 +386,7 @@ class Statements:
         """Write one element each, then read all elements between two barriers."""
         if self.e.chance(0.25) and "tile" not in scope.shared and "tile" not in self.arrays_in_use:
             return self.tile(scope)
+        self.has_barrier = True
         free = self.free_arrays(scope)
         if not free:
             return self.assign(scope)
@@ -398,6 +403,7 @@ class Statements:
 
     def exchange_through_function(self, scope: Scope) -> list[Statement]:
         """Call a function that contains barriers (see `generate.EXCHANGE_FUNCTION`)."""
+        self.has_barrier = True
         if "shI" in scope.shared or "shI" in self.arrays_in_use:
             return self.assign(scope)
         name = self.rng.choice(scope.writes["i"])
@@ -411,10 +417,16 @@ class Statements:
             )
         ]
 
+    def may_exit(self, scope: Scope) -> bool:
+        """Return True if threads may exit here: no thread of the block waits at a barrier afterwards."""
+        in_loop = scope.trips != self.trips
+        return "returns" in self.features and not self.arrays_in_use and not (in_loop and self.has_barrier)
+
     def barrier(self) -> str:
         return self.rng.choice(("__syncthreads();", "__syncthreads();", "__syncthreads_count(t & 1);"))
 
     def tile(self, scope: Scope) -> list[Statement]:
+        self.has_barrier = True
         value = self.hole("i", scope)
         self.arrays_in_use.add("tile")
         inner = scope.inside(shared=(*scope.shared, "tile"), breaks=False, continues=False)
@@ -427,6 +439,7 @@ class Statements:
         ]
 
     def histogram(self, scope: Scope) -> list[Statement]:
+        self.has_barrier = True
         if "shU" in scope.shared or "shU" in self.arrays_in_use:
             return self.assign(scope)
         bins = self.rng.choice((1, 4, self.e.cells))
@@ -442,6 +455,7 @@ class Statements:
 
     def reduction(self, scope: Scope) -> list[Statement]:
         """Compute a tree reduction or a scan in shared memory."""
+        self.has_barrier = True
         if "shI" in scope.shared or "shI" in self.arrays_in_use:
             return self.assign(scope)
         s, v = self.label("s"), self.label("v")
@@ -459,6 +473,7 @@ class Statements:
 
     def block_vote(self, scope: Scope) -> list[Statement]:
         """Assign the result of a block-level vote, which is uniform."""
+        self.has_barrier = True
         op = self.rng.choice(("or", "and", "count"))
         return [Statement([f"a{self.rng.randrange(2)} = __syncthreads_{op}(", self.test(scope), ");"])]
 

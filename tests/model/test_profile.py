@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import process_time
 
 import numpy as np
 import pytest
 
 import gpulab
+from gpulab.cell import parse_cell
 from gpulab.config import defines
 from gpulab.model.profile import profile_variant
 from gpulab.model.unrolling import without_unrolling
 from gpulab.profiling.speedup import time_variant
+from gpulab.verification.check import compile_cell
 from tests.kernel_configs import config
 
 K1 = """
@@ -31,6 +34,7 @@ extern "C" __global__ void copy(float* to, const float* from, int n)
 }
 """
 TILE = (1, 1, 1)
+KERNELS = Path(__file__).parents[1] / "kernels"
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,14 @@ def test_copy_kernel_moves_each_byte_once(device):
     kernel = device.compile(COPY, "copy")
     profile_of_copy = device.profile(kernel, n // 256, 256, [device.zeros(n), device.zeros(n), n])
     assert profile_of_copy.dram_bytes == pytest.approx(8 * n, rel=0.1)
+
+
+def test_short_blocks_with_wide_loads_move_the_compulsory_bytes(device):
+    """Each of its requests has several lines, which fill the trace early."""
+    cell = parse_cell((KERNELS / "stencil/right/opt_4_float4.cu").read_text())
+    shape = (512, 512, 512)
+    profile = profile_variant(compile_cell(cell, device), cell.config, device=device, shape=shape)
+    assert profile.dram_bytes / cell.config.problem.compulsory_bytes(shape) == pytest.approx(1.05, abs=0.1)
 
 
 def test_block_size_with_lower_occupancy_is_not_faster(device):

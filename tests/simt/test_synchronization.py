@@ -29,8 +29,16 @@ def finding(body: str, threads: int = 64) -> gpulab.Finding:
 
 
 class TestBarriers:
-    def test_barrier_does_not_wait_for_exited_threads(self) -> None:
-        out = run("if (threadIdx.x >= 80) return; __syncthreads(); out[threadIdx.x] = 7;", 128)
+    @pytest.mark.parametrize("remaining", [64, 80], ids=["whole warps", "part of a warp"])
+    def test_thread_that_has_exited_before_a_barrier_is_reported(self, remaining: int) -> None:
+        found = finding(
+            f"if (threadIdx.x >= {remaining}) return; __syncthreads(); out[threadIdx.x] = 7;", 128
+        )
+        assert (found.tool, found.kind) == ("synccheck", "exited_threads")
+        assert found.thread == (remaining, 0, 0)
+
+    def test_thread_may_exit_after_the_last_barrier(self) -> None:
+        out = run("__syncthreads(); if (threadIdx.x >= 80) return; out[threadIdx.x] = 7;", 128)
         np.testing.assert_array_equal(out, np.where(np.arange(128) < 80, 7, 0))
 
     def test_barrier_in_a_divergent_branch_is_reported(self) -> None:
@@ -41,6 +49,7 @@ class TestBarriers:
     def test_barrier_in_a_divergent_loop_is_reported(self) -> None:
         found = finding(
             "for (int i = 0; i < threadIdx.x % 4; ++i) { out[threadIdx.x] += i; __syncthreads(); }"
+            "out[threadIdx.x] += 5; __syncthreads(); out[threadIdx.x] -= 5;"
         )
         assert found.kind == "divergent_barrier"
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpulab.compiler import nvrtc, store
+from gpulab.compiler.advice import advice
+from gpulab.compiler.array_extents import shared_extents
 from gpulab.compiler.diagnostics import parse_log
 from gpulab.compiler.mangling import plain_name, plain_names
 from gpulab.compiler.preprocess.headers import OWN_HEADERS, nvidia_include_folders
@@ -24,6 +26,7 @@ __all__ = ["compile_program", "ptx_program"]
 _NO_CACHE = "--no-cache"
 # An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
 _SUPPRESS_UNUSED = "--diag-suppress=177,550"
+_USED_BEFORE_SET = re.compile(r'variable "(\w+)" is used before its value is set')
 _FILE_LINE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 
@@ -98,8 +101,14 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
         unknown = Diagnostic(0, 0, "error", "the compiler rejected the source without a message.")
         raise CompileError(errors or [unknown])
 
-    warnings = tuple(_one_line(diagnostic) for diagnostic in diagnostics if diagnostic.severity == "warning")
-    return replace(_program(text, output, arch, folders, warnings), source=source)
+    advised = advice(text)
+    found = [_one_line(diagnostic) for diagnostic in diagnostics if diagnostic.severity == "warning"]
+    found = [warning for warning in found if not _is_about_unset(warning, advised)]
+    return replace(
+        _program(text, output, arch, folders, (*found, *advised)),
+        source=source,
+        shared_extents=shared_extents(text, chosen.defines),
+    )
 
 
 def ptx_program(text: str) -> Program:
@@ -173,6 +182,12 @@ def _without_folders(cubin: bytes, folders: Sequence[str]) -> bytes:
     for folder in sorted(folders, key=len, reverse=True):
         cubin = cubin.replace(folder.encode(), b"/" * len(folder.encode()))
     return cubin
+
+
+def _is_about_unset(warning: str, advised: Sequence[str]) -> bool:
+    """Return True if a warning of NVRTC is about a variable without a value that `advice` names, too."""
+    match = _USED_BEFORE_SET.search(warning)
+    return match is not None and any(f"`{match[1]}` is uninitialized" in each for each in advised)
 
 
 def _one_line(diagnostic: Diagnostic) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpulab.compiler.preprocess.phases import SourceText, Token, tokenize
 
-__all__ = ["Declared", "Definition", "definitions"]
+__all__ = ["Declared", "Definition", "closing_bracket", "definitions", "macros"]
 
 _QUALIFIERS = frozenset(
     ("const", "volatile", "struct", "class", "enum", "union", "typename", "register", "constexpr", "mutable")
@@ -24,6 +24,16 @@ _SIGNED = frozenset(
     ("char", "short", "int", "long", "signed", "float", "double", "half", "__half", "wchar_t")
 ) | frozenset(
     ("ptrdiff_t", "ssize_t", "clock_t", "intptr_t", "intmax_t", "int8_t", "int16_t", "int32_t", "int64_t")
+)
+# NumPy's names of element types, by the word that decides; the first that a type contains counts.
+_ELEMENTS = (
+    (("bool", "char", "wchar_t", "uchar", "int8_t", "uint8_t"), ""),
+    (("double",), "float64"),
+    (("float",), "float32"),
+    (("half", "__half"), "float16"),
+    (("short", "int16_t", "ushort", "uint16_t"), "int16"),
+    (("long", "ulong", "int64_t", "uint64_t", "size_t", "ptrdiff_t", "ssize_t"), "int64"),
+    (("int", "unsigned", "signed", "uint", "int32_t", "uint32_t"), "int32"),
 )
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\n]+)$", re.MULTILINE)
@@ -37,6 +47,7 @@ class Declared:
     pointer: bool
     unsigned: bool
     recognised: bool  # False if the type is unknown, so that `pointer` and `unsigned` mean nothing
+    element: str = ""  # NumPy's name of the type, or of the one pointed to; "" if it is none of `_ELEMENTS`
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,7 @@ def definitions(source: SourceText, name: str) -> Iterator[Definition]:
     for index, token in enumerate(tokens[:-1]):
         if token.text != name or tokens[index + 1].text != "(":
             continue
-        close = _closing(tokens, index + 1)
+        close = closing_bracket(tokens, index + 1)
         body = close + 1
         while body < len(tokens) and tokens[body].kind == "identifier":  # noexcept
             body += 1
@@ -76,7 +87,7 @@ def definitions(source: SourceText, name: str) -> Iterator[Definition]:
         yield Definition(parameters, first_line, last_line)
 
 
-def _closing(tokens: Sequence[Token], opening: int) -> int:
+def closing_bracket(tokens: Sequence[Token], opening: int) -> int:
     """Return the index of the bracket that closes the one at `opening`; the number of tokens if none does."""
     depth: list[str] = []
     for index in range(opening, len(tokens)):
@@ -136,34 +147,42 @@ def _declared(tokens: Sequence[Token], aliases: Mapping[str, Sequence[Token]]) -
         and (len(identifiers) > 1 or texts[-1] != identifiers[-1])
     ):
         name = identifiers.pop() if texts[-1] == identifiers[-1] else ""
-    is_pointer, unsigned, recognised = _type(identifiers, aliases, pointer)
-    return Declared(name, is_pointer, unsigned, recognised)
+    words, stars, unsigned, recognised = _type(identifiers, aliases)
+    stars += texts.count("*") + (pointer and "*" not in texts)
+    element = _element(words) if stars <= 1 else ""
+    return Declared(name, stars > 0, unsigned and not stars, recognised or stars > 0, element)
 
 
 def _type(
-    identifiers: Sequence[str], aliases: Mapping[str, Sequence[Token]], pointer: bool
-) -> tuple[bool, bool, bool]:
-    """Return whether a type is a pointer, is unsigned, and is recognised, after expanding its aliases."""
-    todo, seen = list(identifiers), set[str]()
-    unsigned = recognised = False
+    identifiers: Sequence[str], aliases: Mapping[str, Sequence[Token]]
+) -> tuple[set[str], int, bool, bool]:
+    """Return a type's words after expanding its aliases, their `*`, and if it is unsigned and recognised."""
+    todo, words = list(identifiers), set[str]()
+    stars = 0
     while todo:
         identifier = todo.pop()
-        if identifier in _UNSIGNED or identifier in _SIGNED:
-            recognised = True
-            unsigned |= identifier in _UNSIGNED
-        elif identifier in aliases and identifier not in seen:
-            seen.add(identifier)
+        if identifier in words:
+            continue
+        words.add(identifier)
+        if identifier in aliases and identifier not in _UNSIGNED | _SIGNED:
             todo += [token.text for token in aliases[identifier] if token.kind == "identifier"]
-            if any(token.text in ("*", "&") for token in aliases[identifier]):
-                pointer = True
-    return pointer, unsigned and not pointer, recognised or pointer
+            stars += sum(token.text in ("*", "&") for token in aliases[identifier])
+    return words, stars, bool(words & _UNSIGNED), bool(words & (_UNSIGNED | _SIGNED))
+
+
+def _element(words: set[str]) -> str:
+    """Return NumPy's name of a type, without `u` for unsigned ones; "" if it is none of `_ELEMENTS`."""
+    return next((name for some, name in _ELEMENTS if words & set(some)), "")
+
+
+def macros(source: SourceText) -> dict[str, Sequence[Token]]:
+    """Return the tokens that replace each macro without parameters of a source."""
+    return {match[1]: tokenize(match[2]) for match in _DEFINE.finditer(source.text)}
 
 
 def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequence[Token]]:
     """Return the tokens that replace each name of a `typedef`, `using` or `#define` of the source."""
-    aliases: dict[str, Sequence[Token]] = {
-        match[1]: tokenize(match[2]) for match in _DEFINE.finditer(source.text)
-    }
+    aliases: dict[str, Sequence[Token]] = macros(source)
     for index, token in enumerate(tokens):
         if token.text not in ("typedef", "using"):
             continue

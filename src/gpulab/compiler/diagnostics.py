@@ -47,6 +47,8 @@ _CLEARER_MESSAGES = (
         "this variable is outside every function; add `__device__` or `__constant__` before its type.",
     ),
 )
+_ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
+_ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
 _MAX_NOTES = 3  # notes that are appended to one message
 _WARNINGS = ("warning", "remark", "note")
 
@@ -83,9 +85,13 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             line = line or _line_of_name(source, text)
         if line:
             line, column = source.place(line, column)
+        if text == 'expected a ";"':
+            end = source.end_of_statement_before(line, column)
+            text += " at the end of this line" if end[0] < line else ""
+            line, column = end
 
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
-        text = "; ".join([text, *notes[:_MAX_NOTES]])
+        text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
         diagnostic = Diagnostic(line, column, severity, text, source.student_line(line))
         if diagnostic not in diagnostics:
@@ -145,6 +151,21 @@ def _clearer(text: str, folders: Iterable[str]) -> str:
         if text.startswith(beginning):
             return clearer
     return text
+
+
+def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
+    """Return a clearer message for an atomic function that is called with the wrong arguments, or ""."""
+    name, types = _ATOMIC.match(text), next(filter(None, map(_ARGUMENT_TYPES.match, notes)), None)
+    if name is None or types is None:
+        return ""
+    first = types["types"].partition(",")[0]
+    if "*" not in first:
+        advice = "the first argument is the address of an element, such as `&x[i]`"
+    elif first.startswith("const "):
+        advice = "the first argument points to elements that are `const`, which cannot be changed"
+    else:
+        advice = "there is no such function for these types"
+    return f"{name[1]} is called with arguments of types ({types['types']}): {advice}."
 
 
 def _clearer_ptxas(text: str) -> str:

@@ -40,8 +40,11 @@ class Parameter:
     """A parameter of a kernel."""
 
     name: str
-    kind: str  # "pointer", "int", "uint", "float" or "bytes" (a struct passed by value)
+    kind: (
+        str  # "pointer", "int", "uint", "float", "bytes" (a struct passed by value), "word" (address or int)
+    )
     size: int  # in bytes
+    element: str = ""  # NumPy's name of a pointer's element type, such as "float32"; "" if unknown
 
 
 Signature = tuple[Parameter, ...]
@@ -67,6 +70,8 @@ class Program:
         Compiler warnings, with line numbers of the source.
     entries : mapping of str to str
         The names of the kernels in PTX and cubin; they are mangled unless declared `extern "C"`.
+    shared_extents : mapping of str to tuple of int
+        The extents of each `__shared__` array by name, as far as they are known.
     """
 
     source: str
@@ -77,6 +82,7 @@ class Program:
     signatures: Mapping[str, Signature] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     entries: Mapping[str, str] = field(default_factory=dict)
+    shared_extents: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def kernel_names(self) -> tuple[str, ...]:

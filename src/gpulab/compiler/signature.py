@@ -84,12 +84,16 @@ def entry_signature(entry: PtxEntry, plain: str = "", source: SourceText | None 
 
     With a C source, each parameter has its C name, or `argument N` if the name cannot be read (for example
     because a macro hides it). Without one, the names are `param_0`, `param_1`, …, and integers count as
-    signed, because PTX has `.u32` for both `int` and `unsigned`.
+    signed, because PTX has `.u32` for both `int` and `unsigned`. Integers of 64 bits are "word", because
+    other compilers declare pointers as `.u64`.
     """
     if source is None:
         return tuple(
-            Parameter(f"param_{index}", _kind(parameter, None), parameter.size)
+            Parameter(
+                f"param_{index}", "word" if kind == "int" and parameter.size == 8 else kind, parameter.size
+            )
             for index, parameter in enumerate(entry.parameters)
+            for kind in [_kind(parameter, None)]
         )
     declared = _declared(entry, plain, source)
     names: list[str] = []
@@ -97,8 +101,11 @@ def entry_signature(entry: PtxEntry, plain: str = "", source: SourceText | None 
         name = declaration.name if declaration else ""
         names.append(name if name and name not in names else f"argument {index + 1}")
     return tuple(
-        Parameter(name, _kind(parameter, declaration), parameter.size)
+        Parameter(
+            name, kind, parameter.size, declaration.element if declaration and kind == "pointer" else ""
+        )
         for name, parameter, declaration in zip(names, entry.parameters, declared, strict=True)
+        for kind in [_kind(parameter, declaration)]
     )
 
 
@@ -120,7 +127,8 @@ def _declared(entry: PtxEntry, plain: str, source: SourceText) -> Sequence[Decla
 
 def _kind(parameter: PtxParameter, declared: Declared | None) -> str:
     if parameter.type == "bytes":
-        return "bytes"
+        is_half = declared is not None and not declared.pointer and declared.element == "float16"
+        return "float" if is_half and parameter.size == 2 else "bytes"
     if parameter.type.startswith("f"):
         return "float"
     if parameter.size == 8 and (declared.pointer if declared and declared.recognised else parameter.pointer):

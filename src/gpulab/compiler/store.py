@@ -53,6 +53,7 @@ def load(key: str) -> Program | None:
         },
         warnings=tuple(fields["warnings"]),
         entries=fields["entries"],
+        shared_extents={name: tuple(extents) for name, extents in fields["shared_extents"].items()},
     )
 
 
@@ -73,5 +74,6 @@ def save(key: str, program: Program) -> None:
         },
         "warnings": list(program.warnings),
         "entries": dict(program.entries),
+        "shared_extents": dict(program.shared_extents),
     }
     cache.put(key, json.dumps(fields).encode())

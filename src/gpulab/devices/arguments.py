@@ -13,6 +13,14 @@ from gpulab.errors import LaunchError
 
 __all__ = ["convert"]
 
+_C_TYPES = {
+    "float16": "__half",
+    "float32": "float",
+    "float64": "double",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+}
 _FLOATS: dict[int, Any] = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
@@ -25,11 +33,14 @@ def convert(
 ) -> list[Any]:
     """Return one NumPy scalar or device array for each parameter.
 
-    - A pointer requires an array of the device, of any dtype and shape, because PTX pointers have no type.
+    - A pointer requires an array of the device, of any shape, or None for a null pointer. If the element type
+      of the parameter is known, the dtype must have the same kind and size; arrays of bytes count as raw
+      memory and are accepted.
     - An integer requires a Python or NumPy integer, or a float without a fraction. PTX does not record
       whether a parameter is signed, so all values from -2**(n-1) to 2**n - 1 are accepted.
     - A floating-point number is rounded to the precision of the parameter.
-    - A struct passed by value (`bytes`) requires bytes, a NumPy scalar or a 0-d array of its size.
+    - A struct passed by value (`bytes`) requires bytes, or a NumPy scalar or array of its size.
+    - A 64-bit integer of PTX from another compiler (`word`) may be an address: arrays and None are accepted.
 
     Parameters
     ----------
@@ -55,16 +66,22 @@ def convert(
         )
     return [
         _pointer(position, parameter, value, accepts, device)
-        if parameter.kind == "pointer"
+        if parameter.kind == "pointer" or (parameter.kind == "word" and _is_pointer(value))
         else _scalar(position, parameter, value)
         for position, (parameter, value) in enumerate(zip(signature, args, strict=True), start=1)
     ]
+
+
+def _is_pointer(value: Any) -> bool:
+    return value is None or (hasattr(value, "shape") and not isinstance(value, np.generic))
 
 
 def _pointer(
     position: int, parameter: Parameter, value: Any, accepts: Callable[[object], bool] | None, device: str
 ) -> Any:
     label = f"argument {position} (`{parameter.name}`)"
+    if value is None:
+        return np.uint64(0)
     if isinstance(value, np.ndarray):
         raise LaunchError(
             f"{label} is a NumPy array, which is in host memory; "
@@ -72,21 +89,36 @@ def _pointer(
         )
     if not (hasattr(value, "shape") and hasattr(value, "dtype")) or isinstance(value, np.generic):
         raise LaunchError(
-            f"{label} is a pointer and must be an array of the device, not {_described(value)}; "
-            "create one with dev.asarray(...)."
+            f"{label} is a pointer and must be an array of the device, or None for a null pointer, not "
+            f"{_described(value)}; create an array with dev.asarray(...)."
         )
     if accepts is not None and not accepts(value):
         raise LaunchError(
             f"{label} is an array of another device ({type(value).__module__}.{type(value).__qualname__}), "
             f"not of {device}; copy it with dev.asarray(other.asnumpy(x))."
         )
+    if not _fits(parameter.element, np.dtype(value.dtype)):
+        c_type = _C_TYPES[parameter.element]
+        raise LaunchError(
+            f"{label} is a pointer to {c_type}, and the array's elements are {value.dtype}: make it with "
+            f"dtype np.{parameter.element}, as in dev.asarray(x.astype(np.{parameter.element}))."
+        )
     return value
+
+
+def _fits(element: str, dtype: np.dtype[Any]) -> bool:
+    """Return True if an array of this dtype can be passed for a pointer to this element type."""
+    if not element or dtype.kind not in "iuf" or dtype.itemsize == 1:
+        return True
+    wanted = np.dtype(element)
+    return wanted.itemsize == dtype.itemsize and (wanted.kind == "f") == (dtype.kind == "f")
 
 
 def _scalar(position: int, parameter: Parameter, value: Any) -> Any:
     label = f"argument {position} (`{parameter.name}`)"
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
+    if isinstance(value, np.ndarray):
+        is_struct = parameter.kind == "bytes" and value.nbytes == parameter.size
+        value = np.void(value.tobytes()) if is_struct else value[()] if value.ndim == 0 else value
     if hasattr(value, "shape") and not isinstance(value, np.generic):
         raise LaunchError(f"{label} must be {_type(parameter)}, not an array.")
     if parameter.kind == "bytes":
@@ -128,7 +160,7 @@ def _struct(label: str, parameter: Parameter, value: Any) -> Any:
         value = np.void(bytes(value))
     if not isinstance(value, np.generic):
         raise LaunchError(
-            f"{label} must be {_type(parameter)}: pass a NumPy scalar or 0-d array of that size, "
+            f"{label} must be {_type(parameter)}: pass a NumPy scalar or array of that size, "
             f"not {_described(value)}."
         )
     if value.nbytes != parameter.size:

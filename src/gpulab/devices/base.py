@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ import numpy.typing as npt
 
 from gpulab.compiler.program import Program, Resources
 from gpulab.devices.query import DeviceProperties, published_properties
+from gpulab.devices.streams import DeviceOperation, OperationObserver, Stream
 from gpulab.errors import UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
+    from gpulab.finding import Finding
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
@@ -64,6 +67,14 @@ class Kernel(ABC):
     program: Program
     device: Device
 
+    def __repr__(self) -> str:
+        names = ", ".join(parameter.name for parameter in self.program.signatures.get(self.name, ()))
+        used = self.resources
+        return (
+            f"<kernel {self.name}({names}) for {self.device.name}: {used.registers} registers per thread, "
+            f"{used.shared_bytes:,} bytes of shared memory per block>"
+        )
+
     @property
     def resources(self) -> Resources:
         """The resource usage that the compiler reports.
@@ -84,8 +95,16 @@ class Kernel(ABC):
         """
 
     @abstractmethod
-    def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch the kernel and wait until it has finished.
+    def __call__(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        *,
+        stream: Stream | None = None,
+    ) -> None:
+        """Launch the kernel, and without a stream wait until it has finished.
 
         Parameters
         ----------
@@ -98,6 +117,8 @@ class Kernel(ABC):
             NumPy scalars for numbers. Scalars are converted to the type of the parameter.
         shared_mem : int, optional
             Dynamic shared memory per block, in bytes.
+        stream : Stream, optional
+            A stream of the device, on which the launch is queued.
 
         Raises
         ------
@@ -138,12 +159,15 @@ class RecordableKernel(Kernel):
         The name of its entry in the PTX.
     printed : str
         The output of `printf` in the last launch.
+    warned : tuple of Finding
+        Warnings about the last launch, as opposed to errors, which end a launch.
     """
 
     device: RecordableDevice
     module: Module
     entry: str
     printed: str
+    warned: tuple[Finding, ...]
 
     @property
     @abstractmethod
@@ -214,6 +238,7 @@ class Device(ABC):
     needs_own_process = False
     can_record = False
     profiler: Profiler | None = None  # set by `gpulab.device`: the performance model is a higher layer
+    observer: OperationObserver | None = None  # set while a timeline records the device's operations
     name: str
     spec: Any
 
@@ -223,7 +248,7 @@ class Device(ABC):
         return f"{self.kind}:{self.spec.key}"
 
     @abstractmethod
-    def asarray(self, host: npt.ArrayLike) -> Array:
+    def asarray(self, host: npt.ArrayLike, *, stream: Stream | None = None) -> Array:
         """Copy an array to the device.
 
         Parameters
@@ -231,6 +256,9 @@ class Device(ABC):
         host : array_like
             A NumPy array, or anything that `numpy.asarray` accepts. An array of the device is returned
             unchanged.
+        stream : Stream, optional
+            A stream of the device, on which the copy is queued. The host waits for the copy nevertheless if
+            `host` is not page-locked (see `pinned_empty`).
 
         Returns
         -------
@@ -275,23 +303,33 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def asnumpy(self, array: Array) -> npt.NDArray[Any]:
+    def asnumpy(
+        self, array: Array, *, stream: Stream | None = None, out: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
         """Copy an array of the device to the host.
 
         Parameters
         ----------
         array : array
             An array of this device.
+        stream : Stream, optional
+            A stream of the device, on which the copy is queued. Call `Stream.synchronize` before reading the
+            result.
+        out : numpy.ndarray, optional
+            The destination, of the same shape and dtype. The host waits for the copy if it is not page-locked
+            (see `pinned_empty`).
 
         Returns
         -------
         numpy.ndarray
-            A copy with the same shape and dtype.
+            `out`, or a new array with the same shape and dtype.
 
         Raises
         ------
         LaunchError
             If the array belongs to another device, or a kernel failed before.
+        UsageError
+            If `out` has another shape or dtype.
 
         Examples
         --------
@@ -301,6 +339,61 @@ class Device(ABC):
         array([[7, 7],
                [7, 7]], dtype=int32)
         """
+
+    def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Any:
+        """Allocate an uninitialised array in page-locked memory of the host.
+
+        Only copies from and to such memory can run at the same time as kernels and the host.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            Size of each dimension.
+        dtype : dtype, optional
+            Type of the elements; by default ``float32``.
+
+        Returns
+        -------
+        numpy.ndarray
+            An array in C order. Slices of it are page-locked too; results of arithmetic are not.
+
+        Raises
+        ------
+        GpulabError
+            If the host does not have enough memory.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> gpulab.device("sim").pinned_empty((2, 3)).shape
+        (2, 3)
+        """
+        del shape, dtype
+        raise UsageError(f"{self.name} has no page-locked memory.")
+
+    def stream(self) -> Stream:
+        """Create a stream: a queue of copies and kernels, which may overlap with those of other streams.
+
+        The simulator runs the operations one after the other, in the order in which they are queued, and a
+        copy to page-locked memory arrives when the stream is synchronised. `gpulab.timeline` models when each
+        operation would run on a GPU.
+
+        Returns
+        -------
+        Stream
+            Pass it as `stream` to kernels, `asarray` and `asnumpy`.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> stream = gpulab.device("sim").stream()
+        >>> stream.synchronize()
+        """
+        raise UsageError(f"{self.name} has no streams.")
+
+    def observed(self, operation: DeviceOperation) -> AbstractContextManager[None]:
+        """Return the context in which the device starts an operation."""
+        return nullcontext() if self.observer is None else self.observer(operation)
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -550,6 +643,10 @@ class RecordableDevice(Device):
 
     memory: Memory
     budget: int
+
+    @abstractmethod
+    def adopt(self, host: npt.NDArray[Any]) -> Array:
+        """Return an array of the device in the memory of a contiguous host array, without copying it."""
 
     @abstractmethod
     def compile(

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,16 @@ from gpulab.compiler.program import Program, Resources
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Device, Dim3, Kernel, RecordableKernel
 from gpulab.devices.cuda_context import CudaContext, gpus
+from gpulab.devices.cuda_streams import (
+    CudaStream,
+    copy_operation_of,
+    on_stream,
+    pinned_memory,
+    queue_copy,
+)
 from gpulab.devices.launch_limits import check_launch, dim3
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
+from gpulab.devices.streams import CopyKind, DeviceOperation, Launch, Stream, array_shape, check_destination
 from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.catalogue import GpuSpec
 
@@ -89,13 +98,23 @@ class CudaKernel(Kernel):
         """The resource usage that ptxas reports, or for a kernel loaded as PTX, the driver's assembler."""
         return self._resources
 
-    def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch the kernel and wait until it has finished; see `Kernel.__call__`.
+    def __call__(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        *,
+        stream: Stream | None = None,
+    ) -> None:
+        """Launch the kernel, and without a stream wait until it has finished; see `Kernel.__call__`.
 
         With an endless kernel this call does not return (see the module's docstring).
         """
-        self.launch(grid, block, args, shared_mem)
-        if not self._context.synchronous:
+        launch = Launch(self, grid, block, args, shared_mem)
+        with self.device.observed(DeviceOperation("kernel", self.name, stream, launch=launch)):
+            self.launch(grid, block, args, shared_mem, stream=stream)
+        if stream is not None or not self._context.synchronous:
             return
 
         try:
@@ -107,8 +126,16 @@ class CudaKernel(Kernel):
                 with suppress(OSError, TypeError):
                     ctypes.CDLL(None).fflush(None)
 
-    def launch(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        """Launch the kernel on CuPy's current stream without waiting.
+    def launch(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        *,
+        stream: Stream | None = None,
+    ) -> None:
+        """Launch the kernel on a stream, or on CuPy's current one, without waiting.
 
         Raises `LaunchError` if the launch is refused. A failure of the running kernel is raised by the next
         call that waits, such as `CudaDevice.synchronize`.
@@ -126,10 +153,12 @@ class CudaKernel(Kernel):
         # CuPy passes a struct by value from a 0-d array, but not from np.void.
         values = [np.asarray(value) if isinstance(value, np.void) else value for value in values]
 
-        with context.activate(f"`{self.name}`"):
+        with context.activate(f"`{self.name}`"), on_stream(stream, context):
             self._allow_shared(shared_mem)
             self._function(grid, block, tuple(values), shared_mem=shared_mem)
             context.running = self.name
+        if isinstance(stream, CudaStream):
+            stream.hold(*values)
 
     def _allow_shared(self, shared_mem: int) -> None:
         """Opt in to more dynamic shared memory than the default, if a launch needs it."""
@@ -164,6 +193,7 @@ class CudaDevice(Device):
 
     def __init__(self, index: int = 0) -> None:
         self._context = CudaContext(index)
+        self._streams = count(1)
         properties = self.properties()
         self.name = self._context.device = properties.name
         self.spec = spec_of(properties)
@@ -180,7 +210,7 @@ class CudaDevice(Device):
         with self._context.activate("device query"):
             return cuda_properties(self._context.cupy.cuda.runtime, self._context.index)
 
-    def asarray(self, host: npt.ArrayLike) -> Array:
+    def asarray(self, host: npt.ArrayLike, *, stream: Stream | None = None) -> Array:
         cupy = self._context.cupy
         with self._context.activate("copying an array to the GPU"):
             if isinstance(host, cupy.ndarray):
@@ -190,26 +220,56 @@ class CudaDevice(Device):
                 raise UsageError(
                     "an array of Python objects cannot be copied to a device; use a numeric dtype."
                 )
-            return cupy.asarray(source)
+            if stream is None and self.observer is None:
+                return cupy.asarray(source)
+            with on_stream(stream, self._context):  # CuPy's pool reuses memory in the order of this stream
+                array = cupy.empty(source.shape, source.dtype)
+        with self._copying("copy to device", source, stream):
+            queue_copy(self._context, stream, array, source, to_device=True)
+        return array
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
-        sizes = shape if isinstance(shape, Sequence) else (shape,)
-        if any(size < 0 for size in sizes):
-            raise UsageError(f"the sizes of an array must not be negative, but the shape is {shape}.")
+        sizes = array_shape(shape)
         with self._context.activate("allocating an array"):
-            return self._context.cupy.empty(shape, dtype)
+            return self._context.cupy.empty(sizes, dtype)
 
     # `full` and `zeros` of the base class copy from the host. CuPy's would compile a kernel, which needs an
     # installation of the CUDA headers.
 
-    def asnumpy(self, array: Array) -> npt.NDArray[Any]:
+    def asnumpy(
+        self, array: Array, *, stream: Stream | None = None, out: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
+        cupy = self._context.cupy
         if isinstance(array, np.ndarray):
             return array
-        if not isinstance(array, self._context.cupy.ndarray):
+        if not isinstance(array, cupy.ndarray):
             raise LaunchError(f"a {type(array).__name__} is not an array of {self.name}.")
-        with self._context.activate("copying an array from the GPU"):
-            host: npt.NDArray[Any] = self._context.cupy.asnumpy(array)
-            return host
+        if stream is None and out is None and self.observer is None:
+            with self._context.activate("copying an array from the GPU"):
+                copied: npt.NDArray[Any] = cupy.asnumpy(array)
+                return copied
+
+        host = np.empty(array.shape, array.dtype) if out is None else out
+        check_destination(host, array.shape, array.dtype)
+        with self._copying("copy to host", host, stream):
+            queue_copy(self._context, stream, cupy.ascontiguousarray(array), host, to_device=False)
+        return host
+
+    @contextmanager
+    def _copying(self, kind: CopyKind, host: npt.NDArray[Any], stream: Stream | None) -> Iterator[None]:
+        """Make the GPU and the stream current, and the copy observed, within a block."""
+        with self._context.activate(kind), on_stream(stream, self._context), ExitStack() as stack:
+            if self.observer is not None:
+                stack.enter_context(self.observer(copy_operation_of(self._context, kind, host, stream)))
+            yield
+
+    def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        with self._context.activate("allocating page-locked memory"):
+            return pinned_memory(self._context, array_shape(shape), np.dtype(dtype))
+
+    def stream(self) -> CudaStream:
+        with self._context.activate("creating a stream"):
+            return CudaStream(next(self._streams), self._context)
 
     def synchronize(self) -> None:
         with self._context.activate("waiting for the GPU"):
@@ -256,9 +316,9 @@ class CudaDevice(Device):
     def _delay(self) -> CudaKernel:
         return self.load_ptx(_DELAY)
 
-    def record_event(self) -> Any:
-        """Record a CUDA event on the current stream and return it."""
-        with self._context.activate("timing"):
+    def record_event(self, stream: Stream | None = None) -> Any:
+        """Record a CUDA event on a stream, or on CuPy's current one, and return it."""
+        with self._context.activate("timing"), on_stream(stream, self._context):
             event = self._context.cupy.cuda.Event()
             event.record()
             return event

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from gpulab.compiler.statements import innermost_loop, return_lines
+from gpulab.devices.shared_arrays import shared_arrays
 from gpulab.errors import LaunchError, MemoryFault
 from gpulab.finding import Finding, index_text
 from gpulab.simt.runtime import layout
-from gpulab.simt.runtime.allocation import Memory
-from gpulab.simt.runtime.launch import Fault
+from gpulab.simt.runtime.launch import Fault, MixedBarriers
 
-__all__ = ["explain"]
+if TYPE_CHECKING:
+    from gpulab.devices.base import RecordableKernel
+
+__all__ = ["explain", "explain_barriers"]
+
+CHECK_INDEX = "Check the index in this line, and the extents of the array in its declaration."
+DYNAMIC_BYTES = "Check the index in this line, and the bytes of dynamic shared memory in the launch."
+ALIGN = "An access of several elements, such as a float4, needs an address that is a multiple of its size."
 
 
-def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: int) -> LaunchError:
+def explain(
+    fault: Fault,
+    kernel: RecordableKernel,
+    arguments: Mapping[str, Any],
+    budget: int,
+    mixed: MixedBarriers | None = None,
+) -> LaunchError:
     """Return the exception for a fault: `MemoryFault` for a memory access, else `LaunchError`.
 
-    arguments: the kernel's arguments by parameter name. budget: the instruction limit of a warp.
+    arguments: the kernel's arguments by parameter name. budget: the instruction limit of a warp. mixed: warps
+    that waited for each other at two barriers before the fault, so that some of them later wait alone.
     """
+    if mixed is not None and fault.kind in ("exited_threads", "barrier_deadlock"):
+        cause = explain_barriers(mixed, ends=True)
+        return LaunchError(str(cause), [cause])
+    memory, source = kernel.device.memory, kernel.program.source
     thread = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
-    tool, kind, text = "memcheck", fault.kind, ""
+    tool, kind, text, space = "memcheck", fault.kind, "", ""
+    line = fault.site.line
     if fault.kind in ("out_of_bounds", "misaligned"):
         kind = _access_kind(fault)
-        text = f"{thread} {_access(fault, memory, arguments)}"
+        text = f"{thread} {_access(fault, kernel, arguments)}"
+        space = _space(fault)
     elif fault.kind == "budget" and fault.site.action == "deadlocks":
         tool, kind = "synccheck", "deadlock"
         text = (
@@ -32,8 +53,11 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
         )
     elif fault.kind == "budget":
         tool, kind = "synccheck", "never_ends"
+        loop = innermost_loop(source, line)
+        line = loop.first_line if loop else line
         text = (
-            f"{thread} does not terminate: its warp was stopped in this loop after {budget:,} instructions."
+            f"{thread} does not leave {'this loop' if loop else 'this line'}: its warp was stopped after "
+            f"{budget:,} instructions. Does the loop change what its condition depends on?"
         )
     elif fault.kind == "divergent_barrier":
         tool, kind = "synccheck", "divergent_barrier"
@@ -41,13 +65,9 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
             f"{thread} does not reach this __syncthreads(), at which other threads of its warp wait. Every "
             "thread of the block must reach it, so move it out of the branch that only some threads take."
         )
-    elif fault.kind == "different_barriers":
-        tool, kind = "synccheck", "divergent_barrier"
-        text = (
-            f"{thread} does not reach this __syncthreads(): it waits at the one in line {fault.other_line}. "
-            "Every thread of the block must reach every barrier, so move them out of branches that only some "
-            "threads take."
-        )
+    elif fault.kind == "exited_threads":
+        tool, kind = "synccheck", "exited_threads"
+        text = _exited(thread, line, return_lines(source, line))
     elif fault.kind == "barrier_deadlock":
         tool, kind = "synccheck", "barrier_deadlock"
         text = f"{thread} waits at this barrier forever: the threads for which it waits never reach it."
@@ -65,7 +85,7 @@ def explain(fault: Fault, memory: Memory, arguments: Mapping[str, Any], budget: 
         kind = "trap"
         text = f"{thread} executes a trap instruction."
 
-    finding = Finding(tool, kind, fault.site.line, fault.block, fault.thread, text)
+    finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space)
     error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
 
@@ -77,11 +97,51 @@ _SYNC = {
     ),
     "mask_without_caller": "executes this instruction with a mask that does not include its own lane.",
     "barrier_count": "waits at a barrier for {} threads; the number must be a multiple of 32, the warp size.",
-    "exited_threads": (
-        "has exited, but other threads of its block wait at this __syncthreads(), which every thread must "
-        "reach: replace the early return by a condition around the work only."
-    ),
 }
+
+
+def explain_barriers(mixed: MixedBarriers, *, ends: bool = False) -> Finding:
+    """Return the finding for warps that wait for each other at two barriers of the code.
+
+    ends: the launch then ended because some threads waited alone; otherwise the finding is a warning.
+    """
+    result = "and some warps then wait at a barrier alone" if ends else "and the kernel goes on"
+    text = (
+        f"whole warps wait for each other at this __syncthreads() and at the one in line {mixed.other.line}, "
+        f"where thread {index_text(mixed.thread)} of block {index_text(mixed.block)} waits. GPUs only "
+        f"count arrivals, {result}. All threads of a block must reach the same barrier: move it out of the "
+        "branch."
+    )
+    severity = "error" if ends else "warning"
+    return Finding(
+        "synccheck", "divergent_barrier", mixed.site.line, mixed.block, mixed.thread, text, severity=severity
+    )
+
+
+def _exited(thread: str, line: int, returns: Sequence[int]) -> str:
+    """Return the message for threads that have left when all others wait at a barrier."""
+    if not returns:
+        return (
+            f"threads left before __syncthreads() in line {line}: {thread} has finished without reaching it, "
+            "and the other threads of its block wait there. Every thread of the block must reach every "
+            "barrier: move it out of the branch or loop that only some threads execute."
+        )
+    lines = " or ".join(map(str, returns))
+    return (
+        f"threads left before __syncthreads() in line {line}: {thread} has returned (line {lines}), and the "
+        "other threads of its block wait at the barrier, which every thread must reach. Replace the early "
+        "return by a condition around the work only, so that these threads still load and still wait."
+    )
+
+
+def _space(fault: Fault) -> str:
+    """Return the state space of an invalid access."""
+    if fault.site.space != "generic":
+        return fault.site.space
+    for space, window in (("shared", layout.SHARED_WINDOW), ("local", layout.LOCAL_WINDOW)):
+        if 0 <= fault.address - window < layout.WINDOW_BYTES:
+            return space
+    return "global"
 
 
 def _access_kind(fault: Fault) -> str:
@@ -92,23 +152,17 @@ def _access_kind(fault: Fault) -> str:
     )
 
 
-def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
-    """Return the end of the sentence "thread … reads A0[-1]: 4 bytes before A0 (shape …)."."""
+def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]) -> str:
+    """Return the end of the sentence "thread … reads A0[-1]: 4 bytes before A0 (shape …)."""
     action, size, address = fault.site.action, fault.site.size, fault.address
-    if fault.site.space == "shared" or 0 <= address - layout.SHARED_WINDOW < layout.WINDOW_BYTES:
-        offset = address if fault.site.space == "shared" else address - layout.SHARED_WINDOW
-        offset = offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
-        offset = offset - (1 << 64) if offset >= 1 << 63 else offset
-        if fault.kind == "misaligned":
-            return (
-                f"{action} {size} bytes of shared memory at byte {offset}, which is not a multiple of {size}."
-            )
-        return f"{action} shared memory at byte {offset}, outside the block's shared arrays."
-    if fault.site.space == "local" or 0 <= address - layout.LOCAL_WINDOW < layout.WINDOW_BYTES:
-        return f"{action} outside its local arrays (byte {address & 0xFFFFFFFF})."
+    memory, space = kernel.device.memory, _space(fault)
+    if space == "shared":
+        return f"{action} {_shared_place(fault, kernel)}"
+    if space == "local":
+        return f"{action} outside its local arrays (byte {address & 0xFFFFFFFF}). {CHECK_INDEX}"
     if fault.kind == "misaligned":
         place = f"{address:#x}, which is not a multiple of {size}{_inside(address, arguments)}"
-        return f"{action} {size} bytes at address {place}."
+        return f"{action} {size} bytes at address {place}. {ALIGN}"
     if address < 1 << 16:
         return f"{action} through a null pointer (address {address:#x})."
     if memory.was_freed(address):
@@ -117,14 +171,14 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
     near = memory.nearest(address)
     named = [
         (name, a) for name, a in arguments.items()
-        if near is not None and hasattr(a, "allocation") and a.allocation.address == near.address
+        if near is not None and hasattr(a, "allocation") and a.whole.allocation.address == near.address
     ]  # fmt: skip
     if near is None or not named:
         return f"{action} address {address:#x}, which is in no array."
 
     name, array = named[0]
     item = array.dtype.itemsize
-    index, rest = divmod(address - near.address, item)
+    index, rest = divmod(address - array.allocation.address, item)
     place = f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
     if address < near.address:
         distance = f"{near.address - address} bytes before"
@@ -137,8 +191,36 @@ def _access(fault: Fault, memory: Memory, arguments: Mapping[str, Any]) -> str:
             if past == 0
             else "across the end of"
         )
-    shape = " x ".join(str(n) for n in array.shape) or "1"
-    return f"{action} {place}: {distance} {name} (shape {shape}, {array.dtype}: {array.size} elements)."
+    whole = array.whole
+    shape = " x ".join(str(n) for n in whole.shape) or "1"
+    elements = f"{whole.size} element{'s' * (whole.size != 1)}"
+    if whole is array:
+        described = name
+        advice = (
+            f"Valid indices are 0 to {array.size - 1}: correct the index, or guard the access with an `if`."
+        )
+    else:
+        described = f"the array that {name} is a part of"
+        advice = "Correct the index, or guard the access with an `if`."
+    return f"{action} {place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"
+
+
+def _shared_place(fault: Fault, kernel: RecordableKernel) -> str:
+    """Return the place in shared memory of an invalid access."""
+    offset = fault.address if fault.site.space == "shared" else fault.address - layout.SHARED_WINDOW
+    offset = offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
+    offset = offset - (1 << 64) if offset >= 1 << 63 else offset
+    size = fault.site.size
+    if fault.kind == "misaligned":
+        return f"{size} bytes of shared memory at byte {offset}, which is not a multiple of {size}. {ALIGN}"
+    arrays = shared_arrays(kernel)
+    static = all(array.size for array in arrays)
+    end = max((array.start + array.size for array in arrays), default=0)
+    names = ", ".join(array.declaration for array in arrays) or "the kernel declares none"
+    total = f": {end:,} bytes" if arrays and static else ""
+    side = "before" if offset < 0 else "past the end of"
+    advice = CHECK_INDEX if static else DYNAMIC_BYTES
+    return f"shared memory at byte {offset}, {side} the block's shared arrays ({names}{total}). {advice}"
 
 
 def _inside(address: int, arguments: Mapping[str, Any]) -> str:

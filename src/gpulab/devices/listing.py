@@ -32,7 +32,8 @@ def listing_entries(gpu: DeviceProperties) -> tuple[ListingEntry, ...]:
 def heading(gpu: DeviceProperties) -> str:
     """Return the first line of the listing: the number of CUDA devices."""
     if gpu.devices == 0:
-        return f"No CUDA device here; the simulator acts as {gpu.gpu_name}"
+        article = "an" if gpu.gpu_name[0] in "AEFHILMNORSX" else "a"  # an H200, as its letters are read
+        return f"No CUDA device here; the simulator acts as {article} {gpu.gpu_name}"
     plural = gpu.devices > 1
     return f"There {'are' if plural else 'is'} {gpu.devices} device{'s' * plural} supporting CUDA"
 

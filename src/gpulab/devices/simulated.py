@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, cached_property
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +18,17 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel
-from gpulab.devices.faults import explain
+from gpulab.devices.faults import explain, explain_barriers
+from gpulab.devices.host_operations import HostOperations
 from gpulab.devices.launch_limits import check_launch, dim3
-from gpulab.errors import LaunchError, UsageError
+from gpulab.devices.simulated_streams import DelayedCopies, SimulatedStream, copy_operation, pinned_array
+from gpulab.devices.streams import DeviceOperation, Launch, Stream, array_shape, check_destination
+from gpulab.errors import LaunchError, LaunchWarning, UsageError
+from gpulab.finding import Finding
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.ptx.call_graph import function_address, referenced_variables
 from gpulab.simt.runtime.allocation import Allocation, Memory
+from gpulab.simt.runtime.host_memory import Contents, host_budget
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET
 
 if TYPE_CHECKING:
@@ -30,25 +39,53 @@ if TYPE_CHECKING:
 __all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator", "simulator_of"]
 
 OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
-MEMORY_BYTES = 8 << 30  # limit of all arrays together, which are in host memory
 
 
-class SimulatedArray:
+class SimulatedArray(HostOperations):
     """An array on the simulator: an argument for pointers, copied to the host by `dev.asnumpy`."""
 
     def __init__(
-        self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], zeroed: bool = False
+        self,
+        memory: Memory,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        contents: Contents = "poison",
+        adopted: npt.NDArray[np.uint8] | None = None,
     ) -> None:
         self.shape, self.dtype = shape, dtype
         self.size = prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.memory = memory
-        self.allocation: Allocation = memory.allocate(self.nbytes, zeroed)
+        self.allocation: Allocation = (
+            memory.allocate(self.nbytes, contents) if adopted is None else memory.adopt(adopted)
+        )
         memory.free_with(self, self.allocation.address)
+
+    @property
+    def whole(self) -> SimulatedArray:
+        """The array that owns the memory."""
+        return self
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    def __getitem__(self, index: Any) -> SimulatedArray:
+        """Return the part of the array that a basic index selects, as an argument for pointers."""
+        host = self.view()
+        part = host[index]
+        if not isinstance(part, np.ndarray) or not np.may_share_memory(part, host):
+            self.refuse_element()
+        if not part.flags.c_contiguous:
+            raise UsageError(
+                "this part of a device array is not contiguous, and a pointer needs contiguous elements: "
+                "copy the part, dev.asarray(dev.asnumpy(x)[...])."
+            )
+        return self.part(part.ctypes.data - host.ctypes.data, part.shape)
+
+    def part(self, offset: int, shape: tuple[int, ...]) -> SimulatedArray:
+        """Return the elements of this shape from an offset in bytes on; they share the memory."""
+        return _ArrayPart(self, offset, shape)
 
     def view(self) -> npt.NDArray[Any]:
         """Return the memory of the array as a NumPy array, without copying."""
@@ -59,16 +96,39 @@ class SimulatedArray:
         """Return a copy on the host, as `cupy.ndarray.get`."""
         return self.view().copy()
 
+    def copy(self) -> SimulatedArray:
+        """Return a copy on the device, as `cupy.ndarray.copy`."""
+        copy = SimulatedArray(self.memory, self.shape, self.dtype, "any")
+        copy.view()[...] = self.view()
+        return copy
+
     def __len__(self) -> int:
         return self.shape[0]
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.shape)) or "scalar"
-        return f"<SimulatedArray {shape} {self.dtype} at {self.allocation.address:#x}>"
+        return f"<device array {shape} {self.dtype} on the simulator; dev.asnumpy(x) copies it to the host>"
+
+
+class _ArrayPart(SimulatedArray):
+    """Elements of another array, from an offset in bytes on. The memory is freed with the other array."""
+
+    def __init__(self, array: SimulatedArray, offset: int, shape: tuple[int, ...]) -> None:
+        self.memory, self.shape, self.dtype = array.memory, shape, array.dtype
+        self.size = prod(shape)
+        self.nbytes = self.size * array.dtype.itemsize
+        self.allocation = array.allocation.part(offset, self.nbytes)
+        self._whole = array.whole
+
+    @property
+    def whole(self) -> SimulatedArray:
+        return self._whole
 
 
 class SimulatedKernel(RecordableKernel):
     """A kernel on the simulator; its native code is compiled at the first launch with each block shape."""
+
+    device: SimulatedDevice
 
     def __init__(
         self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool
@@ -77,6 +137,7 @@ class SimulatedKernel(RecordableKernel):
 
         self.device, self.program, self.name = device, program, name
         self.printed = ""
+        self.warned: tuple[Finding, ...] = ()
         self.independent_threads = independent_threads
         self.module = parse(program.ptx)
         self.entry = program.entries.get(name, name)
@@ -130,8 +191,20 @@ class SimulatedKernel(RecordableKernel):
 
         return control_flow_of(flatten(self.module, self.entry))
 
-    def __call__(self, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0) -> None:
-        self.record(None, grid, block, args, shared_mem)
+    def __call__(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_mem: int = 0,
+        *,
+        stream: Stream | None = None,
+    ) -> None:
+        launch = Launch(self, grid, block, args, shared_mem)
+        with self.device.ordered(DeviceOperation("kernel", self.name, stream, launch=launch)):
+            self.record(None, grid, block, args, shared_mem)
+        for finding in self.warned:
+            warnings.warn(str(finding), LaunchWarning, stacklevel=2)
 
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
         self._code(recorder, dim3(block, "block"), shared_mem, blocks=1)
@@ -153,6 +226,8 @@ class SimulatedKernel(RecordableKernel):
             recorder.forms,
             is_small_launch(recorder.tier, prod(block) * blocks),
         )
+        if key.small and replace(key, small=False) in self._native:
+            key = replace(key, small=False)  # code that is optimised for large launches runs small ones too
         if key not in self._native:
             self._native[key] = compile_kernel(self.module, self.entry, key)
         return self._native[key], key.shared_bytes
@@ -187,7 +262,7 @@ class SimulatedKernel(RecordableKernel):
         packed = self._pack(values)
         symbols, parameter_copy = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.functions
-        self.printed = ""
+        self.printed, self.warned = "", ()
         if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
             self.device.memory.mark_written()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
@@ -206,7 +281,10 @@ class SimulatedKernel(RecordableKernel):
             self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
         if outcome.fault is not None:
             names = [p.name for p in self.program.signatures[self.name]]
-            raise explain(outcome.fault, memory, dict(zip(names, values, strict=True)), budget)
+            arguments = dict(zip(names, values, strict=True))
+            raise explain(outcome.fault, self, arguments, budget, outcome.mixed_barriers)
+        if outcome.mixed_barriers is not None:
+            self.warned = (explain_barriers(outcome.mixed_barriers),)
         return native
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
@@ -240,37 +318,72 @@ class SimulatedDevice(RecordableDevice):
     def __init__(self, gpu_name: str) -> None:
         self.spec = gpu(gpu_name)
         self.name = f"simulator ({self.spec.name})"
-        self.memory = Memory(MEMORY_BYTES)
+        self.memory = Memory(host_budget())
         self.budget = DEFAULT_BUDGET
+        self._copies = DelayedCopies()
+        self._streams = count(1)
 
     def __repr__(self) -> str:
         return f"<SimulatedDevice {self.spec.key}>"
 
-    def asarray(self, host: npt.ArrayLike | SimulatedArray) -> SimulatedArray:
+    def asarray(
+        self, host: npt.ArrayLike | SimulatedArray, *, stream: Stream | None = None
+    ) -> SimulatedArray:
         if isinstance(host, SimulatedArray):
             return host
         source = np.asarray(host)
         if source.dtype.hasobject:
             raise UsageError("an array of Python objects cannot be copied to a device; use a numeric dtype.")
-        array = SimulatedArray(self.memory, source.shape, source.dtype)
-        array.view()[...] = source
-        self.memory.mark_written(array.allocation.address)
+        array = SimulatedArray(self.memory, source.shape, source.dtype, "any")
+        with self.ordered(copy_operation("copy to device", source, stream)):
+            array.view()[...] = source
         return array
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
-        return SimulatedArray(self.memory, _sizes(shape), np.dtype(dtype))
+        return SimulatedArray(self.memory, array_shape(shape), np.dtype(dtype))
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
         # Unlike copied zeros, these occupy host memory only once a page is written.
-        return SimulatedArray(self.memory, _sizes(shape), np.dtype(dtype), zeroed=True)
+        return SimulatedArray(self.memory, array_shape(shape), np.dtype(dtype), "zeros")
 
-    def asnumpy(self, array: Array) -> npt.NDArray[Any]:
+    def adopt(self, host: npt.NDArray[Any]) -> SimulatedArray:
+        contents = host.reshape(-1).view(np.uint8)
+        return SimulatedArray(self.memory, host.shape, host.dtype, adopted=contents)
+
+    def asnumpy(
+        self, array: Array, *, stream: Stream | None = None, out: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
         if not isinstance(array, SimulatedArray):
             raise LaunchError(f"a {type(array).__name__} is not an array of the {self.name}.")
-        return array.get()
+        host = np.empty(array.shape, array.dtype) if out is None else out
+        check_destination(host, array.shape, array.dtype)
+        operation = copy_operation("copy to host", host, stream)
+        with self.ordered(operation):
+            if operation.pinned and stream is not None:
+                self._copies.add(stream, host, array.get())
+            else:
+                host[...] = array.view()
+        return host
+
+    def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        return pinned_array(array_shape(shape), np.dtype(dtype))
+
+    def stream(self) -> SimulatedStream:
+        return SimulatedStream(next(self._streams), self._copies)
+
+    @contextmanager
+    def ordered(self, operation: DeviceOperation) -> Iterator[None]:
+        """Run one operation; without a stream, it waits for all streams."""
+        stream = operation.stream
+        if stream is None:
+            self.synchronize()
+        elif not isinstance(stream, SimulatedStream) or stream.copies is not self._copies:
+            raise UsageError(f"{stream!r} is not a stream of the {self.name}; create one with dev.stream().")
+        with self.observed(operation):
+            yield
 
     def synchronize(self) -> None:
-        pass  # a launch returns when the kernel has finished
+        self._copies.deliver()  # kernels have finished when their launch returns
 
     def compile(
         self,
@@ -315,13 +428,6 @@ class SimulatedDevice(RecordableDevice):
     ) -> SimulatedKernel:
         program = ptx_program(text)
         return SimulatedKernel(self, program, program.pick(name), independent_threads)
-
-
-def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    if any(s < 0 for s in sizes):
-        raise UsageError(f"the sizes of an array must not be negative, but the shape is {sizes}.")
-    return tuple(int(s) for s in sizes)
 
 
 @cache

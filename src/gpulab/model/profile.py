@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "prepare_variant", "profile_launch", "profile_variant"]
 
+KEPT_BYTES = 64 << 20  # of arrays that a profile keeps for its counters; with larger ones it counts at once
 OTHER_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads per block that `Profile.explanation` may suggest
 
 
@@ -60,6 +61,8 @@ class Profile:
         Which blocks ran on the simulator.
     dram_bytes : float
         Bytes that the launch reads from and writes to DRAM, after the caches.
+    registers : int
+        Registers per thread; estimated for GPUs of compute capability 1.x.
 
     See Also
     --------
@@ -100,6 +103,7 @@ class Profile:
     explanation: str
     sampled: str
     dram_bytes: float
+    registers: int
     _count: Callable[[], Counters] = field(repr=False, compare=False)
 
     @cached_property
@@ -138,13 +142,18 @@ def profile_variant(
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
     launch = config.at(shape or config.timing_shape, spec)
     simulated = _with_loops_of(spec, kernel.on_simulator, config)
-    args = [
-        simulated.device.zeros(argument.value.shape, argument.value.dtype)
-        if argument.kind == "pointer"
-        else argument.value
-        for argument in config.problem.arguments(launch.shape, None)
-    ]
-    return _profile(SampledLaunch(simulated, launch.grid, launch.block, args), spec)
+
+    def sampled_launch() -> SampledLaunch:
+        args = [
+            simulated.device.zeros(argument.value.shape, argument.value.dtype)
+            if argument.kind == "pointer"
+            else argument.value
+            for argument in config.problem.arguments(launch.shape, None)
+        ]
+        return SampledLaunch(simulated, launch.grid, launch.block, args)
+
+    # A profile may live long, so it does not keep the arrays.
+    return _profile(sampled_launch(), spec, lambda: _middle_block(sampled_launch()))
 
 
 def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:
@@ -160,7 +169,10 @@ def profile_launch(
     simulated = kernel.on_simulator
     copies = copy_arguments(args, device, simulated.device)
     launch = SampledLaunch(simulated, dim3(grid, "grid"), dim3(block, "block"), copies, shared_mem)
-    return _profile(launch, device.spec)
+    if sum(getattr(array, "nbytes", 0) for array in copies) <= KEPT_BYTES:
+        return _profile(launch, device.spec, lambda: _middle_block(launch))
+    counters = _middle_block(launch)
+    return _profile(launch, device.spec, lambda: counters)
 
 
 def _with_loops_of(spec: GpuSpec, kernel: RecordableKernel, config: KernelConfig) -> RecordableKernel:
@@ -174,7 +186,16 @@ def _with_loops_of(spec: GpuSpec, kernel: RecordableKernel, config: KernelConfig
         return kernel
 
 
-def _profile(launch: SampledLaunch, spec: GpuSpec) -> Profile:
+def _middle_block(launch: SampledLaunch) -> Counters:
+    """Return the counters of the block in the middle of the grid, scaled to all blocks."""
+    middle = sample_blocks(launch.grid, 1)
+    recorded = record_samples(
+        launch.kernel, launch.grid, launch.block, launch.args, launch.shared_mem, middle
+    )
+    return recorded.counters
+
+
+def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]) -> Profile:
     figures = architecture(spec)
     sample, residency, sampled = sample_launch(launch, spec, figures)
     work = resource_usage(sample, spec, figures)
@@ -197,14 +218,6 @@ def _profile(launch: SampledLaunch, spec: GpuSpec) -> Profile:
         explanation=explain_bound(spec, work, estimated, warps_by_threads),
         sampled=sampled,
         dram_bytes=work.dram_bytes,
-        _count=lambda: (
-            record_samples(
-                launch.kernel,
-                launch.grid,
-                launch.block,
-                launch.args,
-                launch.shared_mem,
-                sample_blocks(launch.grid, 1),
-            ).counters
-        ),
+        registers=sample.registers,
+        _count=count,
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gpulab.errors import UsageError
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import Occupancy, occupancy
@@ -40,7 +41,7 @@ SAMPLED_REQUESTS = 16  # requests of each access whose addresses are analysed
 TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave
 FEWEST_REQUESTS, MOST_REQUESTS = 24, 256  # traced requests of a warp
 TRACED_INSTRUCTIONS = 1200  # upper bound of the instructions of a warp
-MOST_WAVES = 8  # traced before the wave that is evaluated
+FEWEST_WAVES, MOST_WAVES = 2, 8  # of short blocks, traced before the wave that is evaluated
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def sample_launch(
 ) -> tuple[LaunchSample, Occupancy, str]:
     """Run the samples of a launch.
 
-    Returns the sample, the occupancy on the modelled GPU, and a description of what ran.
+    Returns the sample, the occupancy on the modelled GPU, and a description of what ran. Raises `UsageError`
+    if no block fits on an SM of that GPU.
     """
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
@@ -98,7 +100,12 @@ def sample_launch(
         old = spec.compute_capability < (2, 0)
         registers = register_pressure(kernel.flow) if old else kernel.resources.registers
         residency = occupancy(spec, launch.threads, registers, launch.shared_bytes(spec))
-        resident = max(residency.blocks_per_sm, 1)
+        resident = residency.blocks_per_sm
+        if not resident:
+            raise UsageError(
+                f"no block fits on an SM of the {spec.name}: it has {launch.threads} threads of {registers} "
+                f"registers and {launch.shared_bytes(spec):,} bytes of shared memory. Use fewer of them."
+            )
         traces = _trace_waves(launch, spec, resident)
         code, widths = code_blocks.result()
 
@@ -226,7 +233,7 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
     if not _ended(last):
         return [last]
     # The evaluated requests begin with the blocks, so the data that earlier blocks left in L2 matters.
-    waves = int(np.clip(TRACED_REQUESTS // max(int(last.used.sum()), 1), 0, MOST_WAVES))
+    waves = int(np.clip(TRACED_REQUESTS // max(int(last.used.sum()), 1), FEWEST_WAVES, MOST_WAVES))
     starts = [first - n * blocks for n in range(waves, 0, -1) if first >= n * blocks]
     return [*(_trace(launch, start, blocks, requests) for start in starts), last]
 

@@ -71,7 +71,7 @@ def kernel(accesses: tuple[Case, ...], size: int) -> SimulatedKernel:
 
 def run(accesses: Sequence[Case], launch: Launch, order: Any = None) -> tuple[CounterRecorder, Any]:
     compiled = kernel(tuple(accesses), launch.size)
-    array = device().zeros(WORDS * launch.size // 4, np.float32)
+    array = device().zeros(WORDS * launch.size, np.uint8)
     out = device().zeros(2048, np.float32)
     recorder = CounterRecorder()
     compiled.record(

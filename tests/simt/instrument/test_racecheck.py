@@ -135,3 +135,21 @@ def test_arrays_whose_shadow_exceeds_the_limit_raise_a_launch_error() -> None:
     kernel = device.compile('extern "C" __global__ void k(char* x) { x[threadIdx.x] = 1; }')
     with pytest.raises(gpulab.LaunchError, match=r"\d+ GB"):
         gpulab.sanitize(kernel, 1, 32, (device.empty(1 << 29, np.int8),))
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        ("for (int k = 0; k < 4; ++k) s[k] = v + k; __syncthreads(); out[t] = s[t % 4];", set()),
+        ("if (t < 32) s[0] = v; else s[0] = v + 1; __syncthreads(); out[t] = s[0];", {"write_after_write"}),
+        (
+            "s[0] = v; __syncthreads(); if (t < 32) out[t] = s[0]; else s[0] = v;",
+            {"write_after_read"},
+        ),
+    ],
+)
+def test_writes_of_the_same_value_to_shared_memory(body: str, kinds: set[str]) -> None:
+    device = simulator()
+    source = f"__global__ void k(int* out, int v) {{ __shared__ int s[4]; int t = threadIdx.x; {body} }}"
+    findings = gpulab.sanitize(device.compile(source), 1, 64, (device.zeros(64, np.int32), 7))
+    assert {finding.kind for finding in findings} == kinds

@@ -103,6 +103,22 @@ class SourceText:
         before = text.encode()[: column - 1].decode(errors="ignore")
         return self.place_of(start + min(len(before), len(text)))
 
+    def end_of_statement_before(self, line: int, column: int) -> tuple[int, int]:
+        """Return the place after the last token of an earlier line, if a token begins its line.
+
+        line, column: the place of a token, as returned by `place`. Any other place is returned as it is.
+        """
+        before: Token | None = None
+        for token in self.tokens:
+            if self.place_of(token.offset) >= (line, column):
+                break
+            if not token.directive:
+                before = token
+        if before is None:
+            return line, column
+        last_line, last_column = self.place_of(before.offset + len(before.text) - 1)
+        return (last_line, last_column + 1) if last_line < line else (line, column)
+
     def diagnostic(self, offset: int, message: str) -> Diagnostic:
         """Return an error at one character of the canonical text."""
         line, column = self.place_of(offset)

@@ -37,7 +37,7 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
         diverged, converged = b.new_label("diverged"), b.new_label("converged")
         b.branch(b.value(f"icmp ne i32 {others}, 0"), diverged, converged, likely=False)
         with cg.side_block(diverged):
-            if number not in past:  # these lanes may still arrive, or exit
+            if number not in past and not _waits(cg.flow.blocks[number]):  # they may still arrive, or exit
                 switch_lanes(cg, block.number, mask, number, others)
             else:
                 cg.fail("divergent_barrier", "barrier", others)
@@ -51,6 +51,11 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
     for offset, value in ((BARRIER, which), (BLOCKED, "1"), (EXPECTED, expected), (SITE, str(site))):
         b.line(f"store i32 {value}, ptr {warp_state(cg, offset)}")
     suspend(cg, point, mask, site)
+
+
+def _waits(block: Block) -> bool:
+    """Return True if lanes that are suspended at the start of a block wait at its barrier."""
+    return block.end == "barrier" and not block.code
 
 
 def resume_after_barrier(cg: CodegenContext, point: SuspendPoint) -> None:

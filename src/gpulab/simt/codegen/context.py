@@ -43,6 +43,12 @@ define internal void @sim_on_block(ptr %ctx) alwaysinline {
   ret void
 }
 define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) alwaysinline {
+  %all = icmp eq i32 %barrier, -1
+  br i1 %all, label %check, label %out
+check:
+  call void @sim_check_all_arrived(ptr %ctx, i32 %warps)
+  br label %out
+out:
   ret void
 }
 """

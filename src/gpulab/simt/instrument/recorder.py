@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.base import Forms
-from gpulab.simt.runtime.allocation import POISON, Memory
+from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.host_memory import POISON
 from gpulab.simt.runtime.worker import LaunchWorker
 
 __all__ = ["Recorder"]

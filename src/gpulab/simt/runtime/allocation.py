@@ -17,29 +17,38 @@ import numpy.typing as npt
 
 from gpulab.errors import LaunchError
 from gpulab.simt.runtime import layout
+from gpulab.simt.runtime.host_memory import Contents, MemoryBudget, filled
 
 __all__ = ["Allocation", "Memory"]
 
 GAP = 1 << 36  # bytes between allocations
-POISON = 0xFF  # initial value of every byte, so that unwritten values read as NaN or -1
 MAX_FREED = 4096  # freed ranges that are remembered for messages
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """A range of device addresses and the host memory that backs it."""
+    """A range of device addresses and the host memory that backs it.
+
+    reserved: the bytes that it takes from the budget.
+    """
 
     address: int
     size: int
     host: npt.NDArray[np.uint8] | None
+    reserved: int = 0
+
+    def part(self, offset: int, size: int) -> Allocation:
+        """Return `size` bytes of the allocation from an offset on."""
+        host = self.host if self.host is None else self.host[offset : offset + size]
+        return Allocation(self.address + offset, size, host)
 
 
 class Memory:
-    """The allocations of a device, of at most `limit` bytes in total."""
+    """The allocations of a device, within a budget that devices may share."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        budget.collect_with(self._collect)
         self._next = layout.FIRST_ADDRESS
         self._live: dict[int, Allocation] = {}
         self._freed: OrderedDict[int, int] = OrderedDict()
@@ -51,36 +60,50 @@ class Memory:
         # For arrays with unwritten bytes, a mask of these bytes; None if no byte has been written.
         self._unwritten: dict[int, npt.NDArray[np.bool_] | None] = {}
 
-    def allocate(self, size: int, zeroed: bool = False) -> Allocation:
-        """Allocate `size` bytes, filled with `POISON`, or zeroed. Raises `LaunchError` if memory is full.
-
-        The host commits pages of zeroed memory only when they are accessed.
-        """
+    @property
+    def used(self) -> int:
+        """The bytes of all allocations."""
         with self._lock:
             self._free_collected()
-        if self.used + size > self.limit:
-            raise LaunchError(
-                f"the simulated device is out of memory: {size:,} bytes requested, "
-                f"{self.limit - self.used:,} of {self.limit:,} free; delete arrays that are no longer needed."
-            )
+            return sum(allocation.size for allocation in self._live.values())
+
+    def allocate(self, size: int, contents: Contents = "poison") -> Allocation:
+        """Allocate `size` bytes; raise `LaunchError` if memory is full.
+
+        Only bytes of "poison" count as not written.
+        """
+        self._collect()
+        self._budget.reserve(size)
         try:
-            raw = (np.zeros if zeroed else np.empty)(size + 64, np.uint8)
+            raw = filled(size + 64, contents)
         except MemoryError:
+            self._budget.release(size)
             raise LaunchError(f"the host has no memory for an array of {size:,} bytes.") from None
         start = -raw.ctypes.data % 64
-        host = raw[start : start + size]
-        if not zeroed:
-            host.fill(POISON)
+        allocation = self._place(raw[start : start + size], reserved=size)
+        if contents == "poison":
+            with self._lock:
+                self._unwritten[allocation.address] = None
+        return allocation
+
+    def adopt(self, host: npt.NDArray[np.uint8]) -> Allocation:
+        """Give host memory of the caller a device address; it takes nothing from the budget."""
+        self._collect()
+        return self._place(host, reserved=0)
+
+    def _place(self, host: npt.NDArray[np.uint8], reserved: int) -> Allocation:
+        """Return an allocation of host memory at the next address."""
         with self._lock:
             address = self._next
-            self._next += -(-(size + GAP) // GAP) * GAP
-            allocation = Allocation(address, size, host)
+            self._next += -(-(host.size + GAP) // GAP) * GAP
+            allocation = Allocation(address, host.size, host, reserved)
             self._live[address] = allocation
-            if not zeroed:
-                self._unwritten[address] = None
-            self.used += size
             self._table = None
         return allocation
+
+    def _collect(self) -> None:
+        with self._lock:
+            self._free_collected()
 
     def _free_collected(self) -> None:
         """Free the allocations of arrays that were garbage-collected; the caller holds the lock."""
@@ -90,7 +113,7 @@ class Memory:
             self._unwritten.pop(address, None)
             if allocation is None:
                 continue
-            self.used -= allocation.size
+            self._budget.release(allocation.reserved)
             self._table = None
             self._freed[address] = allocation.size
             while len(self._freed) > MAX_FREED:

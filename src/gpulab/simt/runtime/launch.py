@@ -83,8 +83,6 @@ class Fault:
         Indices of the thread.
     address : int
         The faulting address, or another detail of the fault.
-    other_line : int
-        For "different_barriers", the source line of the other barrier; otherwise 0.
     """
 
     kind: str
@@ -92,7 +90,24 @@ class Fault:
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     address: int
-    other_line: int = 0
+
+
+@dataclass(frozen=True)
+class MixedBarriers:
+    """Warps of one block that waited for each other at two barriers of the code.
+
+    Attributes
+    ----------
+    site, other : AccessSite
+        The two barriers.
+    block, thread : tuple of int
+        Indices of a thread that waited at `other`.
+    """
+
+    site: AccessSite
+    other: AccessSite
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,7 @@ class LaunchOutcome:
     """
 
     fault: Fault | None = None
+    mixed_barriers: MixedBarriers | None = None
     printed: list[PrintRecord] = field(default_factory=list)
     print_lost: bool = False
 
@@ -240,7 +256,15 @@ def _outcome(
             unravel(first["fault_block"], grid),
             unravel(thread, block),
             address & (1 << 64) - 1,
-            native.sites[address].line if kind == "different_barriers" else 0,
+        )
+    warned = [w for w in workers if w["warned"]]
+    if warned:
+        first = min(warned, key=lambda w: w["warned_block"])
+        outcome.mixed_barriers = MixedBarriers(
+            native.sites[first["warned_site"]],
+            native.sites[first["warned_other"]],
+            unravel(first["warned_block"], grid),
+            unravel(first["warned_warp"] * WARP + first["warned_lane"], block),
         )
     for worker in workers:
         used, limit = worker["printed_bytes"], worker["printed_limit"]

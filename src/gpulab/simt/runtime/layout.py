@@ -49,6 +49,8 @@ FIELDS = (
     "recorded",  # address of the memory that the tier records into
     "callback",  # racecheck: address of the host function that checks undecided lanes
     "fault", "fault_site", "fault_lane", "fault_warp", "fault_address", "fault_block",
+    # `warned` is 1 if warps waited at two barriers of the code: the two sites, and a waiting thread.
+    "warned", "warned_site", "warned_other", "warned_lane", "warned_warp", "warned_block",
 )  # fmt: skip
 
 # Words of a site's cache: base address, number of positions of the access, host address, bytes, shadow.
@@ -72,7 +74,6 @@ FAULTS = {  # codes of `sim_fault`
     "no_fallback_code": 7,
     "stopped": 8,
     "barrier_deadlock": 9,
-    "different_barriers": 10,
     "missing_lanes": 11,
     "mask_without_caller": 12,
     "barrier_count": 13,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +13,9 @@ import numpy.typing as npt
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.runtime import layout
-from gpulab.simt.runtime.allocation import POISON
+from gpulab.simt.runtime.host_memory import POISON
 
-__all__ = ["LaunchWorker", "aligned"]
+__all__ = ["LaunchWorker", "aligned", "weak_callback"]
 
 PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
 _STATE_BYTES = 32  # state of a warp; see `codegen.suspension`
@@ -69,8 +71,9 @@ class LaunchWorker:
         self["printed_limit"] = sizes["printed"]
         self["fallback"] = native.fallback
 
-        self.native, self.attach = native, attach
-        self._callback = _CALLBACK(self.compile_fallback)  # must live as long as the code can call it
+        self.native = native
+        self._attach = weakref.WeakMethod(attach)  # a recorder refers to its workers
+        self._callback = weak_callback(_CALLBACK, self.compile_fallback)
         self["compile_fallback"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self.reset_site_caches()
 
@@ -81,7 +84,8 @@ class LaunchWorker:
         caches.view(np.int64).reshape(-1, layout.SITE_CACHE_BYTES // 8)[:] = (1, 0, 0, 0, 0)
         self.memory["site_caches"] = caches
         self["site_caches"] = caches.ctypes.data
-        self.attach(self)
+        if (attach := self._attach()) is not None:
+            attach(self)
 
     def compile_fallback(self, _context: int) -> None:
         """Compile the fallback code; called by running code when a warp has to continue there."""
@@ -93,6 +97,21 @@ class LaunchWorker:
 
     def __getitem__(self, name: str) -> int:
         return int(self.words[layout.FIELDS.index(name)])
+
+
+def weak_callback(prototype: Any, method: Callable[..., None]) -> Any:
+    """Return a C function that calls a method of the object that stores it.
+
+    It holds no reference to the object, which would otherwise be freed, with its arrays, only when Python
+    searches for cycles. It must live as long as generated code can call it.
+    """
+    reference = weakref.WeakMethod(method)
+
+    def call(*arguments: object) -> None:
+        if (bound := reference()) is not None:
+            bound(*arguments)
+
+    return prototype(call)
 
 
 def aligned(size: int) -> npt.NDArray[np.uint8]:

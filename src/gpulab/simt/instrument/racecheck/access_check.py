@@ -64,9 +64,11 @@ class AccessCheck:
         self.strong, self.swap = strong, _is_swap(access)
         self.access_word = min(access.site, MAX_SITE) << SITE_SHIFT | STRONG * strong | SWAP * self.swap
 
-        # A write of the value that is already there is harmless; only global memory is compared.
+        # A write of the value that is already there is harmless. In shared memory only one value for all
+        # lanes is compared, as of a loop in which every thread fills the whole array.
+        uniform = access.address.kind == "uniform" and all(v.kind == "uniform" for v in access.values)
         self.may_be_silent = (
-            access.action == "writes" and access.space != "shared" and not strong
+            access.action == "writes" and (access.space != "shared" or uniform) and not strong
             and len(access.values) == 1 and granule == access.size
         )  # fmt: skip
 
@@ -196,6 +198,8 @@ class AccessCheck:
         b, cg, state = self.b, self.cg, self.buffers.state
         if self.access.space == "shared":
             pointer = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['shared_shadow']}")
+            if self.may_be_silent:
+                self.host = cg.load_field("shared", "ptr")
             return "0", cg.constant("i64", "shared_bytes"), b.value(f"load ptr, ptr {pointer}")
 
         slot = b.value(

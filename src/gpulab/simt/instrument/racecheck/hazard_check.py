@@ -153,6 +153,17 @@ class HazardCheck:
             own_word |= AFTER_PLAIN
         shadow.write_times[cell], shadow.writers[cell], shadow.read_times[cell] = self.now, own_word, 0
 
+    def check_collision(self, shadow: ArrayShadow, cell: int, offset: int, lane: int) -> None:
+        """Compare a lane's value with that of the lane that wrote the cell in the same access.
+
+        The write is ordered after all earlier accesses, and the other lane's write is recorded.
+        """
+        writer = int(shadow.writers[cell])
+        other = (writer & THREAD_MASK) % WARP
+        if not self.access.values or self.access.stored_bytes(lane) != self.access.stored_bytes(other):
+            thread = self.warp * WARP + lane
+            self.report("write_after_write", shadow, offset, thread, self.now, writer)
+
     def check_initialized(
         self, shadow: ArrayShadow, place: tuple[int, int], offset: int, thread: int, write_time: int
     ) -> None:

@@ -51,63 +51,10 @@ define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) {
   br i1 %all, label %simple, label %some
 simple:
   call void @san_sync_block(ptr %ctx, i32 %now)
-  call void @san_check_all_arrived(ptr %ctx, i32 %warps)
+  call void @sim_check_all_arrived(ptr %ctx, i32 %warps)
   ret void
 some:
   call void @san_callback(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
-  ret void
-}
-; Report a fault if threads have exited without reaching the barrier.
-define internal void @san_check_all_arrived(ptr %ctx, i32 %warps) {
-entry:
-  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
-  %states = inttoptr i64 %states.i to ptr
-  %last = sub i32 %warps, 1
-  %last.lanes = load i32, ptr @last_lanes
-  br label %warp
-warp:
-  %w = phi i32 [ 0, %entry ], [ %w.next, %fine ]
-  %access.before = phi i32 [ 0, %entry ], [ %access, %fine ]
-  %off = mul i32 %w, 32
-  %state = getelementptr i8, ptr %states, i32 %off
-  %resume = load i32, ptr %state
-  %mask.p = getelementptr i8, ptr %state, i64 12
-  %mask = load i32, ptr %mask.p
-  %access.p = getelementptr i8, ptr %state, i64 28
-  %access.present = load i32, ptr %access.p
-  %exited = icmp eq i32 %resume, -1
-  %present = select i1 %exited, i32 0, i32 %mask
-  %access = select i1 %exited, i32 %access.before, i32 %access.present
-  %is.last = icmp eq i32 %w, %last
-  %launched = select i1 %is.last, i32 %last.lanes, i32 -1
-  %not.present = xor i32 %present, -1
-  %missing = and i32 %launched, %not.present
-  %all = icmp eq i32 %missing, 0
-  br i1 %all, label %fine, label %left
-fine:
-  %w.next = add i32 %w, 1
-  %more = icmp ult i32 %w.next, %warps
-  br i1 %more, label %warp, label %done
-done:
-  ret void
-left:
-  ; The fault names the barrier at which another warp waits.
-  br label %search
-search:
-  %v = phi i32 [ 0, %left ], [ %v.next, %search.next ]
-  %v.off = mul i32 %v, 32
-  %v.state = getelementptr i8, ptr %states, i32 %v.off
-  %v.resume = load i32, ptr %v.state
-  %v.exited = icmp eq i32 %v.resume, -1
-  br i1 %v.exited, label %search.next, label %found
-search.next:
-  %v.next = add i32 %v, 1
-  br label %search
-found:
-  %v.access.p = getelementptr i8, ptr %v.state, i64 28
-  %v.access = load i32, ptr %v.access.p
-  %access64 = zext i32 %v.access to i64
-  call void @sim_fault(ptr %ctx, i32 %w, i64 ${EXITED_THREADS}, i64 %access64, i32 %missing, i64 0)
   ret void
 }
 define internal void @san_callback(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
@@ -128,6 +75,8 @@ ask:
   call void @san_callback(ptr %ctx, i32 0, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values)
   br label %out
 out:
+  %collisions = call ptr @san_at(ptr %ctx, i64 ${collisions})
+  store i32 0, ptr %collisions
   ret void
 }
 define internal void @san_warp_sync(ptr %ctx, i32 %warp, i32 %present, ptr %masks) noinline {

@@ -22,8 +22,9 @@ from gpulab.simt.instrument.racecheck.shadow_memory import ArrayShadow
 from gpulab.simt.instrument.racecheck.sync_state import SyncState
 from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.runtime import layout
-from gpulab.simt.runtime.allocation import POISON, Memory
-from gpulab.simt.runtime.worker import LaunchWorker
+from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.host_memory import POISON
+from gpulab.simt.runtime.worker import LaunchWorker, weak_callback
 
 __all__ = ["RacecheckRecorder"]
 
@@ -62,7 +63,7 @@ class RacecheckRecorder(Recorder):
         self.muted = np.zeros(0, np.uint8)
         self.callbacks_by_site: dict[int, int] = {}
         self.hazards_by_line: dict[int, int] = {}
-        self.callback = _CALLBACK(self._on_callback)
+        self.callback = weak_callback(_CALLBACK, self._on_callback)
         self.error: BaseException | None = None
 
     # -- before the launch ----------------------------------------------------------------------
@@ -147,6 +148,7 @@ class RacecheckRecorder(Recorder):
         )
         check = HazardCheck(self.state, self.log, access)
 
+        collisions = int(self.state.words("collisions")[0])
         lane_addresses = _words_at(addresses)
         for lane in range(WARP):
             if not mask >> lane & 1:
@@ -158,7 +160,8 @@ class RacecheckRecorder(Recorder):
             by_window = shadow is self.state.shared and not is_shared
             start = address - (layout.SHARED_WINDOW if by_window else shadow.start)
             for at in range(start, start + granule, shadow.granule):
-                check.check_lane(shadow, at // shadow.granule, at, lane)
+                check_cell = check.check_collision if collisions >> lane & 1 else check.check_lane
+                check_cell(shadow, at // shadow.granule, at, lane)
 
         if self.log.count > hazards_before:
             self.mute_line(access_site.line)

@@ -271,10 +271,14 @@ class ShadowCheck:
             return self.check_read(written, read, reader)
         self.find_threads()
         fine = self.write_is_ordered(written, self.load(WRITER))
+        if self.silent and self.shared:  # a write of the value that another thread has written before
+            past = self.op("icmp ule", written, self.now)
+            fine = self.or_(fine, self.and_(self.silent_cells(), past))
         if self.action == "updates":
             fine = self.and_(fine, self.op("icmp uge", written, self.oldest_valid))
         good = self.and_(self.and_(fine, self.reads_are_ordered(read, reader)), self.inside)
-        good = self.record_silent_write(written, good) if self.silent else self.record_write(good)
+        unchanged = self.silent and not self.shared
+        good = self.record_silent_write(written, good) if unchanged else self.record_write(good)
         return self.unresolved_lanes(good)
 
     def check_read(self, written: str, read: str, reader: str) -> str:
@@ -442,7 +446,7 @@ class ShadowCheck:
         self.store_read(new, settled, good)
 
     def record_write(self, good: str) -> str:
-        """Record this write; lanes that write the same cell are passed to the host."""
+        """Record this write; of lanes that write one cell, all but one are passed to the host."""
         if self.several and not self.harmless:
             good = self.and_(good, self.not_(self.several))
         self.store(WRITE_TIME, self.now, good)
@@ -452,19 +456,23 @@ class ShadowCheck:
             READ_TIME, "zeroinitializer", good
         )  # what is ordered after this write is ordered after those reads
         if self.may_collide and not self.harmless:
-            clash = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
-            good = self.and_(good, self.not_(clash))
+            collided = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
+            place = self.b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE['collisions']}")
+            self.b.line(f"store i32 {self.lane_bits(collided)}, ptr {place}")
+            good = self.and_(good, self.not_(collided))
         return good
+
+    def silent_cells(self) -> str:
+        """Return flags of the cells that keep their value in this write."""
+        b = self.b
+        if self.form != "same":
+            return b.value(f"bitcast i32 {self.silent} to {I1}")
+        all_lanes = b.value(f"icmp eq i32 {b.value(f'and i32 {self.silent}, {self.mask}')}, {self.mask}")
+        return b.splat("i1", all_lanes, self.count)
 
     def record_silent_write(self, time: str, good: str) -> str:
         """Record a write; if it does not change the value, record only that the cell is initialized."""
-        b = self.b
-        if self.form == "same":
-            some = b.value(f"icmp eq i32 {b.value(f'and i32 {self.silent}, {self.mask}')}, {self.mask}")
-            quiet = b.splat("i1", some, self.count)
-        else:
-            quiet = b.value(f"bitcast i32 {self.silent} to {I1}")
-        quiet = self.and_(quiet, self.inside)
+        quiet = self.and_(self.silent_cells(), self.inside)
         first = self.and_(quiet, self.op("icmp ult", time, f"splat (i32 {LAUNCH_START})"))
         self.store(WRITE_TIME, self.now, first)
         self.store(WRITER, self.op("or", self.own, f"splat (i32 {SILENT})"), first)

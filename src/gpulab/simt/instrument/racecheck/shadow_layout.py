@@ -61,6 +61,7 @@ _END = 0
 for _name, _size in (
     ("now", 4),  # the current time
     ("start", 4),  # the time at which the current block started
+    ("collisions", 4),  # lanes of the current write whose cell was written by another lane of it
     ("no_shadow", 64),  # head of the shadow of arrays that have none
     ("warp_sync", 4 * 32),  # by warp: time of the last synchronization of its lanes
     ("block_sync", 4 * 32),  # by warp: accesses of all other warps before this time are ordered

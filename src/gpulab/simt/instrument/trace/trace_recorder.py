@@ -19,6 +19,9 @@ from gpulab.simt.runtime.worker import LaunchWorker
 __all__ = ["Requests", "TraceRecorder", "Wave"]
 
 
+LINES_PER_REQUEST = 5  # of a warp whose lanes access 16 bytes each, not aligned to a line of 128 bytes
+
+
 @dataclass(frozen=True)
 class Wave:
     """Consecutive blocks that are traced.
@@ -85,7 +88,7 @@ class TraceRecorder(CounterRecorder):
         super().prepare(native, shared_bytes)
         wave = self.wave or Wave(0, 0, 0, 0)
         self.warps = wave.blocks * native.warps
-        self.capacity = 2 * wave.requests + 32
+        self.capacity = LINES_PER_REQUEST * wave.requests + 32
         self.words = np.empty((self.warps, self.capacity), np.uint64)
         self.states = np.zeros((self.warps, LAYOUT["STATE_BYTES"] // 8), np.int64)
 

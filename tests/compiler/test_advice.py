@@ -1,0 +1,60 @@
+"""Warnings about variables without a value and about double constants, on kernels that compile."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.compiler import compile_program
+
+
+def warnings_of(body: str) -> tuple[str, ...]:
+    """Return the warnings about a kernel with this body, whose first line is line 2."""
+    return compile_program(f"__global__ void k(float* x, int n) {{\n{body}\n}}").warnings
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "float sum;\nfor (int i = 0; i < n; i++) sum += x[i];\nx[0] = sum;",
+        "float c = 0, sum[4];\nfor (int i = 0; i < n; i++) sum[i % 4] += x[i] + c;\nx[0] = sum[n];",
+        "int sum;\nfor (int i = 0; i < n; i++) sum++;\nx[0] = sum;",
+    ],
+)
+def test_variable_that_is_updated_before_it_has_a_value(body: str) -> None:
+    (warning,) = warnings_of(body)
+    assert warning.startswith("line 3: `sum` is uninitialized")
+    assert "in line 2" in warning
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "float sum = 0;\nsum += x[n];\nx[0] = sum;",
+        "float sum;\nsum = x[1];\nsum += x[n];\nx[0] = sum;",
+        "float last;\nfor (int i = 0; i < n; i++) { if (i) x[i] = last; last = x[i + 1]; }",
+        "__shared__ float s[32];\ns[threadIdx.x] = 1; __syncthreads(); x[0] = s[n];",
+        "{ float sum; }\nfloat sum = 1; sum += n; x[0] = sum;",
+    ],
+)
+def test_variable_with_a_value_gives_no_warning(body: str) -> None:
+    assert warnings_of(body) == ()
+
+
+@pytest.mark.parametrize("expression", ["6.0 * x[1]", "x[1] / 1.", "x[1] + 1e-3", "2 * x[1] - .5"])
+def test_double_constant_in_an_expression(expression: str) -> None:
+    (warning,) = warnings_of(f"x[0] = {expression};")
+    assert warning.startswith("line 2: ")
+    assert "double constant" in warning
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x[0] = 6.0f * x[1];",
+        "float half = 0.5, other = -0.5; x[0] = half * x[1] + other;",
+        "double d = 0.5 * x[1]; x[0] = d;",
+        "x[0] = fmaxf(x[1], 0.0);",
+    ],
+)
+def test_constant_that_is_converted_or_meant_gives_no_warning(body: str) -> None:
+    assert warnings_of(body) == ()

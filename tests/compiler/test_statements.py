@@ -1,0 +1,42 @@
+"""Places of loops and returns in a source."""
+
+from __future__ import annotations
+
+from gpulab.compiler.statements import Loop, innermost_loop, loops, return_lines
+
+SOURCE = """__device__ int f(int x) { return x; }
+__global__ void k(float* x, int n) {
+    if (n < 0)
+        return;  // return
+    for (int k = 0; k < n; k++) {
+        for (int j : {1, 2})
+            x[j] += k;
+        int m = 4;
+        while (m > 0)
+            if (m > 2) m -= 2; else m--;
+    }
+    do {
+        n -= 1;
+    } while (n > 0);
+}
+"""
+
+
+def test_loops_have_their_lines_and_variables() -> None:
+    assert loops(SOURCE) == [Loop(5, 11, "k"), Loop(6, 7, "j"), Loop(9, 10), Loop(12, 14)]
+
+
+def test_innermost_loop_contains_all_lines() -> None:
+    assert innermost_loop(SOURCE, 7) == Loop(6, 7, "j")
+    assert innermost_loop(SOURCE, 7, 10) == Loop(5, 11, "k")
+    assert innermost_loop(SOURCE, 4, 7) is None
+
+
+def test_returns_of_the_function_above_a_line() -> None:
+    assert return_lines(SOURCE, 13) == [4]
+    assert return_lines(SOURCE, 4) == []
+
+
+def test_text_that_cannot_be_read_has_no_loops() -> None:
+    assert loops("") == []
+    assert return_lines("/* not closed", 3) == []
