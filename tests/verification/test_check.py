@@ -11,7 +11,8 @@ import pytest
 from gpulab import session
 from gpulab.cell import parse_cell
 from gpulab.compiler.program import Resources
-from gpulab.errors import CompileError, Diagnostic, UnsupportedInstruction, UsageError
+from gpulab.errors import CompileError, Diagnostic, KernelNotWritten, UnsupportedInstruction, UsageError
+from gpulab.grading.release.stub import kernel_stub
 from gpulab.verification.check import check_cell
 from gpulab.verification.outcome import outcome_of
 from tests.python_device import PythonDevice
@@ -52,6 +53,13 @@ def test_compiler_receives_source_kernel_name_and_macros() -> None:
     assert name == "block2D_naive"
     assert defines is not None
     assert (defines["BLOCK_X"], defines["BLOCK_Y"], defines["TILE_Z"]) == (16, 4, 0)
+
+
+def test_stubs_are_named_before_the_compiler_runs() -> None:
+    stub = kernel_stub("stencil.naive")
+    cell = parse_cell(TEXT.replace("{}", f"{{\n{stub}\nint x;\n{stub}\n}}"))
+    with pytest.raises(KernelNotWritten, match=r"stencil.naive is not written yet: .* lines 4 and 7 by"):
+        check_cell(cell, FailingCompiler(AssertionError()))
 
 
 def test_unknown_kernel_raises() -> None:

@@ -37,14 +37,91 @@ def test_message_names_the_correction(case_name: str, names: list[str], simulato
     assert [name for name in names if name not in findings[0].message] == []
 
 
-def test_invalid_access_is_named_as_a_possible_cause_of_a_race(simulator: Device) -> None:
-    source = """extern "C" __global__ void k(float* x) {
-        __shared__ float s[32];
-        s[threadIdx.x] = x[threadIdx.x];
-        x[threadIdx.x] = s[31 - threadIdx.x];
-        s[threadIdx.x + 32] = 0;
-        x[threadIdx.x + 32] = s[threadIdx.x];
+@pytest.mark.parametrize(
+    ("case_name", "events"),
+    [
+        (
+            "product_without_second_barrier",
+            ["next round of the loop over k0", "(line 11", "still reads it in the round before (line 15)"],
+        ),
+        ("one_buffer_one_barrier", ["next round of the loop over r", "warp 0", "warp 1", "end of the loop"]),
+        ("product_without_first_barrier", ["may not have written it yet (line 11)", "as[0][0]"]),
+        ("scan_in_one_row", ["writes s[1] (line 12)", "still reads it (line 11)"]),
+    ],
+)
+def test_message_tells_the_order_of_events(case_name: str, events: list[str], simulator: Device) -> None:
+    case = CASES[f"racecheck/{case_name}"]
+    args = case.device_arguments(simulator)
+    findings = gpulab.sanitize(simulator.compile(case.source), case.grid, case.block, args)
+    assert [event for event in events if event not in findings[0].message] == [], findings[0].message
+
+
+def findings_of(source: str, simulator: Device, block: int | tuple[int, ...] = 64) -> list[gpulab.Finding]:
+    """Return the findings of a kernel of one array of 4096 elements."""
+    return gpulab.sanitize(simulator.compile(source), 1, block, (simulator.zeros(4096),))
+
+
+def test_loop_without_any_barrier_needs_two(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[64];
+        int t = threadIdx.x, rounds = x[0] + 4;
+        for (int k = 0; k < rounds; k++) {
+            s[t] = x[t] + k;
+            x[t + 64] += s[63 - t];
+        }
     }"""
-    findings = gpulab.sanitize(simulator.compile(source), 1, 32, (simulator.zeros(64),))
-    assert [finding.tool for finding in findings] == ["memcheck", "racecheck"]
-    assert f"line {findings[0].line}" in findings[1].message
+    (finding,) = findings_of(source, simulator)
+    assert "between line 5 and line 6" in finding.message
+    assert "another one at the end of the loop over k" in finding.message
+
+
+def test_two_threads_that_write_one_element_are_asked_for_the_index(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float tile[32][8];
+        tile[threadIdx.y][threadIdx.x] = threadIdx.x + 100 * threadIdx.y;
+        __syncthreads();
+        x[threadIdx.x + 32 * threadIdx.y] = tile[threadIdx.y][threadIdx.x];
+    }"""
+    finding = findings_of(source, simulator, (32, 8))[0]
+    assert "tile[1][0]" in finding.message
+    assert "array dimensions" in finding.message
+    assert "barrier" not in finding.message
+    assert "__sync" not in finding.message
+
+
+@pytest.mark.parametrize(
+    "histogram", ["h[(int) x[t]]++", "h[(int) x[t]] += 1", "h[(int) x[t]] = h[(int) x[t]] + 1"]
+)
+def test_increment_by_several_threads_is_advised_an_atomic_only(histogram: str, simulator: Device) -> None:
+    source = f"""__global__ void k(float* x) {{
+        __shared__ int h[16];
+        int t = threadIdx.x;
+        if (t < 16) h[t] = 0;
+        __syncthreads();
+        {histogram};
+        __syncthreads();
+        if (t < 16) x[t + 64] = h[t];
+    }}"""
+    (finding,) = findings_of(source, simulator)
+    assert "atomicAdd()" in finding.message
+    assert "__sync" not in finding.message
+
+
+def test_array_that_is_too_small_gives_one_finding(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float tile[8][32];
+        int i = threadIdx.x + 1, j = threadIdx.y + 1;
+        tile[j][i] = x[i];
+        __syncthreads();
+        x[i] = tile[j][i - 1];
+    }"""
+    (finding,) = findings_of(source, simulator, (32, 8))
+    assert finding.tool == "memcheck"
+    assert "tile[8][32]: 1,024 bytes" in finding.message
+
+
+def test_race_in_global_memory_between_blocks_is_not_advised_a_barrier_only(simulator: Device) -> None:
+    source = "__global__ void k(float* x) { int i = blockIdx.x * 64 + threadIdx.x; x[i] = x[i + 1] + 1; }"
+    args = (simulator.zeros(4096),)
+    (finding,) = gpulab.sanitize(simulator.compile(source), 4, 64, args)
+    assert "another array" in finding.message

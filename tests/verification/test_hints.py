@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpulab
 from gpulab.problems import problem
 from gpulab.verification.verify import verify
 from tests.kernel_configs import config
@@ -29,11 +30,13 @@ def correct_stencil(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
     stencil_with_weight(A0, Anext, np.float32(6) / (fac * fac))
 
 
-def stencil_hint(function: Function, block: tuple[int, int, int] = (32, 8, 1)) -> str:
+def stencil_hint(
+    function: Function, block: tuple[int, int, int] = (32, 8, 1), tile: tuple[int, int, int] = (1, 1, 0)
+) -> str:
     device = PythonDevice()
     verdict = verify(
         device.kernel(function),
-        config("stencil.naive", block, (1, 1, 0)),
+        config("stencil.naive", block, tile),
         device=device,
         shapes=[(65, 47, 9)],
     )
@@ -159,3 +162,206 @@ def test_random_errors_give_no_hint() -> None:
         Anext[INNER] += noise
 
     assert stencil_hint(function) == ""
+
+
+def shifted(A0: Any, z: int, y: int, x: int) -> Any:
+    """Return the neighbours of the inner points at a distance."""
+    nz, ny, nx = A0.shape
+    return A0[1 + z : nz - 1 + z, 1 + y : ny - 1 + y, 1 + x : nx - 1 + x]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda A: -shifted(A, 0, 0, -1) + shifted(A, 0, 0, 1),
+            ["x + 1 is added twice", "x - 1 is left out"],
+        ),
+        (lambda A: -shifted(A, 0, 1, 0), ["y + 1 is left out"]),
+        (lambda A: -2 * shifted(A, -1, 0, 0), ["z - 1 is subtracted"]),
+        (lambda A: shifted(A, 0, 0, 0) - shifted(A, 0, 0, 1), ["centre is added in place", "x + 1"]),
+        (lambda A: A[:1, 1:-1, 1:-1] - shifted(A, -1, 0, 0), ["z - 1 stays that of the first round"]),
+    ],
+)
+def test_mistake_with_one_neighbour_is_named(change: Callable[[Any], Any], words: list[str]) -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct_stencil(fac, A0, Anext)
+        Anext[INNER] += change(A0)
+
+    hint = stencil_hint(function)
+    assert [word for word in words if word not in hint] == [], hint
+
+
+def test_exchanged_x_and_y_are_named() -> None:
+    source = """__global__ void
+    block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz) {
+        int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;
+        if (i < 1 || j < 1 || i >= nx - 1 || j >= ny - 1) return;
+        for (int k = 1; k < nz - 1; k++) {
+            int c = j + ny * (i + nx * k);
+            Anext[c] = A0[c - 1] + A0[c + 1] + A0[c - ny] + A0[c + ny] + A0[c - nx * ny] + A0[c + nx * ny]
+                     - 6.0f * A0[c] / (fac * fac);
+        }
+    }"""
+    kernel = gpulab.device("sim").compile(source, defines={"BLOCK_X": 32, "BLOCK_Y": 8})
+    verdict = verify(kernel, config("stencil.naive", (32, 8, 1), (1, 1, 0)), shapes=[(65, 47, 9)])
+    assert "x and y exchanged?" in verdict.results[0].hint
+
+
+def test_blocks_of_the_other_axis_suggest_exchanged_axes() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct = np.array(Anext)
+        correct_stencil(fac, A0, correct)
+        Anext[:, :, :48] = correct[:, :, :48]  # the blocks of 8 points that cover 47 points
+
+    assert "Are x and y exchanged?" in stencil_hint(function)
+
+
+@pytest.mark.parametrize(
+    ("frames", "words"),
+    [
+        ([1], ["the first inner frame is wrong", "before the loop over z"]),
+        ([7], ["the last inner frame is wrong", "frame z + 1"]),
+        ([1, 2], ["the first 2 inner frames are wrong", "before the loop over z"]),
+        ([2, 3, 4, 5, 6, 7], ["only the frame z = 1 is right", "in each round?"]),
+        ([3, 6], ["only the frames z = 3, 6 are wrong"]),
+    ],
+)
+def test_wrong_frames_are_named(frames: list[int], words: list[str]) -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct_stencil(fac, A0, Anext)
+        for frame in frames:
+            Anext[frame, 1:-1, 1:-1] += np.float32(frame)
+
+    hint = stencil_hint(function)
+    assert [word for word in words if word not in hint] == [], hint
+
+
+@pytest.mark.parametrize(
+    ("tile", "frames", "words"),
+    [
+        (0, [1], ["the first inner frame is never written", "one frame late"]),
+        (0, [7], ["the last inner frame is never written", "one frame early"]),
+        (4, [3, 7], ["the last frame of each piece of 4 frames is never written", "one frame early"]),
+        (4, [1, 4], ["the first frame of each piece of 4 frames is never written", "one frame late"]),
+    ],
+)
+def test_frames_that_are_never_written_suggest_a_wrong_loop(
+    tile: int, frames: list[int], words: list[str]
+) -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        previous = Anext.copy()
+        correct_stencil(fac, A0, Anext)
+        Anext[frames] = previous[frames]
+
+    hint = stencil_hint(function, tile=(1, 1, tile))
+    assert [word for word in words if word not in hint] == [], hint
+
+
+def stencil_with_read(A0: Any, Anext: Any, fac: Any, where: tuple[Any, ...], change: Any) -> None:
+    """Add a change to a part of the right output, without its boundary."""
+    correct_stencil(fac, A0, Anext)
+    added = np.zeros_like(Anext)
+    added[INNER] = change
+    chosen = np.zeros_like(Anext)
+    chosen[where] = 1
+    Anext[INNER] += (added * chosen)[INNER]
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "words"),
+    [
+        (  # the prologue loads frame 1 in place of frame 0
+            (slice(1, 2),),
+            lambda A: shifted(A, 0, 0, 0) - shifted(A, -1, 0, 0),
+            ["first inner frame is wrong", "the neighbour at z - 1", "index z that is 1 too high"],
+        ),
+        (  # the right halo of blocks of 32 points
+            (slice(None), slice(None), slice(31, None, 32)),
+            lambda A: shifted(A, 0, 0, -1) - shifted(A, 0, 0, 1),
+            ["edges of blocks along x", "the neighbour at x + 1", "index x that is 2 too low"],
+        ),
+        (
+            (slice(None),),
+            lambda A: np.roll(shifted(A, 1, 0, 0), -8, axis=1) - shifted(A, 1, 0, 0),
+            ["the neighbour at z + 1", "index y that is 8 too high"],
+        ),
+    ],
+)
+def test_neighbour_with_a_wrong_index_is_named(
+    where: tuple[Any, ...], change: Callable[[Any], Any], words: list[str]
+) -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        stencil_with_read(A0, Anext, fac, where, change(A0))
+
+    hint = stencil_hint(function)
+    assert [word for word in words if word not in hint] == [], hint
+
+
+def test_shifted_tile_is_named() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct_stencil(fac, np.roll(A0, -1, axis=2), Anext)
+        Anext[INNER] += shifted(A0, -1, 0, 0) - shifted(np.roll(A0, -1, axis=2), -1, 0, 0)
+        Anext[INNER] += shifted(A0, 1, 0, 0) - shifted(np.roll(A0, -1, axis=2), 1, 0, 0)
+
+    hint = stencil_hint(function)
+    assert "the point itself and its four neighbours in the frame are read with an index x that is 1" in hint
+
+
+@pytest.mark.parametrize(
+    ("product", "words"),
+    [
+        (lambda b, c: c @ np.roll(b, -1, axis=0), ["b is read with an index k that is 1 too high"]),
+        (lambda b, c: c @ np.roll(b, 16, axis=0), ["b is read with an index k that is 16 too low"]),
+        (lambda b, c: np.roll(c, 1, axis=1) @ b, ["c is read with an index k that is 1 too low"]),
+    ],
+)
+def test_operand_with_a_wrong_index_is_named(product: Callable[[Any, Any], Any], words: list[str]) -> None:
+    def function(a: Any, b: Any, c: Any, *sizes: Any) -> None:
+        a[:] = product(b, c)
+        a[: len(a) // 2] = (c @ b)[: len(a) // 2]  # half of the columns are right
+
+    hint = matmul_hint(function)
+    assert [word for word in words if word not in hint] == [], hint
+
+
+def test_points_next_to_the_boundary_suggest_missing_loads() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct_stencil(fac, A0, Anext)
+        Anext[1:-1, 1:-1, [1, -2]] += np.float32(0.5)
+
+    assert "do the threads on the boundary load their points too?" in stencil_hint(function)
+
+
+def test_exchanged_indices_of_blocks_and_threads_are_named() -> None:
+    def blocks(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        previous = Anext[:, 24:].copy()  # the 3 blocks along x, each of 8 rows
+        correct_stencil(fac, A0, Anext)
+        Anext[:, 24:] = previous
+
+    def threads(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        left_out = np.arange(A0.shape[2]) % 32 >= 8
+        previous = Anext[:, :, left_out].copy()
+        correct_stencil(fac, A0, Anext)
+        Anext[:, :, left_out] = previous
+
+    assert "Are blockIdx.x and blockIdx.y exchanged?" in stencil_hint(blocks)
+    assert "Are threadIdx.x and threadIdx.y exchanged?" in stencil_hint(threads)
+
+
+def test_values_that_are_all_nan_suggest_an_uninitialized_variable() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        Anext[INNER] = np.nan
+
+    assert "read before it is written?" in stencil_hint(function)
+
+
+def test_second_point_of_each_thread_is_named() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct_stencil(fac, A0, Anext)
+        Anext[1:-1, 1:-1:2, 1:-1] += np.float32(0.5)  # odd rows
+
+    device = PythonDevice()
+    settings = config("stencil.naive", (32, 8, 1), (1, 2, 0))
+    verdict = verify(device.kernel(function), settings, device=device, shapes=[(65, 47, 9)])
+    assert "the second of the 2 points that a thread computes along y" in verdict.results[0].hint

@@ -126,3 +126,44 @@ def test_baseline_does_not_satisfy_the_requirements_of_a_step() -> None:
                 baseline = requirement.baseline_value
                 result = RequirementResult(requirement, baseline, requirement.limit(block, tile), ())
                 assert not result.satisfied, (variant, requirement.metric)
+
+
+def test_one_point_per_thread_asks_for_the_tile_in_the_header() -> None:
+    step = problem("stencil").variants["opt_3"].requirements[0]
+    reason = RequirementResult(step, 0.95, 1.7, ()).explain("opt_3")
+    assert reason.startswith("points that a thread computes in a frame: 0.95.")
+    assert reason.endswith("Is `--tile 1 2 0` in the first line of the cell?")
+
+
+UNROLLED = """__shared__ float strip[BLOCK_X];
+    int t = threadIdx.x, i = blockIdx.x * BLOCK_X + t, j = blockIdx.y;
+    float sum = 0.0f;
+    for (int ks = 0; ks < p; ks += BLOCK_X) {{
+        strip[t] = c[ks + t + p * j];
+        __syncthreads();
+        #pragma unroll {factor}
+        for (int k = 0; k < BLOCK_X; k += {step}) {{
+            {update}
+        }}
+        __syncthreads();
+    }}
+    a[i + n * j] = sum;"""
+ONE_STEP = "sum += b[i + n * (ks + k)] * strip[k];"
+FOUR_STEPS = " ".join(f"sum += b[i + n * (ks + k + {q})] * strip[k + {q}];" for q in range(4))
+
+
+@pytest.mark.parametrize("machine", [False, True])
+@pytest.mark.parametrize(("factor", "step", "update"), [("TILE_Z", 1, ONE_STEP), ("1", 4, FOUR_STEPS)])
+def test_unrolled_loop_satisfies_the_requirement(factor: str, step: int, update: str, machine: bool) -> None:
+    body = UNROLLED.format(factor=factor, step=step, update=update)
+    text = STRIP.format(variant="K2u", block=64, tile="1 1 4", body=body)
+    result = check_cell(parse_cell(text, "kernel.cu"), simulator(), machine_counts=machine)
+    assert result.reasons == ()
+
+
+@pytest.mark.parametrize("tile", ["1 1 1", "1 1 4"])
+def test_rolled_loop_is_not_an_unrolled_one(tile: str) -> None:
+    body = UNROLLED.format(factor="1", step=1, update=ONE_STEP)
+    (reason,) = checked(STRIP.format(variant="K2u", block=64, tile=tile, body=body)).reasons
+    assert "branches that a warp executes for each multiply-add: 1.0" in reason
+    assert "#pragma unroll TILE_Z" in reason

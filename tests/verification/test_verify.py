@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpulab
 from gpulab.compiler.program import Parameter, Program
 from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.finding import Finding
@@ -204,6 +205,23 @@ def test_fault_ends_the_check_with_a_finding() -> None:
     assert len(verdict.results) == 1
 
 
+def test_fault_is_listed_before_the_findings_of_earlier_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    hazard = Finding("initcheck", "uninitialized_read", 5, None, None, "reads tile before it is written")
+    fault = Finding("memcheck", "out_of_bounds_read", 7, None, None, "reads A0[-1]")
+    launches = iter([[hazard], [fault, hazard]])
+
+    def scripted(*args: Any, **options: Any) -> list[Finding]:
+        return next(launches)
+
+    monkeypatch.setattr(PythonDevice, "can_record", True)
+    monkeypatch.setattr("gpulab.verification.verify.sanitize", scripted)
+    verdict = verdict_of(correct_stencil, shapes=[SHAPE, (33, 70, 3)])
+    assert [(finding.tool, finding.count) for finding in verdict.findings] == [
+        ("memcheck", 1),
+        ("initcheck", 2),
+    ]
+
+
 def test_launch_error_fails_the_kernel() -> None:
     def endless(*args: Any) -> None:
         raise LaunchError("the kernel did not end")
@@ -265,3 +283,20 @@ def test_parameters_must_match_the_declaration(parameters: tuple[Parameter, ...]
     program = Program("", "", 90, signatures={"block2D_naive": parameters})
     kernel = PythonKernel("block2D_naive", correct_stencil, program)
     assert (signature_reason(kernel, config("stencil.naive")) == "") is valid
+
+
+@pytest.mark.parametrize(
+    ("A0", "reason"),
+    [
+        ("const float* A0", ""),
+        ("float* A0", ""),
+        ("double* A0", "parameter 2 must be const float* (A0)"),
+        ("const int* A0", "parameter 2 must be const float* (A0)"),
+        ("float A0", "parameter 2 must be const float* (A0)"),
+    ],
+)
+def test_parameter_of_a_wrong_type_is_named_with_the_right_one(A0: str, reason: str) -> None:
+    source = f"__global__ void block2D_naive(float fac, {A0}, float* Anext, int nx, int ny, int nz) {{ }}"
+    kernel = gpulab.device("sim").compile(source)
+    assert signature_reason(kernel, config("stencil.naive")).startswith(reason)
+    assert bool(signature_reason(kernel, config("stencil.naive"))) == bool(reason)

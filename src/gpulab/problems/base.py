@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +19,11 @@ __all__ = [
     "Argument",
     "Block",
     "Case",
+    "InputValues",
     "Mistake",
+    "PartialReference",
     "Problem",
-    "ReferenceSlices",
+    "Read",
     "Shape",
     "Variant",
     "gamma",
@@ -30,6 +33,9 @@ __all__ = [
 
 Shape = tuple[int, ...]  # extents in the problem's own order: (nx, ny, nz) or (n, m, p)
 Block = tuple[int, int, int]  # threads of a block, or output points of a thread's tile, as (x, y, z)
+
+# Makes the values of an input array of a shape, as `random_values` does.
+InputValues = Callable[[np.random.Generator | None, Shape], npt.NDArray[np.float32]]
 
 UNIT_ROUNDOFF = 2.0**-24  # relative, of float32 with rounding to nearest (IEEE 754 binary32)
 LARGEST_INDEX = 2**31 - 1  # INT_MAX: the kernels index their arrays with C's int
@@ -127,8 +133,8 @@ class Case:
 
 
 @dataclass(frozen=True)
-class ReferenceSlices:
-    """The reference of some slices of the output along its first axis; all arrays begin with that axis.
+class PartialReference:
+    """The reference of a part of the output.
 
     Attributes
     ----------
@@ -145,10 +151,37 @@ class ReferenceSlices:
 
 @dataclass(frozen=True)
 class Mistake:
-    """The output of a kernel with one common mistake, and the sentence that names the mistake."""
+    """The output of a kernel with one common mistake, and the sentence that names the mistake.
+
+    `share` of the wrong points must have these values. It is lower for a mistake that comes with others, such
+    as one in the halo of each block.
+    """
 
     values: npt.NDArray[np.float64]
     description: str
+    share: float = 0.999
+
+
+@dataclass(frozen=True)
+class Read:
+    """One use of an input in the formula of the output.
+
+    Attributes
+    ----------
+    name : str
+        What is read, with a verb, such as "the neighbour at x + 1 is".
+    values : ndarray of float64
+        The input.
+    axes : tuple of str
+        Names of its axes.
+    output : callable
+        Returns the output for other values of this use of the input.
+    """
+
+    name: str
+    values: npt.NDArray[np.float64]
+    axes: tuple[str, ...]
+    output: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
 
 def random_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
@@ -264,10 +297,13 @@ class Problem(ABC):
         """Return the shapes that `verify` runs: few, and such that errors at block and tile edges show."""
 
     @abstractmethod
-    def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
+    def arguments(
+        self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values
+    ) -> tuple[Argument, ...]:
         """Return random inputs of this shape and an output, in the order of the kernel's parameters.
 
-        With `rng=None` only shapes and dtypes are meaningful, and the inputs take no memory.
+        With `rng=None` only shapes and dtypes are meaningful, and the inputs take no memory. `values` makes
+        the input arrays.
         """
 
     @abstractmethod
@@ -275,17 +311,21 @@ class Problem(ABC):
         """Return random inputs of this shape, with their reference and tolerance."""
 
     @abstractmethod
-    def reference_slices(
-        self, arguments: Sequence[Argument], indices: npt.NDArray[np.int64]
-    ) -> ReferenceSlices:
-        """Return the reference of the output's slices at these indices of its first axis.
+    def reference_at(
+        self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
+    ) -> PartialReference:
+        """Return the reference of the output at all combinations of some indices of each of its axes.
 
         For sizes at which the reference of the whole output takes too long.
         """
 
     @abstractmethod
+    def written_box(self, shape: Shape) -> tuple[slice, ...]:
+        """Return the part of the output that a kernel must write, as a slice of each axis."""
+
     def written_points(self, shape: Shape) -> int:
         """Return the number of output elements that a kernel must write."""
+        return prod(part.stop - part.start for part in self.written_box(shape))
 
     @abstractmethod
     def flops(self, shape: Shape) -> int:
@@ -320,6 +360,11 @@ class Problem(ABC):
 
     def mistakes(self, case: Case) -> Iterator[Mistake]:
         """Yield the outputs of common mistakes, computed one by one, for `verify` to recognise."""
+        del case
+        yield from ()
+
+    def reads(self, case: Case) -> Iterator[Read]:
+        """Yield the uses of the inputs, for `verify` to recognise one with a wrong index."""
         del case
         yield from ()
 

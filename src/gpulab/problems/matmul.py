@@ -10,17 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.problems.base import (
+    UNIT_ROUNDOFF,
     Argument,
     Block,
     Case,
+    InputValues,
     Mistake,
+    PartialReference,
     Problem,
-    ReferenceSlices,
+    Read,
     Shape,
     Variant,
     gamma,
     random_values,
 )
+from gpulab.problems.matmul_mistakes import product_mistakes
 from gpulab.problems.requirement import Requirement
 
 __all__ = ["Matmul"]
@@ -59,7 +63,20 @@ _FEWER_OF_C = Requirement(
     "shared_loads", "loads from shared and local memory for each multiply-add", _halfway(0), 1
 )
 _SEVERAL = Requirement(
-    "outputs_per_thread", "values of a that a thread computes", lambda _b, _t: 1.7, 1, at_least=True
+    "outputs_per_thread",
+    "values of a that a thread computes",
+    lambda _b, _t: 1.7,
+    1,
+    at_least=True,
+    advice="Give --tile a number above 1 on the axis of the step, and let each thread sum that many values.",
+)
+_FEWER_BRANCHES = Requirement(
+    "branches",
+    "branches that a warp executes for each multiply-add",
+    _halfway(2),
+    1,
+    baseline="a loop that is not unrolled",
+    advice="Write `#pragma unroll TILE_Z` above the loop over k, and a third number of at least 2 in --tile.",
 )
 _WARP_OF_VALUES = Requirement(
     "outputs_per_block",
@@ -92,15 +109,21 @@ _VARIANTS = (
     ),
     Variant("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C, _WARP_OF_VALUES)),
     Variant(
+        "K2u",
+        "K2 with the loop over k unrolled",
+        "K2",
+        requirements=(_STRIP_OF_C, _FEWER_BRANCHES, _WARP_OF_VALUES),
+    ),
+    Variant(
         "K3",
         "each thread computes several values along i",
-        "K2",
+        "K2u",
         requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C, _WARP_OF_VALUES),
     ),
     Variant(
         "K4",
         "each thread computes several values along j, from one load of b",
-        "K2",
+        "K2u",
         requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _WARP_OF_VALUES),
     ),
     Variant(
@@ -134,6 +157,9 @@ ANY_SIZE = frozenset({"K4g", "K6"})
 # Values of k in a strip. M. Wolfe, "Optimizing GPU Kernels": K4 "assumes that the matrix sizes are multiples
 # of 32 ... in all dimensions", and the kernels before it read strips of 32 without a guard.
 STRIP = 32
+# Roundings of partial sums that a sum of random products may be off by, in multiples of their standard error:
+# the float32 kernels of the lab stay below 1, and products in half precision or TF32 are off by about 70.
+RANDOM_ERRORS = 8.0
 
 
 class Matmul(Problem):
@@ -227,9 +253,11 @@ class Matmul(Problem):
     def serial_work(self, shape: Shape) -> int:
         return shape[2]  # each element of a takes p multiply-adds
 
-    def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
+    def arguments(
+        self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values
+    ) -> tuple[Argument, ...]:
         n, m, p = self.checked_shape(shape)
-        b, c = random_values(rng, (p, n)), random_values(rng, (m, p))
+        b, c = values(rng, (p, n)), values(rng, (m, p))
         return (
             Argument("a", "output", np.empty((m, n), np.float32)),
             Argument("b", "input", b),
@@ -249,31 +277,36 @@ class Matmul(Problem):
             shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
         )
 
-    def reference_slices(
-        self, arguments: Sequence[Argument], indices: npt.NDArray[np.int64]
-    ) -> ReferenceSlices:
-        b, c = arguments[1].value, arguments[2].value[indices].astype(np.float64)
-        expected = c @ b
-        tolerance = gamma(len(b)) * (np.abs(c) @ np.abs(b))
-        return ReferenceSlices(expected, tolerance, np.ones(expected.shape, np.bool_))
+    def reference_at(
+        self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
+    ) -> PartialReference:
+        """Return the reference, with a tolerance that grows with the root of p.
 
-    def written_points(self, shape: Shape) -> int:
+        The bound of `make_case` grows with p, while the errors of random inputs of mean zero grow with its
+        root: at p = 4096 that bound would accept products in half precision. The tolerance here is
+        `RANDOM_ERRORS` * u * sqrt(p) * sqrt(sum of the squares of the products), unless the bound is smaller.
+        N. J. Higham and T. Mary, "Sharper probabilistic backward error analysis for basic linear algebra
+        kernels with random data", SIAM J. Sci. Comput. 42(5), 2020.
+        """
+        j, i = indices
+        b, c = arguments[1].value[:, i].astype(np.float64), arguments[2].value[j].astype(np.float64)
+        expected, p = c @ b, len(b)
+        bound = gamma(p) * (np.abs(c) @ np.abs(b))
+        random = RANDOM_ERRORS * UNIT_ROUNDOFF * np.sqrt(p * (np.square(c) @ np.square(b)))
+        return PartialReference(expected, np.minimum(bound, random), np.ones(expected.shape, np.bool_))
+
+    def written_box(self, shape: Shape) -> tuple[slice, ...]:
         n, m, _ = shape
-        return n * m
+        return slice(0, m), slice(0, n)
 
     def mistakes(self, case: Case) -> Iterator[Mistake]:
-        n, m, p = case.shape
         b, c = (case.value(name).astype(np.float64) for name in "bc")
-        yield Mistake(
-            case.expected.T.reshape(m, n),
-            "the result is stored transposed: column-major means a[i + n*j]",
-        )
-        if p > 1:
-            yield Mistake(c[:, :-1] @ b[:-1, :], "the last k is left out of the sums")
-        if p > STRIP:
-            strips = (p - 1) // STRIP * STRIP
-            yield Mistake(c[:, strips:] @ b[strips:, :], "only the last strip of k is in the sums")
-            yield Mistake(c[:, :STRIP] @ b[:STRIP, :], "only the first strip of k is in the sums")
+        return product_mistakes(b, c)
+
+    def reads(self, case: Case) -> Iterator[Read]:
+        b, c = (case.value(name).astype(np.float64) for name in "bc")
+        yield Read("b is", b, ("k", "i"), lambda values: c @ values)
+        yield Read("c is", c, ("j", "k"), lambda values: values @ b)
 
     def flops(self, shape: Shape) -> int:
         """Return 2 n m p, an addition and a multiplication per product, as the published tables count."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-__all__ = ["Requirement"]
+__all__ = ["MISSED_REQUIREMENT", "Requirement"]
 
 Block = tuple[int, int, int]
+
+MISSED_REQUIREMENT = "the values of {} are correct, but a requirement is not satisfied"
 
 
 def unknown_limit(block: Block, tile: Block) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
@@ -12,15 +13,18 @@ from gpulab.problems.base import (
     Argument,
     Block,
     Case,
+    InputValues,
     Mistake,
+    PartialReference,
     Problem,
-    ReferenceSlices,
+    Read,
     Shape,
     Variant,
     gamma,
     random_values,
 )
 from gpulab.problems.requirement import Requirement
+from gpulab.problems.stencil_mistakes import six_neighbours, stencil_mistakes, stencil_reads
 
 __all__ = ["Stencil"]
 
@@ -68,7 +72,12 @@ def _rolling_or_reloading_limit(block: Block, tile: Block) -> float:
 # Loads are limited for all arrays together, because a kernel may copy A0 and load from the copy.
 _LOADS = "loads of A0, or of a copy in global memory, for each inner point"
 _TWO_POINTS = Requirement(
-    "outputs_per_thread", "points that a thread computes in a frame", lambda _b, _t: 1.7, 1, at_least=True
+    "outputs_per_thread",
+    "points that a thread computes in a frame",
+    lambda _b, _t: 1.7,
+    1,
+    at_least=True,
+    advice="Is `--tile 1 2 0` in the first line of the cell?",
 )
 _WARP_OF_POINTS = Requirement(
     "outputs_per_block",
@@ -189,11 +198,13 @@ class Stencil(Problem):
     def serial_work(self, shape: Shape) -> int:
         return shape[2] - 2  # a thread walks over the inner frames
 
-    def arguments(self, shape: Shape, rng: np.random.Generator | None) -> tuple[Argument, ...]:
+    def arguments(
+        self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values
+    ) -> tuple[Argument, ...]:
         nx, ny, nz = self.checked_shape(shape)
         # fac is far from 0 and 1, so that fac, fac * fac and their reciprocals differ clearly.
         fac = np.float32(rng.uniform(1.5, 3.0) if rng else 2.0)
-        A0 = random_values(rng, (nz, ny, nx))
+        A0 = values(rng, (nz, ny, nx))
         return (
             Argument("fac", "scalar", fac),
             Argument("A0", "input", A0),
@@ -210,43 +221,35 @@ class Stencil(Problem):
             shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
         )
 
-    def reference_slices(
-        self, arguments: Sequence[Argument], indices: npt.NDArray[np.int64]
-    ) -> ReferenceSlices:
+    def reference_at(
+        self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
+    ) -> PartialReference:
         fac, A0 = float(arguments[0].value), arguments[1].value
-        frames = []
-        for k in indices:
-            inner = 0 < k < len(A0) - 1
-            part = _reference(fac, A0[k - 1 : k + 2]) if inner else _reference(fac, A0[[k]])
-            frames.append([array[1 if inner else 0] for array in part])
-        expected, tolerance, written = (np.stack(arrays) for arrays in zip(*frames, strict=True))
-        return ReferenceSlices(expected, tolerance, written)
+        weight = 6.0 / (fac * fac)
+        centre = A0[np.ix_(*indices)].astype(np.float64)
+        expected, tolerance = -weight * centre, weight * np.abs(centre)
+        for axis, length in enumerate(A0.shape):
+            for step in (-1, 1):
+                moved = list(indices)
+                moved[axis] = np.clip(indices[axis] + step, 0, length - 1)
+                neighbour = A0[np.ix_(*moved)]
+                expected += neighbour
+                tolerance += np.abs(neighbour)
 
-    def written_points(self, shape: Shape) -> int:
-        return self.work(shape)
+        inner = [(i > 0) & (i < length - 1) for i, length in zip(indices, A0.shape, strict=True)]
+        written = reduce(np.logical_and.outer, inner)
+        return PartialReference(
+            np.where(written, expected, 0.0), np.where(written, gamma(ROUNDINGS) * tolerance, 0.0), written
+        )
+
+    def written_box(self, shape: Shape) -> tuple[slice, ...]:
+        return tuple(slice(1, extent - 1) for extent in reversed(shape))
 
     def mistakes(self, case: Case) -> Iterator[Mistake]:
-        fac, A0 = float(case.value("fac")), case.value("A0").astype(np.float64)
-        inner = (slice(1, -1),) * 3
+        return stencil_mistakes(float(case.value("fac")), case.value("A0").astype(np.float64))
 
-        def with_weight(weight: float) -> npt.NDArray[np.float64]:
-            values = np.zeros(A0.shape)
-            values[inner] = _six_neighbours(A0) - weight * A0[inner]
-            return values
-
-        yield Mistake(with_weight(6.0 / fac), "the values are those of 6 * A0 / fac: divide by fac * fac")
-        yield Mistake(
-            with_weight(1.0 / (fac * fac)),
-            "the values are those of A0 / (fac * fac): the centre's weight is 6 / (fac * fac)",
-        )
-        yield Mistake(with_weight(6.0), "the values are those of 6 * A0: the centre is divided by fac * fac")
-        yield Mistake(
-            with_weight(6.0 * fac * fac),
-            "the values are those of 6 * A0 * fac * fac: check the parentheses of 6 * A0 / (fac * fac)",
-        )
-        yield Mistake(with_weight(-6.0 / (fac * fac)), "the centre is added but must be subtracted")
-        yield Mistake(with_weight(0.0), "the centre point itself is left out")
-        yield Mistake(A0, "the output is a copy of the input")
+    def reads(self, case: Case) -> Iterator[Read]:
+        return stencil_reads(float(case.value("fac")), case.value("A0").astype(np.float64), case.expected)
 
     def flops(self, shape: Shape) -> int:
         """Return 8 per inner point: five additions, a product, a division, a subtraction; not fac * fac."""
@@ -275,18 +278,10 @@ def _reference(
     if len(A0) > 2:
         inner = (slice(1, -1),) * 3
         written[inner] = True
-        expected[inner] = _six_neighbours(A0)
+        expected[inner] = six_neighbours(A0)
         expected[inner] -= 6.0 / (fac * fac) * A0[inner]
         size = np.abs(A0)
-        tolerance[inner] = _six_neighbours(size)
+        tolerance[inner] = six_neighbours(size)
         tolerance[inner] += 6.0 / (fac * fac) * size[inner]
         tolerance *= gamma(ROUNDINGS)
     return expected, tolerance, written
-
-
-def _six_neighbours(A: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the sum of the six neighbours of each inner point."""
-    total = A[1:-1, 1:-1, :-2] + A[1:-1, 1:-1, 2:]
-    for part in (A[1:-1, :-2, 1:-1], A[1:-1, 2:, 1:-1], A[:-2, 1:-1, 1:-1], A[2:, 1:-1, 1:-1]):
-        total += part
-    return total

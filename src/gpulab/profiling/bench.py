@@ -11,7 +11,14 @@ from typing import Self
 from gpulab.cell import Cell, require_kernel_cell
 from gpulab.devices import open_device
 from gpulab.devices.base import Device, Kernel
-from gpulab.errors import CompileError, LaunchError, MemoryFault, UnsupportedInstruction, UsageError
+from gpulab.errors import (
+    CompileError,
+    KernelNotWritten,
+    LaunchError,
+    MemoryFault,
+    UnsupportedInstruction,
+    UsageError,
+)
 from gpulab.gpus.occupancy import occupancy
 from gpulab.model.profile import prepare_variant, profile_variant
 from gpulab.problems import Shape
@@ -173,6 +180,8 @@ class _CellTimer:
                 if not verdict.correct:
                     first = " ".join(verdict.reasons[:1]).partition(" Hint:")[0]
                     reason = f"wrong with this block and tile: {first}"
+        except KernelNotWritten as error:
+            return _PreparedKernel(error=str(error), wrong=True)
         except CompileError as error:
             first_error = next((d for d in error.diagnostics if d.severity == "error"), None)
             message = f"line {first_error.line}: {first_error.message}" if first_error else str(error)

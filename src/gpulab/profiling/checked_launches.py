@@ -78,7 +78,8 @@ class CheckedLaunches:
         near = [index + step for index in self._changed for step in (-1, 0, 1)]
         drawn = self.rng.integers(length, size=SAMPLED_SLICES).tolist()
         indices = np.unique([index for index in near + drawn if 0 <= index < length])
-        reference = self.problem.reference_slices(self.arguments, indices)
+        others = [np.arange(extent) for extent in self.output.shape[1:]]
+        reference = self.problem.reference_at(self.arguments, (indices, *others))
         got = np.stack([np.asarray(self.device.asnumpy(self.output[int(index)])) for index in indices])
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance

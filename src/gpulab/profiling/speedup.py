@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gpulab.config import KernelConfig
 from gpulab.devices.base import Device, Kernel
+from gpulab.gpus.catalogue import GpuSpec
+from gpulab.gpus.occupancy import occupancy
 from gpulab.model.profile import profile_variant
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem, Shape
+from gpulab.problems.baselines import ShippedBaseline, shipped_baseline
 from gpulab.profiling.benchmark import Benchmark, benchmark, modelled
+from gpulab.profiling.residency import Residency, compiler_name, residency
 from gpulab.provenance import Provenance
 from gpulab.verification.inputs import place_arguments
 
-__all__ = ["SpeedupRow", "SpeedupTable", "VariantTiming", "time_variant"]
+__all__ = [
+    "SpeedupRow",
+    "SpeedupTable",
+    "VariantTiming",
+    "baseline_residency",
+    "baseline_timing",
+    "time_variant",
+]
 
 
 @dataclass(frozen=True)
 class VariantTiming:
-    """The time of one variant at one size, block and tile."""
+    """The time of one variant at one size, block and tile; its residency if it is known."""
 
     config: KernelConfig
     shape: Shape
     timing: Benchmark
+    residency: Residency | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; `from_dict` reads it."""
@@ -38,6 +51,7 @@ class VariantTiming:
             "tile": config.tile,
             "shape": self.shape,
             "timing": self.timing.as_dict(),
+            "residency": asdict(self.residency) if self.residency else None,
         }
 
     @classmethod
@@ -45,7 +59,8 @@ class VariantTiming:
         """Return the timing that `as_dict` described."""
         block, tile = tuple(data["block"]), tuple(data["tile"])
         config = KernelConfig(problem_named(data["problem"]), data["variant"], block, tile)
-        return cls(config, tuple(data["shape"]), Benchmark.from_dict(data["timing"]))
+        resident = Residency(**data["residency"]) if data.get("residency") else None
+        return cls(config, tuple(data["shape"]), Benchmark.from_dict(data["timing"]), resident)
 
     @property
     def variant(self) -> str:
@@ -67,7 +82,7 @@ class SpeedupRow:
     Attributes
     ----------
     variant, changes : str
-        The step, and what it changes.
+        The step, and what it changes; of the baseline, that it is one.
     before : str or None
         The variant that it is compared with; None for the first step, and if no earlier step was timed at the
         same size on the same device.
@@ -81,6 +96,8 @@ class SpeedupRow:
         Size and geometry.
     provenance : Provenance
         The provenance of `after_ms`.
+    residency : Residency or None
+        Registers, resident blocks and waves of the launch.
     """
 
     variant: str
@@ -94,22 +111,23 @@ class SpeedupRow:
     block: Block
     tile: Block
     provenance: Provenance
+    residency: Residency | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return data | {"provenance": self.provenance.as_dict()}
+        return asdict(self)
 
 
 @dataclass
 class SpeedupTable:
     """The timed variants of one problem, in the order of its steps.
 
-    `add` replaces an earlier time of the same variant.
+    `add` replaces an earlier time of the same variant. `baseline` stands in for a variant without a time.
     """
 
     problem: str
     timings: dict[str, VariantTiming] = field(default_factory=dict)
+    baseline: VariantTiming | None = None
 
     def add(self, timing: VariantTiming) -> None:
         self.timings[timing.variant] = timing
@@ -131,7 +149,7 @@ class SpeedupTable:
     def _rows(self) -> Iterator[SpeedupRow]:
         problem = problem_named(self.problem)
         for name, variant in problem.variants.items():
-            timed = self.timings.get(name)
+            timed = self._timing(name)
             if timed is None:
                 continue
             before = self._before(problem, name)
@@ -139,7 +157,7 @@ class SpeedupTable:
             before_ms = before.timing.median_ms if before else None
             yield SpeedupRow(
                 variant=name,
-                changes=variant.changes,
+                changes=timed.timing.provenance.detail if timed is self.baseline else variant.changes,
                 before=before.variant if before else None,
                 before_ms=before_ms,
                 after_ms=after_ms,
@@ -149,13 +167,15 @@ class SpeedupTable:
                 block=timed.block,
                 tile=timed.tile,
                 provenance=timed.timing.provenance,
+                residency=timed.residency,
             )
 
     def _before(self, problem: Problem, name: str) -> VariantTiming | None:
-        """Return the time of the previous step, or of the first one, if it is comparable."""
-        timed = self.timings[name]
-        for candidate in (problem.variants[name].baseline, next(iter(problem.variants))):
-            earlier = self.timings.get(candidate) if candidate else None
+        """Return the time of the nearest earlier step that is comparable; None if there is none."""
+        timed = self._timing(name)
+        assert timed is not None
+        for candidate in _earlier_steps(problem, name):
+            earlier = self._timing(candidate)
             if (
                 earlier is not None
                 and earlier is not timed
@@ -164,6 +184,41 @@ class SpeedupTable:
             ):
                 return earlier
         return None
+
+    def _timing(self, name: str) -> VariantTiming | None:
+        """Return the time of a variant, or of the baseline if it is this variant."""
+        shipped = self.baseline if self.baseline and self.baseline.variant == name else None
+        return self.timings.get(name, shipped)
+
+
+def _earlier_steps(problem: Problem, name: str) -> Iterator[str]:
+    """Yield the step that a variant improves on, the step before that one, and so on to the first one."""
+    baseline = problem.variants[name].baseline
+    while baseline:
+        yield baseline
+        baseline = problem.variants[baseline].baseline
+
+
+def baseline_timing(problem: Problem, spec: GpuSpec) -> VariantTiming | None:
+    """Return the modelled time of the baseline that ships with gpulab; None if it has none for this GPU."""
+    baseline = shipped_baseline(problem.name)
+    time = baseline.times.get(spec.key) if baseline else None
+    if baseline is None or time is None:
+        return None
+    config = KernelConfig(problem, baseline.variant, baseline.block, baseline.tile)
+    provenance = Provenance("modelled", spec.name, baseline.label)
+    timing = Benchmark.from_samples([time.time_ms], provenance)
+    return VariantTiming(config, baseline.shape, timing, baseline_residency(baseline, spec))
+
+
+def baseline_residency(baseline: ShippedBaseline, spec: GpuSpec) -> Residency | None:
+    """Return the residency of a shipped baseline; None for compute capability 1.x, whose registers differ."""
+    if spec.compute_capability < (2, 0):
+        return None
+    config = KernelConfig(problem_named(baseline.problem), baseline.variant, baseline.block, baseline.tile)
+    blocks = prod(config.at(baseline.shape, spec).grid)
+    occupied = occupancy(spec, prod(baseline.block), baseline.registers, 0)
+    return residency(spec, occupied, blocks, baseline.registers, baseline.compiler)
 
 
 def time_variant(
@@ -225,9 +280,11 @@ def time_variant(
     """
     device = device or kernel.device
     launch = config.at(shape or config.timing_shape, device.spec)
+    blocks, compiler = prod(launch.grid), compiler_name(kernel.program.arch)
     if not device.measures_time and kernel.program.ptx:
         profile = profile_variant(kernel, config, device=device, shape=launch.shape)
-        return VariantTiming(config, launch.shape, modelled(profile))
+        resident = residency(device.spec, profile.occupancy, blocks, profile.registers, compiler)
+        return VariantTiming(config, launch.shape, modelled(profile), resident)
 
     # The values do not influence the time, as long as they are numbers.
     problem = config.problem
@@ -241,4 +298,7 @@ def time_variant(
         limit_s=limit_s,
         detail=f"median at {problem.format_shape(launch.shape)}",
     )
-    return VariantTiming(config, launch.shape, timing)
+    used = kernel.resources
+    occupied = occupancy(device.spec, prod(launch.block), used.registers, used.shared_bytes)
+    resident = residency(device.spec, occupied, blocks, used.registers, compiler)
+    return VariantTiming(config, launch.shape, timing, resident)

@@ -21,7 +21,7 @@ from gpulab.problems.published import PublishedRow, rows
 from gpulab.profiling.benchmark import Benchmark, sample
 from gpulab.provenance import Provenance
 
-__all__ = ["ImpliedRate", "Transfer", "implied_rate", "time_copies", "time_copy"]
+__all__ = ["ImpliedRate", "Transfer", "copy_rate", "implied_rate", "time_copies", "time_copy"]
 
 # cudaMemcpyKind's numbers (CUDA Runtime API), part of CUDA's binary interface.
 _TO_DEVICE, _FROM_DEVICE = 1, 2
@@ -156,12 +156,12 @@ def _printed(value: float) -> tuple[float, float]:
 
 
 def _modelled(name: str, spec: GpuSpec, nbytes: int, pinned: bool) -> Benchmark:
-    gb_s, source = _rate(spec, pinned)
+    gb_s, source = copy_rate(spec, pinned)
     provenance = Provenance("modelled", name, f"{_kind(pinned)} memory, {gb_s:.3g} GB/s: {source}")
     return Benchmark.from_samples([nbytes / gb_s / 1e6], provenance)
 
 
-def _rate(spec: GpuSpec, pinned: bool) -> tuple[float, str]:
+def copy_rate(spec: GpuSpec, pinned: bool) -> tuple[float, str]:
     """Return the bandwidth of a copy in GB/s, and its source."""
     implied = None if pinned else implied_rate(spec.key) if spec.key else None
     if implied is not None:

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.cell import Cell, KernelCell
+from gpulab.cell import Cell, KernelCell, unwritten_lines
 from gpulab.compiler.program import Resources
 from gpulab.config import KernelConfig, check_block, defines
 from gpulab.devices.base import Device, Kernel
-from gpulab.errors import CompileError, GpulabError, UnsupportedInstruction, UsageError
+from gpulab.errors import CompileError, GpulabError, KernelNotWritten, UnsupportedInstruction, UsageError
 from gpulab.finding import Finding
 from gpulab.problems import Shape
 from gpulab.profiling.counts.cell_counts import CellCount, count_cell
 from gpulab.verification.counted_launch import with_counted_launch
 from gpulab.verification.requirements import Technique, check_requirements
+from gpulab.verification.timed_launch import TimedInputs, with_timed_launches
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
 
 __all__ = ["CheckResult", "CountedInputs", "check_cell", "check_kernel", "compile_cell", "preflight"]
@@ -53,7 +54,7 @@ class CheckResult:
     findings : tuple of Finding
         What the sanitizer found.
     warnings : tuple of str
-        The compiler's warnings.
+        Warnings of the compiler and of the sanitizer.
     kernel : Kernel or None
         The compiled kernel; None in the result of another process.
     count : CellCount or None
@@ -101,9 +102,13 @@ class CheckResult:
 def compile_cell(cell: Cell, device: Device) -> Kernel:
     """Compile a cell's kernel for a device, with its block and tile as macros.
 
-    Raises `CompileError`, and `UsageError` for a block or an amount of shared memory that no launch can have
-    and for a text without the kernel that the header names.
+    Raises `CompileError`, `KernelNotWritten` if parts are still to be written, and `UsageError` for a block
+    or an amount of shared memory that no launch can have and for a text without the kernel that the header
+    names.
     """
+    if lines := unwritten_lines(cell.source):
+        raise KernelNotWritten(cell.name, lines)
+
     header, name, macros = cell.header, None, None
     if header.block is not None:
         check_block(header.block, device.spec)
@@ -138,6 +143,7 @@ def check_cell(
     *,
     machine_counts: bool = False,
     counted: CountedInputs | None = None,
+    timed: TimedInputs | None = None,
 ) -> CheckResult:
     """Compile a cell and, if it belongs to a problem, verify its values on the device.
 
@@ -159,6 +165,9 @@ def check_cell(
         Count the kernel's launch even if no requirement needs it, in machine instructions.
     counted : CountedInputs, optional
         Size and seed of the launch that is counted; by default the problem's `counted_shape` and `seed`.
+    timed : TimedInputs, optional
+        Sizes and seed of the launches of which some blocks are checked, if a launch is counted; by default
+        the size at which the variant is timed, and `seed`.
 
     Returns
     -------
@@ -184,6 +193,7 @@ def check_cell(
         seed,
         machine_counts=machine_counts,
         counted=counted,
+        timed=timed,
     )
 
 
@@ -197,6 +207,7 @@ def check_kernel(
     *,
     machine_counts: bool = False,
     counted: CountedInputs | None = None,
+    timed: TimedInputs | None = None,
 ) -> CheckResult:
     """Verify the kernel that `compile_cell` made of a cell; see `check_cell`."""
     warnings = kernel.program.warnings
@@ -207,6 +218,9 @@ def check_kernel(
     count, count_error = _count(cell, kernel, verdict, machine_counts, counted)
     if count and verdict.correct:
         verdict = with_counted_launch(verdict, count)
+    if count and verdict.correct:
+        inputs = timed or TimedInputs((cell.config.timing_shape,), verdict.seed)
+        verdict = with_timed_launches(verdict, count, inputs)
     technique = check_requirements(count) if count and verdict.correct else None
     return CheckResult(
         verdict.correct and (technique is None or technique.met),
@@ -215,7 +229,7 @@ def check_kernel(
         technique,
         verdict.reasons + (() if technique is None else technique.reasons),
         verdict.findings,
-        warnings,
+        warnings + verdict.warnings,
         kernel,
         count,
         count_error,

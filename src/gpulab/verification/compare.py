@@ -13,7 +13,7 @@ from gpulab.verification.hints import hint_for
 from gpulab.verification.inputs import POISON
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
 
-__all__ = ["POISON", "QUIETED_POISON", "compare"]
+__all__ = ["POISON", "QUIETED_POISON", "compare", "format_index"]
 
 QUIETED_POISON = 0x7FEDBEEF  # `POISON` after arithmetic
 
@@ -64,7 +64,7 @@ def compare(
         n_odd = int(np.count_nonzero(non_finite))
         reasons.append(_wrong_values(problem, name, n_wrong, total, n_odd, first, worst, bits, hint))
     if n_forbidden:
-        where = _indexed(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
+        where = format_index(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
         reasons.append(
             f"{name}: the kernel wrote {_points(n_forbidden)} of the boundary, first at {where}; "
             "the boundary must stay unchanged"
@@ -106,19 +106,18 @@ def _wrong_values(
     """Return the sentence about wrong values: how many, the first, the worst, and a hint."""
     note = " (never written)" if bits[first.index] == POISON else ""
     text = (
-        f"{name}: {wrong} of {total} points are wrong; first at {_indexed(problem, first.index)}: expected "
-        f"{first.expected:.6g}, got {first.got:.6g}{note}"
+        f"{name}: {wrong} of {total} points are wrong; first at {format_index(problem, first.index)}: "
+        f"expected {first.expected:.6g}, got {first.got:.6g}{note}"
     )
     if worst != first and math.isfinite(worst.got):
-        text += (
-            f"; worst at {_indexed(problem, worst.index)}: expected {worst.expected:.6g}, got {worst.got:.6g}"
-        )
+        where = format_index(problem, worst.index)
+        text += f"; worst at {where}: expected {worst.expected:.6g}, got {worst.got:.6g}"
     if non_finite:
         text += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} NaN or infinite"
     return f"{text}. Hint: {hint}" if hint else text
 
 
-def _indexed(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
+def format_index(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
     """Return an index as text, such as `(z=1, y=2, x=3)`."""
     return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(problem.index_names, index, strict=True)) + ")"
 

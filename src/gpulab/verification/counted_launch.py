@@ -6,7 +6,7 @@ and do less work there.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from gpulab.verification.compare import compare
 from gpulab.verification.verdict import ShapeResult, Verdict
 from gpulab.verification.verify import changed_inputs
 
-__all__ = ["compare_counted_launch", "with_counted_launch"]
+__all__ = ["ForbiddenStores", "compare_counted_launch", "forbidden_stores", "with_counted_launch"]
+
+
+@dataclass(frozen=True)
+class ForbiddenStores:
+    """Stores to memory that a kernel may only read: the names of inputs, and a sentence for each store."""
+
+    inputs: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 def with_counted_launch(verdict: Verdict, count: CellCount) -> Verdict:
@@ -34,11 +42,7 @@ def with_counted_launch(verdict: Verdict, count: CellCount) -> Verdict:
 
 
 def compare_counted_launch(count: CellCount) -> ShapeResult:
-    """Compare the output of a counted launch, of which every block ran, with the reference.
-
-    A store or an atomic operation on an input is wrong even if it leaves the values as they were. So is one
-    to constant memory, which a GPU cannot write: loads from there are not counted.
-    """
+    """Compare the output of a counted launch, of which every block ran, with the reference."""
     launch, problem = count.launch, count.launch.config.problem
     case = problem.make_case(launch.shape, np.random.default_rng(count.seed))
     device = count.recorded.kernel.device
@@ -46,31 +50,42 @@ def compare_counted_launch(count: CellCount) -> ShapeResult:
     arrays = [count.arguments[argument.name] for argument in case.arguments]
     result = compare(case, launch, output, tuple(changed_inputs(device, case.arguments, arrays)))
 
-    inputs = {argument.name for argument in case.arguments if argument.role == "input"}
+    stores = forbidden_stores(count)
+    changed = tuple(dict.fromkeys((*result.input_changed, *stores.inputs)))
+    return replace(
+        result,
+        correct=result.correct and not stores.reasons,
+        input_changed=changed,
+        reasons=(*result.reasons, *stores.reasons),
+    )
+
+
+def forbidden_stores(count: CellCount) -> ForbiddenStores:
+    """Return the stores of a counted launch that no kernel may make.
+
+    A store or an atomic operation on an input is wrong even if it leaves the values as they were. So is one
+    to constant memory, which a GPU cannot write: loads from there are not counted.
+    """
+    launch, problem = count.launch, count.launch.config.problem
+    inputs = {a.name for a in problem.arguments(launch.shape, None) if a.role == "input"}
+    constants = count.recorded.kernel.constants
     written: dict[str, set[int]] = {}
+    to_constants: set[tuple[int, str]] = set()
     for site in count.recorded.sites:
         if site.access.action in ("writes", "updates"):
             for name in inputs.intersection(count.arrays_of(site)):
                 written.setdefault(name, set()).add(site.access.line)
+            for address in constants.keys() & site.arrays.keys():
+                to_constants.add((site.access.line, variable_name(constants[address])))
+
     size = problem.format_shape(launch.shape)
-    constants = count.recorded.kernel.constants
-    to_constants = {
-        (site.access.line, variable_name(constants[address]))
-        for site in count.recorded.sites
-        if site.access.action in ("writes", "updates")
-        for address in constants.keys() & site.arrays.keys()
-    }
     reasons = [
         f"{size}: line {line} stores to {name} in constant memory, which a kernel can only read"
         for line, name in sorted(to_constants)
     ]
-    if not written and not reasons:
-        return result
-
     reasons += [
         f"{size}: line {', '.join(map(str, sorted(lines)))} stores to the input {name} or updates it "
         "atomically; inputs may only be read"
         for name, lines in written.items()
     ]
-    changed = tuple(dict.fromkeys((*result.input_changed, *written)))
-    return replace(result, correct=False, input_changed=changed, reasons=(*result.reasons, *reasons))
+    return ForbiddenStores(tuple(written), tuple(reasons))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
+from gpulab.devices.shared_arrays import array_at, shared_arrays
 from gpulab.finding import Finding, Index3, index_text, unravel
-from gpulab.simt.ptx.symbols import variable_name
-from gpulab.verification.barrier_paths import has_unsynchronized_path
+from gpulab.verification.access_order import AccessOrder, order_of
 
 if TYPE_CHECKING:
+    from gpulab.compiler.statements import Loop
+    from gpulab.devices.base import RecordableKernel
+    from gpulab.devices.shared_arrays import SharedArray
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.racecheck.hazards import AccessRecord, Hazard
     from gpulab.simt.instrument.racecheck.racecheck_recorder import RacecheckRecorder
@@ -22,27 +27,32 @@ class HazardMessages:
 
     Parameters
     ----------
+    kernel : RecordableKernel
+        The kernel.
     recorder : RacecheckRecorder
         The recorder of the launch.
     arguments : mapping
         The kernel's arguments by parameter name.
     grid, block : Index3
         Shape of the launch.
-    faults : sequence of Finding
-        Faults of the launch, of which a hazard can be a consequence.
     """
 
     def __init__(
         self,
+        kernel: RecordableKernel,
         recorder: RacecheckRecorder,
         arguments: Mapping[str, Any],
         grid: Index3,
         block: Index3,
-        faults: Sequence[Finding] = (),
     ) -> None:
-        self.arguments, self.grid, self.block, self.faults = arguments, grid, block, faults
+        self.kernel, self.source = kernel, kernel.program.source
+        self.arguments, self.grid, self.block = arguments, grid, block
         self.sites: Sequence[AccessSite] = recorder.native.sites
         self.metadata: Mapping[str, Any] = recorder.native.metadata
+
+    @cached_property
+    def shared(self) -> list[SharedArray]:
+        return shared_arrays(self.kernel)
 
     # -- places ---------------------------------------------------------------------------------
 
@@ -58,11 +68,8 @@ class HazardMessages:
     def _locate(self, hazard: Hazard) -> tuple[str, int]:
         """Return the name of the array and the offset in it in bytes."""
         if hazard.shared:
-            shared: Mapping[str, int] = self.metadata["shared"]
-            start, symbol = max(
-                ((at, name) for name, at in shared.items() if at <= hazard.address), default=(0, "")
-            )
-            return variable_name(symbol) or "shared memory", hazard.address - start
+            shared = array_at(self.shared, hazard.address)
+            return shared.name, hazard.address - shared.start
         for name, array in self.arguments.items():
             allocation = getattr(array, "allocation", None)
             if allocation is not None and 0 <= hazard.address - allocation.address < allocation.size:
@@ -74,9 +81,11 @@ class HazardMessages:
         name, offset = self._locate(hazard)
         if not name:
             return f"address {hazard.address:#x}"
+        access_bytes = self.sites[hazard.now.site].size
+        if hazard.shared:
+            return array_at(self.shared, hazard.address).element(offset, access_bytes)
         array = self.arguments.get(name)
-        size = array.dtype.itemsize if array is not None and not hazard.shared else 0
-        size = size or self.sites[hazard.now.site].size
+        size = array.dtype.itemsize if array is not None else access_bytes
         index, rest = divmod(offset, size)
         return f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
 
@@ -96,14 +105,10 @@ class HazardMessages:
         site = self.sites[first.now.site]
         other_lines = sorted({n for h in hazards for n in self.lines(h)} - set(self.lines(first)))
 
-        text = self.uninitialized(first) if first.before is None else self.race(first, first.before)
+        text = self.uninitialized(first) if first.before is None else self.race(hazards)
         if other_lines:
             numbers = ", ".join(map(str, other_lines))
             text += f" Also affected: line{'s' * (len(other_lines) > 1)} {numbers}."
-        invalid = next((f for f in self.faults if f.kind.startswith(("out_of_bounds", "misaligned"))), None)
-        if invalid is not None:
-            text += f" The invalid access in line {invalid.line} may be the cause: correct it first."
-
         return Finding(
             "initcheck" if first.before is None else "racecheck",
             first.kind,
@@ -124,31 +129,56 @@ class HazardMessages:
             text += f"Initialize `{name}` before the launch, or write the element in the kernel first."
         else:
             text += "Every element must be written before it is read."
-        exited = next((fault for fault in self.faults if fault.kind == "exited_threads"), None)
-        if exited is not None:
-            text += (
-                f" Some threads returned before the __syncthreads() in line {exited.line}: if they have to "
-                "write elements, let them reach the barrier and skip only the rest of their work."
-            )
         return text
 
-    def race(self, hazard: Hazard, before: AccessRecord) -> str:
-        """Return the message for two accesses that race."""
+    def race(self, hazards: Sequence[Hazard]) -> str:
+        """Return the message for the first of the races of one cause."""
+        hazard = hazards[0]
+        before = hazard.before
+        assert before is not None
+        correction = self.correction(hazard, before)
+        order = None if correction else self.order(hazard, before)
+        if order is not None:
+            return self.ordered_race(hazards, before, order)
         site, other = self.sites[hazard.now.site], self.sites[before.site]
         return (
             f"{self.thread(hazard.now)} {site.action} {self.element(hazard)}, which {self.thread(before)} "
             f"{other.action} in line {other.line}, without synchronization between the two accesses. "
-            f"{self.correction(hazard, before)}"
+            f"{correction or f'Separate the two accesses by {self.barrier(hazard, before)}.'}"
         )
 
+    def order(self, hazard: Hazard, before: AccessRecord) -> AccessOrder | None:
+        """Return the order of the two accesses of a race in the program; None if it is not known."""
+        if self.metadata["spins"]:
+            return None
+        site, other = self.sites[hazard.now.site], self.sites[before.site]
+        same_warp = self.in_same_warp(hazard, before)
+        return order_of(site, other, self.metadata, self.source, same_warp=same_warp)
+
+    def in_same_warp(self, hazard: Hazard, before: AccessRecord) -> bool:
+        """Return True if the two accesses are known to be those of lanes of one warp."""
+        return before.thread is not None and before.thread // 32 == (hazard.now.thread or 0) // 32
+
+    def copy_comes_later(self, hazard: Hazard, before: AccessRecord) -> bool:
+        """Return True if an asynchronous copy follows the other access without a barrier between them.
+
+        Then a barrier is missing, and a wait for the copy does not help.
+        """
+        order = self.order(hazard, before)
+        if order is None:
+            return False
+        first = before if order.swapped else hazard.now
+        return self.sites[first.site].opcode != "cp"
+
     def correction(self, hazard: Hazard, before: AccessRecord) -> str:
-        """Return a sentence that says how to correct a race."""
+        """Return a sentence that says how to correct a race, or "" if a barrier is missing."""
         now = hazard.now
         site, other = self.sites[now.site], self.sites[before.site]
-        if {"cp"} & {site.opcode, other.opcode}:
+        if "cp" in (site.opcode, other.opcode) and not self.copy_comes_later(hazard, before):
             return (
-                "An asynchronous copy needs a wait (such as cp.async.wait_group or cuda::pipeline's "
-                "consumer_wait) and then a __syncthreads() before other threads use its data."
+                "An asynchronous copy needs a wait (such as __pipeline_wait_prior, cp.async.wait_group or "
+                "consumer_wait of a cuda::pipeline) and then a __syncthreads() before other threads use its "
+                "data."
             )
         if any({now.site, before.site} <= set(pair) for pair in self.metadata["updates"]):
             lock = " or a lock that is released after a __threadfence()" if self.metadata["spins"] else ""
@@ -162,55 +192,107 @@ class HazardMessages:
                 "Both threads write this element in the same line with different values: check the index and "
                 "the array dimensions, or let only one of them write."
             )
+        if {site.action, other.action} == {"writes", "updates"} and site.line == other.line:
+            return (
+                "The write can overwrite an update by another thread. Remove the write: the atomic operation "
+                "stores the new value."
+            )
         if before.block is not None and before.block != now.block:
             return (
                 "Blocks run in any order, and __syncthreads() does not synchronize them. Use an atomic "
                 "operation, a second kernel launch, or a flag together with __threadfence()."
             )
-        same_warp = before.thread is not None and before.thread // 32 == (now.thread or 0) // 32
-        barrier = self.barrier(site, other, same_warp)
         if both_write:
             return (
-                f"Check the index if only one of the threads should write the element. Otherwise, {barrier}"
+                "Check the index if only one of the threads should write the element. Otherwise, separate "
+                f"the two writes by {self.barrier(hazard, before)}."
             )
         if {site.action, other.action} == {"reads", "updates"}:
             return (
                 "If each thread needs its own value, use the one that the atomic operation returns. "
-                f"Otherwise, {barrier}"
+                f"Otherwise, separate the two accesses by {self.barrier(hazard, before)}."
             )
-        if same_warp:
-            return f"The lanes of a warp do not run in lockstep: {barrier}"
-        return barrier[0].upper() + barrier[1:]
+        return ""
 
-    def barrier(self, site: AccessSite, other: AccessSite, same_warp: bool) -> str:
-        """Return a clause that says where a barrier is missing."""
+    def barrier(self, hazard: Hazard, before: AccessRecord) -> str:
+        """Return the synchronization that is missing between two accesses."""
         barrier = "a __syncthreads()"
-        if same_warp:
-            barrier = "a __syncwarp(), or a __syncthreads() if other warps take part,"
+        if self.in_same_warp(hazard, before):
+            barrier += ", or a __syncwarp() if only one warp uses the element"
         if self.metadata["spins"]:
+            barrier += ", or by a volatile or atomic flag together with __threadfence_block()"
+        return barrier
+
+    # -- races in the order of the program --------------------------------------------------------
+
+    def ordered_race(self, hazards: Sequence[Hazard], before: AccessRecord, order: AccessOrder) -> str:
+        """Return the order of events of a race, and the lines between which a barrier is missing."""
+        hazard = hazards[0]
+        first, then = (before, hazard.now) if order.swapped else (hazard.now, before)
+        early, late = self.sites[first.site], self.sites[then.site]
+        same_warp = self.in_same_warp(hazard, before)
+        element = self.element(hazard)
+
+        one, here = self.actor(first, same_warp)
+        other, there = self.actor(then, same_warp)
+        if same_warp and first.thread is not None:
+            one = f"{self.thread(first).partition(' of ')[0]} of the same warp"
+        round_before = " in the round before" if order.loop else ""
+        event = f"{other} {late.action} {element} {there} "
+        if early.action == "reads":
+            event += f"while {one} still reads it{round_before} {here}"
+        else:
+            event += f"although {one} may not have written it{round_before} yet {here}"
+
+        if order.loop is not None:
+            last = max([early.line, *self.early_lines(hazards, order.loop)])
             return (
-                f"separate the accesses by {barrier} or by a volatile or atomic flag together with "
-                "__threadfence_block()."
+                f"in the next round of {order.loop.text}, {event}: a barrier is missing after the last "
+                f"{'read' if early.action == 'reads' else 'write'}. "
+                + self.advice(f"after line {last}, at the end of the loop", hazard, same_warp)
             )
+        if early.line == late.line:
+            place = "after this read, and write after the barrier"
+            return f"{event}. First read into a variable. " + self.advice(place, hazard, same_warp)
+        place = f"between line {early.line} and line {late.line}"
+        if order.both_ways is not None:
+            place += (
+                f", and another one at the end of {order.both_ways.text}, whose next round begins before all "
+                "warps have finished this one"
+            )
+        return f"{event}: a barrier is missing. {self.advice(place, hazard, same_warp)}"
 
-        first, second = sorted((site, other), key=lambda s: s.line)
-        if self.metadata["blocks"] is not None and min(first.block, second.block) >= 0:
-            if first.line < second.line and self._is_open(first, second, same_warp):
-                return f"add {barrier} between line {first.line} and line {second.line}."
-            if first.line < second.line and self._is_open(second, first, same_warp):
-                return (
-                    f"add {barrier} after line {second.line}, because line {first.line} can follow without a "
-                    "barrier, as in the next iteration of a loop."
-                )
-            reader, writer = (site, other) if site.action == "reads" else (other, site)
-            if first.line == second.line and self._is_open(writer, reader, same_warp):
-                return f"add {barrier} after this line, because it is executed again without a barrier."
-        return f"separate the two accesses by {barrier.removesuffix(',')}."
+    def advice(self, place: str, hazard: Hazard, same_warp: bool) -> str:
+        """Return a sentence that says where to add a barrier, and when another one is right."""
+        if not hazard.shared and prod(self.grid) > 1:
+            return (
+                "No barrier orders the threads of different blocks: if they access the array too, write to "
+                f"another array or use a second launch. Otherwise, add a __syncthreads() {place}."
+            )
+        text = f"Add a __syncthreads() {place}."
+        if same_warp:
+            text += (
+                " The lanes of a warp do not run in lockstep; a __syncwarp() is enough if no other warp uses "
+                "the element."
+            )
+        return text
 
-    def _is_open(self, start: AccessSite, end: AccessSite, same_warp: bool) -> bool:
-        return has_unsynchronized_path(
-            self.metadata["blocks"],
-            (start.block, start.index),
-            (end.block, end.index),
-            same_warp=same_warp,
-        )
+    def early_lines(self, hazards: Sequence[Hazard], loop: Loop) -> list[int]:
+        """Return the lines of a loop with the accesses that come first in the races of one cause."""
+        lines = []
+        for hazard in hazards:
+            if hazard.before is None:
+                continue
+            order = self.order(hazard, hazard.before)
+            if order is not None and order.loop == loop:
+                lines.append(self.sites[(hazard.before if order.swapped else hazard.now).site].line)
+        return lines
+
+    def actor(self, record: AccessRecord, same_warp: bool) -> tuple[str, str]:
+        """Return who makes an access, and where: the warp, or for lanes of one warp the thread."""
+        line = self.sites[record.site].line
+        if record.thread is None:
+            return "another thread", f"(line {line})"
+        if same_warp:
+            return self.thread(record), f"(line {line})"
+        return f"warp {record.thread // 32}", f"(line {line}, {self.thread(record)})"

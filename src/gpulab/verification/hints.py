@@ -7,10 +7,23 @@ import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
+from gpulab.verification.wrong_places import place_of
 
 __all__ = ["hint_for"]
 
 Mask = npt.NDArray[np.bool_]
+
+NOT_FINITE = (
+    "all wrong values are NaN or infinite, and the inputs are not: is a variable or an array read before it "
+    "is written? An array without `__shared__` belongs to one thread."
+)
+
+MOST_COMPARED, MOST_LINES = 1 << 20, 200  # elements and lines of an array that lines are compared in
+SHARE_OF_MOVED = 0.9  # of the wrong points; the values at the end of an axis come from outside
+# Share of the wrong points that a misread input must explain. Values of random inputs agree by chance at less
+# than one point in 10,000, so a small share is a proof; a smaller one would name an effect, not the cause.
+SHARE_OF_MISREAD = 0.25
+MOST_MISREADS = 2  # sentences about misread inputs in a hint
 
 
 def hint_for(
@@ -36,77 +49,105 @@ def hint_for(
         return "a value was added to the output's initial contents, which are undefined; assign it instead."
     if not np.any(values):
         return "every value is 0."
-    # A few points of a mistake may be right by chance.
-    mistake = (
-        _known_mistake(problem, case, got) if 2 * np.count_nonzero(wrong) > np.count_nonzero(written) else ""
+    if np.count_nonzero(never) == 0 and np.array_equal(values, np.rint(values)):
+        return "every value is a whole number; is a sum or a factor an int?"
+    computed = wrong & ~never
+    cause = (
+        _known_mistake(problem, case, got, computed)
+        or _moved(problem, case, launch, got, computed)
+        or _stored_elsewhere(problem, case, got, computed)
     )
-    return (
-        mistake
-        or _last_frame(wrong, written)
-        or _block_edges(problem, case, launch, wrong)
-        or _rest(problem, case, wrong, never)
-    )
+    if cause:
+        return cause
+    place = place_of(problem, case, launch, got, wrong, never)
+    sentences = [place] * bool(place) + _misread(problem, case, launch, got, computed)
+    if not sentences and np.any(computed) and not np.any(np.isfinite(got[computed])):
+        return NOT_FINITE
+    return " ".join([*sentences[:1], *(text[0].upper() + text[1:] for text in sentences[1:])])
 
 
-def _known_mistake(problem: Problem, case: Case, got: npt.NDArray[np.float32]) -> str:
-    """Return the description of the problem's common mistake that gives this output, or ""."""
+def _known_mistake(problem: Problem, case: Case, got: npt.NDArray[np.float32], computed: Mask) -> str:
+    """Return the description of the problem's common mistake that gives the wrong values, or ""."""
+    if 2 * np.count_nonzero(computed) < np.count_nonzero(case.written):
+        return ""
     for mistake in problem.mistakes(case):
         if mistake.values.shape != got.shape:
             continue
         # The tolerance belongs to the correct expression, so a few points of a mistake may exceed it.
         room = 4 * case.tolerance + 1e-6 * np.abs(mistake.values)
         fits = np.abs(got - mistake.values) <= room
-        if np.count_nonzero(fits & case.written) >= 0.999 * np.count_nonzero(case.written):
-            return f"{mistake.description}."
+        if np.count_nonzero(fits & computed) >= mistake.share * np.count_nonzero(computed):
+            return mistake.description + ("" if mistake.description.endswith("?") else ".")
     return ""
 
 
-def _last_frame(wrong: Mask, written: Mask) -> str:
-    """Return a hint if exactly the last frame is wrong: the loop over frames ends too early."""
-    if wrong.ndim != 3 or wrong.shape[0] < 4:
+def _moved(
+    problem: Problem, case: Case, launch: LaunchConfig, got: npt.NDArray[np.float32], computed: Mask
+) -> str:
+    """Return a hint if the wrong values are the right ones of points at one distance along an axis."""
+    count = np.count_nonzero(computed)
+    if 10 * count < np.count_nonzero(case.written):
         return ""
-    last = np.zeros_like(wrong)
-    last[-2] = written[-2]
-    if not np.array_equal(wrong, last):
-        return ""
-    return "only the last inner frame is wrong; does the loop over z stop one frame early?"
-
-
-def _block_edges(problem: Problem, case: Case, launch: LaunchConfig, wrong: Mask) -> str:
-    """Return a hint if every wrong point lies on the edge of a block: the halo is not loaded."""
-    extents = problem.extents(case.shape)
-    edges: dict[str, Mask] = {}
-    for axis, name in enumerate("xy"):
-        pitch = launch.block[axis] * launch.config.tile[axis]
-        if 3 <= pitch < extents[axis]:
-            position = np.arange(extents[axis]) % pitch
-            edge = (position == 0) | (position == pitch - 1)
-            shape = [1] * wrong.ndim
-            shape[wrong.ndim - 1 - axis] = -1
-            edges[name] = np.broadcast_to(edge.reshape(shape), wrong.shape)
-    if len(edges) == 2:
-        edges["x and y"] = edges["x"] | edges["y"]
-    for name, edge in edges.items():
-        # A few points may lie on edges by chance; a missing halo affects at least a quarter of an edge.
-        enough = np.count_nonzero(wrong) * 4 >= np.count_nonzero(case.written & edge)
-        if enough and not np.any(wrong & ~edge) and np.any(case.written & ~edge):
-            return f"all wrong points lie on the edges of blocks along {name}; is the halo loaded there?"
+    for axis, name in enumerate(problem.index_names[::-1]):
+        along = got.ndim - 1 - axis
+        threads = launch.block[axis] if axis < len(launch.block) else 1
+        for distance in dict.fromkeys((1, -1, threads, -threads)):
+            moved = np.roll(case.expected, -distance, axis=along)
+            fits = np.abs(got - moved) <= 4 * np.roll(case.tolerance, -distance, axis=along)
+            fits &= np.roll(case.written, -distance, axis=along)
+            if np.count_nonzero(fits & computed) >= SHARE_OF_MOVED * count:
+                return f"the values are those of {name} {'+' if distance > 0 else '-'} {abs(distance)}."
     return ""
 
 
-def _rest(problem: Problem, case: Case, wrong: Mask, never: Mask) -> str:
-    """Return a hint if the wrong points were never written and fill the end of an axis."""
-    if not np.array_equal(wrong, never):
+def _stored_elsewhere(problem: Problem, case: Case, got: npt.NDArray[np.float32], computed: Mask) -> str:
+    """Return a hint if whole lines of values are right but are stored at another index of an axis."""
+    if got.size > MOST_COMPARED or 10 * np.count_nonzero(computed) < np.count_nonzero(case.written):
         return ""
-    for axis, start in enumerate(np.argwhere(wrong).min(axis=0)):
-        end = [slice(None)] * wrong.ndim
-        end[axis] = slice(int(start), None)
-        filled = np.zeros_like(wrong)
-        filled[tuple(end)] = case.written[tuple(end)]
-        if start > 1 and np.array_equal(filled, wrong):
-            name = problem.index_names[axis]
+    for axis, name in enumerate(problem.index_names):
+        lines = np.moveaxis(got, axis, 0).reshape(got.shape[axis], -1)
+        right = np.moveaxis(case.expected, axis, 0).reshape(lines.shape)
+        room = 4 * np.moveaxis(case.tolerance, axis, 0).reshape(lines.shape)
+        wrong = np.flatnonzero(np.moveaxis(computed, axis, 0).reshape(lines.shape).any(axis=1))
+        found = {}
+        for line in wrong[:MOST_LINES]:
+            matches = np.mean(np.abs(lines[line] - right) <= room, axis=1)
+            best = int(matches.argmax())
+            if best != line and matches[best] > SHARE_OF_MOVED:
+                found[int(line)] = best
+        if found and len(found) >= SHARE_OF_MOVED * len(wrong[:MOST_LINES]):
+            line, other = next(iter(found.items()))
             return (
-                f"no point with {name} >= {int(start)} was written; does the launch cover the whole axis, "
-                "and does each thread compute as many points as --tile says?"
+                f"the values are right but at another {name}: {name} = {line} has those of {name} = {other}; "
+                "do loads, sums and stores use the same index?"
             )
     return ""
+
+
+def _misread(
+    problem: Problem, case: Case, launch: LaunchConfig, got: npt.NDArray[np.float32], computed: Mask
+) -> list[str]:
+    """Return hints if wrong values are those of an input that is read at a wrong index of one axis."""
+    wrong = np.flatnonzero(computed)
+    if got.size > MOST_COMPARED or not len(wrong):
+        return []
+    values, room = got.ravel()[wrong], 4 * case.tolerance.ravel()[wrong]
+    distances = dict.fromkeys((1, 2, *(threads for threads in launch.block if threads > 1)))
+    found = []
+    for read in problem.reads(case):
+        for axis, name in enumerate(read.axes):
+            for distance in (sign * steps for steps in distances for sign in (1, -1)):
+                if 2 * abs(distance) >= read.values.shape[axis]:
+                    continue  # the same as a shorter distance in the other direction
+                moved = read.output(np.roll(read.values, -distance, axis=axis)).ravel()[wrong]
+                fits = np.flatnonzero(np.abs(values - moved) <= room)
+                if len(fits) >= SHARE_OF_MISREAD * len(wrong):
+                    direction = "high" if distance > 0 else "low"
+                    text = f"{read.name} read with an index {name} that is {abs(distance)} too {direction}"
+                    found.append((len(fits), fits[0], text))
+    largest = sorted(found, key=lambda each: -each[0])[:MOST_MISREADS]
+    # The first wrong point is nearest to the cause: later values may follow from it.
+    return [
+        f"at {'all' if number == len(wrong) else f'{number:,} of the {len(wrong):,}'} wrong points, {text}."
+        for number, _, text in sorted(largest, key=lambda each: each[1])
+    ]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MEASURES", "RequirementResult", "Technique", "check_requirements"]
 
+BRANCHES = ("BRA", "bra")  # in machine code and in PTX
+
 
 @dataclass(frozen=True)
 class RequirementResult:
@@ -107,6 +109,8 @@ class _Traffic:
         The problem's inner points or multiply-adds.
     block_outputs : int
         Outputs of one block, in one frame where there are several.
+    branches : float
+        Branch instructions that warps execute, of the machine code or of PTX.
     """
 
     sites: tuple[tuple[SiteCount, Mapping[str, Count]], ...]
@@ -114,6 +118,7 @@ class _Traffic:
     threads: float
     work: int
     block_outputs: int
+    branches: float
 
     @classmethod
     def of(cls, count: CellCount) -> _Traffic:
@@ -127,6 +132,7 @@ class _Traffic:
             launch.threads * problem.serial_work(launch.shape) / along_z,
             problem.work(launch.shape),
             x * y,
+            sum(count.recorded.counters.opcodes.get(opcode, 0) for opcode in BRANCHES),
         )
 
     def loads(self, space: str, array: str = "") -> Iterator[tuple[SiteCount, Count]]:
@@ -207,6 +213,12 @@ def _outputs_per_block(traffic: _Traffic, array: str) -> tuple[float, Mapping[in
     return traffic.block_outputs, {}
 
 
+def _branches(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Branches of warps per unit of work of each lane: 1 if every iteration of the inner loop has one."""
+    del array
+    return 32 * traffic.branches / traffic.work, {}
+
+
 def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
     """Sectors that loads of global memory touch per 32 active threads.
 
@@ -229,6 +241,7 @@ MEASURES: Mapping[str, Measure] = {
     "outputs_per_thread": _outputs_per_thread,
     "outputs_per_block": _outputs_per_block,
     "sectors_per_request": _sectors_per_request,
+    "branches": _branches,
 }
 
 

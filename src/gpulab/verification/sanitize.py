@@ -1,6 +1,6 @@
 """`gpulab.sanitize`: one launch on the simulator under memcheck, racecheck, initcheck and synccheck.
 
-memcheck and synccheck stop the launch at the first fault; racecheck and initcheck continue to its end.
+memcheck and synccheck stop the launch at the first fault; racecheck, initcheck and warnings do not.
 Hazards with one cause, such as a missing barrier, occur at several pairs of lines. They are one finding,
 with a count.
 """
@@ -15,7 +15,7 @@ from gpulab.devices.argument_copies import copy_arguments, copy_back
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import LaunchError
-from gpulab.finding import Finding
+from gpulab.finding import Finding, Findings
 from gpulab.verification.hazard_messages import HazardMessages
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def sanitize(
     shared_mem: int = 0,
     *,
     budget: int | None = None,
-) -> list[Finding]:
+) -> Findings:
     """Launch a kernel once on the simulator and check every access and every barrier.
 
     The launch has its usual effect: the arrays hold its results afterwards. For a kernel of a CUDA GPU, the
@@ -58,9 +58,9 @@ def sanitize(
 
     Returns
     -------
-    list of Finding
-        One finding for each cause; faults first, then hazards in the order in which they were found. An
-        empty list means that no error was found in this launch.
+    Findings
+        A list with one finding for each cause; faults first, then hazards in the order in which they were
+        found. An empty list means that no error was found in this launch.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def sanitize(
     launch_args = args if simulated is kernel else copy_arguments(args, device, simulated.device)
     findings = _find(simulated, grid, block, launch_args, shared_mem, budget)
     copy_back(launch_args, args, simulated.device, device)
-    return findings
+    return Findings(findings, kernel.program.source)
 
 
 def _find(
@@ -103,17 +103,19 @@ def _find(
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     memory = kernel.device.memory
     recorder = RacecheckRecorder(memory, prod(grid3))
-    snapshot = _Snapshot(memory, [a.allocation for a in args if hasattr(a, "allocation")])
+    snapshot = _Snapshot(memory, [a.whole.allocation for a in args if hasattr(a, "allocation")])
     faults: list[Finding] = []
+    warnings: list[Finding] = []
     try:
         kernel.record(recorder, grid, block, args, shared_mem, budget=budget)
+        warnings = list(kernel.warned)
     except LaunchError as error:
         if not error.findings:
             raise
         faults = list(error.findings)
 
     names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
-    messages = HazardMessages(recorder, dict(zip(names, args, strict=False)), grid3, block3, faults)
+    messages = HazardMessages(kernel, recorder, dict(zip(names, args, strict=False)), grid3, block3)
     hazards = recorder.hazards()
     recorder.finish()
 
@@ -121,9 +123,11 @@ def _find(
         repeat = RacecheckRecorder(memory, prod(grid3), OTHER_POISON, values_only=True)
         if not snapshot.differs(lambda: kernel.record(repeat, grid, block, args, shared_mem, budget=budget)):
             hazards = [hazard for hazard in hazards if hazard.before is not None]
-    if hazards:  # a thread that reads a wrong value may return too early, which is not a cause of its own
-        faults = [fault for fault in faults if fault.kind != "exited_threads"]
-    return faults + [messages.finding(group) for group in _group_by_cause(hazards, messages)]
+    if any(fault.space == "shared" or fault.kind == "divergent_barrier" for fault in faults):
+        # An index outside an array in shared memory can also reach another element of it. Warps at different
+        # barriers are in different rounds of a loop.
+        hazards = [hazard for hazard in hazards if not hazard.shared]
+    return faults + warnings + [messages.finding(group) for group in _group_by_cause(hazards, messages)]
 
 
 class _Snapshot:

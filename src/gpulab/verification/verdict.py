@@ -133,6 +133,8 @@ class Verdict:
         One per size, up to the first fault.
     findings : tuple of Finding
         What the sanitizer found.
+    warnings : tuple of str
+        What the sanitizer found and GPUs accept.
     reasons : tuple of str
         Sentences for the student; empty if the kernel is correct.
     printed : str
@@ -146,6 +148,7 @@ class Verdict:
     variant: str
     results: tuple[ShapeResult, ...] = ()
     findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     printed: str = ""
     seed: int = 0

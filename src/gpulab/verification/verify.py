@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gpulab.compiler.program import Parameter
 from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import LaunchError, UsageError
@@ -36,6 +37,8 @@ __all__ = [
 BYTES_PER_ELEMENT = 64
 
 SANITIZED_THREADS = 1 << 20  # threads of the largest launch that is sanitized; shadow memory limits it
+
+FAULT_TOOLS = ("memcheck", "synccheck")  # the tools whose errors end a launch
 
 # Warp instructions before a launch on the simulator counts as endless. A single warp that does all of the
 # problem's work lane by lane needs fewer than half of them.
@@ -135,16 +138,20 @@ def verify(
     if progress:
         progress(len(shapes), len(shapes), "")
 
-    causes = _merged(findings)
+    causes = _merged(finding for finding in findings if finding.severity == "error")
+    warnings = _merged(finding for finding in findings if finding.severity == "warning")
     # Findings of memcheck and synccheck are the fault of a size, whose reasons name them already.
     hazards = [str(cause) for cause in causes if cause.tool in ("racecheck", "initcheck")]
+    faults = [reason for result in results if result.fault for reason in result.reasons]
+    others = [reason for result in results if not result.fault for reason in result.reasons]
     return Verdict(
         correct=all(result.correct for result in results) and not causes,
         problem=problem.name,
         variant=config.variant,
         results=tuple(results),
         findings=causes,
-        reasons=(*hazards, *(reason for result in results for reason in result.reasons)),
+        warnings=tuple(map(str, warnings)),
+        reasons=(*faults, *hazards, *others),
         printed=printed,
         seed=seed,
     )
@@ -161,10 +168,10 @@ def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
     should = f"it must be {problem.declaration.replace('<variant>', config.variant)}"
     if len(declared) != len(arguments):
         return f"`{kernel.name}` takes {len(declared)} parameters: {should}."
+    types = _declared_types(problem.declaration)
     for number, (parameter, argument) in enumerate(zip(declared, arguments, strict=True), 1):
-        if not _takes(parameter.kind, parameter.size, argument):
-            kind = {"pointer": "a pointer", "float": "a float", "int": "an int"}[argument.kind]
-            return f"parameter {number} of `{kernel.name}` must be {kind} ({argument.name}): {should}."
+        if not _takes(parameter, argument):
+            return f"parameter {number} must be {types[number - 1]} ({argument.name}): {should}."
     return ""
 
 
@@ -182,11 +189,20 @@ def _require_memory(problem: Problem, shape: Shape) -> None:
         )
 
 
-def _takes(kind: str, size: int, argument: Argument) -> bool:
-    """Return True if a parameter of this kind and size in bytes accepts the argument."""
+def _declared_types(declaration: str) -> list[str]:
+    """Return the types of the parameters of a declaration, such as `const float*`."""
+    parameters = declaration.partition("(")[2].rpartition(")")[0].split(",")
+    return [parameter.strip().rpartition(" ")[0] for parameter in parameters]
+
+
+def _takes(parameter: Parameter, argument: Argument) -> bool:
+    """Return True if a parameter accepts the argument."""
+    kind, size = parameter.kind, parameter.size
     if argument.kind == "int":
         return kind in {"int", "uint"} and size == 4
-    return kind == argument.kind and size == (8 if kind == "pointer" else 4)
+    if argument.kind == "pointer":
+        return kind == "pointer" and parameter.element in ("", argument.value.dtype.name)
+    return kind == argument.kind and size == 4
 
 
 def _run(
@@ -200,7 +216,7 @@ def _run(
     if sanitized and device.can_record and launch.threads <= SANITIZED_THREADS:
         budget = MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * problem.work(case.shape)
         findings = sanitize(kernel, launch.grid, launch.block, on_device, budget=budget)
-        faults = [f for f in findings if f.tool in ("memcheck", "synccheck")]
+        faults = [f for f in findings if f.tool in FAULT_TOOLS and f.severity == "error"]
         if faults:
             raise LaunchError(str(faults[0]), findings)
     else:
@@ -212,10 +228,11 @@ def _run(
     return compare(case, launch, np.asarray(device.asnumpy(output)), changed), findings
 
 
-def _merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of all sizes with those of one tool, kind and line merged into one."""
+def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of all sizes, faults first; those of one tool, kind and line are merged."""
     causes: dict[tuple[str, str, int], Finding] = {}
-    for finding in findings:
+    # A fault ended the check, so it is more important than the hazards of the sizes before.
+    for finding in sorted(findings, key=lambda finding: finding.tool not in FAULT_TOOLS):
         key = finding.tool, finding.kind, finding.line
         first = causes.get(key)
         causes[key] = replace(first, count=first.count + finding.count) if first else finding

@@ -11,9 +11,10 @@ from gpulab.provenance import Provenance
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import RequestSample
 
-__all__ = ["FLOPS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Metrics"]
+__all__ = ["FLOPS", "IDEAL_SECTORS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Metrics"]
 
 SECTOR_BYTES = 32
+IDEAL_SECTORS = 4  # of a request of 32 neighbouring floats
 # Floating point operations of an active lane, by SASS opcode.
 FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1}
 
@@ -331,6 +332,11 @@ class Counters(Metrics, Mapping[str, float]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", _by_nsight_name(self))
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.metrics))
+        lines = [f"{name:<{width}}  {value:>14,.12g}" for name, value in self.metrics.items()]
+        return "\n".join([f"Counters of a launch ({self.provenance})", *lines, *self.caveats])
 
     def __getitem__(self, name: str) -> float:
         return self.metrics[name]
