@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
+from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
@@ -13,18 +13,19 @@ from nbgrader.preprocessors import (
     ClearMarkScheme,
     ClearOutput,
     ComputeChecksums,
-    GetGrades,
-    IgnorePattern,
     IncludeHeaderFooter,
     InstantiateTests,
     LimitOutput,
     LockCells,
-    OverwriteKernelspec,
     SaveCells,
 )
 
-from gpulab.grading.pipeline.verdict_preprocessors import InsertVerdicts, SaveJudgedScores
-from gpulab.grading.release.preprocessors import ClearKernelSolutions, DropDuplicates, RestoreCells
+from gpulab.grading.pipeline.verdict_preprocessors import (
+    InsertVerdicts,
+    RefuseAutograde,
+    SaveJudgedScores,
+)
+from gpulab.grading.release.preprocessors import ClearKernelSolutions, RestoreCells
 from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeedback
 
 c = get_config()
@@ -62,29 +63,18 @@ c.GenerateAssignment.preprocessors = [
     CheckCellMetadata,
 ]
 
-# The stock order, with DropDuplicates and RestoreCells in place of DeduplicateIds and OverwriteCells.
-c.Autograde.sanitize_preprocessors = [
-    ClearOutput,
-    DropDuplicates,
-    OverwriteKernelspec,
-    RestoreCells,
-    CheckCellMetadata,
-]
+# `gpulab grade` hands nbgrader a notebook with the instructor's metadata, without outputs and without copied
+# cells, so the stock preprocessors that repair these are left out. RestoreCells is OverwriteCells.
+c.Autograde.sanitize_preprocessors = [RestoreCells]
 c.OverwriteCells.add_missing_cells = True  # without it a deleted test cell has no score at all
 
-# The stock order, with InsertVerdicts and SaveJudgedScores in place of Execute and SaveAutoGrades: points
-# come from the judge, and no cell of a submission runs in nbgrader.
-c.Autograde.autograde_preprocessors = [
-    InsertVerdicts,
-    IgnorePattern,
-    ClearMetadataPreprocessor,
-    LimitOutput,
-    SaveJudgedScores,
-    AssignLatePenalties,
-    CheckCellMetadata,
-]
+# InsertVerdicts and SaveJudgedScores take the places of Execute and SaveAutoGrades: points come from the
+# judge, and no cell of a submission runs in nbgrader.
+c.Autograde.autograde_preprocessors = [InsertVerdicts, LimitOutput, SaveJudgedScores, AssignLatePenalties]
+# nbgrader's own `autograde` and formgrader's button have no judge, and are refused.
+c.Autograde.exporter_class = RefuseAutograde
 
-# The stock order, with SummarizeFeedback, and an exporter that shows the summary.
+# SummarizeFeedback takes the place of GetGrades, and the exporter shows its summary.
 c.GenerateFeedback.exporter_class = FeedbackExporter
-c.GenerateFeedback.preprocessors = [GetGrades, SummarizeFeedback, CSSHTMLHeaderPreprocessor]
+c.GenerateFeedback.preprocessors = [SummarizeFeedback, CSSHTMLHeaderPreprocessor]
 c.SummarizeFeedback.rubric = str(Path(__file__).resolve().parent / "rubric.toml")

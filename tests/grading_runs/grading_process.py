@@ -14,7 +14,7 @@ import psutil
 from gpulab.grading.pipeline.course import Course, open_course
 from gpulab.grading.pipeline.gradebook import open_gradebook
 
-__all__ = ["copy_of", "gradebook_content", "judging_processes", "start_grading"]
+__all__ = ["copy_of", "gradebook_content", "judge_servers", "start_grading"]
 
 OPTIONS = ("--unsandboxed", "--device", "sim", "--jobs", "2")  # the sandbox has tests of its own
 
@@ -38,11 +38,11 @@ def copy_of(course: Course, root: Path) -> Course:
     return open_course(root / course.config_file.relative_to(course.root))
 
 
-def judging_processes(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """Return the Dask workers of a run, in the order of their creation."""
+def judge_servers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return the server that starts the judge processes of a run; none before it runs."""
     try:
         children = psutil.Process(process.pid).children()
-        return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        return [child for child in children if "forkserver" in " ".join(child.cmdline())]
     except psutil.Error:
         return []
 

@@ -2,8 +2,8 @@ r"""Comparison of kernels without their names and layout.
 
 Two kernels are the same if they differ only in comments, white space, the names that they declare, macros
 that they define, and qualifiers that change no value (`const`, `__restrict__`, `inline`). The comparison
-works on tokens. It does not see through another order of statements or other arithmetic, so a group of equal
-kernels is a place to look, not a verdict.
+works on tokens. It does not recognise another order of statements or other arithmetic. Independent solutions
+can be equal, so a group of equal kernels does not prove copying.
 
 Examples
 --------
@@ -47,7 +47,7 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def same_kernel(first: str, second: str) -> bool:
-    """Return whether two kernels differ in nothing but names, layout, own macros and qualifiers."""
+    """Return whether two kernels differ only in names, layout, their own macros and qualifiers."""
     return fingerprint(first) == fingerprint(second)
 
 

@@ -35,11 +35,16 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, object]]:
         wrong = "wrong" in cell.source
         error = "no such instruction." if "uncounted" in cell.source else ""
         return SimpleNamespace(
-            correct=not wrong, reasons=("the halo is missing",), verdict="evidence", count_error=error
+            correct=not wrong,
+            reasons=("the halo is missing",),
+            warnings=(),
+            verdict="evidence",
+            technique=SimpleNamespace(met=False) if "requirement" in cell.source else None,
+            count_error=error,
         )
 
     monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
-    monkeypatch.setattr(gpulab.devices, "open_device", lambda: "a device", raising=False)
+    monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(measures_time=False))
     return calls
 
 
@@ -136,16 +141,37 @@ def test_sizes_of_guarded_kernels_are_no_multiples(name: str) -> None:
 def test_every_check_has_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
 
-    def check(cell: Cell, device: object, shapes: object, *, seed: int, counted: Any) -> SimpleNamespace:
-        seeds.extend((seed, counted.seed))
-        return SimpleNamespace(correct=True, reasons=(), verdict=None, count_error="")
+    def check(
+        cell: Cell, device: object, shapes: object, *, seed: int, counted: Any, timed: Any
+    ) -> SimpleNamespace:
+        seeds.extend((seed, counted.seed, timed.seed))
+        return SimpleNamespace(correct=True, reasons=(), warnings=(), verdict=None, count_error="")
 
     monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
-    monkeypatch.setattr(gpulab.devices, "open_device", lambda: "a device", raising=False)
+    monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(measures_time=False))
     session.keep_cell(parse_cell(OPT_1))
     for _ in range(3):
         require_correct("stencil.opt_1")
-    assert len(set(seeds)) == 6
+    assert len(set(seeds)) == 9
+
+
+@pytest.mark.parametrize(
+    ("comment", "headline"),
+    [
+        ("// wrong", "stencil.opt_1 is not correct."),
+        (
+            "// wrong requirement",
+            "the values of stencil.opt_1 are correct, but a requirement is not satisfied.",
+        ),
+    ],
+)
+def test_message_tells_wrong_values_from_a_missed_requirement(
+    checked: object, comment: str, headline: str
+) -> None:
+    session.keep_cell(parse_cell(f"{OPT_1} {comment}"))
+    with pytest.raises(WrongResult) as raised:
+        require_correct("stencil.opt_1")
+    assert str(raised.value).splitlines() == [headline, "the halo is missing"]
 
 
 def test_kernel_that_recognises_a_published_size_is_not_correct() -> None:
@@ -168,3 +194,18 @@ __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, 
     session.keep_cell(parse_cell(text))
     with pytest.raises(WrongResult, match="not correct"):
         require_correct("stencil.naive")
+
+
+def test_warning_of_a_correct_kernel_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check(*_: object, **__: object) -> SimpleNamespace:
+        warnings = ("line 3: `sum` is uninitialized",)
+        return SimpleNamespace(correct=True, reasons=(), warnings=warnings, verdict=None, count_error="")
+
+    monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
+    monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(measures_time=False))
+    session.keep_cell(parse_cell(OPT_1))
+    require_correct("stencil.opt_1")
+    assert "1 warning" in (shown := capsys.readouterr().out)
+    assert "`sum` is uninitialized" in shown

@@ -13,9 +13,10 @@ from gpulab.grading.judge.submitted import (
     cells_to_run,
     leaderboard_name,
     read_submission,
+    typed_student_id,
 )
 
-SETUP = "%load_ext gpulab"
+SETUP = "%load_ext gpulab\nimport gpulab"
 HELPERS = "def helper():\n    return 2"
 PLOT = "import gpulab\ngpulab.explore('stencil.opt_1')"
 TEST = "assert answer == 2"
@@ -42,6 +43,12 @@ def test_unchanged_cell_without_a_needed_name_does_not_run() -> None:
 
 def test_unchanged_cell_that_defines_a_needed_name_runs() -> None:
     assert chosen(SETUP, HELPERS, PLOT, "answer = helper()") == [SETUP, HELPERS, "answer = helper()"]
+
+
+def test_unchanged_cell_does_not_run_for_an_import_of_the_setup_cell() -> None:
+    own = "answer = gpulab.gpu('h200')"
+    assert chosen(SETUP, PLOT, own) == [SETUP, own]
+    assert chosen(PLOT, own) == [PLOT, own]  # the setup cell was deleted
 
 
 def test_changed_cell_runs() -> None:
@@ -101,3 +108,21 @@ def test_leaderboard_name_is_a_constant(source: str, name: str | None) -> None:
 
 def test_leaderboard_name_is_cut() -> None:
     assert leaderboard_name([SubmittedCell(f"LEADERBOARD_NAME = '{'x' * 99}'")]) == "x" * 40
+
+
+@pytest.mark.parametrize(
+    ("sources", "student_id"),
+    [
+        (['gpulab.student("ada")  # your id'], "ada"),
+        (["import gpulab\n\ngpulab.student(' ada ')"], "ada"),
+        (["gpulab.student('bob')", "gpulab.student('ada')"], "ada"),
+        (['gpulab.student("")'], ""),
+        (["gpulab.student(name)"], ""),
+        (["gpulab.student()"], ""),
+        (["mine.student('bob')", "student('bob')"], ""),
+        (["gpulab.student('bob'"], ""),
+        ([], ""),
+    ],
+)
+def test_typed_student_id_is_the_last_constant(sources: list[str], student_id: str) -> None:
+    assert typed_student_id(list(map(SubmittedCell, sources))) == student_id

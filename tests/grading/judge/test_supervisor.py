@@ -47,8 +47,7 @@ PLAN = NotebookPlan(
         PlanCell(
             "test",
             "numbers_test",
-            "from gpulab.grading.checks import graded_numbers\n"
-            "graded_numbers(globals().get('numbers', {}), {'a': 1, 'b': 2}, points=2)",
+            "given = globals().get('numbers', {})\n(given.get('a') == 1) + (given.get('b') == 2)",
             points=2,
         ),
         PlanCell("answers", "double", "def double(x):\n    return 2 * x", names=("double",)),
@@ -103,6 +102,10 @@ def test_stub_is_not_written() -> None:
     assert judged(STUB).kernels[0].state == "not written"
 
 
+def test_partly_written_kernel_is_not_written() -> None:
+    assert judged(STUB + "\nint mine() { return 1; }").kernels[0].state == "not written"
+
+
 def test_missing_cells_earn_nothing() -> None:
     assert sum(judged().scores.values()) == 0
 
@@ -139,6 +142,15 @@ def test_flood_of_output_costs_only_itself() -> None:
     result = judged("for _ in range(300): print('x' * 10**6)", ANSWERS)
     assert result.scores["numbers_test"] == 2
     assert len(json.dumps(result.as_dict())) < 3_000_000
+    assert [(incident.kind, incident.reason) for incident in result.incidents] == [
+        ("flooded", "it wrote more than 64 MiB of output and was stopped.")
+    ]
+
+
+def test_a_million_short_lines_are_cut_and_cost_nothing() -> None:
+    result = judged("for i in range(10**6): print(i)\n" + ANSWERS)
+    assert result.scores["numbers_test"] == 2
+    assert result.incidents == ()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +161,7 @@ def test_flood_of_output_costs_only_itself() -> None:
         # A dictionary that answers what is asked.
         "class D(dict):\n    def get(self, k, d=None): return {'a': 1, 'b': 2}[k]\nnumbers = D()",
         # Checks that are replaced in the student's process.
-        "import gpulab.grading.checks as c\nc.graded_numbers = c.require_correct = lambda *a, **k: None",
+        "import gpulab.grading.checks as c\nc.require_kernel = c.require_correct = lambda *a, **k: None",
         "import math\nmath.isclose = lambda *a, **k: True",
         "import sys, types\nsys.modules['gpulab.grading.checks'] = types.SimpleNamespace()",
         # Replies that the judge did not ask for.

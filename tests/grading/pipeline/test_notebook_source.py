@@ -10,6 +10,7 @@ from gpulab.grading.pipeline.notebook_source import (
     check_calls,
     ends_with_check,
     last_level_choice,
+    stated_points,
 )
 
 IMPORT = "from gpulab.grading.checks import require_correct\n\n"
@@ -23,8 +24,13 @@ GIVEN = f"given={FILES!r}"
         ("require_correct('stencil.opt_1')", "stencil.opt_1", {}),
         ("require_correct('stencil.opt_1', points={1: 10, 2: 0})", "stencil.opt_1", {1: 10, 2: 0}),
         ("require_correct('stencil.opt_1', {1: 10})  # again", "stencil.opt_1", {1: 10}),
+        ("require_correct('stencil.opt_1', 10, next='opt_2')", "stencil.opt_1", {1: 10}),
+        ("gpulab.commit('stencil.idle', globals().get('idle'), points=5, next='opt_1')", "", {1: 5}),
+        ("gpulab.commit('stencil.idle', idle)", "", {}),
+        ("award('axpy', points=4)", "", {1: 4}),
+        ("award('axpy', 4)", "", {1: 4}),
         ("checks.require_speed('a.b', of='copy', steps={0.5: 5, 0.7: 10})", "a.b", {1: 10}),
-        ("graded_numbers(answers, {'a': 1}, points=6, within=0.1)", "", {1: 6}),
+        ("require_kernel('axpy', points=6)", "axpy", {1: 6}),
     ],
 )
 def test_check_call_is_parsed(source: str, variant: str, points: dict[int, float]) -> None:
@@ -73,3 +79,16 @@ def test_ends_with_check(source: str, expected: bool) -> None:
 )
 def test_last_level_choice(sources: list[str], choice: LevelChoice | None) -> None:
     assert last_level_choice(sources) == choice
+
+
+@pytest.mark.parametrize(
+    ("sources", "points"),
+    [
+        (["%load_ext gpulab\nimport gpulab\n\ngpulab.start_lab(seed=2026, points=50)"], 50),
+        (["start_lab(seed=1, points=5)", "start_lab(seed=1, points=7.5)"], 7.5),
+        (["gpulab.start_lab(seed=2026)"], None),
+        (["x = 1"], None),
+    ],
+)
+def test_stated_points(sources: list[str], points: float | None) -> None:
+    assert stated_points(sources) == points

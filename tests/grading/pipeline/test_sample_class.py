@@ -27,12 +27,13 @@ LAB = REPOSITORY / "labs" / "01_stencil" / "stencil.ipynb"
 CLASS = REPOSITORY / "grading" / "sample_class" / "01_stencil"
 RUBRIC = REPOSITORY / "grading" / "rubric.toml"
 SAMPLES = {sample.student: sample for sample in read_samples(CLASS)}
-# Each source once: some submissions share one.
+# Each source of the lab's problem once: some submissions share one.
 KERNELS = list(
     {
         source: (student, name)
         for student, sample in SAMPLES.items()
         for name, source in sample.kernels.items()
+        if name.startswith("stencil.")
     }.values()
 )
 
@@ -92,7 +93,7 @@ def test_sample_changes_only_its_kernel_cell(
 ) -> None:
     before, after = submitted
     changed = [old.id for old, new in zip(before.cells, after.cells, strict=True) if old != new]
-    assert changed == ["opt-1"]
+    assert changed == ["student", "naive", "opt-1"]
 
 
 def test_level_of_a_sample_is_written_into_the_notebook(tmp_path: Path) -> None:
@@ -101,10 +102,21 @@ def test_level_of_a_sample_is_written_into_the_notebook(tmp_path: Path) -> None:
         nbformat.read(submit_sample(SAMPLES["level_2"], LAB, tmp_path), as_version=4),
     )
     changed = [old.id for old, new in zip(before.cells, after.cells, strict=True) if old != new]
-    assert changed == ["level", "opt-2", "opt-3"]
+    assert changed == ["student", "level", "opt-2", "opt-3"]
     assert ["LEVEL = 2" in cell.source.splitlines()[2] for cell in after.cells if cell.id == "level"] == [
         True
     ]
+
+
+@pytest.mark.parametrize("source", ['gpulab.student("")  # your id', "import gpulab\ngpulab.student('')"])
+def test_students_name_is_written_into_the_notebook(source: str, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), bare)
+    (cell,) = nbformat.read(
+        submit_sample(SampleSubmission("eve", "", {}, {}), bare, tmp_path), as_version=4
+    ).cells
+    assert 'gpulab.student("eve")' in cell.source
+    assert cell.source.partition("#")[2] == source.partition("#")[2]
 
 
 def test_level_is_refused_for_a_notebook_without_levels(tmp_path: Path) -> None:
@@ -129,9 +141,12 @@ def test_kernel_without_a_solution_cell_is_refused(tmp_path: Path) -> None:
 
 
 def test_kernel_of_a_locked_cell_is_refused(tmp_path: Path) -> None:
+    given = tmp_path / "given.ipynb"
+    cell = nbformat.v4.new_code_cell("%%cuda stencil.naive\n// A given kernel.")
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), given)
     sample = SampleSubmission("eve", "", {"stencil.naive": "// %%cuda stencil.naive\n"}, {})
     with pytest.raises(UsageError, match=r"stencil\.naive"):
-        submit_sample(sample, LAB, tmp_path)
+        submit_sample(sample, given, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "about = 'x'\n", "about = 'x'\npoints = 3\n", "about ="])

@@ -87,6 +87,19 @@ def test_notebook_with_other_points_than_the_rubric_is_refused(course: Course) -
         release(course, "tiny")
 
 
+@pytest.mark.parametrize(("stated", "refused"), [(5, False), (50, True)])
+def test_stated_points_are_those_of_the_test_cells(course: Course, stated: int, refused: bool) -> None:
+    source = course.source / "tiny" / "tiny.ipynb"
+    notebook = nbformat.read(source, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(f"gpulab.start_lab(seed=1, points={stated})"))
+    nbformat.write(notebook, source)
+    if refused:
+        with pytest.raises(UsageError, match="points=5"):
+            release(course, "tiny")
+    else:
+        assert release(course, "tiny").notebooks
+
+
 def test_invalid_rubric_is_refused(course: Course) -> None:
     (course.config_folder / "rubric.toml").write_text(
         "[tiny.test_double]\npoints = 'many'\n", encoding="utf-8"

@@ -1,4 +1,4 @@
-"""Preprocessors: stubs in two languages, and copied cells."""
+"""Preprocessors: stubs in two languages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from nbgrader import utils
 
-from gpulab.grading.release.preprocessors import ClearKernelSolutions, DropDuplicates
+from gpulab.grading.release.preprocessors import ClearKernelSolutions
 from tests.grading.conftest import KERNEL, PYTHON, nbgrader_cell
 
 PYTHON_NOTEBOOK = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -85,12 +84,3 @@ class TestStub:
         notebook = new_notebook(cells=[given.copy()], metadata=PYTHON_NOTEBOOK)
         ClearKernelSolutions().preprocess(notebook, {})
         assert notebook.cells[0].source == given.source
-
-
-def test_copied_cell_becomes_an_ordinary_cell() -> None:
-    twice = [nbgrader_cell("same", "x = 1", solution=True), nbgrader_cell("same", "x = 2", solution=True)]
-    twice[1].id = "the-copy"
-    notebook = new_notebook(cells=twice)
-    DropDuplicates().preprocess(notebook, {})
-    assert [utils.is_solution(cell) for cell in notebook.cells] == [False, True]
-    assert "nbgrader" not in notebook.cells[0].metadata

@@ -15,7 +15,6 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import GetGrades
 from traitlets.config import Config
 
 from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeedback
@@ -25,6 +24,7 @@ from tests.grading.conftest import nbgrader_cell
 TEST = 'require_correct("stencil.opt_1", points={1: 10})'
 MARKUP = "<script>alert(1)</script>"
 UNINITIALISED = "line 15: thread (1,1) reads s[53], which has not been initialized. Write each element."
+COMMENT = f"Use std::vector<float> if (i<n && j>0). Why? {MARKUP}"
 WRONG_VALUES = "65x47x9: 7 of 9 points are wrong; first at (z=1). Hint: is the halo loaded there?"
 
 
@@ -48,6 +48,13 @@ def test_full_points_have_their_reason() -> None:
     assert row(10.0, kernel("right"), earns="Correct values.").result == "Correct values."
 
 
+def test_answer_with_full_points_shows_the_comment_and_not_the_marking_scheme() -> None:
+    answer = GradedCell(
+        "answer_1", 3.0, 3.0, is_test=False, comment="Well argued.", earns="See the solutions."
+    )
+    assert summary_row(answer, {}).result == "Well argued."
+
+
 def test_first_reason_is_what_is_wrong() -> None:
     assert row(0.0, kernel("wrong", UNINITIALISED)).result.endswith("has not been initialized.")
 
@@ -63,6 +70,12 @@ def test_hint_is_the_advice() -> None:
 def test_first_diagnostic_is_what_is_wrong() -> None:
     errors = [{"line": 7, "message": "expected a ';'"}, {"line": 9, "message": "another"}]
     assert "Line 7: expected a ';'" in row(0.0, kernel("does not compile", diagnostics=errors)).result
+
+
+def test_small_kernel_that_is_not_written_is_named() -> None:
+    cell = GradedCell("axpy_test", 0.0, 3.0, source='require_kernel("axpy", points=3)')
+    found = summary_row(cell, {"axpy": kernel("not written")["stencil.opt_1"]})
+    assert found.result == "Parts of the kernel are not written yet."
 
 
 def test_given_kernel_is_named_as_given() -> None:
@@ -91,10 +104,10 @@ def feedback(tmp_path_factory: pytest.TempPathFactory) -> BeautifulSoup:
     work = tmp_path_factory.mktemp("work")
     folder = work / "autograded" / "ada" / "lab"
     folder.mkdir(parents=True)
-    answer = nbformat.v4.new_markdown_cell("my answer")
-    marks = {"grade_id": "answer_1", "grade": True, "solution": True, "locked": False, "task": False}
-    answer.metadata["nbgrader"] = marks | {"points": 5, "schema_version": 3, "cell_type": "markdown"}
-    cells = [nbgrader_cell("opt_1_test", TEST, points=10), answer]
+    tests = [
+        nbgrader_cell(f"opt_{number}_test", TEST.replace("1", str(number), 1), points=10) for number in (1, 2)
+    ]
+    cells = [*tests, answer_cell("answer_1"), answer_cell("answer_2")]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "lab.ipynb")
 
     url = f"sqlite:///{work / 'gradebook.db'}"
@@ -107,8 +120,15 @@ def feedback(tmp_path_factory: pytest.TempPathFactory) -> BeautifulSoup:
     return BeautifulSoup(exported(folder / "lab.ipynb", url), "html.parser")
 
 
+def answer_cell(name: str) -> nbformat.NotebookNode:
+    cell = nbformat.v4.new_markdown_cell("my answer")
+    marks = {"grade_id": name, "grade": True, "solution": True, "locked": False, "task": False}
+    cell.metadata["nbgrader"] = marks | {"points": 5, "schema_version": 3, "cell_type": "markdown"}
+    return cell
+
+
 def fill_gradebook(url: str) -> None:
-    """Create a gradebook with a test cell of 0 points and an answer that waits for manual grading."""
+    """Create a gradebook with automatic points, points that replace them, and an answer that waits."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         # nbgrader calls `alembic` by its bare name, and adds a submission before its session has it.
         patch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
@@ -116,20 +136,28 @@ def fill_gradebook(url: str) -> None:
         with Gradebook(url) as gradebook:
             gradebook.add_assignment("lab")
             gradebook.add_notebook("lab", "lab")
-            gradebook.add_grade_cell("opt_1_test", "lab", "lab", max_score=10, cell_type="code")
-            gradebook.add_grade_cell("answer_1", "lab", "lab", max_score=5, cell_type="markdown")
-            gradebook.add_solution_cell("answer_1", "lab", "lab")
+            for number in (1, 2):
+                test, answer = f"opt_{number}_test", f"answer_{number}"
+                gradebook.add_grade_cell(test, "lab", "lab", max_score=10, cell_type="code")
+                gradebook.add_grade_cell(answer, "lab", "lab", max_score=5, cell_type="markdown")
+                gradebook.add_solution_cell(answer, "lab", "lab")
             gradebook.add_student("ada")
             gradebook.add_submission("lab", "ada")
             grade = gradebook.find_grade("opt_1_test", "lab", "lab", "ada")  # each waits at first
             grade.auto_score, grade.needs_manual_grade = 0, False
+            lowered = gradebook.find_grade("opt_2_test", "lab", "lab", "ada")
+            lowered.auto_score, lowered.manual_score, lowered.needs_manual_grade = 10, 4, True
+            read = gradebook.find_grade("answer_2", "lab", "lab", "ada")
+            read.manual_score, read.needs_manual_grade = 2, False
+            gradebook.find_comment("answer_2", "lab", "lab", "ada").manual_comment = COMMENT
+            # Marked before the answer changed.
+            gradebook.find_grade("answer_1", "lab", "lab", "ada").manual_score = 3
             gradebook.db.commit()
 
 
 def exported(notebook: Path, url: str) -> str:
     exporter = FeedbackExporter(config=Config(HTMLExporter={"template_name": "feedback"}))
-    for preprocessor in (GetGrades, SummarizeFeedback):
-        exporter.register_preprocessor(preprocessor, enabled=True)
+    exporter.register_preprocessor(SummarizeFeedback, enabled=True)
     about = {"notebook": "lab", "assignment": "lab", "student": "ada", "db_url": url}
     html, _ = exporter.from_filename(str(notebook), resources={"nbgrader": about})
     return str(html)
@@ -141,7 +169,7 @@ def summary(feedback: BeautifulSoup) -> dict[str, list[str]]:
 
 
 def test_page_starts_with_the_summary(feedback: BeautifulSoup) -> None:
-    assert list(summary(feedback)) == ["opt_1", "A1"]
+    assert list(summary(feedback)) == ["opt_1", "opt_2", "A1", "A2"]
 
 
 def test_page_has_the_advice_of_the_stored_inspection(feedback: BeautifulSoup) -> None:
@@ -153,8 +181,33 @@ def test_answer_on_the_page_is_not_read_yet(feedback: BeautifulSoup) -> None:
     assert any("not read yet" in heading for heading in headings)
 
 
+def test_old_marks_of_a_changed_answer_are_not_in_the_total(feedback: BeautifulSoup) -> None:
+    assert "6 of 30 points so far" in feedback.select(".summary")[0].text
+
+
 def test_unread_answer_has_no_score_on_the_page(feedback: BeautifulSoup) -> None:
     assert "0.0 / 5.0" not in feedback.text
+
+
+def test_points_of_the_teacher_are_not_explained_as_automatic(feedback: BeautifulSoup) -> None:
+    points, result, advice = summary(feedback)["opt_2"]
+    assert points == "4 / 10"
+    assert result == "Your teacher has set these points. The automatic check gave 10."
+    assert advice == ""
+    heading = feedback.find("a", attrs={"name": "opt_2_test"}).find_next("div", class_="panel-heading")
+    assert "set by the teacher" in heading.text
+
+
+def test_automatic_points_are_not_ascribed_to_the_teacher(feedback: BeautifulSoup) -> None:
+    heading = feedback.find("a", attrs={"name": "opt_1_test"}).find_next("div", class_="panel-heading")
+    assert "teacher" not in heading.text + " ".join(summary(feedback)["opt_1"])
+
+
+def test_comment_is_shown_as_it_was_typed(feedback: BeautifulSoup) -> None:
+    comment = feedback.select(".panel-footer")[0]
+    assert COMMENT in comment.text
+    assert comment.find("script") is None
+    assert summary(feedback)["A2"][1] == "Use std::vector<float> if (i<n && j>0)."
 
 
 def test_incidents_are_on_the_page(feedback: BeautifulSoup) -> None:

@@ -1,8 +1,9 @@
+gwords = bound_task.gb_s / 4
 bound = {
-    "gwords": 141.7 / 4,
-    "words": 17,
-    "flops": 32,
-    "K1 bound": 141.7 / 4 * 32 / 17,
-    "K1 bound, whole warp": 141.7 / 4 * 64 / 33,
-    "K5 bound": 16 * 141.7 / 4,
+    "gwords": gwords,
+    "words": bound_task.group + 1,
+    "flops": 2 * bound_task.group,
+    "K1 bound": round(2 * gwords * bound_task.group / (bound_task.group + 1), 1),
+    "tile bound": gwords * bound_task.tile,
+    "lecture": "half a warp",
 }

@@ -1,1 +1,3 @@
-counts = {"flops": 2 * 4096**3, "bytes": 3 * 4096 * 4096 * 4, "flops per byte": 682.67}
+operations = 2 * counts_task.n * counts_task.m * counts_task.p
+words = counts_task.n * counts_task.p + counts_task.p * counts_task.m + counts_task.n * counts_task.m
+counts = {"flops": float(operations), "bytes": words * 4, "flops per byte": round(operations / words / 4, 1)}

@@ -1,1 +1,3 @@
-counts = {"flops": 2 * 4096**3, "bytes": 3 * 4096 * 4096 * 4, "flops per byte": 682.67}
+n, m, p = counts_task.n, counts_task.m, counts_task.p
+counts = {"flops": 2.0 * n * m * p, "bytes": 4 * (n * p + p * m + n * m)}
+counts["flops per byte"] = counts["flops"] / counts["bytes"]

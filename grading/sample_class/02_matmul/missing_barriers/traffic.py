@@ -1,1 +1,5 @@
-traffic = {"Ks": 33, "K1": 4 + 1}
+traffic = {
+    "Ks": 1 + traffic_task.by,
+    "K1": 1 + 32 * traffic_task.word / 32,
+    "block": max(1, traffic_task.bx * traffic_task.word // 32) + 32 / traffic_task.bx,
+}

@@ -1,8 +1,8 @@
 bound = {
-    "gwords": 35.4,
-    "words": 17,
-    "flops": 32,
-    "K1 bound": 100,
-    "K1 bound, whole warp": None,
-    "K5 bound": "many",
+    "gwords": bound_task.gb_s / 4,
+    "words": bound_task.group + 1,
+    "flops": 2 * bound_task.group,
+    "K1 bound": 1,
+    "tile bound": "many",
+    "lecture": None,
 }

@@ -1,1 +1,6 @@
-warps = {"32 threads": 8, "64 threads": 16, "128 threads": 16, "256 threads": 16}
+import gpulab
+
+sm = gpulab.gpu(occupancy_task.gpu)
+each = {name: getattr(occupancy_task, name) // 32 for name in ("t1", "t2", "t3", "t4")}
+warps = {name: min(sm.max_blocks_per_sm, sm.max_warps_per_sm // size) * size for name, size in each.items()}
+warps["t1"], warps["t4"] = each["t1"], 2 * warps["t4"]

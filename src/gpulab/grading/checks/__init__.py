@@ -6,20 +6,36 @@ check is therefore the last line of its cell. It returns None for full points an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from gpulab.errors import UsageError, WrongResult
-from gpulab.grading.checks.answers import graded_numbers
+from gpulab.errors import GpulabError, KernelNotWritten, UsageError, WrongResult
 from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.loops import compile_loops
-from gpulab.grading.checks.points import as_score, is_points
+from gpulab.grading.checks.matmul_loops import require_loops
+from gpulab.grading.checks.points import Score, is_points
+from gpulab.grading.checks.points_line import award, points_line, record_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
+from gpulab.grading.checks.small_kernels import require_kernel
 from gpulab.grading.checks.speed import require_speed
 
-__all__ = ["compile_loops", "graded_numbers", "random_generator", "require_correct", "require_speed"]
+__all__ = [
+    "award",
+    "compile_loops",
+    "random_generator",
+    "require_correct",
+    "require_kernel",
+    "require_loops",
+    "require_one_of",
+    "require_speed",
+]
 
 
-def require_correct(name: str, points: Mapping[int, float] | None = None) -> float | None:
+def require_correct(
+    name: str,
+    points: Mapping[int, float] | float | None = None,
+    *,
+    next: str = "",  # noqa: A002  (the name in a notebook)
+) -> float | None:
     """Check a kernel cell again on new sizes and inputs, and return its points.
 
     The source of the cell that ran last under this name is compiled again. A kernel object that a notebook
@@ -29,9 +45,12 @@ def require_correct(name: str, points: Mapping[int, float] | None = None) -> flo
     ----------
     name : str
         The kernel as its header names it, such as ``"stencil.opt_1"``.
-    points : mapping of int to float, optional
-        Points at each level, such as ``{1: 10, 2: 8}``. Those of level 1 are the maximum of the cell, and a
-        level that is left out gives the maximum. See `gpulab.choose_level`.
+    points : float or mapping of int to float, optional
+        The maximum of the cell, or points at each level, such as ``{1: 10, 2: 8}``. Those of level 1 are the
+        maximum of the cell, and a level that is left out gives the maximum. See `gpulab.choose_level`.
+        Without `points`, the cell shows none.
+    next : str, optional
+        The next task, shown when all points are earned.
 
     Returns
     -------
@@ -59,10 +78,13 @@ def require_correct(name: str, points: Mapping[int, float] | None = None) -> flo
     from gpulab.devices import open_device
     from gpulab.notebook import failure, level
     from gpulab.notebook.screen import show
-    from gpulab.views.html import paragraph
+    from gpulab.views.html import note
 
     failure.install_if_missing()
+    if points is not None and not isinstance(points, Mapping):
+        points = {1: points}
     maximum = _points_at(points, 1)
+    record_points(name, 0)
     cell, current = last_cell(name), level.current_level()
     if level.given_replacement(cell) is not None:
         raise UsageError(
@@ -76,7 +98,7 @@ def require_correct(name: str, points: Mapping[int, float] | None = None) -> flo
             f"{' at level 1' * (points is not None)}: write your own in the cell `%%cuda {name}` and run it."
         )
 
-    result = recheck_cell(cell, open_device())
+    result = recheck_cell(cell, open_device(), whole_launch=True)
     if result.count_error:  # of a kernel that only a GPU can run
         raise WrongResult(
             f"the values of {name} are correct, but its memory traffic cannot be counted: "
@@ -87,13 +109,63 @@ def require_correct(name: str, points: Mapping[int, float] | None = None) -> flo
         return None
 
     earned = 0.0 if given else _points_at(points, current)
-    if earned == maximum:
-        return None
-    if given:
-        show(paragraph(f"{name} is correct. It is given at level {current} and earns no points."))
-    else:
-        show(paragraph(f"{name} is correct: {earned:g} of {maximum:g} points at level {current}."))
-    return as_score(earned)
+    record_points(name, earned)
+    reasons = [f"{name} is given at level {current} and earns no points."] if given else []
+    if earned < maximum and not given:
+        reasons = [f"Level {current} gives {earned:g} of {maximum:g} points."]
+    show(note("good", f"✓ {name} is correct: {points_line(earned, maximum, next)}", reasons))
+    return None if earned == maximum else Score(earned, maximum)
+
+
+def require_one_of(
+    names: Sequence[str],
+    *,
+    points: float,
+    next: str = "",  # noqa: A002  (the name in a notebook)
+) -> None:
+    """Check the kernel that a student chose to write, as `require_correct` does.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The kernels to choose from. If several have run, one correct kernel is enough.
+    points : float
+        Maximum of the cell.
+    next : str, optional
+        The next task, shown when all points are earned.
+
+    Raises
+    ------
+    UsageError
+        No cell of these kernels has run, or none is written yet.
+    CompileError, WrongResult
+        None is correct; the error is that of the kernel that is nearest to being correct.
+
+    Examples
+    --------
+    The last line of a test cell:
+
+    >>> from gpulab.grading.checks import require_one_of
+    >>> require_one_of(("matmul.K34", "matmul.K4g"), points=7)  # doctest: +SKIP
+    """
+    failures: list[GpulabError] = []
+    for name in names:
+        try:
+            require_correct(name, points, next=next)
+        except GpulabError as error:
+            failures.append(error)
+        else:
+            return
+    if all(isinstance(error, KernelNotWritten) for error in failures):
+        raise UsageError(f"none of {', '.join(names)} is written yet: choose one of them.")
+    raise min(failures, key=_distance)
+
+
+def _distance(error: GpulabError) -> int:
+    """Return how far a kernel is from being correct: wrong, written but not running, or not written."""
+    if isinstance(error, WrongResult):
+        return 0
+    return 2 if isinstance(error, (UsageError, KernelNotWritten)) else 1
 
 
 def _points_at(points: object, level: int) -> float:
@@ -107,7 +179,7 @@ def _points_at(points: object, level: int) -> float:
         or not all(is_points(value) and value <= maximum for value in points.values())
     ):
         raise UsageError(
-            "`points` maps each level to a number that is not above that of level 1, as in {1: 10, 2: 8}; "
-            f"got {points!r}."
+            "`points` is a number, or maps each level to one that is not above that of level 1, as in "
+            f"{{1: 10, 2: 8}}; got {points!r}."
         )
     return float(points.get(level, maximum))

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpulab.errors import UsageError
 
-__all__ = ["compile_loops", "forbidden_in_loops"]
+__all__ = ["compile_loops", "compile_with_bounds", "forbidden_in_loops", "text_of_loops"]
 
 # Functions and attributes that loops may use besides functions of their own cell. A library's product of
 # matrices has the values of the loops, but not their order.
@@ -53,19 +53,29 @@ def compile_loops(function: Callable[..., Any]) -> Callable[..., Any]:
     array([0., 2., 4.])
     """
     compiled: Callable[[], Callable[..., Any]] | None = getattr(function, "compiled", None)
-    text = getattr(function, "text", None)
-    if text is None:
-        text = textwrap.dedent(inspect.getsource(getattr(function, "py_func", function)))
-    if reason := forbidden_in_loops(text):
+    if reason := forbidden_in_loops(text_of_loops(function)):
         raise UsageError(f"{function.__name__}: {reason}")
     if compiled is not None:
         return compiled()
-    if hasattr(function, "py_func"):  # compiled already
-        return function
+    return compile_with_bounds(function)
 
+
+def compile_with_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function compiled by Numba that raises IndexError for an index past the end.
+
+    Without this check, such an index writes over the memory of the process.
+    """
     from numba import njit
 
-    return njit(function)  # type: ignore[no-any-return]
+    return njit(boundscheck=True)(getattr(function, "py_func", function))
+
+
+def text_of_loops(function: Callable[..., Any]) -> str:
+    """Return the text that defines a function; in the grader, as the judge read it in the submission."""
+    text: str | None = getattr(function, "text", None)
+    if text is None:
+        text = textwrap.dedent(inspect.getsource(getattr(function, "py_func", function)))
+    return text
 
 
 def forbidden_in_loops(text: str) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from math import floor
 from numbers import Real
+from typing import Self
 
-__all__ = ["as_score", "is_points", "partial_score"]
+from gpulab.views.html import paragraph
+
+__all__ = ["Score", "is_points", "partial_score"]
 
 ROUNDING = 1e-9  # in half points, because a product such as 0.3 * 10 may be just below one
 
@@ -15,11 +18,26 @@ def is_points(value: object) -> bool:
     return isinstance(value, Real) and float(value) >= 0
 
 
-def as_score(points: float) -> float:
-    """Return `points` as int if they are whole, else as float; nbgrader parses the text of the value."""
-    return int(points) if float(points).is_integer() else float(points)
+class Score(float):
+    """A part of a cell's points: as text the number that nbgrader parses, in a notebook a sentence.
+
+    maximum: the points of the cell.
+    """
+
+    maximum: float
+
+    def __new__(cls, points: float, maximum: float) -> Self:
+        score = super().__new__(cls, points)
+        score.maximum = maximum
+        return score
+
+    def __repr__(self) -> str:
+        return f"{float(self):g}"
+
+    def _repr_html_(self) -> str:
+        return paragraph(f"This cell earns {self!r} of {self.maximum:g} points.", dim=True)._repr_html_()
 
 
-def partial_score(points: float, correct: int, total: int) -> float:
+def partial_score(points: float, correct: int, total: int) -> Score:
     """Return the points for `correct` of `total` equal parts, rounded down to half points."""
-    return as_score(floor(2 * points * correct / total + ROUNDING) / 2)
+    return Score(floor(2 * points * correct / total + ROUNDING) / 2, points)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.cell import require_kernel_cell
 from gpulab.verification.check import CountedInputs
+from gpulab.verification.timed_launch import TimedInputs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,19 +37,22 @@ TIMED_STEP, TIMED_STEPS = 32, 2  # a timed extent differs from the timing size b
 
 @dataclass(frozen=True)
 class CheckInputs:
-    """Sizes and seeds of one check: of the values, and of the launch whose traffic is counted."""
+    """Sizes and seeds of one check: of the values, of the counted launch, and of launches that are timed."""
 
     shapes: tuple[Shape, ...]
     seed: int
     counted: CountedInputs
+    timed: TimedInputs
 
 
 def draw_check_inputs(cell: Cell, rng: np.random.Generator) -> CheckInputs:
     """Return random sizes and seeds for a check of the cell."""
-    shapes = random_shapes(cell, rng)
-    return CheckInputs(
-        shapes, random_seed(rng), CountedInputs(random_counted_shape(cell, rng), random_seed(rng))
-    )
+    shapes, seed = random_shapes(cell, rng), random_seed(rng)
+    counted = CountedInputs(random_counted_shape(cell, rng), random_seed(rng))
+    # Also at the exact size, which a kernel could recognise.
+    published = require_kernel_cell(cell).config.timing_shape
+    timed = TimedInputs((random_timed_shape(cell, rng), published), random_seed(rng))
+    return CheckInputs(shapes, seed, counted, timed)
 
 
 def random_seed(rng: np.random.Generator) -> int:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks.draws import random_generator
-from gpulab.grading.checks.points import as_score, is_points
+from gpulab.grading.checks.points import Score, is_points
+from gpulab.grading.checks.points_line import record_points, show_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
 from gpulab.grading.checks.reference import reference_of
 
@@ -26,7 +27,13 @@ __all__ = ["require_speed"]
 FULL_POINTS = 0.9  # of the reference solution's speed
 
 
-def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float | None:
+def require_speed(
+    name: str,
+    *,
+    of: str,
+    steps: Mapping[float, float],
+    next: str = "",  # noqa: A002  (the name in a notebook)
+) -> float | None:
     """Check a kernel cell again, time it together with a baseline, and return the points it reaches.
 
     The grader judges the kernel against the lab's reference solution, which runs in turns with it on the same
@@ -49,6 +56,8 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
         ``{0.5: 5, 0.7: 10, 0.85: 15}``. The highest fraction that is reached counts; the last one gives the
         maximum of the cell. In the grader, a fraction `f` stands for ``0.9 * f / max(steps)`` of the speed of
         the reference solution.
+    next : str, optional
+        The next task, shown when all points are earned.
 
     Returns
     -------
@@ -82,6 +91,7 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
 
     failure.install_if_missing()
     thresholds = _thresholds(steps)
+    record_points(name, 0)
     if of not in BASELINES:
         raise UsageError(f"unknown baseline `{of}`; choose from {', '.join(BASELINES)}.")
     cell = last_cell(name)
@@ -99,11 +109,11 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     if not device.measures_time:
         if reference is None or result.kernel is None or not result.kernel.program.ptx:
             show(_untimed_view(name, result))
-            return None
+            return _give_points(name, thresholds, 1.0, next)
         own, best = count_against_reference(kernel_cell, result.kernel, reference, rng)
         fraction = min(best.cycles / own.cycles, 1.0)
         show(_counted_view(name, own, best, thresholds))
-        return _earned(thresholds, fraction)
+        return _give_points(name, thresholds, fraction, next)
 
     assert result.kernel is not None
     comparison = time_against_baseline(
@@ -120,14 +130,19 @@ def require_speed(name: str, *, of: str, steps: Mapping[float, float]) -> float 
     if comparison.excess:
         raise WrongResult(f"{name} earns no points and is reported for review: {comparison.excess}.")
     against_reference = comparison.fraction_of_reference
+    fraction = comparison.fraction if against_reference is None else against_reference
     show(_speed_view(name, comparison, thresholds))
-    return _earned(thresholds, comparison.fraction if against_reference is None else against_reference)
+    return _give_points(name, thresholds, fraction, next)
 
 
-def _earned(thresholds: Mapping[float, float], fraction: float) -> float | None:
-    """Return the points of the highest threshold that is reached; None for the maximum."""
+def _give_points(
+    name: str, thresholds: Mapping[float, float], fraction: float, following: str
+) -> float | None:
+    """Show and return the points of the highest threshold that is reached; None for the maximum."""
+    maximum = max(thresholds.values())
     earned = max((points for step, points in thresholds.items() if fraction >= step), default=0.0)
-    return None if earned == max(thresholds.values()) else as_score(earned)
+    show_points(name, earned, maximum, following)
+    return None if earned == maximum else Score(earned, maximum)
 
 
 def _timed_shape(cell: KernelCell, reference: KernelCell | None, rng: np.random.Generator) -> Shape:

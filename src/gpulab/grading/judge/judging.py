@@ -10,22 +10,18 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gpulab import session
-from gpulab.cell import Cell, KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices import open_device
-from gpulab.devices.base import Device
 from gpulab.devices.cuda_errors import RESTART_ADVICE
-from gpulab.errors import CompileError, GpulabError, HeaderError, UsageError, WrongResult
+from gpulab.errors import UsageError
+from gpulab.exercises.lab_session import grade_as, normalized_id
 from gpulab.grading.checks import draws
-from gpulab.grading.checks.recheck import last_result
-from gpulab.grading.checks.reference import set_reference
-from gpulab.grading.judge.plan import ANSWERS, KERNEL, SETUP, SOLUTION, TEST, NotebookPlan, PlanCell
+from gpulab.grading.checks.commits import ForeignAnswers
+from gpulab.grading.judge.plan import ANSWERS, SETUP, SOLUTION, TEST, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import (
     Incident,
     JudgedCell,
     JudgedSubmission,
     JudgeTask,
-    KernelInspection,
     Output,
     PageCell,
     not_run_output,
@@ -38,15 +34,18 @@ from gpulab.grading.judge.submitted import (
     function_text,
     leaderboard_name,
     read_submission,
+    typed_student_id,
 )
-from gpulab.grading.pipeline.notebook_source import last_level_choice
-from gpulab.grading.release.stub import is_untouched
+from gpulab.grading.judge.submitted_kernels import (
+    choose_level,
+    evidence,
+    inspect_kernel,
+    register_kernels,
+)
+from gpulab.grading.sandbox.safe_page import clean_outputs
 from gpulab.grading.sandbox.safe_text import MATHJAX_MACRO
-from gpulab.grading.similarity import same_kernel
-from gpulab.notebook import failure, level
+from gpulab.notebook import failure
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
-from gpulab.profiling.speedup import VariantTiming, time_variant
-from gpulab.views.cell_view import verdict_section
 
 __all__ = ["judge_notebook", "score_of"]
 
@@ -59,7 +58,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
     Parameters
     ----------
     task : JudgeTask
-        The submission, and what the instructor's notebook grades.
+        The submission, and the graded content of the instructor's notebook.
     skipped : frozenset of str
         Test cells that an earlier process has judged, or that ended it.
     emit : callable
@@ -69,6 +68,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
         time) at the end.
     """
     draws.use_secret(task.secret)
+    grade_as(task.student)
     device = open_device(task.device)
     empty = JudgedSubmission(task.student, task.assignment, task.plan.name)
     try:
@@ -91,7 +91,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             replace(
                 empty,
                 page=page,
-                incidents=tuple(student.incidents),
+                incidents=(*student.incidents, *other_student_id(submitted, task.student)),
                 device=device.name,
                 kind=device.kind,
                 level=chosen,
@@ -111,88 +111,27 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             emit("cell", judged)
             if difference := claim_difference(submitted, judged):
                 emit("incident", difference)
+            if isinstance(error, ForeignAnswers):
+                emit("incident", Incident("other parameters", test.grade_id, str(error)))
             if kernel is not None:
-                emit("kernel", inspect(kernel, judged, error, headers, device))
+                emit("kernel", inspect_kernel(kernel, judged, error, headers, device))
             if RESTART_ADVICE in str(error):
                 emit("restart", None)
                 return
     emit("usage", _cpu_seconds())
 
 
-def choose_level(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> int | None:
-    """Choose the level that the notebook's source names, with the instructor's given kernels."""
-    choice = last_level_choice(cell.source for cell in submitted if not cell.is_kernel)
-    number = choice.level if choice else None
-    given = {name: replace(parse_cell(text), origin=name) for name, text in plan.given.items()}
-    level.set_level(2 if number == 2 else 1, given if number == 2 else {})
-    return number
-
-
-def register_kernels(
-    submitted: Sequence[SubmittedCell], plan: NotebookPlan, device: Device
-) -> dict[str, HeaderError]:
-    """Store the kernels of the notebook in the session; of several cells with one name the last counts.
-
-    Kernels that the instructor's notebook shows are the instructor's. Returns the errors of headers by the
-    name that the header begins with.
-    """
-    for solution in _kernels(part.source for part in plan.of_kind(SOLUTION)):
-        set_reference(solution.name, solution if isinstance(solution, KernelCell) else None)
-    shown = {cell.name: cell for cell in _kernels(part.source for part in plan.of_kind(KERNEL))}
-    errors: dict[str, HeaderError] = {}
-    for cell in shown.values():
-        _keep(cell, device)
-    for part in submitted:
-        if not part.is_kernel:
-            continue
-        text = part.source.lstrip("\n")  # IPython drops empty lines before a magic, so line 1 is the header
-        try:
-            cell = parse_cell(text)
-        except HeaderError as wrong:
-            errors[_first_name(text)] = wrong
-            continue
-        errors.pop(cell.name, None)
-        if cell.name in shown:
-            continue
-
-        replacement = level.given_replacement(cell)
-        if replacement is not None:
-            level.record_given(replacement)
-        elif cell.name in plan.given and same_kernel(cell.source, plan.given[cell.name]):
-            cell = replace(cell, origin="but for names and layout")
-            level.record_given(cell)
-        _keep(replacement or cell, device)
-    return errors
-
-
-def _keep(cell: Cell, device: Device) -> None:
-    from gpulab.notebook.magic import keep_unchecked
-
-    keep_unchecked(cell, device)
-
-
-def _kernels(sources: Iterator[str] | Sequence[str]) -> Iterator[Cell]:
-    for source in sources:
-        if is_kernel_cell(source):
-            yield parse_cell(source)
-
-
-def _first_name(text: str) -> str:
-    words = text.split(maxsplit=2)
-    return words[1] if len(words) > 1 else "?"
-
-
 def run_student(
     student: StudentProcess, submitted: Sequence[SubmittedCell], plan: NotebookPlan
 ) -> tuple[tuple[PageCell, ...], Mapping[str, Any]]:
-    """Run the student's own cells; return the page and the plain values of the answers."""
+    """Run the student's own cells; return the page, cleaned, and the plain values of the answers."""
     chosen = cells_to_run(submitted, plan)
     page = []
     for index, cell in enumerate(submitted):
         outputs: tuple[Output, ...] = ()
         if index in chosen:
             run = student.run(cell.source, cell.grade_id or f"code cell {index + 1}")
-            outputs = tuple(run.outputs)
+            outputs = tuple(clean_outputs(run.outputs))
             if run.error:
                 outputs = (not_run_output(run.error),)
         page.append(PageCell(cell.source, outputs))
@@ -231,17 +170,6 @@ def judge_cell(
     return JudgedCell(test.grade_id, score_of(shown, test.points), test.points, shown), shell.error
 
 
-def evidence(part: PlanCell) -> tuple[Output, ...]:
-    """Return the view of the last check of a kernel, with the picture of its wrong values."""
-    name = _first_name(part.source)
-    cell, result = session.cell(name), last_result(name)
-    if cell is None or result is None:
-        return ()
-    view = verdict_section(cell, result)
-    data = {"text/html": view._repr_html_(), "text/plain": view.text}
-    return ({"output_type": "display_data", "data": data, "metadata": {}},)
-
-
 def without_formula_links(output: Output) -> Output:
     """Return an output whose HTML has no macro with which MathJax makes links or sets attributes.
 
@@ -266,10 +194,22 @@ def claim_difference(submitted: Sequence[SubmittedCell], judged: JudgedCell) -> 
     return Incident("claims differ", judged.grade_id, reason)
 
 
+def other_student_id(submitted: Sequence[SubmittedCell], student: str) -> tuple[Incident, ...]:
+    """Return an incident if the notebook names another student id than the folder of the submission."""
+    typed = typed_student_id(submitted)
+    if not typed or normalized_id(typed) == normalized_id(student):
+        return ()
+    reason = (
+        f"the notebook has the student id `{typed}`, the folder of the submission is `{student}`: its "
+        "exercises had other parameters."
+    )
+    return (Incident("other student id", "", reason),)
+
+
 def score_of(outputs: Sequence[Output], max_score: float) -> float:
     """Return the points of a test cell by nbgrader's rule.
 
-    An error gives none, a number as the value of the cell gives that many, and anything else all.
+    An error gives no points, a number as the value of the cell gives that many, and any other value all.
     """
     kinds = [output.get("output_type") for output in outputs]
     if "error" in kinds:
@@ -281,52 +221,6 @@ def score_of(outputs: Sequence[Output], max_score: float) -> float:
     except (KeyError, TypeError, ValueError):
         return max_score
     return min(max(value, 0.0), max_score) if isfinite(value) else max_score
-
-
-def inspect(
-    part: PlanCell,
-    judged: JudgedCell,
-    error: BaseException | None,
-    headers: Mapping[str, HeaderError],
-    device: Device,
-) -> KernelInspection:
-    """Return what the report says about a kernel, from the run of its test cell."""
-    name = _first_name(part.source)
-    cell = session.cell(name)
-    if name in headers:
-        return KernelInspection(name, "wrong", (str(headers[name]),))
-    if cell is None:
-        return KernelInspection(name, "not written")
-
-    source = f"{cell.header}{cell.source}"
-    if level.is_given(cell) and level.current_level() == 2:
-        return KernelInspection(name, "given", timing=_timing(cell, device), source=source)
-    if is_untouched(cell.source):
-        return KernelInspection(name, "not written")
-    if isinstance(error, CompileError):
-        return KernelInspection(name, "does not compile", diagnostics=tuple(error.diagnostics), source=source)
-
-    result = last_result(name)
-    findings = tuple(str(finding) for finding in result.findings) if result else ()
-    if error is None and judged.score > 0:
-        return KernelInspection(name, "right", (), findings, timing=_timing(cell, device), source=source)
-
-    first, *rest = str(error or "it earns no points.").splitlines()
-    reasons = tuple(rest) if isinstance(error, WrongResult) and rest else (first, *rest)
-    plane = result.verdict.plane if result and result.verdict else None
-    return KernelInspection(name, "wrong", reasons, findings, plane=plane, source=source)
-
-
-def _timing(cell: Cell, device: Device) -> VariantTiming | None:
-    """Return the time of a correct kernel; None if it belongs to no problem or cannot be timed."""
-    if not isinstance(cell, KernelCell):
-        return None
-    result = last_result(cell.name)
-    try:
-        kernel = result.kernel if result and result.kernel else session.kernel(cell.name)
-        return time_variant(kernel, cell.config, device=device)
-    except GpulabError:  # the verdict stands without a time
-        return None
 
 
 def _cpu_seconds() -> float:

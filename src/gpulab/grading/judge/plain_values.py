@@ -102,7 +102,7 @@ def decode(data: Any, function: Callable[[], Any] | None = None, depth: int = 0)
 
 
 def storable(text: str) -> str:
-    """Return a text in which half of a surrogate pair, which no file can store, is a question mark."""
+    """Return a text with question marks for unpaired surrogates, which no file can store."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpulab.cell import is_kernel_cell
 from gpulab.errors import HeaderError, UsageError
+from gpulab.grading.judge.python_cell import parse_python
 from gpulab.grading.pipeline.notebook_source import last_level_choice
 
 __all__ = ["NotebookPlan", "PlanCell", "read_plan"]
@@ -45,7 +46,7 @@ class PlanCell:
 
 @dataclass(frozen=True)
 class NotebookPlan:
-    """What one notebook of an assignment grades.
+    """The graded content of one notebook of an assignment.
 
     Attributes
     ----------
@@ -116,13 +117,8 @@ def _plan_cell(cell: Any) -> PlanCell:
 
 def _defined_names(source: str) -> tuple[str, ...]:
     """Return the names that a Python cell defines at its top level."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
-    try:
-        tree = ast.parse("\n".join(lines))
-    except SyntaxError:
-        return ()
     names: dict[str, None] = {}
-    for node in tree.body:
+    for node in parse_python(source).body:
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = node.targets

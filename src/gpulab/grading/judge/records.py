@@ -45,7 +45,7 @@ class JudgeTask:
     sandboxed : bool
         Run the student's Python in a sandbox. False runs it with the permissions of this process.
     files : mapping of str to str
-        Folders of the release beside the notebook, such as "figures": name and path.
+        Folders of the release next to the notebook, such as "figures": name and path.
     """
 
     assignment: str
@@ -60,12 +60,14 @@ class JudgeTask:
 
 @dataclass(frozen=True)
 class Incident:
-    """Something that happened while a submission was judged, and that costs no other cell its points.
+    """An event during judging that the report names and that does not affect the points of other cells.
 
     Attributes
     ----------
-    kind : {"hung", "crashed", "flooded", "claims differ", "not graded"}
-        "flooded" is too much output. "claims differ" is a saved output that claims more than the verdict.
+    kind : str
+        "hung", "crashed", "not graded"; "flooded" for too much output; "claims differ" for a saved output
+        that claims more than the verdict; "other student id" for an id in the notebook that is not that of
+        the submission; "other parameters" for answers that are right for another student's parameters.
     cell : str
         The name of the cell; empty for the whole submission.
     reason : str
@@ -103,7 +105,7 @@ class KernelInspection:
     """The outcome of one kernel cell.
 
     name: as in its header, such as "stencil.opt_1". state: "right", "wrong", "does not compile",
-    "not written" (the stub is unchanged) or "given" (it is unchanged, at a level that gives the kernel).
+    "not written" (a stub is left) or "given" (it is unchanged, at a level that gives the kernel).
     reasons, findings: sentences for the student. timing: None unless the kernel is correct; for "given" that
     of the given file. source: the kernel's text, with its header.
     """

@@ -1,4 +1,4 @@
-"""The judge's side of a student's process: it starts, questions, limits and replaces the process."""
+"""The judge's side of a student's process: it starts and limits the process, and sends it requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StudentProcessEnded(GpulabError):
 
 
 class StudentProcessFailed(GpulabError):
-    """No process can be started, which is not the submission's fault."""
+    """No process can be started, for a reason that does not lie in the submission."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,11 @@ class StudentProcess:
         except StudentProcessEnded as ended:
             return self._failed(label, ended)
 
+        if reply.get("flooded") is True:
+            from gpulab.notebook.recording_shell import MAX_WRITTEN  # which imports IPython
+
+            reason = f"it wrote more than {MAX_WRITTEN >> 20} MiB of output and was stopped."
+            self.incidents.append(Incident("flooded", label, reason))
         if succeeded:
             self._ran.append(source)
         return CellRun(outputs, succeeded)

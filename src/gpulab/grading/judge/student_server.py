@@ -1,7 +1,7 @@
 """The process in the sandbox: it runs a student's Python cells and answers the judge's requests.
 
-Requests and replies are lines of JSON. This process belongs to the student: code in it may do whatever the
-sandbox allows, also write replies of its own. The judge takes them for claims and compares them.
+Requests and replies are lines of JSON. The student's code may do whatever the sandbox allows in this process,
+including writing replies of its own. The judge therefore treats replies as claims, which it compares.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from gpulab.grading.judge.plain_values import decode, encode
-from gpulab.notebook.recording_shell import RecordingShell, open_shell
+from gpulab.notebook.recording_shell import OutputFlood, RecordingShell, open_shell
 
 __all__ = ["serve"]
 
@@ -50,7 +50,8 @@ def answer(shell: RecordingShell, request: dict[str, Any]) -> Any:
         case {"do": "run", "source": source, "limit_s": limit_s}:
             with time_limit(limit_s):
                 outputs, succeeded = shell.record(source)
-            return {"outputs": json_outputs(outputs), "succeeded": succeeded}
+            flooded = isinstance(shell.error, OutputFlood)
+            return {"outputs": json_outputs(outputs), "succeeded": succeeded, "flooded": flooded}
         case {"do": "values", "names": names}:
             namespace = shell.user_ns
             return {"values": {name: claim(namespace[name]) for name in names if name in namespace}}
@@ -61,7 +62,7 @@ def answer(shell: RecordingShell, request: dict[str, Any]) -> Any:
 
 
 def claim(value: Any) -> Any:
-    """Return a value as JSON data; only its own answer is lost if methods of its class raise errors."""
+    """Return a value as JSON data, or the name of its type if methods of its class raise errors."""
     try:
         return encode(value)
     except Exception:  # noqa: BLE001  (methods of the student's classes may raise anything)
@@ -82,12 +83,12 @@ def call(shell: RecordingShell, name: str, compiled: bool, args: list[Any]) -> d
 
 def numba_function(shell: RecordingShell, name: str) -> Any:
     """Return a function of the notebook compiled with Numba, once."""
-    import numba
+    from gpulab.grading.checks.loops import compile_with_bounds
 
     key = f"_compiled_{name}"
     function = shell.user_ns[name]
     if key not in shell.user_ns:
-        shell.user_ns[key] = function if hasattr(function, "py_func") else numba.njit(function)
+        shell.user_ns[key] = compile_with_bounds(function)
     return shell.user_ns[key]
 
 

@@ -1,4 +1,4 @@
-"""The start of a student's process: in a sandbox, or without one if the instructor says so."""
+"""The start of a student's process: in a sandbox, or without one if the instructor disables it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SERVE = f"import sys; sys.path[:0] = sys.argv[1:]; from {SERVER} import serve; 
 def student_starter(task: JudgeTask, scratch: Path) -> Callable[[], LimitedProcess]:
     """Return the function that starts the student's process of a task.
 
-    scratch: an empty folder. The process finds no file beside the notebook but those of the release.
+    scratch: an empty folder. Besides its own files, the process finds only the release's.
     """
     release = [Path(path) for path in task.files.values()]
 

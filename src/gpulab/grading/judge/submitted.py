@@ -1,4 +1,4 @@
-"""A submitted notebook as plain texts: no code of it runs, and its metadata is not believed."""
+"""The texts of a submitted notebook. None of its code runs here, and its metadata is not trusted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ from gpulab.cell import is_kernel_cell
 from gpulab.errors import UsageError
 from gpulab.grading.judge.plain_values import storable
 from gpulab.grading.judge.plan import KERNEL, OTHER, SETUP, TEST, NotebookPlan
+from gpulab.grading.judge.python_cell import parse_python
 
-__all__ = ["SubmittedCell", "cells_to_run", "function_text", "leaderboard_name", "read_submission"]
+__all__ = [
+    "SubmittedCell",
+    "cells_to_run",
+    "function_text",
+    "leaderboard_name",
+    "read_submission",
+    "too_large",
+    "typed_student_id",
+]
 
 MAX_NOTEBOOK_BYTES = 50 << 20  # larger submissions are refused
 MAX_CELLS = 2000
@@ -45,11 +54,8 @@ def read_submission(text: str) -> tuple[SubmittedCell, ...]:
     UsageError
         If the text is not a notebook, or larger than `MAX_NOTEBOOK_BYTES`.
     """
-    if len(text) > MAX_NOTEBOOK_BYTES:
-        raise UsageError(
-            f"the notebook has {len(text) >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are graded. Clear "
-            "its outputs and submit it again."
-        )
+    if reason := too_large(len(text)):
+        raise UsageError(reason)
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
@@ -60,6 +66,16 @@ def read_submission(text: str) -> tuple[SubmittedCell, ...]:
     if len(cells) > MAX_CELLS:
         raise UsageError(f"the notebook has {len(cells):,} cells; at most {MAX_CELLS:,} are graded.")
     return tuple(_submitted_cell(cell) for cell in cells if _is_code(cell))
+
+
+def too_large(size_bytes: int) -> str:
+    """Return why a notebook of this size is not graded, or ""."""
+    if size_bytes <= MAX_NOTEBOOK_BYTES:
+        return ""
+    return (
+        f"the notebook has {size_bytes >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are graded. Clear "
+        "its outputs and submit it again."
+    )
 
 
 def _is_code(cell: Any) -> bool:
@@ -84,11 +100,13 @@ def cells_to_run(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> froz
     """Return the indices of the Python and kernel cells to run for the answers and the reader's page.
 
     Test cells are left out, because the judge runs them. A cell of the instructor that is unchanged runs only
-    if it defines a name that the student's own cells use: grading needs neither sliders nor tables.
+    if it defines a name that the student's own cells use: grading needs neither sliders nor tables. Imports
+    that the setup cells make, too, are no such names.
     """
     tests = {cell.grade_id for cell in plan.of_kind(TEST)} | {cell.source for cell in plan.of_kind(TEST)}
     setup = {cell.source.strip() for cell in plan.of_kind(SETUP)}
     shown = {cell.source.strip() for cell in plan.of_kind(OTHER, KERNEL)}
+    imported = {name for cell in submitted if cell.source.strip() in setup for name in _imports(cell.source)}
 
     chosen, needed = set(), set[str]()
     for index in reversed(range(len(submitted))):
@@ -97,24 +115,29 @@ def cells_to_run(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> froz
         if not text or cell.grade_id in tests or cell.source in tests:
             continue
         defined, used = _names(cell.source)
+        defined -= {name for name, source in _imports(cell.source) & imported}
         if cell.is_kernel or text in setup or text not in shown or defined & needed:
             chosen.add(index)
             needed |= used
     return frozenset(chosen)
 
 
+def _imports(source: str) -> set[tuple[str, str]]:
+    """Return the names that the import statements of a Python cell bind, each with what it names."""
+    found = set()
+    for node in ast.walk(parse_python(source)):
+        match node:
+            case ast.Import(names=names):
+                found |= {(name.asname or name.name.partition(".")[0], name.name) for name in names}
+            case ast.ImportFrom(module=module, names=names, level=level):
+                origin = f"{'.' * level}{module or ''}"
+                found |= {(name.asname or name.name, f"{origin} {name.name}") for name in names}
+    return found
+
+
 def _names(source: str) -> tuple[set[str], set[str]]:
     """Return the names that a Python cell stores at any level, and those that it loads."""
-    return _names_in(_tree(source))
-
-
-def _tree(source: str) -> ast.Module:
-    """Parse a cell without its magics; a cell that is not valid Python gives an empty module."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
-    try:
-        return ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
+    return _names_in(parse_python(source))
 
 
 def _names_in(tree: ast.AST) -> tuple[set[str], set[str]]:
@@ -137,7 +160,7 @@ def function_text(submitted: Sequence[SubmittedCell], name: str) -> str:
     constants: dict[str, str] = {}
     defining = ""
     for cell in submitted:
-        tree = _tree(cell.source)
+        tree = parse_python(cell.source)
         for node in tree.body:
             match node:
                 case ast.Assign(
@@ -161,11 +184,25 @@ def leaderboard_name(submitted: Sequence[SubmittedCell]) -> str | None:
 def _leaderboard_names(source: str) -> Iterator[str]:
     if "LEADERBOARD_NAME" not in source:
         return
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in tree.body:
+    for node in parse_python(source).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="LEADERBOARD_NAME")], value=ast.Constant(value=value)):
                 yield value.strip() if isinstance(value, str) else ""
+
+
+def typed_student_id(submitted: Sequence[SubmittedCell]) -> str:
+    """Return the id that the notebook's last call of `gpulab.student` names as a text, or ""."""
+    ids = [name for cell in submitted for name in _student_ids(cell.source)]
+    return ids[-1].strip()[:MAX_NAME] if ids else ""
+
+
+def _student_ids(source: str) -> Iterator[str]:
+    if "student" not in source:
+        return
+    for node in ast.walk(parse_python(source)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="gpulab"), attr="student"),
+                args=[ast.Constant(value=str(typed))],
+            ):
+                yield typed

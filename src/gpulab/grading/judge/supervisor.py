@@ -1,12 +1,17 @@
-"""The supervisor of a judge process: time limits, restarts, and one result whatever a submission does."""
+"""The supervisor of a judge process: time limits, restarts, and one result for every submission."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
+import os
+import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from gpulab.grading.judge.plan import TEST
@@ -20,25 +25,60 @@ from gpulab.grading.judge.records import (
 )
 from gpulab.grading.judge.student_client import StudentProcessFailed
 
-__all__ = ["judge"]
+__all__ = ["JudgingStopped", "judge", "messages"]
+
+Emit = Callable[[str, Any], None]
 
 TIMEOUT_S = 600.0  # of one submission, with all its restarts
 SILENCE_S = 240.0  # longest time until the first message, which follows the student's own run
 CELL_SILENCE_S = 120.0  # longest time without a message after that: one test cell on a busy machine
 # Bytes of private memory of a judge process. The reference of a stencil at the size that a GPU is timed with
-# takes 9 GB; a text can make a compiler allocate without end.
+# takes 9 GB; a source can make a compiler allocate memory without limit.
 MEMORY_BYTES = 12 << 30
 SIMULATOR_MEMORY_BYTES = 4 << 30
 MAX_RESTARTS = 3
+COLLECT_AFTER = 100_000  # new objects in a judge process
+START_TRIES = 3  # of the server that starts judge processes
+STOP_INTERVAL_S = 0.5  # between two looks at whether the run is over
 
-# The judge process is forked from a server that has imported these modules, which takes a second.
-PRELOADED = ("gpulab.grading.judge.judging",)
+# A judge process is forked from a server that has imported these modules, so that they are imported once and
+# not for each submission: the judge, and what the checks of its test cells import when they run.
+PRELOADED = (
+    "gpulab.grading.judge.judging",
+    "gpulab.devices.simulated",
+    "gpulab.verification.check",
+    "gpulab.grading.checks.counted_speed",
+    "llvmlite.binding",
+)
 
 
-def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
+class JudgingStopped(Exception):
+    """The run is over before the process of this thread was."""
+
+
+def judge(
+    task: JudgeTask,
+    *,
+    environment: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> JudgedSubmission:
     """Judge one submission in a process of its own.
 
-    Nothing that a submission does raises an exception here: a test cell that ends or blocks the judge earns
+    Parameters
+    ----------
+    task : JudgeTask
+        The submission, and what the instructor's notebook grades.
+    environment : mapping, optional
+        Variables of the process, in addition to those of this one.
+    stop : threading.Event, optional
+        If another thread sets it, the process ends and `JudgingStopped` is raised.
+    timeout_s : float
+        Longest time in seconds, with all restarts.
+
+    Notes
+    -----
+    No submission raises an exception here: a test cell that ends or blocks the judge earns
     no points, and the following cells are judged in a new process. A submission that cannot be judged at all
     has an `error`.
     """
@@ -50,7 +90,10 @@ def judge(task: JudgeTask, *, timeout_s: float = TIMEOUT_S) -> JudgedSubmission:
 
     for _ in range(MAX_RESTARTS + 1):
         running, ended, stopped = "", False, ""
-        for kind, content in _messages(task, frozenset(cells), start + timeout_s):
+        run = messages(
+            _judge, task, frozenset(cells), environment=environment, deadline=start + timeout_s, stop=stop
+        )
+        for kind, content in run:
             match kind:
                 case "submission":
                     verdict = content if not verdict.device else verdict
@@ -95,17 +138,33 @@ def _failed(task: JudgeTask, grade_id: str, reason: str) -> JudgedCell:
     return JudgedCell(grade_id, 0.0, points, (not_run_output(reason),))
 
 
-def _messages(task: JudgeTask, skipped: frozenset[str], deadline: float) -> Iterator[tuple[str, Any]]:
-    """Yield the messages of one judge process until it ends, is silent for too long, or the time is up."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(PRELOADED))
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(task, skipped, sender), name="gpulab judge")
-    process.start()
-    sender.close()
+def messages(
+    target: Callable[..., None],
+    *args: Any,
+    deadline: float,
+    environment: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """Yield what a function emits in a process of its own, until it ends or exceeds a time limit.
+
+    Parameters
+    ----------
+    target : callable
+        Called in the new process with `args` and with a function that takes the kind and the content of a
+        message. It must be importable by name.
+    *args
+        Its arguments. They must be picklable.
+    deadline : float
+        The time by `time.monotonic()` at which the process is stopped.
+    environment : mapping, optional
+        Variables of the process, in addition to those of this one.
+    stop : threading.Event, optional
+        If another thread sets it, the process ends and `JudgingStopped` is raised.
+    """
+    process, receiver = _start(target, args, dict(environment or {}))
     limit_s = SILENCE_S
     try:
-        while receiver.poll(max(0.0, min(limit_s, deadline - time.monotonic()))):
+        while _wait(receiver, min(deadline, time.monotonic() + limit_s), stop):
             yield receiver.recv()
             limit_s = CELL_SILENCE_S
         yield "stopped", "it did not end within its time limit and was stopped."
@@ -117,13 +176,84 @@ def _messages(task: JudgeTask, skipped: frozenset[str], deadline: float) -> Iter
         process.join()
 
 
-def _serve(task: JudgeTask, skipped: frozenset[str], sender: Connection[Any, Any]) -> None:
-    """Judge in this process; an error of the judge itself is reported, not hidden."""
-    from gpulab.grading.judge.judging import judge_notebook  # which the supervisor does not need
-
+def _start(
+    target: Callable[..., None], args: tuple[Any, ...], environment: dict[str, str], tries: int = START_TRIES
+) -> tuple[BaseProcess, Connection[Any, Any]]:
+    """Start a process of `messages`, again if the server was killed meanwhile; return it and its messages."""
+    _start_server(environment)
+    context = multiprocessing.get_context("forkserver")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(target, args, environment, sender), name="gpulab judge")
     try:
-        judge_notebook(task, skipped, lambda kind, content: sender.send((kind, content)))
+        process.start()
+    except (OSError, EOFError):
+        receiver.close()
+        if tries == 1:
+            raise
+        return _start(target, args, environment, tries - 1)
+    finally:
+        sender.close()
+    return process, receiver
+
+
+def _start_server(environment: Mapping[str, str]) -> None:
+    """Start the server of the judge processes, unless it runs already.
+
+    environment: the server gets these variables, because libraries read some of them when they are imported.
+    """
+    from multiprocessing import forkserver
+
+    with _server_lock:
+        before = {name: os.environ.get(name) for name in environment}
+        os.environ.update(environment)
+        try:
+            forkserver.set_forkserver_preload(list(PRELOADED))
+            forkserver.ensure_running()
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+_server_lock = threading.Lock()
+
+
+def _wait(receiver: Connection[Any, Any], until: float, stop: threading.Event | None) -> bool:
+    """Return True if there is a message, or the end of the process, before a time."""
+    while not receiver.poll(max(0.0, min(STOP_INTERVAL_S, until - time.monotonic()))):
+        if stop is not None and stop.is_set():
+            raise JudgingStopped
+        if time.monotonic() >= until:
+            return False
+    return True
+
+
+def _serve(
+    target: Callable[..., None],
+    args: tuple[Any, ...],
+    environment: Mapping[str, str],
+    sender: Connection[Any, Any],
+) -> None:
+    """Run the function in this process; an error of the judge itself is reported, not hidden."""
+    # Ctrl-C reaches all processes of the terminal. The supervisor ends this one. The student's process does
+    # not inherit a handler, as it would SIG_IGN.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    os.environ.update(environment)
+    # Compiling kernels makes many small objects and few cycles: collecting these less often saves a twelfth
+    # of the judge's time. The objects that the server has imported are not looked at again.
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
+    try:
+        target(*args, lambda kind, content: sender.send((kind, content)))
     except StudentProcessFailed as error:
         sender.send(("failed", str(error)))
     except Exception as error:  # noqa: BLE001  (reported as the error of the submission)
         sender.send(("failed", f"the judge failed: {type(error).__name__}: {error}"))
+
+
+def _judge(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None:
+    from gpulab.grading.judge.judging import judge_notebook  # which the supervisor does not need
+
+    judge_notebook(task, skipped, emit)

@@ -10,7 +10,7 @@ from typing import Any
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.nbgrader_steps import create_gradebook
 
-__all__ = ["Grades", "Lateness", "Person", "read_grades"]
+__all__ = ["Grades", "Lateness", "Person", "entries_by_cell", "is_waiting", "open_gradebook", "read_grades"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Lateness:
 
 @dataclass(frozen=True)
 class Person:
-    """What the gradebook has of a student besides the id; a missing entry is empty."""
+    """The names and addresses of a student in the gradebook; a missing entry is empty."""
 
     first_name: str = ""
     last_name: str = ""
@@ -69,7 +69,7 @@ def read_grades(course: Course, assignment: str) -> Grades:
         for submission in gradebook.assignment_submissions(assignment):
             student = submission.student
             graded = {
-                grade.name: None if _is_waiting(grade) else grade.score
+                grade.name: None if is_waiting(grade) else grade.score
                 for notebook in submission.notebooks
                 for grade in notebook.grades
             }
@@ -83,8 +83,11 @@ def read_grades(course: Course, assignment: str) -> Grades:
     return Grades(assignment, max_scores, dict(sorted(scores.items())), late, people)
 
 
-def _is_waiting(grade: Any) -> bool:
-    """Return whether a cell has no points yet. Points that replace automatic ones count until a review."""
+def is_waiting(grade: Any) -> bool:
+    """Return whether a cell has no points yet. Points that replace automatic ones count until a review.
+
+    grade: nbgrader's entry of the cell.
+    """
     replaced = grade.auto_score is not None and grade.manual_score is not None
     return bool(grade.needs_manual_grade) and not replaced
 
@@ -92,6 +95,17 @@ def _is_waiting(grade: Any) -> bool:
 def _person(student: Any) -> Person:
     names = ("first_name", "last_name", "email", "lms_user_id")
     return Person(**{name: str(getattr(student, name) or "") for name in names})
+
+
+def entries_by_cell(gradebook: Any, entry: Any, notebook: Any) -> dict[str, Any]:
+    """Return the entries of a submitted notebook by cell, read with one query.
+
+    entry: nbgrader's `Grade` or `Comment`. notebook: its `SubmittedNotebook`.
+    """
+    from nbgrader.api import BaseCell
+
+    rows = gradebook.db.query(BaseCell.name, entry).join(entry.cell)
+    return dict(rows.filter(entry.notebook_id == notebook.id).all())
 
 
 @contextmanager

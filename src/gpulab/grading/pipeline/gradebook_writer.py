@@ -8,9 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
-from nbgrader.converters.base import BaseConverter
+from nbgrader.utils import find_all_files
 
 from gpulab.errors import UsageError
 from gpulab.grading.judge.plan import TEST, NotebookPlan
@@ -24,14 +26,7 @@ from gpulab.grading.pipeline.verdict_preprocessors import ANSWERS_BEFORE, VERDIC
 __all__ = ["GradebookWriter"]
 
 
-class WithoutStudentFiles(BaseConverter):
-    """A converter that copies no file of a submission, because none of them is used."""
-
-    def init_assignment(self, assignment_id: str, student_id: str) -> None:
-        del assignment_id, student_id
-
-
-class JudgedAutograde(Autograde, WithoutStudentFiles):
+class JudgedAutograde(Autograde):
     """nbgrader's Autograde on a prepared notebook, with a verdict in place of an execution."""
 
     def grade(
@@ -62,6 +57,22 @@ class JudgedAutograde(Autograde, WithoutStudentFiles):
             shutil.copyfile(timestamp, Path(self.writer.build_directory) / TIMESTAMP)
         self.set_permissions(assignment, student)
 
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Enter the submission in the gradebook, and copy the instructor's files but not the student's."""
+        timestamp = self.coursedir.get_existing_timestamp(self._format_source(assignment_id, student_id))
+        submitted = {"timestamp": timestamp} if timestamp else {}
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            gradebook.update_or_create_student(student_id)
+            gradebook.update_or_create_submission(assignment_id, student_id, **submitted)
+
+        source = self.coursedir.format_path(self.coursedir.source_directory, ".", assignment_id)
+        graded = Path(self._format_dest(assignment_id, student_id))
+        # Notebooks are not copied. The kernels of level 2 are not handed out with the graded notebook.
+        for name in find_all_files(source, [*self.coursedir.ignore, "*.ipynb", "*.cu"]):
+            copied = graded / Path(name).relative_to(source)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(name, copied)
+
     def _answers_before(self, assignment: str, student: str, notebook_id: str) -> dict[str, str]:
         """Return the texts of the cells that were graded last, by grade_id."""
         path = Path(self._format_dest(assignment, student)) / f"{notebook_id}.ipynb"
@@ -83,16 +94,16 @@ class GradebookWriter:
     assignment : str
         A released assignment.
     plan : NotebookPlan
-        What the instructor's notebook grades. Raises `UsageError` if the gradebook has other test cells.
+        The graded content of the instructor's notebook. Raises `UsageError` if the gradebook has other test
+        cells.
     """
 
     def __init__(self, course: Course, assignment: str, plan: NotebookPlan) -> None:
         self.course, self.assignment, self.plan = course, assignment, plan
         self._require_release()
-        self._autograde = _started(make_converter(course, JudgedAutograde, assignment))
-        # Files of level 2 are not handed out with the graded notebook and its feedback.
-        given = [str(path) for path in (course.source / assignment).rglob("*") if path.suffix == ".cu"]
-        self._autograde.exclude_overwriting = {assignment: given}
+        autograde = make_converter(course, JudgedAutograde, assignment)
+        autograde.exporter_class = NotebookExporter  # the configuration has one that refuses nbgrader's own
+        self._autograde = _started(autograde)
         self._feedback = _started(make_converter(course, GenerateFeedback, assignment))
 
     def enter(self, student: str, notebook: NotebookNode, verdict: JudgedSubmission) -> None:
@@ -179,6 +190,7 @@ def _started(converter: Any) -> Any:
 
     converter.writer = FilesWriter(parent=converter, config=converter.config)
     converter.exporter = converter.exporter_class(parent=converter, config=converter.config)
+    converter.exporter.optimistic_validation = True  # the notebook is validated once, after all preprocessors
     for preprocessor in converter.preprocessors:
         converter.exporter.register_preprocessor(preprocessor)
     return converter

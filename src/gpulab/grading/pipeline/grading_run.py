@@ -1,4 +1,4 @@
-"""One run of `gpulab grade` on an assignment: judge what has changed, and enter it in the gradebook."""
+"""One run of `gpulab grade`: changed submissions are judged and entered in the gradebook."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GradeOptions:
     scheduler : str or None
         The address of a running Dask scheduler, whose workers are used.
     again : bool
-        Judge also what has not changed.
+        Also judge submissions that have not changed.
     sandboxed : bool
         Run students' Python in a sandbox.
     """
@@ -80,7 +80,7 @@ class GradedSubmission:
 class GradingRun:
     """The state of one run.
 
-    done: the outcomes so far. Everything in it is stored, so that a later run continues from there.
+    done: the outcomes so far. Their verdicts are stored, so that a later run continues from there.
     """
 
     course: Course
@@ -143,7 +143,6 @@ class GradingRun:
             jobs=jobs,
             scheduler=self.options.scheduler,
             cache=self.course.work / "cache",
-            folder=self.course.work / "workers",
         ) as workers:
             timings = None
             if self._baselines_missing():
@@ -184,7 +183,7 @@ class GradingRun:
         *,
         judged: bool,
     ) -> None:
-        """Enter a verdict in the gradebook, unless it is there."""
+        """Enter a verdict in the gradebook, unless it is already there."""
         student = verdict.student
         current = scores.get(student)
         entered = not judged and self.store.is_written(student, key) and current is not None
@@ -224,7 +223,7 @@ class GradingRun:
 
 
 def is_machine_problem(error: BaseException) -> bool:
-    """Return whether an error is not the submission's fault: a full disk, or a locked gradebook."""
+    """Return whether an error comes from the machine, such as a full disk or a locked gradebook."""
     if database_problem(error):
         return True
     cause = error.__cause__

@@ -1,14 +1,17 @@
-"""Judging on the workers of a Dask cluster: on this machine, or on a cluster that is running already."""
+"""Judging in parallel: by threads that each wait for a judge process, or on a running Dask cluster."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +23,13 @@ from gpulab.profiling.speedup import VariantTiming
 
 __all__ = ["JudgeWorkers", "open_workers", "worker_count"]
 
-MAX_DEATHS = 3  # of its workers, after which a submission is given up
 POLL_S = 1.0  # between two looks at the connection to the scheduler
-CONNECT_S = 20.0  # after which a scheduler that does not answer is lost
+CONNECT_S = 20.0  # longest time until a scheduler answers
+SHOWN_KERNELS_S = 600.0  # longest time to time the kernels that a notebook shows
 
-LOST = "the connection to the scheduler was lost. What is judged so far is stored: run the command again."
+LOST = "the connection to the scheduler was lost. The verdicts so far are stored: run the command again."
 
 SETTINGS = {
-    "distributed.worker.daemon": False,  # a daemon process must not start the judge's processes
-    "distributed.scheduler.allowed-failures": MAX_DEATHS - 1,
-    # One submission per worker at a time: only the one that was running is blamed for the worker's end.
-    "distributed.scheduler.worker-saturation": 1.0,
     "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
     "distributed.admin.large-graph-warning-threshold": "1GB",
 }
@@ -55,119 +54,128 @@ def worker_environment(cache: Path) -> dict[str, str]:
 
 @dataclass
 class JudgeWorkers:
-    """A connection to Dask workers that judge submissions.
+    """Workers that judge submissions.
 
-    client: of Dask. environment: set in each worker before it judges.
+    Attributes
+    ----------
+    executor : concurrent.futures.Executor
+        Of the threads of this process, or of a Dask cluster.
+    slots : int
+        Submissions that are judged at the same time.
+    environment : mapping of str to str
+        Variables of each judge process.
+    stop : threading.Event or None
+        Ends the judge processes of this machine; None for a cluster.
+    connected : callable
+        Returns False once the cluster is lost.
     """
 
-    client: Any
+    executor: Executor
     slots: int
     environment: Mapping[str, str] = field(default_factory=dict)
+    stop: threading.Event | None = None
+    connected: Callable[[], bool] = lambda: True
 
     def judge_all(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgedSubmission | Sequence[str]]:
         """Judge submissions; yield the verdicts as they come, and the students in progress every second.
 
-        A submission whose worker ends is judged again by another one; after `MAX_DEATHS` its verdict is an
-        error. Raises `GradingError` if the scheduler is lost.
+        A submission whose worker of a cluster ends is judged again by another one, as often as the cluster's
+        settings allow; then its verdict is an error. Raises `GradingError` if the scheduler is lost.
         """
-        from distributed import wait
-
         waiting = deque(tasks)
-        running: dict[Any, JudgeTask] = {}
+        running: dict[Future[dict[str, Any]], JudgeTask] = {}
         while waiting or running:
             while waiting and len(running) < self.slots + 1:
                 task = waiting.popleft()
-                future = self.client.submit(judge_here, task, dict(self.environment), pure=False)
-                running[future] = task
+                running[self._submit(judge_here, task)] = task
             yield [task.student for task in list(running.values())[: self.slots]]
-            try:
-                done = wait(list(running), timeout=POLL_S, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
-                done = set()
-            if self.client.status != "running" or any(future.cancelled() for future in running):
+            done = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done
+            if not self.connected() or any(future.cancelled() for future in running):
                 raise GradingError(LOST)
             for future in [future for future in running if future in done]:
                 yield self._verdict(running.pop(future), future)
 
-    def time_shown_kernels(self, plan: NotebookPlan, device: str | None) -> Any:
-        """Start timing the kernels that the instructor's notebook shows; return Dask's future."""
-        return self.client.submit(time_kernels_here, plan, device, dict(self.environment), pure=False)
+    def time_shown_kernels(self, plan: NotebookPlan, device: str | None) -> Future[list[dict[str, Any]]]:
+        """Start timing the kernels that the instructor's notebook shows."""
+        return self._submit(time_kernels_here, plan, device)
 
-    def _verdict(self, task: JudgeTask, future: Any) -> JudgedSubmission:
-        from distributed import KilledWorker
+    def _submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        options = {} if self.stop is None else {"stop": self.stop}
+        return self.executor.submit(partial(function, **options), *args, dict(self.environment))
 
+    def _verdict(self, task: JudgeTask, future: Future[dict[str, Any]]) -> JudgedSubmission:
         error = future.exception()
         if error is None:
             return JudgedSubmission.from_dict(future.result())
-        if isinstance(error, KilledWorker):
-            reason = f"the process that judged it ended {MAX_DEATHS} times."
+        deaths = getattr(error, "allowed_failures", None)  # of Dask's KilledWorker
+        if deaths is not None:
+            reason = f"the process that judged it ended {deaths + 1} times."
         else:
             reason = f"judging failed: {type(error).__name__}: {error}"
         return JudgedSubmission(task.student, task.assignment, task.plan.name, error=reason)
 
 
 @contextmanager
-def open_workers(*, jobs: int, scheduler: str | None, cache: Path, folder: Path) -> Iterator[JudgeWorkers]:
-    """Open the workers: a cluster on this machine with `jobs` processes, or a running one.
+def open_workers(*, jobs: int, scheduler: str | None, cache: Path) -> Iterator[JudgeWorkers]:
+    """Open the workers.
 
     Parameters
     ----------
     jobs : int
-        Worker processes on this machine; not used with `scheduler`.
+        Submissions to judge in parallel on this machine; not used with `scheduler`.
     scheduler : str or None
-        Address of the scheduler of a running cluster, such as ``tcp://127.0.0.1:8786``.
+        Address of the scheduler of a running Dask cluster, such as ``tcp://127.0.0.1:8786``.
     cache : Path
         The course's folder of compiled kernels.
-    folder : Path
-        For files of the workers.
     """
-    import logging
+    environment = worker_environment(cache)
+    with (
+        _local_workers(jobs, environment) if scheduler is None else _cluster(scheduler, environment) as opened
+    ):
+        yield opened
 
+
+@contextmanager
+def _local_workers(jobs: int, environment: Mapping[str, str]) -> Iterator[JudgeWorkers]:
+    """Open threads that each wait for one judge process. No submission is judged in this process."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(jobs, "gpulab judge") as executor:
+        try:
+            yield JudgeWorkers(executor, jobs, environment, stop)
+        except BaseException:  # an interrupt, or a full disk
+            stop.set()
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _cluster(scheduler: str, environment: Mapping[str, str]) -> Iterator[JudgeWorkers]:
+    """Open a connection to a running Dask cluster."""
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
     from distributed.comm.core import CommClosedError
 
-    environment = worker_environment(cache)
     with ExitStack() as stack:
         stack.enter_context(_silent_logs())
         stack.enter_context(dask.config.set(SETTINGS))
-        if scheduler is None:
-            try:
-                cluster = stack.enter_context(
-                    LocalCluster(
-                        n_workers=jobs,
-                        threads_per_worker=1,
-                        processes=True,
-                        host="127.0.0.1",
-                        # The default port of the dashboard's server may be in use by another cluster.
-                        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-                        worker_dashboard_address=None,
-                        memory_limit=0,
-                        env=environment,
-                        local_directory=str(folder),
-                        silence_logs=logging.CRITICAL,
-                    )
-                )
-            except (OSError, RuntimeError) as error:
-                raise GradingError(f"the worker processes did not start: {error}") from error
-            client = stack.enter_context(Client(cluster))
-            yield JudgeWorkers(client, jobs, environment)
-            return
-
         try:
             client = stack.enter_context(Client(scheduler, timeout=CONNECT_S))
         except (OSError, ValueError) as error:
             raise UsageError(f"there is no scheduler at {scheduler}: {error}") from None
         try:
-            slots = sum(client.nthreads().values())
-            yield JudgeWorkers(client, max(slots, 1), environment)
+            yield JudgeWorkers(
+                client.get_executor(pure=False),
+                max(1, sum(client.nthreads().values())),
+                environment,
+                connected=lambda: client.status == "running",
+            )
         except (asyncio.CancelledError, CancelledError, CommClosedError) as error:
             raise GradingError(LOST) from error
 
 
 @contextmanager
 def _silent_logs() -> Iterator[None]:
-    """Keep Dask from writing to stderr about connections that end; what matters is raised."""
+    """Keep Dask from logging closed connections on stderr. Errors that matter raise exceptions."""
     import logging
 
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
@@ -182,35 +190,38 @@ def _silent_logs() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def judge_here(task: JudgeTask, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Judge a submission in this worker; return the verdict as plain data."""
+def judge_here(
+    task: JudgeTask, environment: Mapping[str, str], stop: threading.Event | None = None
+) -> dict[str, Any]:
+    """Judge a submission in a process that this one starts; return the verdict as plain data."""
     from gpulab.grading.judge.supervisor import judge
-    from gpulab.grading.sandbox.safe_page import clean_outputs
 
-    os.environ.update(environment)  # before the first judge process starts
-    verdict = judge(task)
-    page = tuple(replace(cell, outputs=tuple(clean_outputs(list(cell.outputs)))) for cell in verdict.page)
-    return replace(verdict, page=page).as_dict()
+    return judge(task, environment=environment, stop=stop).as_dict()
 
 
 def time_kernels_here(
-    plan: NotebookPlan, device: str | None, environment: Mapping[str, str]
+    plan: NotebookPlan,
+    device: str | None,
+    environment: Mapping[str, str],
+    stop: threading.Event | None = None,
 ) -> list[dict[str, Any]]:
-    """Time the kernels that a notebook shows, in a process of their own; return plain data."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+    """Time the kernels that a notebook shows, in a process that this one starts; return plain data."""
+    from gpulab.grading.judge.supervisor import messages
 
-    from gpulab.grading.judge.supervisor import PRELOADED
+    deadline = time.monotonic() + SHOWN_KERNELS_S
+    timing = messages(time_kernels, plan, device, deadline=deadline, environment=environment, stop=stop)
+    for kind, content in timing:
+        if kind == "times":
+            return list(content)
+        raise GradingError(f"the kernels that the lab shows could not be timed: {content}")
+    raise GradingError("the process that timed the kernels of the lab ended.")
 
-    os.environ.update(environment)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(PRELOADED))
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(time_kernels, plan, device).result()
 
+def time_kernels(plan: NotebookPlan, device_name: str | None, emit: Callable[[str, Any], None]) -> None:
+    """Compile and time the kernels that a notebook shows; those that belong to no problem are left out.
 
-def time_kernels(plan: NotebookPlan, device_name: str | None) -> list[dict[str, Any]]:
-    """Compile and time the kernels that a notebook shows; those that belong to no problem are left out."""
+    emit: takes ("times", the times as plain data).
+    """
     from gpulab.cell import KernelCell, parse_cell
     from gpulab.devices import open_device
     from gpulab.errors import GpulabError
@@ -226,4 +237,4 @@ def time_kernels(plan: NotebookPlan, device_name: str | None) -> list[dict[str, 
                 timings.append(time_variant(compile_cell(cell, device), cell.config, device=device))
         except GpulabError:  # a lab may show a kernel that is wrong on purpose
             continue
-    return [timing.as_dict() for timing in timings]
+    emit("times", [timing.as_dict() for timing in timings])

@@ -7,11 +7,19 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from gpulab.grading.pipeline.course import Course, GradingError
 
-__all__ = ["StepLog", "create_gradebook", "make_converter", "recorded_step", "run_converter"]
+__all__ = [
+    "StepLog",
+    "create_gradebook",
+    "make_converter",
+    "recorded_step",
+    "run_converter",
+    "shared_engine",
+]
 
 
 class StepLog(logging.Handler):
@@ -65,6 +73,23 @@ def make_converter(course: Course, converter: Any, assignment: str, student: str
     made = converter(coursedir=folders, config=config, log=_logger())
     made.force = True
     return made
+
+
+@contextmanager
+def shared_engine() -> Iterator[None]:
+    """Let the gradebooks that nbgrader opens use one SQLAlchemy engine for each database.
+
+    Each step of nbgrader opens a gradebook of its own, and a new engine compiles every statement again. The
+    connections are closed with each gradebook, as usual.
+    """
+    from nbgrader import api
+
+    create_engine = api.create_engine
+    api.create_engine = cache(create_engine)
+    try:
+        yield
+    finally:
+        api.create_engine = create_engine
 
 
 def run_converter(course: Course, converter: Any, assignment: str, failure: str) -> None:

@@ -11,10 +11,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulab.errors import UsageError
+from gpulab.grading.judge.python_cell import parse_python
 
-__all__ = ["CheckCall", "LevelChoice", "check_calls", "ends_with_check", "last_level_choice"]
+__all__ = [
+    "CheckCall",
+    "LevelChoice",
+    "check_calls",
+    "ends_with_check",
+    "last_level_choice",
+    "stated_points",
+]
 
-CHECKS = frozenset({"require_correct", "require_speed", "graded_numbers"})
+CHECKS = frozenset(
+    {
+        "award",
+        "commit",
+        "require_correct",
+        "require_kernel",
+        "require_loops",
+        "require_one_of",
+        "require_speed",
+    }
+)
+KERNEL_CHECKS = frozenset({"require_correct", "require_kernel", "require_speed"})
 
 
 @dataclass(frozen=True)
@@ -49,12 +68,12 @@ def check_calls(source: str, location: str) -> tuple[CheckCall, ...]:
 
     Raises `UsageError` for points that are not constants. location: names the cell in the message.
     """
-    return tuple(_check_call(call, location) for call in _calls(_parse(source), CHECKS))
+    return tuple(_check_call(call, location) for call in _calls(parse_python(source), CHECKS))
 
 
 def ends_with_check(source: str) -> bool:
     """Return whether the value of the cell is that of a check: its last line, without a semicolon."""
-    tree = _parse(source)
+    tree = parse_python(source)
     last = tree.body[-1] if tree.body else None
     if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)):
         return False
@@ -71,7 +90,7 @@ def last_level_choice(sources: Iterable[str]) -> LevelChoice | None:
     constants: dict[str, Any] = {}  # variables that a cell assigns a constant to
     choice = None
     for source in sources:
-        tree = _parse(source)
+        tree = parse_python(source)
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):
                 value = _constant(node.value, constants)
@@ -87,15 +106,15 @@ def last_level_choice(sources: Iterable[str]) -> LevelChoice | None:
     return choice
 
 
-def _parse(source: str) -> ast.Module:
-    """Parse a cell without its magics; a cell that is not valid Python gives an empty module."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
-    if source.lstrip().startswith("%%"):
-        lines = []
-    try:
-        return ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError):
-        return ast.Module([], [])
+def stated_points(sources: Iterable[str]) -> float | None:
+    """Return the points that the last `start_lab` of the code cells `sources` states, or None."""
+    stated = None
+    for source in sources:
+        for call in _calls(parse_python(source), frozenset({"start_lab"})):
+            keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+            points = _constant(keywords.get("points"), {})
+            stated = float(points) if isinstance(points, (int, float)) else None
+    return stated
 
 
 def _calls(tree: ast.AST, names: frozenset[str]) -> Iterator[ast.Call]:
@@ -122,16 +141,16 @@ def _constant(node: ast.expr | None, constants: Mapping[str, Any]) -> Any:
 def _check_call(call: ast.Call, location: str) -> CheckCall:
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     name = _function_name(call)
-    variant = "" if name == "graded_numbers" else _constant(call.args[0] if call.args else None, {})
+    variant = _constant(call.args[0] if call.args else None, {}) if name in KERNEL_CHECKS else ""
     argument = keywords.get("steps" if name == "require_speed" else "points")
-    if argument is None and name == "require_correct" and len(call.args) > 1:
+    if argument is None and name in {"require_correct", "require_kernel", "award"} and len(call.args) > 1:
         argument = call.args[1]
     if argument is None:
         return CheckCall(variant or "")
 
     points = _constant(argument, {})
-    if name == "graded_numbers" and isinstance(points, (int, float)):
-        return CheckCall("", {1: points})
+    if name != "require_speed" and isinstance(points, (int, float)):
+        return CheckCall(variant or "", {1: points})
     if isinstance(points, dict) and points:
         by_level = {1: max(points.values())} if name == "require_speed" else points
         return CheckCall(variant or "", by_level)

@@ -1,6 +1,6 @@
 """The notebook that nbgrader grades: the student's cells with the instructor's metadata and no outputs.
 
-Cell types, points, names and flags of a submission are not believed. A cell keeps nbgrader's metadata only if
+Cell types, points, names and flags of a submission are not trusted. A cell keeps nbgrader's metadata only if
 the instructor's notebook has a cell of its name, and then it gets the metadata of that cell.
 """
 
@@ -10,14 +10,22 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+from nbformat import NotebookNode, from_dict
 
 from gpulab.grading.sandbox.safe_page import clean_notebook
 
 __all__ = ["prepare_notebook"]
 
-_NEW = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+# The fields that nbformat requires besides the type, the id, the source and the metadata.
+_REQUIRED: dict[str, dict[str, Any]] = {
+    "code": {"outputs": [], "execution_count": None},
+    "markdown": {},
+    "raw": {},
+}
+METADATA = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
+}
 
 
 def prepare_notebook(text: str, source: NotebookNode) -> NotebookNode:
@@ -54,23 +62,24 @@ def prepare_notebook(text: str, source: NotebookNode) -> NotebookNode:
 
     prepared = []
     for number, (cell, fields) in enumerate(zip(cells, own_marks, strict=True)):
-        made = _NEW[cell["cell_type"]](cell["source"], id=f"cell-{number}")
-        if fields is not None:
-            made.metadata["nbgrader"] = fields
-        if cell["cell_type"] == "markdown" and "attachments" in cell:
+        kind = cell["cell_type"]
+        made = {
+            "cell_type": kind,
+            "id": f"cell-{number}",
+            "metadata": {} if fields is None else {"nbgrader": fields},
+            "source": cell["source"],
+        }
+        if kind == "markdown" and "attachments" in cell:
             made["attachments"] = cell["attachments"]
-        prepared.append(made)
-    language = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return new_notebook(  # type: ignore[no-any-return]
-        cells=prepared, metadata={"kernelspec": kernel, "language_info": language}
-    )
+        prepared.append(made | _REQUIRED[kind])
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": prepared}
+    return from_dict(notebook)  # type: ignore[no-any-return]  # nbconvert validates it
 
 
 def _submitted_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the cells of a notebook file without outputs, each with the name that it claims."""
     for cell in notebook["cells"]:
-        if not isinstance(cell, dict) or cell.get("cell_type") not in _NEW:
+        if not isinstance(cell, dict) or cell.get("cell_type") not in _REQUIRED:
             continue
         metadata = cell.get("metadata")
         marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None

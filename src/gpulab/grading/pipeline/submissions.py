@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.pipeline.grading_run import GradedSubmission, GradeOptions, GradingRun, locked_course
+from gpulab.grading.pipeline.nbgrader_steps import shared_engine
 from gpulab.grading.pipeline.verdict_store import load_baselines, load_judged
 from gpulab.grading.release.rubric import read_rubric
 from gpulab.grading.reports.assignment_report import AssignmentReport
@@ -34,10 +36,8 @@ def grade_submissions(
         If the run cannot continue; a later run does.
     """
     options = options or GradeOptions()
-    if options.sandboxed and options.scheduler is None:
-        require_sandbox()
-    with locked_course(course):
-        run = GradingRun(course, assignment, options)
+    with locked_course(course), shared_engine():
+        run = prepare_run(course, assignment, options)
         try:
             with Bar(f"grading {assignment}") as bar:
                 return run.run(bar)
@@ -50,6 +50,17 @@ def grade_submissions(
             )
             sys.stderr.flush()
             raise
+
+
+def prepare_run(course: Course, assignment: str, options: GradeOptions) -> GradingRun:
+    """Return a run that can start. Meanwhile a sandbox is started on trial, which takes another process."""
+    if not options.sandboxed or options.scheduler is not None:
+        return GradingRun(course, assignment, options)
+    with ThreadPoolExecutor(1) as pool:
+        trial = pool.submit(require_sandbox)
+        run = GradingRun(course, assignment, options)
+        trial.result()
+    return run
 
 
 def require_sandbox() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.errors import UsageError
-from gpulab.grading.judge.submitted import MAX_NOTEBOOK_BYTES, read_submission
+from gpulab.grading.judge.submitted import read_submission, too_large
 from gpulab.grading.pipeline.course import Course
 
 __all__ = ["Submission", "read_student_files"]
@@ -67,13 +67,7 @@ def _problem_of(path: Path) -> str:
         if not others:
             return f"there is no notebook; {path.name} is missing."
         return f"{path.name} is missing; there is {', '.join(others)}. Rename the file."
-    size = path.stat().st_size
-    if size > MAX_NOTEBOOK_BYTES:
-        return (
-            f"the notebook has {size >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are graded. Clear its "
-            "outputs and submit it again."
-        )
-    return ""
+    return too_large(path.stat().st_size)
 
 
 def _timestamp(folder: Path) -> bytes:

@@ -36,7 +36,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class VerdictStore:
-    """The stored verdicts of one assignment. A verdict is known by the key it was stored with."""
+    """The stored verdicts of one assignment. A verdict is found by the key with which it was stored."""
 
     course: Course
     assignment: str

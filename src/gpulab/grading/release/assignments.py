@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from nbgrader.converters import GenerateAssignment
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.nbgrader_steps import run_converter
-from gpulab.grading.pipeline.notebook_source import last_level_choice
+from gpulab.grading.pipeline.notebook_source import last_level_choice, stated_points
 from gpulab.grading.release.rubric import check_points, required_rubric
 
 __all__ = ["Release", "graded_sources", "max_points", "read_notebook", "release"]
@@ -39,6 +39,7 @@ def release(course: Course, assignment: str, *, level: int = 1) -> Release:
     rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
     notebook = course.notebook(assignment)
     check_points(rubric, max_points(notebook), notebook, graded_sources(notebook))
+    check_stated_points(notebook)
 
     run_converter(course, GenerateAssignment, assignment, f"{assignment} was not released")
     folder = course.release / assignment
@@ -47,11 +48,26 @@ def release(course: Course, assignment: str, *, level: int = 1) -> Release:
     return Release(assignment, folder, tuple(sorted(folder.glob("*.ipynb"))))
 
 
+def check_stated_points(notebook: Path) -> None:
+    """Raise `UsageError` if `gpulab.start_lab` states other points than the automatic test cells have."""
+    stated = stated_points(_code(notebook))
+    points = max_points(notebook)
+    total = sum(points[name] for name in graded_sources(notebook))
+    if stated not in (None, total):
+        raise UsageError(
+            f"{notebook.name}: gpulab.start_lab states {stated:g} points, but the automatic test cells have "
+            f"{total:g}: write points={total:g}."
+        )
+
+
 def given_files(notebook: Path) -> list[str]:
     """Return the files of the kernels that a notebook gives at level 2, relative to its folder."""
-    code = (cell.source for cell in read_notebook(notebook).cells if cell.cell_type == "code")
-    choice = last_level_choice(code)
+    choice = last_level_choice(_code(notebook))
     return sorted(choice.given.values()) if choice else []
+
+
+def _code(notebook: Path) -> Iterator[str]:
+    return (cell.source for cell in read_notebook(notebook).cells if cell.cell_type == "code")
 
 
 def remove_given(folder: Path, files: Iterable[str]) -> None:

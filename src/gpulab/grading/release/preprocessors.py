@@ -1,6 +1,6 @@
-"""nbgrader preprocessors for kernel cells and for deleted or copied cells.
+"""nbgrader preprocessors for kernel cells and for deleted cells.
 
-`grading/nbgrader_config.py` puts them in place of the stock ones and keeps the order of the others.
+`grading/nbgrader_config.py` puts them in place of nbgrader's own preprocessors.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from typing import Any
 
 from nbformat import NotebookNode, from_dict
 from nbgrader import utils
-from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, OverwriteCells
+from nbgrader.preprocessors import ClearSolutions, OverwriteCells
 
 from gpulab.cell import is_kernel_cell
 from gpulab.grading.release.stub import answers_stub, asks_for_answers, kernel_stub
 
 __all__ = [
     "ClearKernelSolutions",
-    "DropDuplicates",
     "RestoreCells",
     "first_line",
 ]
@@ -64,22 +63,6 @@ class ClearKernelSolutions(ClearSolutions):
         finally:
             self.code_stub = stock_stubs
         return cell
-
-
-class DropDuplicates(DeduplicateIds):
-    """nbgrader's DeduplicateIds, which makes a copied cell an ordinary cell.
-
-    The stock preprocessor leaves an empty `nbgrader` entry in the metadata. The next preprocessor takes it
-    for an outdated schema and stops the grading of the whole class.
-    """
-
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: Resources, cell_index: int
-    ) -> tuple[NotebookNode, Resources]:
-        cell, resources = super().preprocess_cell(cell, resources, cell_index)
-        if cell.metadata.get("nbgrader") == {}:
-            del cell.metadata["nbgrader"]
-        return cell, resources
 
 
 class RestoreCells(OverwriteCells):

@@ -6,7 +6,7 @@ The folder of a submission has `expected.toml` and any of these files:
     GRADE_ID.py   replaces the Python cell that students complete
     first.py      code cells before all others, separated by lines `# %%`
     last.py       code cells after all others
-    files/        files that lie beside the notebook
+    files/        files in the folder of the notebook
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from gpulab.grading.release.preprocessors import first_line
 
 __all__ = ["SampleSubmission", "read_sample", "read_samples", "score_differences", "submit_sample"]
 
+STUDENT_LINE = re.compile(r"""gpulab\.student\((?:""|'')\)""")
 LEVEL_LINE = re.compile(r"^(LEVEL\s*=\s*)\d+", re.MULTILINE)
 
 
@@ -41,8 +42,8 @@ class SampleSubmission:
     chance_on_a_gpu: test cells whose points are certain on the simulator only. On a GPU a kernel with a race
     may compute correct values by chance, and the time of an open step depends on the GPU.
     level: the level that the student chose; None keeps that of the notebook. answers: source of a Python cell
-    by its grade_id. first, last: code cells before and after all others. files: a folder of files that lie
-    beside the notebook.
+    by its grade_id. first, last: code cells before and after all others. files: a folder of files that
+    are copied next to the notebook.
     """
 
     student: str
@@ -117,6 +118,7 @@ def submit_sample(sample: SampleSubmission, released: Path, submitted: Path) -> 
     notebook = read_notebook(released)
     if sample.level is not None:
         set_level(sample.level, notebook, released.name)
+    set_student(sample.student, notebook)
     unused = {**sample.kernels, **sample.answers}
     for cell in notebook.cells:
         if cell.cell_type == "code" and is_kernel_cell(cell.source) and utils.is_solution(cell):
@@ -151,6 +153,13 @@ def set_level(level: int, notebook: nbformat.NotebookNode, name: str) -> None:
             cell.source = LEVEL_LINE.sub(rf"\g<1>{level}", cell.source, count=1)
             return
     raise UsageError(f"{name} has no line `LEVEL = 1`, so its level cannot be changed.")
+
+
+def set_student(student: str, notebook: nbformat.NotebookNode) -> None:
+    """Write a student's id into the notebook's cell `gpulab.student("")`, if it has one."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = STUDENT_LINE.sub(lambda _: f'gpulab.student("{student}")', cell.source)
 
 
 def as_magic(source: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["answers_stub", "asks_for_answers", "is_untouched", "kernel_stub"]
+from gpulab.cell import STUB
 
-_STUB = re.compile(
-    r'^[ \t]*// YOUR CODE HERE[ \t]*\n[ \t]*#error "[^"\n]*is not written yet[^"\n]*"[ \t]*$', re.MULTILINE
-)
+__all__ = ["answers_stub", "asks_for_answers", "has_stub", "is_untouched", "kernel_stub"]
+
 _ANSWER = re.compile(r"""["']\s*:\s*None\b""")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_EMPTY_LOOP = re.compile(r"\bfor\s*\([^{}]*\)\s*\{\s*\}")
 _EMPTY_FUNCTION = re.compile(r"[^{};#]*\{\s*\}")
 
 
@@ -34,14 +34,20 @@ def asks_for_answers(source: str) -> bool:
 
 def answers_stub() -> str:
     """Return the line that replaces the solution of a cell with answers; it raises nothing."""
-    return "# YOUR ANSWER HERE: write a number in the place of each None."
+    return "# YOUR ANSWER HERE: write your answer in the place of each None."
+
+
+def has_stub(source: str) -> bool:
+    """Return whether a part of the kernel is still to be written, so that it cannot be compiled."""
+    return STUB.search(source) is not None
 
 
 def is_untouched(source: str) -> bool:
     """Return whether the source of a cell, without its header, is the stub as it was released.
 
-    Comments are ignored. A line of code next to the stub makes the cell the student's own.
+    A partly written kernel has several stubs, also in a loop. Comments are ignored. A line of code next to a
+    stub makes the cell the student's own.
     """
-    rest, stubs = _STUB.subn("", source)
-    rest = _COMMENT.sub("", rest).strip()
-    return stubs == 1 and (not rest or _EMPTY_FUNCTION.fullmatch(rest) is not None)
+    rest, stubs = STUB.subn("", source)
+    rest = _EMPTY_LOOP.sub("", _COMMENT.sub("", rest)).strip()
+    return stubs > 0 and (not rest or _EMPTY_FUNCTION.fullmatch(rest) is not None)

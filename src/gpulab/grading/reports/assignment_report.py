@@ -105,7 +105,7 @@ class AssignmentReport:
         return inspection.level if inspection else None
 
     def score(self, student: str, cell: str) -> float | None:
-        """Return the points of a test cell; None if nobody has graded it yet."""
+        """Return the points of a test cell; None if it is not graded yet."""
         return self.grades.scores.get(student, {}).get(cell)
 
     def max_score(self, student: str, cell: str) -> float:

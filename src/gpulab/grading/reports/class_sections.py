@@ -124,7 +124,7 @@ def _equal_kernels_section(report: AssignmentReport) -> str:
     if not rows:
         return ""
     caption = (
-        "These kernels differ only in names, comments and layout. This is a place to look, not a verdict. "
+        "These kernels differ only in names, comments and layout. Equality alone does not prove copying. "
         "Short kernels, given kernels and copies of the lab's own text are not listed."
     )
     return table(("kernel", "students", "who"), rows, numeric=(1,), caption=caption).html

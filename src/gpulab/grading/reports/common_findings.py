@@ -71,7 +71,7 @@ def _sentences(kernel: InspectedKernel) -> Iterator[tuple[str, str]]:
 
 
 def _key(sentence: str) -> str:
-    """Return the sentence without what differs from kernel to kernel."""
+    """Return the sentence without the parts that differ between kernels."""
     start = sentence.partition(". ")[0]
     return _NUMBER.sub("#", _QUOTED.sub("@", _ELEMENT.sub("@", start)))
 

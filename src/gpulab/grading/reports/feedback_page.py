@@ -8,28 +8,33 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import nbgrader
+from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
-from nbgrader.api import Gradebook
+from nbgrader.api import Comment, Grade, Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import List, Unicode
 from traitlets.config import Config
 
 from gpulab.errors import UsageError
 from gpulab.grading.judge.records import Incident
+from gpulab.grading.pipeline.gradebook import entries_by_cell, is_waiting
 from gpulab.grading.release.rubric import Criterion, read_rubric
 from gpulab.grading.reports.feedback_summary import GradedCell, summary_html, summary_row
+from gpulab.grading.sandbox.safe_markdown import clean_markdown
 
 __all__ = ["FeedbackExporter", "SummarizeFeedback"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 FORMGRADER = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader"
 STYLE_SHEETS = FORMGRADER / "static" / "node_modules" / "bootstrap" / "dist" / "css"
+CACHED_CELLS = 500  # of all students together
 IMAGE_WITHOUT_TEXT = re.compile(r"<img\s+(?![^>]*\balt=)")
 
 
@@ -44,6 +49,21 @@ class FeedbackExporter(HTMLExporter):
         # The folders that `extends` and `include_css` search; nbgrader's setting has the style sheets only.
         own.FeedbackExporter.extra_template_paths = [str(FORMGRADER / "templates"), str(STYLE_SHEETS)]
         super().__init__(config=own, **options)
+        highlight = Highlight2HTML(pygments_lexer="python", parent=self)
+        self._highlighted = lru_cache(CACHED_CELLS)(highlight)
+        self._rendered = lru_cache(CACHED_CELLS)(partial(super().markdown2html, {}))
+
+    @pass_context
+    def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
+        """Return the HTML of a Markdown cell. Most cells are the instructor's, so they are rendered once."""
+        if self.embed_images or context.get("cell", {}).get("attachments"):
+            return str(super().markdown2html(context, source))
+        return str(self._rendered(source))
+
+    def _highlight(self, source: str, language: str | None = None, metadata: object = None) -> str:
+        """Return the HTML of a code cell; `metadata` has no effect on Python code."""
+        del metadata
+        return str(self._highlighted(source, language))
 
     def from_notebook_node(  # type: ignore[override]  # as in nbconvert
         self, nb: Any, resources: dict[str, Any] | None = None, **options: Any
@@ -54,16 +74,16 @@ class FeedbackExporter(HTMLExporter):
         """
         resources = self._init_resources(resources)
         widgets = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=resources)
-        self.register_filter("highlight_code", Highlight2HTML(pygments_lexer="python", parent=self))
+        self.register_filter("highlight_code", self._highlight)
         self.register_filter("filter_data_type", widgets)
         page, resources = TemplateExporter.from_notebook_node(self, nb, resources, **options)
         return IMAGE_WITHOUT_TEXT.sub('<img alt="an image without a description" ', page), resources
 
 
 class SummarizeFeedback(NbGraderPreprocessor):
-    """Mark the answers that nobody has read, and put the summary into the resources of the page.
+    """Preprocessor that takes the place of GetGrades: it puts the points and the summary on the page.
 
-    It follows nbgrader's GetGrades, which stores scores and comments in the cells.
+    Cells get their points and comments, and a mark if an answer is not read yet.
     """
 
     rubric = Unicode("rubric.toml", help="File with what earns the points of each test cell.").tag(
@@ -83,15 +103,29 @@ class SummarizeFeedback(NbGraderPreprocessor):
         criteria = self._criteria(about["assignment"])
         rows = []
         with Gradebook(about["db_url"]) as gradebook:
+            notebook = gradebook.find_submission_notebook(
+                about["notebook"], about["assignment"], about["student"]
+            )
+            grades = entries_by_cell(gradebook, Grade, notebook)
+            comments = entries_by_cell(gradebook, Comment, notebook)
+            about["late_penalty"] = notebook.late_submission_penalty or 0
+            # An answer that changed after it was read keeps its old score until it is read again.
+            unread = sum(grade.score for grade in grades.values() if is_waiting(grade))
+            about["score"] = notebook.score - unread - about["late_penalty"]
+            about["max_score"] = notebook.max_score
             for cell in nb.cells:
                 marks = cell.metadata.get("nbgrader", {})
-                if not (marks.get("grade") or marks.get("task")):
-                    continue
-                grade = gradebook.find_grade(
-                    marks["grade_id"], about["notebook"], about["assignment"], about["student"]
-                )
-                marks["not_read"] = bool(grade.needs_manual_grade)
-                rows.append(summary_row(_graded_cell(cell, criteria.get(marks["grade_id"])), kernels))
+                name = marks.get("grade_id")
+                comment = (comments[name].comment or "") if name in comments else ""
+                if comment:
+                    marks["comment"] = clean_markdown(comment)  # the page renders it as Markdown
+                if name in grades:
+                    grade = grades[name]
+                    marks["score"], marks["points"] = grade.score, grade.max_score
+                    marks["not_read"] = is_waiting(grade)
+                    graded = _graded_cell(cell, grade, comment, criteria.get(name))
+                    marks["automatic"] = graded.automatic
+                    rows.append(summary_row(graded, kernels))
 
         about["summary"] = summary_html(
             rows,
@@ -122,16 +156,19 @@ class SummarizeFeedback(NbGraderPreprocessor):
             return {}
 
 
-def _graded_cell(cell: Any, criterion: Criterion | None) -> GradedCell:
+def _graded_cell(cell: Any, grade: Grade, comment: str, criterion: Criterion | None) -> GradedCell:
     marks = cell.metadata["nbgrader"]
+    is_test = not marks.get("solution") and not marks.get("task")
+    replaced = is_test and grade.auto_score is not None and grade.score != grade.auto_score
     return GradedCell(
         marks["grade_id"],
-        float(marks.get("score") or 0.0),
-        float(marks.get("points") or 0.0),
+        float(grade.score or 0.0),
+        float(grade.max_score or 0.0),
         not_read=marks["not_read"],
-        is_test=not marks.get("solution") and not marks.get("task"),
+        is_test=is_test,
+        automatic=grade.auto_score if replaced else None,
         source=cell.source,
         outputs=cell.get("outputs", ()),
-        comment=marks.get("comment") or "",
+        comment=comment,
         earns=criterion.earns if criterion else "",
     )

@@ -33,6 +33,8 @@ class GradedCell:
         The cell waits for manual grading.
     is_test : bool
         The cell is a test; otherwise it is an answer that is graded manually.
+    automatic : float or None
+        The points of the automatic check, if the instructor has set others.
     source : str
         Its text.
     outputs : sequence of mapping
@@ -48,6 +50,7 @@ class GradedCell:
     max_score: float
     not_read: bool = False
     is_test: bool = True
+    automatic: float | None = None
     source: str = ""
     outputs: Sequence[Mapping[str, Any]] = ()
     comment: str = ""
@@ -81,12 +84,17 @@ def summary_row(cell: GradedCell, kernels: Mapping[str, Mapping[str, Any]]) -> S
     if cell.not_read:
         return SummaryRow(cell.grade_id, NOT_READ, "This answer can still earn points.")
 
+    points = f"{cell.score:g} / {cell.max_score:g}"
+    if cell.automatic is not None:
+        check = f"The automatic check gave {cell.automatic:g}."
+        return SummaryRow(cell.grade_id, points, f"Your teacher has set these points. {check}")
+
     kernel = kernels.get(cell.variant)
     if kernel is not None and kernel["state"] == "given" and not cell.score:
         return SummaryRow(cell.grade_id, "given", "The kernel is given at this level.")
-    points = f"{cell.score:g} / {cell.max_score:g}"
     if cell.score >= cell.max_score:
-        return SummaryRow(cell.grade_id, points, cell.earns or "All points.")
+        earned = cell.earns if cell.is_test else first_sentence(cell.comment)
+        return SummaryRow(cell.grade_id, points, earned or "All points.")
     if kernel is not None and kernel["state"] not in {"right", "given"}:
         return SummaryRow(cell.grade_id, points, *_kernel_lines(kernel))
     if not cell.is_test:
@@ -97,7 +105,10 @@ def summary_row(cell: GradedCell, kernels: Mapping[str, Mapping[str, Any]]) -> S
 def _kernel_lines(kernel: Mapping[str, Any]) -> tuple[str, str]:
     """Return what is wrong with a kernel, and what to try next."""
     if kernel["state"] == "not written":
-        return "The kernel is not written yet.", "Put your kernel in the place of the #error line."
+        return (
+            "Parts of the kernel are not written yet.",
+            "Replace each #error line with your code.",
+        )
     if kernel["diagnostics"]:
         first = kernel["diagnostics"][0]
         line = f"It does not compile. Line {first['line']}: {first['message']}"

@@ -1,4 +1,4 @@
-"""Kernels that come with a lab, which are no sign of copying."""
+"""Kernels that come with a lab; copies of them in several submissions are not reported."""
 
 from __future__ import annotations
 

@@ -1,20 +1,18 @@
-"""Written answers in Markdown whose rendering by nbgrader contains no markup of the student's.
+"""Cleaning of written answers in Markdown, so that nbgrader renders no markup of the student's.
 
 nbgrader stores the Markdown text and renders it with nbconvert, which lets HTML, `javascript:` links and
 Mermaid diagrams through. A text is therefore rendered here by nbconvert's own renderer. If that finds nothing
-harmful, the text stays as it is. Otherwise the harmful constructs are broken up so that they show as text.
+harmful, the text stays as it is. Otherwise the characters that begin the harmful constructs are escaped, so
+that these show as they were typed.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import html
 import re
 from collections.abc import Mapping
 from typing import Any
-
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from gpulab.grading.sandbox.safe_text import COLOUR_CODE, MATHJAX_MACRO, clean_text
 
@@ -23,10 +21,6 @@ __all__ = ["clean_attachments", "clean_markdown", "is_image"]
 MARKDOWN_CHARACTERS = 50_000  # of one answer, about 20 printed pages
 IMAGE_PIXELS = 20_000_000  # a page cannot show more, but a few kilobytes can unpack to more
 
-LINK = re.compile(r"(?:https?://|mailto:|#)", re.IGNORECASE)
-# Only files beside the notebook: a browser requests the address of an image without a click.
-IMAGE_FILE = re.compile(r"(?!.*\.\.)[\w][\w./%-]*\.(?:png|jpe?g|gif|svg)", re.IGNORECASE)
-ATTACHMENT = "attachment:"
 TAG_START = re.compile(r"<(?=[A-Za-z/!?])")  # an HTML parser takes any other `<` for text
 MERMAID_FENCE = re.compile(r"((?:`{3}|~{3})[`~\s]*)mermaid", re.IGNORECASE)
 
@@ -43,9 +37,12 @@ def clean_markdown(text: str, attachments: Mapping[str, Any] | None = None) -> s
 
     Notes
     -----
-    If a construct is harmful, all constructs of its kind in the cell show as text. If that does not help,
-    only letters, digits and plain punctuation remain.
+    If an element of HTML or the address of a link is harmful, the source of all of them shows as text. If
+    that does not help, the whole text shows as a block of code.
     """
+    # nbconvert takes half a second to import, and most processes clean no Markdown.
+    from gpulab.grading.sandbox.markdown_harm import escape_markup, harmful_constructs
+
     text = COLOUR_CODE.sub("", clean_text(text))
     if len(text) > MARKDOWN_CHARACTERS:
         rest = len(text) - MARKDOWN_CHARACTERS
@@ -56,11 +53,15 @@ def clean_markdown(text: str, attachments: Mapping[str, Any] | None = None) -> s
     if not harm:
         return text
 
-    text = _neutralise(text, harm)
-    if remaining := harmful_constructs(text, attachments):
-        text = _neutralise(text, {"html", "link", "macro", "mermaid", "attachment"} | remaining)
-        if harmful_constructs(text, attachments):
-            return re.sub(r"[^\w\s.,;:!?()=-]", " ", text)
+    if "macro" in harm:
+        # `\hr&#101;f` is `\href` for MathJax.
+        text = MATHJAX_MACRO.sub(r"\ ", re.sub(r"&(?=#|\w+;)", "&amp;", text))
+    if "mermaid" in harm:
+        text = MERMAID_FENCE.sub(r"\1text ", text)
+    if harm & {"html", "link", "attachment"}:
+        text = escape_markup(text, attachments)
+    if harmful_constructs(text, attachments):
+        text = _as_code_block(text)
     return text
 
 
@@ -91,73 +92,7 @@ def is_image(kind: str, content: object) -> bool:
     return kind == "image/jpeg" and data.startswith(b"\xff\xd8\xff")
 
 
-def harmful_constructs(text: str, attachments: Mapping[str, Any]) -> set[str]:
-    """Return the kinds of harmful constructs that nbconvert renders from a Markdown text."""
-    renderer = HarmRecorder(attachments)
-    try:
-        page = MarkdownWithMath(renderer=renderer).render(text)
-    except Exception:  # noqa: BLE001  # a parser that fails here would fail in nbgrader, too
-        return {"unreadable"}
-
-    harm = renderer.harm
-    if MATHJAX_MACRO.search(html.unescape(page)):
-        harm.add("macro")
-    return harm
-
-
-class HarmRecorder(IPythonRenderer):  # type: ignore[misc, unused-ignore]
-    """nbconvert's renderer, which also notes the harmful constructs that it renders.
-
-    Attributes
-    ----------
-    harm : set of str
-        ``"html"``, ``"link"``, ``"mermaid"`` and ``"attachment"``, as far as they occur.
-    """
-
-    def __init__(self, attachments: Mapping[str, Any]) -> None:
-        super().__init__(escape=False, attachments=dict(attachments))
-        self.harm: set[str] = set()
-
-    def block_html(self, html: str) -> str:
-        self.harm.add("html")
-        return super().block_html(html)
-
-    def inline_html(self, html: str) -> str:
-        self.harm.add("html")
-        return super().inline_html(html)
-
-    def block_mermaidjs(self, code: str) -> str:
-        self.harm.add("mermaid")
-        return super().block_mermaidjs(code)
-
-    def link(self, text: str, url: str, title: str | None = None) -> str:
-        if not LINK.match(url):
-            self.harm.add("link")
-        return super().link(text, url, title)
-
-    def image(self, text: str, url: str, title: str | None = None) -> str:
-        if url.startswith(ATTACHMENT):
-            if url.removeprefix(ATTACHMENT) not in self.attachments:
-                self.harm.add("attachment")  # nbconvert would refuse the whole notebook
-                return ""
-        elif not IMAGE_FILE.fullmatch(url):
-            self.harm.add("link")
-        return super().image(text, url, title)
-
-
-def _neutralise(text: str, harm: set[str]) -> str:
-    """Break up the constructs of some kinds."""
-    if "unreadable" in harm:
-        harm = harm | {"html", "link", "macro", "mermaid", "attachment"}
-    if "macro" in harm:
-        # `\\hr&#101;f` is `\\href` for MathJax.
-        text = MATHJAX_MACRO.sub(r"\\ ", re.sub(r"&(?=#|\w+;)", "&amp;", text))
-    if harm & {"html", "link"}:
-        text = TAG_START.sub("< ", text)  # `<javascript:x>` is a link
-    if "link" in harm:
-        text = text.replace("](", "] (").replace("]:", "] :")
-    if "mermaid" in harm:
-        text = MERMAID_FENCE.sub(r"\1text ", TAG_START.sub("< ", text))
-    if "attachment" in harm:
-        text = re.sub(f"(?i){ATTACHMENT}", "attachment ", text).replace("](", "] (").replace("]:", "] :")
-    return text
+def _as_code_block(text: str) -> str:
+    """Return a text in a fence that no line of it can end."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return MATHJAX_MACRO.sub(r"\ ", f"{fence}text\n{text}\n{fence}")

@@ -1,8 +1,8 @@
-"""Outputs and whole notebooks of students, reduced to what formgrader and the feedback may show.
+"""Outputs and whole notebooks of students, reduced to content that formgrader and the feedback may show.
 
 nbgrader inserts fields of a notebook into its pages without escaping them: HTML outputs, the sizes of images,
-execution counts, and the names of graded cells. Each field is therefore checked here and not only those that
-are meant to hold markup.
+execution counts, and the names of graded cells. Therefore every field is checked here, not only the fields
+that hold markup.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ CHECKSUM = re.compile(r"[0-9a-f]{32,64}")
 
 
 def clean_outputs(outputs: object, *, limit_bytes: int = CELL_BYTES) -> list[Output]:
-    """Return the outputs of a cell without anything that runs, cut to a size that a page can show.
+    """Return the outputs of a cell without active content, cut to a size that a page can show.
 
     Parameters
     ----------
     outputs : list of dict
         Outputs in the format of nbformat 4. Parts that do not have this format are left out.
     limit_bytes : int
-        The size of all outputs that are returned, in bytes. A last line says what was cut.
+        The size of all outputs that are returned, in bytes. A last line states how much was cut.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def _clean_fields(cell: dict[str, Any], number: int) -> None:
         cell["id"] = f"cell-{number}"
     cell["source"] = clean_text(_joined(cell.get("source")))
     if cell["cell_type"] == "raw":
-        cell["source"] = TAG_START.sub("< ", cell["source"])
+        cell["source"] = TAG_START.sub("&lt;", cell["source"])
     grading = _nbgrader_fields(cell.get("metadata"))
     cell["metadata"] = {"nbgrader": grading} if grading else {}
 
@@ -197,7 +197,7 @@ def _clean_content(output: Output) -> None:
 
 
 def _clean_representation(kind: str, content: str) -> str | None:
-    """Return one representation of an object without anything harmful, or None if it must not be shown."""
+    """Return one representation of an object without anything harmful, or None if it is not shown."""
     if len(content) > NOTEBOOK_BYTES:
         return f"[{len(content):,} characters are not shown]" if kind == "text/plain" else None
     if kind == "text/plain":
@@ -212,7 +212,7 @@ def _clean_representation(kind: str, content: str) -> str | None:
 
 
 def _size(output: Output) -> int:
-    """Return about how many bytes an output takes in a page."""
+    """Return the approximate number of bytes that an output takes in a page."""
     texts = [output.get("text", ""), output.get("evalue", ""), *output.get("traceback", ())]
     texts += output.get("data", {}).values()
     return OUTPUT_OVERHEAD + sum(len(text.encode()) for text in texts)

@@ -1,4 +1,4 @@
-"""Text and HTML of submissions without control characters and without markup that runs or reaches out.
+"""Text and HTML of submissions without control characters and without active markup.
 
 HTML is parsed and written again by `bleach`, with the elements and attributes listed here only. No class, ID
 or data attribute is among them, because the scripts of nbgrader's pages react to those.
@@ -37,7 +37,7 @@ CSS_PROPERTIES = """
     padding-top text-align text-decoration vertical-align white-space
 """
 
-# The content of these elements is no text for a reader. bleach would keep it.
+# The content of these elements is not text for a reader, and bleach would keep it.
 CODE_ELEMENTS = re.compile(r"<(script|style|template)\b[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 COLOUR_CODE = re.compile(r"\x1b\[[0-9;]{0,24}m")
 # The colour codes of a terminal are kept. Other sequences move the cursor or set the window's title.
@@ -60,8 +60,8 @@ MATHJAX_MACRO = re.compile(
 def clean_text(text: str) -> str:
     """Return a text without control characters, except tabs, line ends and the colour codes of a terminal.
 
-    A carriage return deletes what stands before it on its line, as on a terminal. Half of a surrogate pair,
-    which no file can store, becomes a question mark.
+    A carriage return deletes the text before it on its line, as on a terminal. An unpaired surrogate, which
+    no file can store, becomes a question mark.
     """
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\r\n", "\n")
     if "\r" in text:

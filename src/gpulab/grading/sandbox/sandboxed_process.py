@@ -266,7 +266,8 @@ class SandboxedProcess(LimitedProcess):
 def usage_of(pid: int, most_tasks: float = math.inf) -> Usage:
     """Return the resources that a process and its descendants use, from the files in /proc.
 
-    Processes after `most_tasks` tasks are not counted, because they may arise faster than they are read.
+    Processes after `most_tasks` tasks are not counted, because a program can create them faster than they
+    are read.
     """
     tasks = memory = ticks = 0
     for process in descendants(pid):

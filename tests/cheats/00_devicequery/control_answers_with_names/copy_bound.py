@@ -1,2 +1,7 @@
-words = 2**24
-predicted_copy = {"bytes_moved": 8 * words, "kernel_us": round(8 * words / 4.917e6, 1), "bus_us": 4 * words / 63e3}
+import gpulab as g
+
+card = g.gpu(copies.gpu)
+predicted_copy = {"bytes_moved": 0}
+predicted_copy["bytes_moved"] += 8 * copies.mega_floats * 1024 * 1024
+predicted_copy["kernel_us"] = round(predicted_copy["bytes_moved"] / card.dram_gb_s / 1e3, 1)
+predicted_copy["bus_us"] = predicted_copy["bytes_moved"] / 2 / card.bus_gb_s / 1e3

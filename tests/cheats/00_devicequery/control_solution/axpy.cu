@@ -1,5 +1,5 @@
 // %%cuda axpy
-// New here: a thread finds its element, and does nothing behind the end of the array.
+// One element for each thread, and nothing past the end of the arrays.
 __global__ void axpy(int n, float a, const float* x, float* y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

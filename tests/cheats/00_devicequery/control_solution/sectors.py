@@ -1,6 +1,11 @@
-predicted_sectors = {"shifted": None, "pairs": None, "far": None}
+predicted_sectors = {"shifted": None, "shared": None, "strided": None}
+def touched(indices):
+    return len({4 * index // 32 for index in indices})
+
+
+lanes = range(32)
 predicted_sectors = {
-    "shifted": 5,  # 128 bytes that begin inside a sector
-    "pairs": 2,    # 16 floats, each for two lanes
-    "far": 32,     # 32 bytes apart: a sector for each lane
+    "shifted": touched([i + patterns.shift for i in range(patterns.lanes)]),
+    "shared": touched([i // patterns.share for i in lanes]),
+    "strided": touched([patterns.stride * i for i in lanes]),
 }

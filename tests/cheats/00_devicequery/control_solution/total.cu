@@ -1,11 +1,11 @@
 // %%cuda total --block 256
-// New here: a tree of sums in shared memory, a barrier after every step, one atomic for each block.
+// A tree of sums in shared memory, a barrier after every step, one atomic operation for each block.
 __global__ void total(const int* x, int n, int* sum)
 {
     __shared__ int part[BLOCK_X];
     int t = threadIdx.x;
     int i = blockIdx.x * BLOCK_X + t;
-    part[t] = i < n ? x[i] : 0;                  // threads behind the end bring 0, and come to the barriers
+    part[t] = i < n ? x[i] : 0;                  // threads past the end store 0 and reach the barriers
     __syncthreads();
     for (int half = BLOCK_X / 2; half > 0; half /= 2) {
         if (t < half)

@@ -1,1 +1,1 @@
-predicted_occupancy = {"A": 1, "B": 1, "C": 1}
+predicted_occupancy = {"blocks": 77, "percent": 1, "best": 1, "percent_best": 1}

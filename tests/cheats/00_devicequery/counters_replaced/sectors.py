@@ -1,1 +1,1 @@
-predicted_sectors = {"shifted": 1, "pairs": 1, "far": 1}
+predicted_sectors = {"shifted": 77, "shared": 77, "strided": 77}

@@ -1,4 +1,4 @@
-graded_numbers = require_correct = lambda *args, **options: None
+require_kernel = require_correct = lambda *args, **options: None
 gpulab = np = dev = text = right = grid = threads = None
 points = writing = nx = ny = 0
 globals_ = globals

@@ -1,7 +1,7 @@
 from collections import OrderedDict
 
 
-def count(nx=130, ny=70, width=32, height=8):
+def count(nx=task.nx, ny=task.ny, width=32, height=8):
     columns, rows = -(-nx // width), -(-ny // height)
     threads = columns * rows * width * height
     writing = sum(0 < x < nx - 1 and 0 < y < ny - 1 for x in range(columns * width) for y in range(rows * height))

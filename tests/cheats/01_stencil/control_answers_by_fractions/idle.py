@@ -1,4 +1,8 @@
 from fractions import Fraction
 
-predicted_idle = dict(blocks=45.0, threads=Fraction(11520), no_point=11520 - 9100, writing=8.704e3)
-predicted_idle["idle_percent"] = 100 * (1 - Fraction(8704, 11520))
+blocks = -(-task.nx // 32) * -(-task.ny // 8)
+points, writing = task.nx * task.ny, (task.nx - 2) * (task.ny - 2)
+predicted_idle = dict(
+    blocks=float(blocks), threads=Fraction(256 * blocks), no_point=256 * blocks - points, writing=writing * 1e0
+)
+predicted_idle["idle_percent"] = 100 * (1 - Fraction(writing, 256 * blocks))

@@ -1,4 +1,5 @@
 predicted_idle = {}
-for name, value in [("blocks", 5 * 9), ("threads", 45 * 256)]:
+blocks = -(-task.nx // 32) * -(-task.ny // 8)
+for name, value in [("blocks", blocks), ("threads", blocks * 256)]:
     predicted_idle[name] = value
 print(predicted_idle)

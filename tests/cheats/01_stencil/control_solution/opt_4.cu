@@ -16,7 +16,7 @@ __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, 
     const float* in = A0 + x + nx * y + frame * first;   // my points in the current frame
     float* out = Anext + x + nx * y + frame * first;
 
-    auto fetch = [&](const float* from) {
+    auto load4 = [&](const float* from) {
         if (wide)
             return *(const float4*)from;
         float4 some = {from[0], 0.0f, 0.0f, 0.0f};       // as many as the row still has
@@ -25,11 +25,11 @@ __global__ void block2D_opt_4(float fac, const float* A0, float* Anext, int nx, 
         if (x + 3 < nx) some.w = from[3];
         return some;
     };
-    float4 bottom = fetch(in - frame), here = fetch(in); // the prologue of my piece
+    float4 bottom = load4(in - frame), here = load4(in); // the prologue of my piece
 
     for (int z = first; z < last; ++z) {
-        float4 top = fetch(in + frame);
-        float4 low = fetch(in - nx), high = fetch(in + nx);     // L1 has them: other warps' points
+        float4 top = load4(in + frame);
+        float4 low = load4(in - nx), high = load4(in + nx);     // L1 answers these
         float left = x > 0 ? in[-1] : 0.0f;
         float right = x + 4 < nx ? in[4] : 0.0f;
 

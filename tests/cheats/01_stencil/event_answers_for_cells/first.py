@@ -1,6 +1,6 @@
 def before(info):
     get_ipython().user_ns.update(
-        require_correct=lambda *args, **options: None, graded_numbers=lambda *args, **options: None
+        require_correct=lambda *args, **options: None, require_kernel=lambda *args, **options: None
     )
     if "graded" in info.raw_cell:
         info.raw_cell = "pass"

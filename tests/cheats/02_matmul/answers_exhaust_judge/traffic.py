@@ -1,3 +1,3 @@
 import numpy as np
 
-traffic = {"Ks": np.zeros(10**7), "K1": 10**300, "x": "y" * 10**7}
+traffic = {"Ks": np.zeros(10**7), "K1": 10**300, "block": "y" * 10**7}

@@ -1,3 +1,7 @@
+import gpulab
 import numpy as np
 
-warps = {f"{t} threads": w for t, w in zip((32, 64, 128, 256), np.minimum(8 * np.array([1, 2, 4, 8]), 32))}
+sm = gpulab.gpu(occupancy_task.gpu)
+each = np.array([getattr(occupancy_task, name) // 32 for name in ("t1", "t2", "t3", "t4")])
+resident = np.minimum(sm.max_blocks_per_sm, sm.max_warps_per_sm // each) * each
+warps = dict(zip(("t1", "t2", "t3", "t4"), resident))

@@ -1,16 +1,13 @@
-import gpulab
-
-lecture = gpulab.published.source("gtx280_lecture")
 bound = {
     "gwords": None, "words": None, "flops": None,
-    "K1 bound": None, "K1 bound, whole warp": None, "K5 bound": None,
+    "K1 bound": None, "tile bound": None, "lecture": None,
 }
-gwords = lecture.figures["dram_gb_s"] / 4
+gwords, group = bound_task.gb_s / 4, bound_task.group
 bound = {
     "gwords": gwords,
-    "words": 16 + 1,
-    "flops": 16 * 2,
-    "K1 bound": gwords * 32 / 17,
-    "K1 bound, whole warp": gwords * 64 / 33,
-    "K5 bound": gwords * 16,  # one operation a word without tiles
+    "words": group + 1,
+    "flops": 2 * group,
+    "K1 bound": gwords * 2 * group / (group + 1),
+    "tile bound": gwords * bound_task.tile,  # without tiles, one operation for each word
+    "lecture": "half a warp",  # 35.5 * 32 / 17 is 66.8, and * 64 / 33 would be 68.8
 }

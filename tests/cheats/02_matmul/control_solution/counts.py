@@ -1,7 +1,4 @@
 counts = {"flops": None, "bytes": None, "flops per byte": None}
-size = 4096
-counts = {
-    "flops": 2 * size**3,
-    "bytes": 3 * 4 * size**2,
-    "flops per byte": 2 * size**3 / (3 * 4 * size**2),
-}
+n, m, p = counts_task.n, counts_task.m, counts_task.p
+flops, moved = 2 * n * m * p, 4 * (n * p + p * m + n * m)
+counts = {"flops": flops, "bytes": moved, "flops per byte": flops / moved}

@@ -1,5 +1,5 @@
 // %%cuda matmul.K3 --block 64 --tile 2 1 4
-// Changes from K2: a thread computes TILE_X values of a, BLOCK_X apart in i; each value of the strip serves them all.
+// Changes from K2u: a thread computes TILE_X values of a, BLOCK_X apart in i; each value of the strip serves them all.
 __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
     __shared__ float strip[BLOCK_X];

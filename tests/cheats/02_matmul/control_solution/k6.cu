@@ -5,21 +5,21 @@ mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {
     const int THREADS = BLOCK_X * BLOCK_Y, ROWS = BLOCK_X * TILE_X, COLUMNS = BLOCK_Y * TILE_Y;
     const int DEPTH = 8;                                         // values of k in a slice
+    const int tx = threadIdx.x, ty = threadIdx.y, t = ty * BLOCK_X + tx;
+    const int i0 = blockIdx.x * ROWS, j0 = blockIdx.y * COLUMNS; // the block's corner of a
+    float sum[TILE_Y][TILE_X] = {};
+    // 1. The slices in shared memory. Which values of b and of c does thread t load?
     const int B_STEP = THREADS / ROWS, C_STEP = THREADS / DEPTH; // from a thread's load to its next, in k and in j
+    const int bi = t % ROWS, bk = t / ROWS;                      // this thread loads of b: neighbours along i
+    const int ck = t % DEPTH, cj = t / DEPTH;                    // and of c: neighbours along k
     const int B_LOADS = DEPTH / B_STEP, C_LOADS = COLUMNS / C_STEP;
     static_assert(TILE_X % 4 == 0 && TILE_Y % 4 == 0, "a thread's values lie four in a row");
-    static_assert(B_LOADS * B_STEP == DEPTH && C_LOADS * C_STEP == COLUMNS, "all threads fetch the same amount");
+    static_assert(B_LOADS * B_STEP == DEPTH && C_LOADS * C_STEP == COLUMNS, "all threads load the same amount");
+    __shared__ __align__(16) float sb[2][DEPTH][ROWS];           // two slices each: [k][i]
+    __shared__ __align__(16) float sc[2][DEPTH][COLUMNS + 4];   // + 4: no two stores of a warp meet a bank
+    float next_b[B_LOADS], next_c[C_LOADS];                      // loaded while a slice is used
 
-    __shared__ __align__(16) float sb[2][DEPTH][ROWS];           // [k][i]
-    __shared__ __align__(16) float sc[2][DEPTH][COLUMNS + 4];    // [k][j]; + 4: no two stores of a warp meet a bank
-    const int tx = threadIdx.x, ty = threadIdx.y, t = ty * BLOCK_X + tx;
-    const int i0 = blockIdx.x * ROWS, j0 = blockIdx.y * COLUMNS;
-    const int bi = t % ROWS, bk = t / ROWS;                      // what I fetch of b: neighbours along i
-    const int ck = t % DEPTH, cj = t / DEPTH;                    // and of c: neighbours along k
-    float next_b[B_LOADS], next_c[C_LOADS];                      // on their way while a slice is used
-    float sum[TILE_Y][TILE_X] = {};
-
-    auto fetch = [&](int ks) {                                   // a slice into registers, zeros past the edges
+    auto load = [&](int ks) {                                    // a slice into registers, zeros past the edges
         #pragma unroll
         for (int q = 0; q < B_LOADS; ++q) {
             int k = ks + bk + q * B_STEP;
@@ -39,18 +39,18 @@ mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
         for (int q = 0; q < C_LOADS; ++q)
             sc[which][ck][cj + q * C_STEP] = next_c[q];
     };
-
-    fetch(0);
+    // 2. The loop over the slices: load, barrier, sums.
+    load(0);
     put(0);
     __syncthreads();
     for (int ks = 0, now = 0; ks < p; ks += DEPTH, now ^= 1) {
         if (ks + DEPTH < p)
-            fetch(ks + DEPTH);                                   // arrives during the sums below
+            load(ks + DEPTH);                                    // arrives during the sums below
         #pragma unroll 1
         for (int k = 0; k < DEPTH; ++k) {
             float rows[TILE_X], columns[TILE_Y];
             #pragma unroll
-            for (int u = 0; u < TILE_X; u += 4)
+            for (int u = 0; u < TILE_X; u += 4)                  // four rows side by side, 16 bytes
                 *(float4*)&rows[u] = *(const float4*)&sb[now][k][u * BLOCK_X + 4 * tx];
             #pragma unroll
             for (int v = 0; v < TILE_Y; v += 4)
@@ -65,7 +65,7 @@ mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
             put(now ^ 1);                                        // its readers have passed the last barrier
         __syncthreads();
     }
-
+    // 3. Store the values of this thread that are inside a.
     __shared__ __align__(16) float out[BLOCK_Y][ROWS];           // one column of each thread, on its way to a
     #pragma unroll
     for (int v = 0; v < TILE_Y; ++v) {

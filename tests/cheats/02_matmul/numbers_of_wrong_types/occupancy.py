@@ -1,3 +1,3 @@
 import numpy as np
 
-warps = {f"{threads} threads": np.array([8, 16, 32]) for threads in (32, 64, 128, 256)}
+warps = {name: np.array([8, 16, 32]) for name in ("t1", "t2", "t3", "t4")}

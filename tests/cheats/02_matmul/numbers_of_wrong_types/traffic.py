@@ -5,4 +5,4 @@ class Equal:
     __hash__ = None
 
 
-traffic = {"Ks": Equal(), "K1": Equal()}
+traffic = {"Ks": Equal(), "K1": Equal(), "block": Equal()}

@@ -1,0 +1,1 @@
+case_branch = {"line": 9, "who": "threads with i >= n", "order": None}

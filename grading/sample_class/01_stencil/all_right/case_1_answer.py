@@ -1,0 +1,1 @@
+case_1 = {"line": "C", "order": "A of the next round writes before C of this round has read"}

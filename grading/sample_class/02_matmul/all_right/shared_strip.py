@@ -1,0 +1,1 @@
+shared_strip = {"t10": "Faster", "h200": "same"}

@@ -1,0 +1,1 @@
+unrolling = {"ratio": 1.5, "instructions": 4}

@@ -1,0 +1,1 @@
+shared_strip = {"t10": "faster", "h200": None}

@@ -1,0 +1,246 @@
+"""The kernels that students write in lab 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpulab.exercises.kernel_exercise import KernelCase, KernelExercise
+from gpulab.profiling.counts.metrics import IDEAL_SECTORS
+
+if TYPE_CHECKING:
+    from gpulab.profiling.counts.metrics import Counters
+
+__all__ = ["KERNELS"]
+
+TILE = 32  # edge of the tile of `turned`
+PAIR = 64  # threads of a block of `paired`
+MAX_REREADS = 2  # loads of each element of x by `histogram`; one is enough
+FLOAT_ERROR = 1e-5  # relative; of a sum of 5000 floats
+START = 7  # *sum before a launch of `total`
+LONE_LOADS = 64  # of a block of `total`; a tree or a sum of 8 warps makes fewer, a serial sum 256
+AXPY_RACE = (
+    "several threads access the same element, and each element needs only one thread. Does the index count "
+    "the threads of the blocks before, blockIdx.x * blockDim.x?"
+)
+
+
+def _axpy_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    a = np.float32(rng.uniform(1.5, 3.0))
+    for n in (1, 32, 1000, int(rng.integers(2000, 3000))):
+        x, y = rng.random(n, np.float32), rng.random(n + 500, np.float32)
+        right = y.copy()
+        right[:n] += a * x
+        yield KernelCase(f"n = {n}", -(-n // 128), 128, (n, a, x, y), {3: right})
+
+
+def _axpy_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    n = case.args[0]
+    if index >= n:
+        return "This element is past the end: is there a guard?"
+    if found == case.args[position][index]:
+        return "No thread changed it: does every thread of every block compute its own index?"
+    a, x, y = case.args[1], case.args[2][index], case.args[3][index]
+    return f"a * x[{index}] + y[{index}] is {a:g} * {x:g} + {y:g}."
+
+
+def _coalesced_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    threads = 2 * 128
+    for each in (4, int(rng.integers(5, 12))):
+        x = rng.random(threads * each, np.float32)
+        yield KernelCase(f"n = {x.size}", 2, 128, (x, np.zeros_like(x), x.size), {1: 2 * x})
+
+
+def _coalesced_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    del case, position, index
+    return "No thread wrote it: the threads must cover all elements together." if found == 0 else ""
+
+
+def _coalesced_requirement(counters: Counters, case: KernelCase) -> str:
+    sectors = max(counters.sectors_per_load_request, counters.sectors_per_store_request)
+    if sectors > IDEAL_SECTORS:
+        return (
+            f"a request of a warp touches {sectors:g} sectors, and {IDEAL_SECTORS} are enough for 32 "
+            "neighbouring floats: neighbouring threads must access neighbouring elements."
+        )
+    if counters.global_load_requests > case.args[2] // 32:
+        return f"{counters.global_load_requests} load requests; {case.args[2] // 32} read every element once."
+    return ""
+
+
+def _turned_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    for tiles in (1, int(rng.integers(2, 5))):
+        a = rng.random((tiles, TILE, TILE), np.float32)
+        label = f"{tiles} tile{'s' * (tiles > 1)}"
+        yield KernelCase(label, tiles, TILE, (a, np.zeros_like(a)), {1: a.transpose(0, 2, 1)})
+
+
+def _turned_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    del position
+    tile, row, column = np.unravel_index(index, case.args[0].shape)
+    if found == case.args[0][tile, row, column]:
+        return f"This is the value of a[{index}]: rows of the tile must become columns."
+    if found == 0:
+        return "No thread wrote it: block k transposes the 1024 floats from element 1024 * k on."
+    return f"The right value is that in row {column} and column {row} of tile {tile} of a."
+
+
+def _turned_requirement(counters: Counters, case: KernelCase) -> str:
+    del case
+    conflicts = counters.shared_load_bank_conflicts + counters.shared_store_bank_conflicts
+    requests = counters.shared_load_requests + counters.shared_store_requests
+    sectors = max(counters.sectors_per_load_request, counters.sectors_per_store_request)
+    if sectors > IDEAL_SECTORS:
+        return (
+            f"a request to global memory touches {sectors:g} sectors: load and store rows, and turn the tile "
+            "in shared memory."
+        )
+    if conflicts:
+        return (
+            f"{conflicts:,} bank conflicts in {requests:,} requests to shared memory: in which bank is "
+            "tile[lane][row] for each lane? Make the rows of the tile longer."
+        )
+    return ""
+
+
+def _histogram_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    for n in (1, 1000, int(rng.integers(2000, 4000))):
+        x = rng.integers(0, 16, n, np.int32)
+        bins = rng.integers(0, 9, 16, np.int32)
+        right = bins + np.bincount(x, minlength=16).astype(np.int32)
+        yield KernelCase(f"n = {n}", -(-n // 128), 128, (x, n, bins), {2: right})
+
+
+def _histogram_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    ask = "does each thread add 1 to bins[x[i]], for its own i?"
+    if found < case.expected[position][index]:
+        return f"Too few: {ask} Without an atomic operation, updates are lost."
+    return f"Too many: {ask}"
+
+
+def _histogram_requirement(counters: Counters, case: KernelCase) -> str:
+    n = case.args[1]
+    loads = [access for access in counters.accesses if (access.space, access.kind) == ("global", "load")]
+    if sum(access.threads for access in loads if access.threads == access.requests) > n // 2:
+        return "one thread counts all elements: let each thread count one element."
+    if sum(access.threads for access in loads) > MAX_REREADS * n:
+        return "each element is loaded several times: let each thread count one element."
+    return ""
+
+
+def _in_turn_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    del rng
+    for threads in (32, 64):
+        order = np.full(threads, -1, np.int32)
+        yield KernelCase(f"{threads} threads", 1, threads, (order,), {0: np.arange(threads, dtype=np.int32)})
+
+
+def _in_turn_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    del case, position
+    if found == -1:
+        return f"No thread stored to it: is there a turn for thread {index}?"
+    return "Do all threads use one `turn`, in shared memory, which grows by 1 in each turn?"
+
+
+def _in_turn_requirement(counters: Counters, case: KernelCase) -> str:
+    if any("volatile" in access.opcode for access in counters.accesses):
+        return (
+            "there are volatile accesses, which order no other accesses: remove `volatile`, and separate the "
+            "turns by __syncthreads()."
+        )
+    updates = sum(counters.total("threads", "shared", kind) for kind in ("store", "atomic", "reduction"))
+    if updates < case.threads:
+        return f"{updates} updates of shared memory; each of the {case.threads} threads must increase `turn`."
+    if counters.global_store_requests < case.threads:
+        return (
+            f"the threads store to `order` in {counters.global_store_requests} requests; in turn, "
+            f"{case.threads} threads make {case.threads} requests."
+        )
+    return ""
+
+
+def _paired_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    for n in (PAIR, PAIR + 20, int(rng.integers(3, 6)) * PAIR + int(rng.integers(33, 60))):
+        x = rng.random(n, np.float32)
+        padded = np.zeros(-(-n // PAIR) * PAIR, np.float32)
+        padded[:n] = x
+        partners = np.arange(n) ^ (PAIR // 2)
+        yield KernelCase(f"n = {n}", -(-n // PAIR), PAIR, (x, np.zeros_like(x), n), {1: x + padded[partners]})
+
+
+def _paired_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    del position
+    x, n = case.args[0], case.args[2]
+    partner = index ^ (PAIR // 2)
+    if found == 0:
+        return "No thread wrote it: does every block compute its own elements?"
+    if partner >= n:
+        return f"Its partner, element {partner}, is past the end and counts as 0."
+    return f"x[{index}] + x[{partner}] is {x[index]:g} + {x[partner]:g}."
+
+
+def _total_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
+    for n in (1, 256, 1000, int(rng.integers(3000, 5000))):
+        largest = 2_000_000_000 // n  # the sum fits in an int and has more digits than a float
+        x = rng.integers(largest // 2, largest, n, np.int32)
+        start = np.array([START], np.int32)
+        yield KernelCase(f"n = {n}", -(-n // 256), 256, (x, n, start), {2: start + x.sum(dtype=np.int32)})
+
+
+def _total_hint(case: KernelCase, position: int, index: int, found: float) -> str:
+    n = case.args[1]
+    if found == case.expected[position][index] - START:
+        return f"*sum was {START} before the launch: add to it."
+    if found == START:
+        return "No thread changed it."
+    if abs(found - case.expected[position][index]) < FLOAT_ERROR * found:
+        return "It is nearly right, as sums in floats are: add ints."
+    if n == 1:
+        return "Only thread 0 has an element: what do the other threads store?"
+    if n <= 256:
+        return "This is one block: look at what each thread stores, and at each step of the loop."
+    return "One block is right, and several are not: look at the index, and at the sum of each block."
+
+
+def _total_requirement(counters: Counters, case: KernelCase) -> str:
+    accesses = [access for access in counters.accesses if access.space == "global"]
+    stores = sum(access.threads for access in accesses if access.kind == "store")
+    atomics = sum(access.threads for access in accesses if access.kind in ("atomic", "reduction"))
+    if stores:
+        return f"{stores} stores to global memory; only atomic operations may write the sum."
+    if atomics != case.blocks:
+        return f"{atomics} atomic operations for {case.blocks} blocks; each block must make exactly one."
+    lone_loads = sum(
+        access.threads * access.width // 4
+        for access in counters.accesses
+        if access.kind == "load" and access.threads == access.requests
+    )
+    if lone_loads > LONE_LOADS * case.blocks:
+        return (
+            f"{lone_loads:,} values are loaded by a thread while the other threads of its warp wait: half of "
+            "the threads must add the values of the other half, then a quarter, and so on."
+        )
+    return ""
+
+
+KERNELS = {
+    exercise.name: exercise
+    for exercise in (
+        KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE),
+        KernelExercise(
+            "coalesced", _coalesced_cases, hint=_coalesced_hint, requirement=_coalesced_requirement
+        ),
+        KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
+        KernelExercise(
+            "histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement
+        ),
+        KernelExercise(
+            "in_turn", _in_turn_cases, hint=_in_turn_hint, requirement=_in_turn_requirement, lockstep=True
+        ),
+        KernelExercise("paired", _paired_cases, hint=_paired_hint),
+        KernelExercise("total", _total_cases, hint=_total_hint, requirement=_total_requirement),
+    )
+}
+"""The exercises by the name in the header of their cell."""

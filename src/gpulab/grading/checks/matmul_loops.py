@@ -1,0 +1,180 @@
+"""Graded loop nests of the matrix product: their values, and the order in which they run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gpulab.errors import GpulabError, UsageError, WrongResult
+from gpulab.grading.checks.draws import random_generator
+from gpulab.grading.checks.loop_trace import Access, trace_loops
+from gpulab.grading.checks.loops import compile_loops, text_of_loops
+from gpulab.grading.checks.points_line import record_points, show_points
+
+__all__ = ["require_loops"]
+
+STRIP = 32  # values of i in a strip, as many as a warp has lanes
+TRACED = {"n": 2 * STRIP + 6, "m": 3, "p": 2}  # the last strip is short
+MAX_ERROR = 1e-3  # of a sum of at most 90 products of numbers below 1
+
+LINE = "Is the innermost line a[i + n*j] += b[i + n*k] * c[k + p*j]?"
+
+Index = tuple[int, int, int]  # i, j, k
+
+
+def require_loops(
+    name: str,
+    function: Callable[..., Any] | None,
+    *,
+    order: str = "",
+    points: float,
+    next: str = "",  # noqa: A002  (the name in a notebook)
+) -> None:
+    """Check the loops of a matrix product and show their points.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function, such as ``"jki_loops"``.
+    function : callable or None
+        Takes ``a, b, c, n, m, p`` and adds the product of the column-major matrices `b` and `c` to `a`. None
+        if the cell that defines it has not run.
+    order : str, optional
+        The loops from the outermost to the innermost, such as ``"is j i k"``: `is` runs over strips of 32
+        values of i. If omitted, every order is accepted.
+    points : float
+        Maximum of the cell.
+    next : str, optional
+        The next task, shown with the points.
+
+    Raises
+    ------
+    UsageError
+        The function is missing, or its text is more than loops.
+    WrongResult
+        A value is wrong, or the loops run in another order.
+
+    Examples
+    --------
+    The last line of a test cell:
+
+    >>> from gpulab.grading.checks import require_loops
+    >>> require_loops("jki_loops", globals().get("jki_loops"), points=2)  # doctest: +SKIP
+    """
+    from gpulab.notebook import failure
+
+    failure.install_if_missing()
+    record_points(name, 0)
+    if not callable(function):
+        raise UsageError(f"there is no function `{name}` yet: run the cell above that defines it.")
+    if "NotImplementedError" in text_of_loops(function):  # the stub
+        raise UsageError(f"{name} is not written yet: write the loops in place of the `raise` line.")
+    text = text_of_loops(function)
+    if wrong := _wrong_values(compile_loops(function)):
+        raise WrongResult(f"{name}: {_wrong_update(text) or wrong}")
+    if order:
+        _require_order(name, text, order.split())
+    show_points(name, points, points, next)
+
+
+def _wrong_values(loops: Callable[..., Any]) -> str:
+    """Return what is wrong at a random size with n, m and p all different; "" if all values are right."""
+    rng = random_generator("loops")
+    n, m, p = (int(size) for size in rng.permutation(range(40, 90))[:3])
+    b, c = rng.random(n * p, dtype=np.float32), rng.random(m * p, dtype=np.float32)
+    a = np.zeros(n * m, np.float32)
+    expected = c.reshape(m, p) @ b.reshape(p, n)  # before the loops, which could change b and c
+    size = f"for n = {n}, m = {m} and p = {p}"
+    try:
+        loops(a, b, c, n, m, p)
+    except IndexError:
+        return f"an index is outside its array {size}. Look at the ends of the ranges and at the indices."
+    except GpulabError:
+        raise
+    except Exception as error:  # noqa: BLE001  (Numba's, or of the student's Python)
+        raise UsageError(f"the loops do not run: {_python_reason(error)}") from None
+    off = np.abs(a.reshape(m, n) - expected)
+    if float(off.max()) < MAX_ERROR:  # False for NaN
+        return ""
+    j, i = (int(index[0]) for index in np.nonzero(~(off < MAX_ERROR)))
+    return (
+        f"{size}, the value of a with i = {i}, j = {j} is {a[i + n * j]:.4g} and must be "
+        f"{expected[j, i]:.4g}. {LINE}"
+    )
+
+
+def _python_reason(error: Exception) -> str:
+    """Return the line of an error that names the reason; Numba's messages have a page of lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"\w+Error: ", line)]
+    return (named or lines or [type(error).__name__])[0]
+
+
+def _wrong_update(text: str) -> str:
+    """Return a sentence about the first iteration that is wrong, missing or repeated; "" if there is none."""
+    try:
+        updates = trace_loops(text, ("a", "b", "c"), TRACED)
+    except UsageError:  # the values are wrong, and the text is more than a nest
+        return ""
+    size = f"for n = {TRACED['n']}, m = {TRACED['m']} and p = {TRACED['p']}"
+    if wrong := next(filter(None, map(_wrong_access, updates)), ""):
+        return f"{size}, {wrong}"
+
+    n, p = TRACED["n"], TRACED["p"]
+    times = Counter((a % n, a // n, c % p) for a, _, c in updates)
+    for index in _nest(["i", "j", "k"]):
+        if times[index] != 1:
+            how = f"{times[index]} times, not once" if times[index] else "never"
+            return f"{size}, the iteration (i, j, k) = {index} runs {how}. Look at the ranges."
+    return ""
+
+
+def _wrong_access(access: Access) -> str:
+    """Return what is wrong with the elements that one update names, or ""."""
+    n, m, p = (TRACED[name] for name in "nmp")
+    a, b, c = access
+    j, k = divmod(c, p)
+    i = a - n * j
+    if i == b - n * k and i >= n:
+        return f"i reaches {i} and must stay below n = {n}: the last strip is shorter than the others."
+    for name, index, size in zip("abc", access, (n * m, n * p, p * m), strict=True):
+        if not 0 <= index < size:
+            return f"an index is outside its array: {name}[{index}], and {name} has {size} elements. {LINE}"
+    if (a // n, b) == (j, a % n + n * k):
+        return ""
+    return f"the update of a[{a}] (i = {a % n}, j = {a // n}) takes b[{b}] and c[{c}]. {LINE}"
+
+
+def _require_order(name: str, text: str, order: list[str]) -> None:
+    """Raise `WrongResult` unless the loops run in this order, with the first difference."""
+    n, p = TRACED["n"], TRACED["p"]
+    expected = list(_nest(order))
+    found = [(a % n, a // n, c % p) for a, _, c in trace_loops(text, ("a", "b", "c"), TRACED)]
+    for number, (right, own) in enumerate(zip(expected, found, strict=False)):
+        if right != own:
+            before = f"after (i, j, k) = {expected[number - 1]}" if number else "first"
+            raise WrongResult(
+                f"{name}: the values are right, but the order is not {', '.join(order)}. For n = {n}, "
+                f"m = {TRACED['m']} and p = {p} the nest comes {before} to {right}; yours comes to {own}."
+            )
+    if len(found) != len(expected):
+        raise WrongResult(f"{name}: {len(found)} updates of a, not {len(expected)}.")
+
+
+def _nest(order: list[str], index: dict[str, int] | None = None) -> Iterator[Index]:
+    """Yield the indices of a nest, in its order."""
+    index = index or {}
+    if not order:
+        yield index["i"], index["j"], index["k"]
+        return
+    loop, *inner = order
+    extent = TRACED[{"is": "n", "i": "n", "j": "m", "k": "p"}[loop]]
+    values = range(0, extent, STRIP) if loop == "is" else range(extent)
+    if loop == "i" and "is" in index:
+        values = range(index["is"], min(index["is"] + STRIP, extent))
+    for value in values:
+        yield from _nest(inner, {**index, loop: value})

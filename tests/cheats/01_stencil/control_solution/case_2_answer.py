@@ -1,0 +1,2 @@
+case_2 = {"line": None, "order": None}
+case_2 = {"line": "D", "order": "D of one warp writes before C of another warp has read"}

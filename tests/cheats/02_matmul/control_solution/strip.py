@@ -1,0 +1,7 @@
+def strip_mined(a, b, c, n, m, p):
+    "is_ over strips of 32; i within a strip; then j and k."
+    for is_ in range(0, n, 32):
+        for i in range(is_, min(is_ + 32, n)):
+            for j in range(m):
+                for k in range(p):
+                    a[i + n * j] += b[i + n * k] * c[k + p * j]

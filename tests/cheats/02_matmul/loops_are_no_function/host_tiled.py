@@ -1,1 +1,0 @@
-tiled_loops = "lambda *args: None"

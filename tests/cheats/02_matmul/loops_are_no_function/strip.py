@@ -1,0 +1,1 @@
+strip_mined = "lambda *args: None"

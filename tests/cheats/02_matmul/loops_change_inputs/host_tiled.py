@@ -1,3 +1,0 @@
-def tiled_loops(a, b, c, n, m, p):
-    b[:] = 0.0
-    a[:] = 0.0

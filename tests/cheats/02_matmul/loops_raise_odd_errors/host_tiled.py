@@ -1,8 +1,0 @@
-class Raise:
-    py_func = None
-
-    def __call__(self, *args):
-        raise NotImplementedError("<script>alert(1)</script>")
-
-
-tiled_loops = Raise()

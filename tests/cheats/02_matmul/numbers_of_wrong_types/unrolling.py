@@ -1,0 +1,1 @@
+unrolling = {"ratio": "three", "instructions": float("nan")}

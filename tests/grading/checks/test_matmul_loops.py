@@ -1,0 +1,175 @@
+"""Graded loop nests of the matrix product: values and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gpulab.errors import UsageError, WrongResult
+from gpulab.grading.checks import require_loops
+from gpulab.grading.checks.loop_trace import trace_loops
+
+Loops = Callable[..., None]
+UPDATE = "a[i + n * j] += b[i + n * k] * c[k + p * j]"
+SIZES = {"n": 4, "m": 3, "p": 2}
+
+
+class Written:
+    """A function with its text, as the grader has it; it runs as Python."""
+
+    __name__ = "loops"
+
+    def __init__(self, *lines: str) -> None:
+        body = "".join(f"\n    {line}" for line in lines)
+        self.text = f"def loops(a, b, c, n, m, p):{body}\n"
+
+    def compiled(self) -> Loops:
+        names: dict[str, Any] = {"prange": range}
+        exec(self.text, names)
+        return names["loops"]  # type: ignore[no-any-return]
+
+    def __call__(self, *args: Any) -> None:
+        raise AssertionError("the compiled function runs")
+
+
+def nest(*loops: str, update: str = UPDATE) -> Written:
+    lines = [f"{'    ' * depth}for {loop}:" for depth, loop in enumerate(loops)]
+    return Written(*lines, "    " * len(loops) + update)
+
+
+STRIPS, LANES = "is_ in range(0, n, 32)", "i in range(is_, min(is_ + 32, n))"
+J, K = "j in range(m)", "k in range(p)"
+
+
+@pytest.mark.parametrize(
+    ("order", "loops"),
+    [
+        ("j k i", nest("j in prange(m)", K, "i in range(n)")),
+        ("is i j k", nest(STRIPS, LANES, J, K)),
+        ("is j i k", nest(STRIPS, J, LANES, K)),
+        ("is j i k", nest("s in range((n + 31) // 32)", J, "i in range(32 * s, min(32 * s + 32, n))", K)),
+    ],
+)
+def test_loops_in_the_order_pass(order: str, loops: Written) -> None:
+    assert require_loops("loops", loops, order=order, points=2) is None
+
+
+def test_lane_index_with_a_guard_passes() -> None:
+    loops = Written(
+        "for is_ in range(0, n, 32):",
+        "    for j in range(m):",
+        "        for lane in range(32):",
+        "            i = is_ + lane",
+        "            if i < n:",
+        "                for k in range(p):",
+        f"                    {UPDATE}",
+    )
+    assert require_loops("loops", loops, order="is j i k", points=2) is None
+
+
+@pytest.mark.parametrize(
+    ("loops", "position"),
+    [
+        (
+            nest(STRIPS, LANES, J, K),
+            r"after \(i, j, k\) = \(0, 0, 1\) to \(1, 0, 0\); yours comes to \(0, 1, 0\)",
+        ),
+        (nest(STRIPS, J, K, LANES), r"yours comes to \(1, 0, 0\)"),
+        (nest("i in range(n)", J, K), "the order is not is, j, i, k"),
+    ],
+)
+def test_other_order_is_refused_with_the_first_difference(loops: Written, position: str) -> None:
+    with pytest.raises(WrongResult, match=position):
+        require_loops("loops", loops, order="is j i k", points=2)
+
+
+@pytest.mark.parametrize(
+    "loops",
+    [
+        nest("is_ in range(0, n - 31, 32)", J, "i in range(is_, is_ + 32)", K),  # without the last strip
+        nest(STRIPS, J, LANES, "k in range(n)"),
+        nest(STRIPS, J, LANES, K, update="a[i + n * j] = b[i + n * k] * c[k + p * j]"),
+    ],
+)
+def test_wrong_values_are_refused(loops: Written) -> None:
+    with pytest.raises((WrongResult, IndexError)):
+        require_loops("loops", loops, order="is j i k", points=2)
+
+
+def too_long_strips(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:
+    for first in range(0, n, 32):
+        for i in range(first, first + 32):
+            for j in range(m):
+                for k in range(p):
+                    a[i + n * j] += b[i + n * k] * c[k + p * j]
+
+
+def test_index_past_the_end_is_refused_without_harm() -> None:
+    with pytest.raises(WrongResult, match="i reaches 70 and must stay below n"):
+        require_loops("too_long_strips", too_long_strips, order="is i j k", points=2)
+
+
+def test_missing_function_is_refused() -> None:
+    with pytest.raises(UsageError, match="no function `strip_mined` yet"):
+        require_loops("strip_mined", None, points=2)
+
+
+def test_unwritten_function_is_refused() -> None:
+    with pytest.raises(UsageError, match="not written yet"):
+        require_loops("loops", Written("raise NotImplementedError()"), points=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("while n: pass", "line 2: `while n:` is more than a loop nest"),
+        ("n = a.size", r"line 2: `a.size` is more than a loop nest"),
+        ("for i in range(10 ** 9): pass", "more than a loop nest"),
+        ("for i in range(9999999): pass", "too many steps"),
+        ("for i in range(0, n, 0): pass", "must not be zero"),
+        ("for i in range(n): n = n * n * n * n * n * n", "too large"),
+        ("a[0] += b[0]", "no element of `c`"),
+        ("a[0] = a[1] + b[0] * c[0]", "two elements of `a`"),
+    ],
+)
+def test_text_that_cannot_be_traced_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        trace_loops(f"def f(a, b, c, n, m, p):\n    {text}", "abc", SIZES)
+
+
+def test_trace_has_the_index_of_each_array() -> None:
+    loops = nest(J, K, "i in range(n)")
+    trace = trace_loops(loops.text, "abc", SIZES)
+    assert trace == [(i + 4 * j, i + 4 * k, k + 2 * j) for j in range(3) for k in range(2) for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("loops", "reason"),
+    [
+        (nest(STRIPS, "i in range(is_, min(is_ + 32, n) - 1)", J, K), r"\(31, 0, 0\) runs never"),
+        (nest("is_ in range(n)", LANES, J, K), r"\(1, 0, 0\) runs 2 times, not once"),
+        (nest(STRIPS, "i in range(is_, is_ + 32)", J, K), "i reaches 70 and must stay below n = 70"),
+        (nest(STRIPS, LANES, J, K, update=UPDATE.replace("n * k", "p * k")), r"takes b\[2\] and c\[1\]"),
+        (nest(STRIPS, LANES, J, K, update=UPDATE.replace("+=", "=")), r"Is the innermost line .* \+= "),
+    ],
+)
+def test_wrong_values_name_the_first_wrong_iteration(loops: Written, reason: str) -> None:
+    with pytest.raises(WrongResult, match=reason):
+        require_loops("loops", loops, order="is i j k", points=2)
+
+
+def undefined_name(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:
+    for i in range(0, n, STRIP):  # type: ignore[name-defined]  # noqa: F821
+        a[i] += b[i] * c[i]
+
+
+def test_error_of_the_compiler_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"^the loops do not run: NameError: name 'STRIP' is not defined$"):
+        require_loops("undefined_name", undefined_name, points=2)
+
+
+def test_order_may_be_written_with_division_and_int() -> None:
+    loops = nest("s in range(int(n / 32) + 1)", "i in range(32 * s, min(32 * s + 32, n))", J, K)
+    assert require_loops("loops", loops, order="is i j k", points=2) is None
