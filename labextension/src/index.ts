@@ -1,7 +1,8 @@
-// The JupyterLab plugin, which highlights cells and files that begin with %%cuda as CUDA C++.
+// The JupyterLab plugin, which shows cells and files that begin with %%cuda as CUDA C++ with line numbers.
 
 import { LRLanguage } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
+import { lineNumbers } from '@codemirror/view';
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 import {
   EditorExtensionRegistry,
@@ -14,7 +15,7 @@ import { whileKernel } from './cell';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'gpulab:kernel-cells',
-  description: 'Shows cells that start with %%cuda as CUDA C++.',
+  description: 'Shows cells that start with %%cuda as CUDA C++ with line numbers.',
   autoStart: true,
   requires: [IEditorExtensionRegistry, IEditorLanguageRegistry],
   activate: (
@@ -23,9 +24,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
     languages: IEditorLanguageRegistry
   ) => {
     // The C++ parser is part of JupyterLab and is loaded when the first kernel cell needs it.
+    // gpulab's messages name lines; CodeMirror shows the numbers once if they are also switched on by the user.
     const load = async (): Promise<Extension> => {
       const cpp = (await languages.getLanguage('C++'))?.support?.language;
-      return cpp instanceof LRLanguage ? cuda(cpp) : [];
+      return [lineNumbers(), cpp instanceof LRLanguage ? cuda(cpp) : []];
     };
     let loaded: Promise<Extension> | undefined;
     extensions.addExtension({

@@ -30,7 +30,9 @@ from gpulab.errors import (
     GpulabError,
     HeaderError,
     IncludeRefused,
+    KernelNotWritten,
     LaunchError,
+    LaunchWarning,
     MemoryFault,
     UnsupportedInstruction,
     UsageError,
@@ -42,12 +44,18 @@ from gpulab.released_names import install as _install_released_names
 if TYPE_CHECKING:
     from gpulab import timing
     from gpulab.devices.base import Device, Kernel
+    from gpulab.exercises.lab_session import start_lab, student
     from gpulab.gpus.catalogue import gpu
     from gpulab.gpus.occupancy import occupancy
+    from gpulab.grading.checks.commits import commit
     from gpulab.model.profile import Profile
+    from gpulab.notebook.argument_slider import argument_slider
     from gpulab.notebook.comparison_view import beside_published
+    from gpulab.notebook.exercise_cell import exercise
     from gpulab.notebook.explore import explore
+    from gpulab.notebook.host_loops import loops_table
     from gpulab.notebook.level import choose_level
+    from gpulab.notebook.measured_table import measured_table
     from gpulab.notebook.roofline_view import roofline
     from gpulab.notebook.session_timings import speedup_table
     from gpulab.notebook.sweep_view import sweep_table
@@ -57,6 +65,7 @@ if TYPE_CHECKING:
     from gpulab.profiling.counts.counters import counters
     from gpulab.profiling.counts.metrics import Counters
     from gpulab.profiling.speedup import time_variant
+    from gpulab.profiling.timeline import timeline
     from gpulab.session import cell as kernel_cell
     from gpulab.session import kernel, kernel_names
     from gpulab.verification.sanitize import sanitize
@@ -71,6 +80,8 @@ if TYPE_CHECKING:
     from gpulab.views.tables.sections_view import sections_table
     from gpulab.views.tables.traffic_view import traffic_table
     from gpulab.views.tables.transfer_view import transfer_table
+    from gpulab.views.tables.waves_view import waves_table
+    from gpulab.views.timeline_view import show_timeline
 
 __version__ = "0.2.0"
 
@@ -87,20 +98,25 @@ __all__ = [
     "HeaderError",
     "IncludeRefused",
     "Kernel",
+    "KernelNotWritten",
     "LaunchError",
+    "LaunchWarning",
     "MemoryFault",
     "Profile",
     "UnsupportedInstruction",
     "UsageError",
     "WrongResult",
     "__version__",
+    "argument_slider",
     "benchmark",
     "beside_published",
     "catalogue_table",
     "choose_level",
+    "commit",
     "counters",
     "device",
     "device_query",
+    "exercise",
     "explore",
     "gpu",
     "html",
@@ -109,6 +125,8 @@ __all__ = [
     "kernel_names",
     "ladder_table",
     "load_ipython_extension",
+    "loops_table",
+    "measured_table",
     "memory_table",
     "occupancy",
     "problem",
@@ -119,13 +137,18 @@ __all__ = [
     "sanitize",
     "sections_table",
     "show_counts",
+    "show_timeline",
     "speedup_table",
+    "start_lab",
+    "student",
     "sweep_table",
     "time_variant",
+    "timeline",
     "timing",
     "traffic_table",
     "transfer_table",
     "verify",
+    "waves_table",
 ]
 
 # Public name -> the module that defines it, and its name there; an empty name stands for the module itself.
@@ -135,13 +158,16 @@ _LAZY = {
     "Device": ("gpulab.devices.base", "Device"),
     "Kernel": ("gpulab.devices.base", "Kernel"),
     "Profile": ("gpulab.model.profile", "Profile"),
+    "argument_slider": ("gpulab.notebook.argument_slider", "argument_slider"),
     "benchmark": ("gpulab.profiling.benchmark", "benchmark"),
     "beside_published": ("gpulab.notebook.comparison_view", "beside_published"),
     "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
+    "commit": ("gpulab.grading.checks.commits", "commit"),
     "counters": ("gpulab.profiling.counts.counters", "counters"),
     "device": ("gpulab.opening", "device"),
     "device_query": ("gpulab.views.tables.query_view", "device_query"),
+    "exercise": ("gpulab.notebook.exercise_cell", "exercise"),
     "explore": ("gpulab.notebook.explore", "explore"),
     "gpu": ("gpulab.gpus.catalogue", "gpu"),
     "html": ("gpulab.views.html", ""),
@@ -149,6 +175,8 @@ _LAZY = {
     "kernel_cell": ("gpulab.session", "cell"),
     "kernel_names": ("gpulab.session", "kernel_names"),
     "ladder_table": ("gpulab.views.tables.ladder_view", "ladder_table"),
+    "loops_table": ("gpulab.notebook.host_loops", "loops_table"),
+    "measured_table": ("gpulab.notebook.measured_table", "measured_table"),
     "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
     "occupancy": ("gpulab.gpus.occupancy", "occupancy"),
     "problem": ("gpulab.problems", "problem"),
@@ -159,13 +187,18 @@ _LAZY = {
     "sanitize": ("gpulab.verification.sanitize", "sanitize"),
     "sections_table": ("gpulab.views.tables.sections_view", "sections_table"),
     "show_counts": ("gpulab.views.launch_view", "show_counts"),
+    "show_timeline": ("gpulab.views.timeline_view", "show_timeline"),
     "speedup_table": ("gpulab.notebook.session_timings", "speedup_table"),
+    "start_lab": ("gpulab.exercises.lab_session", "start_lab"),
+    "student": ("gpulab.exercises.lab_session", "student"),
     "sweep_table": ("gpulab.notebook.sweep_view", "sweep_table"),
     "time_variant": ("gpulab.profiling.speedup", "time_variant"),
+    "timeline": ("gpulab.profiling.timeline", "timeline"),
     "timing": ("gpulab.timing", ""),
     "traffic_table": ("gpulab.views.tables.traffic_view", "traffic_table"),
     "transfer_table": ("gpulab.views.tables.transfer_view", "transfer_table"),
     "verify": ("gpulab.verification.verify", "verify"),
+    "waves_table": ("gpulab.views.tables.waves_view", "waves_table"),
 }
 
 

@@ -61,6 +61,7 @@ def diagnose() -> list[Item]:
         ("llvmlite", _llvmlite, "pip install llvmlite"),
         ("CuPy", _cupy, 'pip install "gpulab[cuda13]", or [cuda12] with a CUDA 12 driver'),
         ("Device", _device, "the simulator needs llvmlite (see above)"),
+        ("Memory", _memory, "free memory, or use smaller sizes"),
         ("Jupyter", _jupyter, 'pip install "gpulab[lab]"'),
         ("nbgrader", _nbgrader, 'pip install "gpulab[lab]" (needed only by instructors)'),
     ]
@@ -127,6 +128,13 @@ def _device() -> _Result:
     if not device.measures_time:
         detail += "; kernels run on the CPU, so their wall time says nothing about a GPU"
     return True, detail
+
+
+def _memory() -> _Result:
+    from gpulab.simt.runtime.host_memory import SHARE, host_budget, host_bytes
+
+    gib, of_gib = (f"{size / 2**30:.1f} GiB" for size in (host_budget().limit, host_bytes()))
+    return True, f"{gib} for the arrays of simulated devices ({SHARE:.0%} of {of_gib})"
 
 
 def _jupyter() -> _Result:

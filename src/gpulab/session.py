@@ -11,11 +11,21 @@ if TYPE_CHECKING:
     from gpulab.cell import Cell
     from gpulab.devices.base import Kernel
 
-__all__ = ["cell", "clear", "keep_cell", "kernel", "kernel_names"]
+__all__ = [
+    "cell",
+    "clear",
+    "found_incorrect",
+    "keep_cell",
+    "kernel",
+    "kernel_names",
+    "mark_incorrect",
+]
 
 _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
 _COMPILERS: dict[str, Callable[[], Kernel]] = {}  # of cells whose kernel is compiled when it is first used
+
+_INCORRECT: set[str] = set()  # names of kernels whose last check failed
 
 
 def keep_cell(
@@ -28,6 +38,7 @@ def keep_cell(
     """
     _CELLS[executed.name] = executed
     _COMPILERS.pop(executed.name, None)
+    _INCORRECT.discard(executed.name)
     if compiler is not None:
         _COMPILERS[executed.name] = compiler
     if compiled is None:
@@ -41,6 +52,17 @@ def clear() -> None:
     _CELLS.clear()
     _KERNELS.clear()
     _COMPILERS.clear()
+    _INCORRECT.clear()
+
+
+def mark_incorrect(name: str) -> None:
+    """Record that the check of a kernel failed; the next run of its cell removes the record."""
+    _INCORRECT.add(name)
+
+
+def found_incorrect(name: str) -> bool:
+    """Return whether the last check of a kernel failed."""
+    return name in _INCORRECT
 
 
 def kernel(name: str) -> Kernel:

@@ -164,7 +164,7 @@ class Sections:
     def overlap(self) -> float:
         """Seconds that are part of two sections: the sum of all sections minus the time covered by any."""
         spans = [span for row in self.report() for span in row.spans]
-        return sum(span.seconds for span in spans) - _covered(spans)
+        return sum(span.seconds for span in spans) - covered((span.start_s, span.stop_s) for span in spans)
 
     def report(self) -> tuple[SectionTime, ...]:
         """Return the time of every section, in Parboil's order.
@@ -216,10 +216,10 @@ def _asynchronous(device: Device | None) -> Any:
     return device if device is not None and device.measures_time else None
 
 
-def _covered(spans: Iterable[Span]) -> float:
-    """Return the seconds that at least one of the spans covers."""
-    covered, end = 0.0, float("-inf")
-    for span in sorted(spans, key=lambda span: span.start_s):
-        covered += max(0.0, span.stop_s - max(span.start_s, end))
-        end = max(end, span.stop_s)
-    return covered
+def covered(intervals: Iterable[tuple[float, float]]) -> float:
+    """Return the length of the union of intervals, each with its start and its end."""
+    length, end = 0.0, float("-inf")
+    for start, stop in sorted(intervals):
+        length += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return length

@@ -87,6 +87,10 @@ class Lab:
     def url(self, path: str) -> str:
         return f"{self._base}lab/tree/{path}?token={self.token}&reset"
 
+    def formgrader_url(self, page: str) -> str:
+        """Return the address of a page of nbgrader's formgrader."""
+        return f"{self._base}formgrader/{page}"
+
     def tidy(self) -> None:
         """End all kernels and reset the theme."""
         for session in json.loads(self._request("api/sessions")):

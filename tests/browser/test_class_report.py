@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,15 @@ BRIGHTNESS = "row => getComputedStyle(row).color.match(/\\d+/g).slice(0, 3).redu
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> Path:
     return write_report([invented_class(STUDENTS)], tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def wide_report(tmp_path_factory) -> Path:
+    """A report of more steps than a window can show, and with long names."""
+    report = invented_class(STUDENTS)
+    steps = {f"a_long_name_{number}_test": 2.0 for number in range(40)}
+    grades = replace(report.grades, max_scores=steps, scores=dict.fromkeys(report.grades.scores, steps))
+    return write_report([replace(report, grades=grades)], tmp_path_factory.mktemp("wide") / "report.html")
 
 
 @pytest.fixture(params=[(width, scheme) for width in (1280, 1920) for scheme in ("light", "dark")], ids=str)
@@ -41,6 +51,15 @@ def test_all_columns_of_15_cells_are_inside_the_window(page):
     assert len(CELLS) == 15
     edges = page.eval_on_selector_all("table.class th, table.class td", RIGHT_EDGES)
     assert max(edges) <= page.viewport_size["width"]
+
+
+def test_feedback_is_visible_without_scrolling_in_a_lab_of_many_steps(wide_report, page):
+    page.goto(wide_report.as_uri())
+    box = page.eval_on_selector(".wide", "box => box.getBoundingClientRect().right")
+    edges = page.eval_on_selector_all("table.class a", RIGHT_EDGES)
+    assert len(edges) == STUDENTS
+    assert max(edges) <= min(box, page.viewport_size["width"])
+    assert page.eval_on_selector("table.class a", "link => link.checkVisibility()")
 
 
 def test_page_does_not_scroll_sideways(page):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpulab.notebook.explore_figure import CLASS
 from tests.browser.test_kernel_cell import CELL_S, open_page, readable, run_cell, show
 from tests.labs.lab import Lab, by_id, read
 
@@ -16,6 +17,7 @@ FILES = {
     "stencil": ("opt_1_halo_from_global", "opt_3_arrays_over_tile"),
     "matmul": ("K2_zero_padded_strip", "K34_register_block"),
 }
+SCREEN = 590  # pixels that JupyterLab leaves for cells on a screen of 720 pixels
 LOCAL = ("http://127.0.0.1:", "http://localhost:", "ws://127.0.0.1:", "ws://localhost:", "data:", "blob:")
 
 
@@ -102,9 +104,12 @@ def test_every_slider_changes_the_figure_and_the_text(explorer):
 
     text, drawn = explorer.text, explorer.drawn
     kernels = explorer.box("kernel").locator("option").all_inner_texts()
-    explorer.choose("kernel", kernels[0])
+    explorer.box("kernel").locator("select").focus()
+    explorer.page.keyboard.press("ArrowUp")  # not the shortcut of JupyterLab for the cell above
     explorer.wait_for_change(text, drawn)
     assert explorer.text.startswith(kernels[0])
+    assert explorer.handle("size").get_attribute("aria-label") == "size"
+    assert explorer.output.locator(f".{CLASS}").bounding_box()["height"] < SCREEN
 
     for theme in ("Light", "Dark"):
         show(explorer.page, theme)

@@ -10,7 +10,7 @@ from nbconvert import HTMLExporter
 
 from gpulab.notebook.roofline_figure import roofline_figure
 from gpulab.views.roofline.roofline_layout import scene_of
-from tests.browser.test_kernel_cell import CELL_S
+from tests.browser.test_kernel_cell import CELL_S, open_page, run_cell, show
 from tests.notebook.roofline_cases import roofline_case
 
 COUNTS = (3, 6, 12)
@@ -18,6 +18,28 @@ RECTANGLES = """texts => texts.map(text => {
     const box = text.getBoundingClientRect();
     return [text.textContent, box.left, box.top, box.right, box.bottom];
 })"""
+CONTRAST = """plot => {
+    const luminance = colour => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map(c => {
+            c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const paper = luminance(getComputedStyle(plot.querySelector(".main-svg")).backgroundColor);
+    const drawn = [...plot.querySelectorAll("text")].map(text => [text.textContent, "fill", text]).concat(
+        [...plot.querySelectorAll(".js-line")].map(line => ["line", "stroke", line]),
+        [...plot.querySelectorAll(".point")].map(
+            point => ["point", getComputedStyle(point).fillOpacity === "0" ? "stroke" : "fill", point]));
+    return drawn.map(([name, paint, element]) => {
+        const [low, high] = [paper, luminance(getComputedStyle(element)[paint])].sort((a, b) => a - b);
+        return [name, (high + 0.05) / (low + 0.05)];
+    });
+}"""
+DRAW = """from gpulab.notebook.roofline_figure import roofline_figure
+from gpulab.views.roofline.roofline_layout import scene_of
+from tests.notebook.roofline_cases import roofline_case
+
+roofline_figure(scene_of(roofline_case(6, 0.05, measured=True), "512x512x512"))"""
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +99,20 @@ def test_jupyterlab_draws_it_without_other_hosts(lab, browser_window, saved, scr
     page.screenshot(path=screenshots / "hover.png")
     assert {host for host in hosts if host} <= {"127.0.0.1", "localhost"}
     assert [text for text in errors if "plotly" in text.lower()] == []
+    page.close()
+
+
+def test_figure_is_legible_in_both_themes(lab, browser_window, write_notebook, screenshots):
+    page = open_page(lab, browser_window, write_notebook("roofline_theme.ipynb", DRAW), 1000)
+    plot = run_cell(page, 0).locator(".js-plotly-plot")
+    plot.locator(".annotation-text").first.wait_for(timeout=CELL_S)
+    papers = []
+    for theme in ("Light", "Dark"):
+        show(page, theme)
+        page.screenshot(path=screenshots / f"theme_{theme.lower()}.png")
+        assert [name for name, contrast in plot.evaluate(CONTRAST) if contrast < 3] == []
+        papers.append(plot.locator(".main-svg").first.evaluate("e => getComputedStyle(e).backgroundColor"))
+    assert papers[0] != papers[1]
     page.close()
 
 

@@ -30,8 +30,8 @@ def test_moved_slider_replaces_the_drawing(opened):
 
     output.locator(".noUi-handle").click()
     page.keyboard.press("ArrowRight")
-    output.get_by_text("12 sectors a request", exact=True).wait_for(timeout=CELL_S)
-    assert "8 sectors a request" not in output.inner_text()
+    output.get_by_text("12 sectors per request", exact=True).wait_for(timeout=CELL_S)
+    assert "8 sectors per request" not in output.inner_text()
     assert drawing.count() == 1
 
     for theme in ("Light", "Dark"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,21 @@ def sweep(path: str, *options: str) -> int:
     return main(["sweep", path, *given, "--sizes", "128", *options])
 
 
+def table_rows(out: str) -> list[str]:
+    """Return the lines of the table that begin with a block, after the mark of the fastest point."""
+    return [line for line in out.splitlines() if re.match(r"[* ] +\d+x\d+x\d+ ", line)]
+
+
 def test_fastest_point_is_marked(cu: Any, capsys: Any) -> None:
     assert sweep(cu(K4), "--blocks", "32", "128", "64") == 0
-    rows = [line for line in capsys.readouterr().out.splitlines() if "matmul.K4" in line]
+    rows = table_rows(capsys.readouterr().out)
     assert [row.startswith("*") for row in rows] == [False, True, False]
 
 
 def test_points_without_a_time_are_listed(cu: Any, capsys: Any) -> None:
     assert sweep(cu(K4), "--blocks", "32", "2048", "--tiles", "1x2", "1x4") == 0
     out = capsys.readouterr().out
-    assert out.count("matmul.K4") == 4
+    assert len(table_rows(out)) == 4
     assert "1024" in out
 
 
@@ -78,7 +84,7 @@ def test_interrupt_keeps_the_timed_points(
     assert sweep(cu(K4), "--blocks", "32", "64", "128", "--csv", str(out)) == 130
     assert [row["block_x"] for row in csv.DictReader(io.StringIO(out.read_text()))] == ["32", "64"]
     streams = capsys.readouterr()
-    assert streams.out.count("matmul.K4") == 2
+    assert len(table_rows(streams.out)) == 2
     assert "2 of 3" in streams.err
 
 

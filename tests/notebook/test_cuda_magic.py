@@ -84,6 +84,32 @@ def test_error_is_shown_in_one_line_without_traceback(notebook, kernel_cell):
     assert len(run.stdout.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("behaviour", ["no halo", "reads outside"])
+def test_failure_is_one_card_with_its_details_folded(notebook, kernel_cell, behaviour):
+    run = notebook.run(kernel_cell(behaviour))
+    assert run.html.count('class="gp-note') == 1
+    assert re.search(
+        r"<details><summary>registers and occupancy</summary>.*\d+ registers", run.html, re.DOTALL
+    )
+    assert "<details" not in run.html.partition("gp-note")[0]
+
+
+def test_last_line_of_a_failure_names_the_cause(notebook, kernel_cell):
+    wrong = notebook.run(kernel_cell("no halo"))
+    hint = next(result.hint for result in wrong.error.verdict.results if result.hint)
+    assert wrong.stdout.strip().endswith(hint[1:])
+    fault = notebook.run(kernel_cell("reads outside"))
+    assert fault.stdout.count(fault.error.findings[0].message) == 1
+
+
+def test_long_message_of_a_test_cell_is_shortened_in_the_notebook_only(notebook):
+    code = "raise WrongResult('\\n'.join(f'reason {n}' for n in range(9)))"
+    run = notebook.run(f"from gpulab.errors import WrongResult\n{code}")
+    assert "reason 3\n… and 5 more lines" in run.stdout
+    assert "reason 8" not in run.stdout
+    assert "reason 8" in str(run.error)
+
+
 def test_error_in_a_python_cell_shows_its_line_number(notebook):
     run = notebook.run("import gpulab.session\n\ngpulab.session.kernel('nothing')")
     assert "line 3" in run.stdout
@@ -116,6 +142,14 @@ def test_variant_that_becomes_wrong_leaves_the_table(notebook, kernel_cell):
     run = notebook.run("from gpulab import speedup_table\nspeedup_table('stencil')")
     assert "naive" in repr(run.result.result)
     assert "opt_1" not in repr(run.result.result)
+
+
+def test_failed_check_marks_the_kernel_until_its_cell_runs_again(notebook, kernel_cell):
+    for behaviour in ("no halo", "reads outside"):
+        notebook.run(kernel_cell(behaviour))
+        assert session.found_incorrect("stencil.opt_1")
+        notebook.run(kernel_cell("right"))
+        assert not session.found_incorrect("stencil.opt_1")
 
 
 def test_table_compares_a_variant_with_its_baseline(notebook, kernel_cell):

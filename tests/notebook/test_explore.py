@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,7 +60,9 @@ def correct_kernel(empty_session: None) -> None:
 
 @pytest.mark.usefixtures("empty_session")
 def test_session_without_a_correct_kernel_gives_a_line_of_text() -> None:
-    assert "%%cuda matmul" in gpulab.explore("matmul").text
+    text = gpulab.explore("matmul").text
+    assert "%%cuda matmul" in text
+    assert "ships with gpulab" in text
 
 
 @pytest.mark.usefixtures("correct_kernel")
@@ -155,6 +158,18 @@ async def until(true: Callable[[], Any]) -> None:
         await asyncio.sleep(0.02)
 
 
+def test_chart_without_points_says_that_they_are_computed() -> None:
+    async def steps(explorer: Any) -> None:
+        await until(lambda: explorer.curve.selected)
+        assert not explorer.figure.widget.layout.annotations[0].visible
+
+        explorer.control("GPU").value = "sim:gtx280"
+        explorer.figure.show(replace(explorer.curve, points=dict.fromkeys(explorer.curve.points)))
+        assert explorer.figure.widget.layout.annotations[0].visible
+
+    in_explorer(steps)
+
+
 def test_moved_block_slider_times_and_draws_another_point() -> None:
     async def steps(explorer: Any) -> None:
         await until(lambda: explorer.curve.selected)
@@ -189,3 +204,15 @@ def test_cancel_stops_the_curve() -> None:
         assert len(explorer.curve.timed) == known
 
     in_explorer(steps)
+
+
+def test_ended_explorer_keeps_no_widget_open() -> None:
+    used: list[Any] = []
+
+    async def steps(explorer: Any) -> None:
+        await until(lambda: explorer.curve.selected)
+        used.extend([explorer.box, explorer.figure.widget, explorer.control("block")])
+        assert all(widget.comm is not None for widget in used)
+
+    in_explorer(steps)
+    assert [widget.comm for widget in used] == [None] * 3

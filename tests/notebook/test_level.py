@@ -42,8 +42,8 @@ def rechecked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     origins: list[str] = []
 
-    def check(cell: Any, device: object) -> SimpleNamespace:
-        del device
+    def check(cell: Any, device: object, *, whole_launch: bool) -> SimpleNamespace:
+        assert whole_launch
         origins.append(cell.origin)
         return SimpleNamespace(correct=True, count_error="")
 
@@ -137,7 +137,7 @@ class TestPoints:
         assert isinstance(run.error, UsageError)
         assert "%%cuda stencil.opt_1" in str(run.error)
 
-    @pytest.mark.parametrize("points", ["{}", "{2: 8}", "{1: 8, 2: 10}", "{1: 'ten'}", "10", "{1: -1}"])
+    @pytest.mark.parametrize("points", ["{}", "{2: 8}", "{1: 8, 2: 10}", "{1: 'ten'}", "'ten'", "{1: -1}"])
     def test_invalid_points_are_refused(self, notebook, lab, kernel_cell, points):
         notebook.run(kernel_cell("right"))
         run = notebook.run(CHECK + f"require_correct('stencil.opt_1', points={points})")

@@ -38,9 +38,9 @@ def unloaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], CellRu
             "from gpulab.grading.checks import require_speed\n"
             "require_speed('stencil.opt_1', of='copy', steps={0.5: 5})"
         ),
-        "from gpulab.grading.checks import graded_numbers\ngraded_numbers(..., {'a': 1}, points=1)",
+        "from gpulab.grading.checks import require_kernel\nrequire_kernel('axpy', points=1)",
     ],
-    ids=["require_correct", "with levels", "require_speed", "graded_numbers"],
+    ids=["require_correct", "with levels", "require_speed", "require_kernel"],
 )
 def test_check_in_a_new_session_raises_usage_error_without_traceback(
     unloaded: Callable[[str], CellRun], text: str
@@ -71,10 +71,12 @@ def test_kernel_is_dropped_when_its_cell_no_longer_compiles(notebook):
     assert "mine" in str(error)
 
 
-def test_empty_speedup_table_names_the_problem(notebook):
+def test_speedup_table_of_a_new_session_has_the_baseline_alone(notebook):
     run = notebook.run("import gpulab\ngpulab.speedup_table('stencil')")
     assert run.error is None
-    assert "stencil" in repr(run.result.result)
+    shown = repr(run.result.result)
+    assert "ships with gpulab" in shown
+    assert "opt_1" not in shown
 
 
 def test_speedup_table_of_an_unknown_problem_has_no_traceback(notebook):

@@ -11,6 +11,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
+from IPython.utils.capture import capture_output
 
 import gpulab
 from gpulab.errors import UsageError
@@ -101,10 +102,13 @@ def test_bundle_loads_nothing_from_another_host() -> None:
     assert set(re.findall(r"https?://[\w.]+", text)) <= {"http://www.w3.org"}  # the namespace of SVG
 
 
-def test_ipython_displays_the_bundle(notebook: Any) -> None:
-    data, _ = notebook.shell.display_formatter.format(figure_of())
-    assert "<svg" in data["text/html"]
-    assert "application/vnd.plotly.v1+json" in data
+def test_ipython_displays_the_bundle_after_its_style_sheet(notebook: Any) -> None:
+    with capture_output() as captured:
+        notebook.shell.display_formatter.format(figure_of())
+    style, bundle = (output.data for output in captured.outputs)
+    assert style["text/html"].startswith("<style")
+    assert "<svg" in bundle["text/html"]
+    assert "application/vnd.plotly.v1+json" in bundle
 
 
 def test_static_picture_has_a_table_of_all_figures() -> None:
@@ -145,9 +149,11 @@ def test_unknown_theme_raises() -> None:
 # -- gpulab.roofline --------------------------------------------------------------------------------
 
 
-def test_empty_session_gives_ceilings_without_points(empty_session: None) -> None:
+def test_empty_session_gives_ceilings_and_the_baseline(empty_session: None) -> None:
     figure = gpulab.roofline("matmul")
-    assert not figure.roofline.points
+    (point,) = figure.roofline.points
+    assert point.variant == "K1 (baseline)"
+    assert "ships with gpulab" in point.provenance.detail
     assert figure.roofline.ceilings
     assert any("matmul" in line for line in figure.still.text.splitlines())
 
@@ -161,7 +167,7 @@ def test_no_problem_gives_the_ceilings_alone(empty_session: None) -> None:
 
 def test_correct_kernel_is_drawn_with_its_modelled_time(empty_session: None) -> None:
     run_in_session(MATMUL)
-    found: Roofline = gpulab.roofline("matmul", "gtx280", 256).roofline
+    found: Roofline = gpulab.roofline("matmul", "gtx280", 256).roofline  # no baseline beside an own K1
     assert [point.variant for point in found.points] == ["K1"]
     assert found.points[0].provenance.kind == "modelled"
     assert {c.provenance.kind for c in found.ceilings} == {"published"}

@@ -26,7 +26,8 @@ def test_each_block_has_a_row_and_a_wrong_one_has_a_reason(monkeypatch: pytest.M
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
     session.keep_cell(parse_cell(FIXED_TO_32))
     shown = gpulab.sweep_table("stencil.naive", blocks=[(32, 2), (16, 4)], sizes=["34x18x5"])
-    right, wrong = (line for line in shown.text.splitlines() if "34x18x5" in line)
+    right, wrong = (line for line in shown.text.splitlines() if "1x1x0" in line)
+    assert "stencil.naive at 34x18x5." in shown.text
     assert right.startswith("*")
     assert "32x2x1" in right
     assert "not timed (1)" in wrong

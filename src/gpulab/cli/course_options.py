@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,16 @@ def add_course_command(
     run: Callable[[argparse.Namespace], int],
     details: str,
 ) -> argparse.ArgumentParser:
-    """Add the parser of a command that works on a course, with the option `--course`."""
-    parser = add_command(subparsers, name, summary, run, details)
+    """Add the parser of a command that works on a course, with the option `--course`.
+
+    run: imports nbgrader when it is called.
+    """
+
+    def run_with_nbgrader(args: argparse.Namespace) -> int:
+        prepare_imports()
+        return run(args)
+
+    parser = add_command(subparsers, name, summary, run_with_nbgrader, details)
     parser.add_argument(
         "--course",
         type=Path,
@@ -36,7 +45,7 @@ def add_course_command(
 
 
 def course_of(args: argparse.Namespace) -> Course:
-    """Return the course; raise `UsageError` if there is none or nbgrader is not installed."""
+    """Return the course; raise `UsageError` if there is none."""
     config_file = config_file_of(args)
     from gpulab.grading.pipeline.course import open_course
 
@@ -44,9 +53,16 @@ def course_of(args: argparse.Namespace) -> Course:
 
 
 def config_file_of(args: argparse.Namespace) -> Path:
-    """Return the course's nbgrader_config.py; raise `UsageError` if nbgrader is not installed."""
-    if importlib.util.find_spec("nbgrader") is None:
-        raise UsageError("nbgrader is not installed; install it with: pip install 'gpulab[lab]'.")
+    """Return the course's nbgrader_config.py; raise `UsageError` if there is none."""
     from gpulab.grading.pipeline.course import find_course
 
     return find_course(args.course)
+
+
+def prepare_imports() -> None:
+    """Prepare the import of nbgrader; raise `UsageError` if it is not installed."""
+    if importlib.util.find_spec("nbgrader") is None:
+        raise UsageError("nbgrader is not installed; install it with: pip install 'gpulab[lab]'.")
+    # nbformat imports jsonschema, which compiles 38 grammars for a check of addresses in 0.8 s. No notebook
+    # has such a field.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: it cannot be imported

@@ -63,7 +63,7 @@ class Exploration:
         self.checked: set[Candidate] = set()
         self._prepared: set[Candidate] = set()
         self._report = report
-        self._cancelled = 0
+        self._cancelled, self._ended = 0, False
         self._local, self._gpu = _Benches(), _Benches()
         self._worker = Worker(_worker_benches, name="gpulab explorer")
         self._foreground = _TaskQueue(lambda task: self._run(task, self._local.run))
@@ -98,6 +98,7 @@ class Exploration:
 
     def end(self) -> None:
         """Stop all work and all reports."""
+        self._ended = True  # a task that begins now must not start another worker process
         self._report = lambda _: None
         for queue in (self._foreground, self._background, self._measurements):
             queue.end()
@@ -111,7 +112,7 @@ class Exploration:
         return task.candidate in (self.checked if task.check else self.points)
 
     def _run(self, task: Task, find_point: Callable[[Task], Point | None]) -> None:
-        if self._is_done(task):
+        if self._ended or self._is_done(task):
             return
         candidate, cancelled = task.candidate, self._cancelled
         self._prepared.add(candidate)

@@ -13,13 +13,25 @@ __all__ = ["load"]
 
 
 def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
-    """Register `%%cuda` and its completion with an IPython shell, and install the display of errors.
+    """Register `%%cuda` and its completion with an IPython shell, and install displays of objects and errors.
 
     open_device: returns the device that kernel cells run on; None selects `gpulab.device`.
     """
-    from gpulab.notebook import completion, failure, screen
+    from gpulab.notebook import (
+        completion,
+        failure,
+        kernel_text,
+        launch_warnings,
+        object_display,
+        screen,
+        stop,
+    )
     from gpulab.notebook.magic import CudaMagics
 
     ipython.register_magics(CudaMagics(ipython, open_device))
     completion.install(ipython)
     failure.install(terminal=not screen.is_notebook(ipython))
+    kernel_text.install(ipython)
+    launch_warnings.install()
+    object_display.install(ipython)
+    stop.install(ipython)

@@ -13,6 +13,7 @@ from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import extents, rate
 from gpulab.views.tables.point_view import shared_sources
 from gpulab.views.tables.published_view import missing_variant_error, published_provenance, unrolling
+from gpulab.views.unfinished import keep_finished
 
 if TYPE_CHECKING:
     from gpulab.devices.base import Device
@@ -71,8 +72,12 @@ def beside_published(variant: str, source: str = "t10", *, device: Device | str 
         )
     device_name = device if device is None or isinstance(device, str) else device.selector
     remaining = compare_with_published(published, cell, device_name)
-    comparisons = []
-    with progress_bar("modelling") as progress:
+    comparisons: list[PublishedComparison] = []
+
+    def finished() -> View:
+        return comparison_view(name, comparisons, document.citation) if comparisons else View()
+
+    with keep_finished(finished), progress_bar("modelling") as progress:
         for number, row in enumerate(published):
             progress(number, len(published), row.label)
             comparisons.append(next(remaining))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
+from gpulab.notebook.session_timings import speedup_table
 from gpulab.problems import problem as problem_named
 from gpulab.views.html import View, paragraph, stack
 
@@ -28,8 +29,8 @@ def explore(problem: str = "stencil") -> Explorer | View:
 
     The figure shows GFLOPS, GB/s and occupancy of a kernel for each block; the points are computed in the
     background. The text below it names the bottleneck of the selected point. Diamonds are published figures
-    of the same kernel, tile, size and GPU. A point is hollow until the kernel's values have been verified
-    with its block.
+    of the same kernel, tile, size and GPU; the square is the baseline that ships with gpulab. A point is
+    hollow until the kernel's values have been verified with its block.
 
     On a CUDA GPU its times are measured, and modelled times are drawn for comparison. For every other GPU
     times are modelled.
@@ -43,7 +44,7 @@ def explore(problem: str = "stencil") -> Explorer | View:
     -------
     Explorer or View
         The sliders. In an export, a report or a terminal, a static picture of the cell's block and some
-        others; without a correct kernel, a line of text.
+        others; without a correct kernel, a line of text and the baseline that ships with gpulab.
 
     Raises
     ------
@@ -67,6 +68,7 @@ def explore(problem: str = "stencil") -> Explorer | View:
     >>> import gpulab
     >>> gpulab.explore("matmul")
     No kernel of matmul was correct in this session yet. Run a `%%cuda matmul` cell first.
+    variant  before (ms) ...
     """
     from gpulab.devices import open_device
 
@@ -76,10 +78,11 @@ def explore(problem: str = "stencil") -> Explorer | View:
     if chosen.name in _open:
         _open.pop(chosen.name).end()
     if not cells:
-        return paragraph(
+        hint = paragraph(
             f"No kernel of {chosen.name} was correct in this session yet. Run a `%%cuda {chosen.name}` cell "
             "first."
         )
+        return stack(hint, speedup_table(chosen.name))
     if not _is_interactive():
         return _static_picture(cells, device)
 

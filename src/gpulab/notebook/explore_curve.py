@@ -10,6 +10,7 @@ from gpulab.exploration.search_space import Candidate, blocks
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
+from gpulab.profiling.speedup import baseline_timing
 
 __all__ = ["Curve", "PublishedFigure", "curve_of", "published_figures"]
 
@@ -41,6 +42,8 @@ class Curve:
         Modelled points, if `points` are measured.
     published : tuple of PublishedFigure
         Published figures of the same kernel, tile, size and GPU.
+    baseline : PublishedFigure or None
+        The baseline that ships with gpulab, at the same size and GPU; None for a curve of the same kernel.
     """
 
     candidate: Candidate
@@ -49,6 +52,7 @@ class Curve:
     checked: frozenset[Block]
     modelled: Mapping[Block, Point | None]
     published: tuple[PublishedFigure, ...] = ()
+    baseline: PublishedFigure | None = None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -78,7 +82,7 @@ class Curve:
     def top_gflops(self) -> float:
         """The largest GFLOPS of the picture; 1 if there are none."""
         points = [point.kernel_gflops for point in (*self.timed, *self.modelled.values()) if point]
-        published = [figure.gflops for figure in self.published]
+        published = [figure.gflops for figure in (*self.published, self.baseline) if figure]
         return max([gflops for gflops in (*points, *published) if gflops], default=1.0)
 
 
@@ -104,7 +108,20 @@ def curve_of(
         frozenset(block for block, each in curve.items() if each in checked),
         {block: points.get(each) for block, each in modelled.items()},
         published_figures(candidate, spec.key, tuple(curve)),
+        baseline_figure(candidate, spec, tuple(curve)),
     )
+
+
+def baseline_figure(candidate: Candidate, spec: GpuSpec, among: tuple[Block, ...]) -> PublishedFigure | None:
+    """Return the baseline that ships with gpulab, if it is of this size and GPU and of another kernel."""
+    config = candidate.config
+    timed = baseline_timing(config.problem, spec)
+    if timed is None or timed.variant == config.variant:
+        return None
+    if timed.shape != candidate.shape or timed.block not in among:
+        return None
+    gflops = config.problem.flops(timed.shape) / timed.timing.median_ms / 1e6
+    return PublishedFigure(timed.block, gflops, f"{timed.variant}: {timed.timing.provenance.detail}")
 
 
 def published_figures(

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from gpulab.notebook.explore_curve import Curve
 from gpulab.notebook.explore_text import block_name, tooltip
+from gpulab.notebook.plotly_theme import follow_theme
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 from gpulab.views.svg import FONT
@@ -24,7 +25,7 @@ CURVE, SELECTED = 0, 6  # indices of traces
 
 # plotly writes its colours into the attributes of the elements. Rules that are `important` take precedence,
 # so that the figure follows the theme of the page, also when the theme is changed.
-STYLE = "".join(
+STYLE = follow_theme(f".{CLASS}") + "".join(
     f".{CLASS} .js-plotly-plot {selector}{{{body}}}"
     for selector, body in {
         "text": "fill:var(--gp-ink)!important",
@@ -68,6 +69,7 @@ class ExplorerFigure:
                 ticktext=[block_name(block) for block in curve.blocks],
                 range=[-0.5, len(curve.blocks) - 0.5],
             )
+            figure.layout.annotations[0].visible = not curve.timed
             figure.layout.yaxis.range = [0, top]
             figure.layout.yaxis2.range = [0, top * ratio]
         figure.store_state()
@@ -93,6 +95,7 @@ def _coordinates(curve: Curve) -> tuple[_Coordinates, ...]:
 
     failed = [(column[b], point) for b, point in curve.points.items() if point and point.timing is None]
     occupied = [(column[b], p.occupancy) for b, p in curve.points.items() if p and p.occupancy is not None]
+    baselines = [curve.baseline] if curve.baseline else []
     gflops = curve.selected.kernel_gflops if curve.selected else None
     selected = [column[curve.candidate.block]] if gflops else []
     return (
@@ -108,6 +111,11 @@ def _coordinates(curve: Curve) -> tuple[_Coordinates, ...]:
         with_values(checked=False),
         (selected, [_short(gflops and gflops * curve.gb_s_per_gflops)], [""]),
         ([x for x, _ in occupied], [y for _, y in occupied], [""] * len(occupied)),
+        (
+            [column[figure.block] for figure in baselines],
+            [_short(figure.gflops) for figure in baselines],
+            [figure.source for figure in baselines],
+        ),
     )
 
 
@@ -145,6 +153,10 @@ def _traces() -> list[Any]:
             yaxis="y3", name="occupancy", showlegend=False, marker={"color": LIGHT["plain"]},
             hovertemplate="occupancy %{y:.0%}<extra></extra>", **empty,
         ),
+        go.Scatter(
+            mode="markers", name="baseline (modelled)",
+            marker={"size": 11, "symbol": "square", "color": HOLLOW, "line": _edge("hint")}, **hovered,
+        ),
     ]  # fmt: skip
 
 
@@ -159,9 +171,9 @@ def _layout() -> dict[str, Any]:
     }  # fmt: skip
     return {
         "template": "none",
-        "height": 380,
+        "height": 330,
         "autosize": True,
-        "margin": {"l": 64, "r": 64, "t": 34, "b": 48},
+        "margin": {"l": 64, "r": 64, "t": 30, "b": 44},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": FONT, "size": 13, "color": LIGHT["ink"]},
@@ -169,6 +181,10 @@ def _layout() -> dict[str, Any]:
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"},
         "showlegend": True,
         "dragmode": False,
+        "annotations": [{
+            "text": "computing the first points …", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.65,
+            "showarrow": False, "font": {"size": 15},
+        }],
         "xaxis": axis | {
             "tickmode": "array", "tickvals": [], "ticktext": [], "range": [0, 1], "showgrid": False,
             "title": {"text": "threads of a block", "standoff": 6}, "anchor": "y3",

@@ -32,6 +32,8 @@ def still_view(curve: Curve) -> View:
     legend = []
     if any(p.timing and block not in curve.checked for block, p in curve.points.items() if p is not None):
         legend.append("Hollow: values not verified with that block.")
+    if curve.baseline is not None:
+        legend.append(f"Square: {curve.baseline.source}.")
     if left_out := len(curve.blocks) - len(curve.timed):
         legend.append(f"{left_out} of {len(curve.blocks)} blocks were not timed.")
     note = paragraph(" ".join(legend), dim=True) if legend else None
@@ -103,6 +105,9 @@ def _points(pen: SvgPen, curve: Curve, columns: dict[Block, float]) -> None:
         x, y = columns[figure.block], _row(curve, figure.gflops)
         diamond = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
         pen.path(diamond, edge="hint", width=2, title=f"published: {figure.source}")
+    if curve.baseline is not None:
+        x, y = columns[curve.baseline.block], _row(curve, curve.baseline.gflops)
+        pen.path(f"M{x - 5:.1f} {y - 5:.1f}h10v10h-10z", edge="hint", width=2, title=curve.baseline.source)
 
     selected = curve.selected
     if selected is not None and selected.kernel_gflops is not None:

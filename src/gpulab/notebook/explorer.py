@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
 from IPython import get_ipython
 from IPython.display import display
@@ -43,6 +44,26 @@ LABEL_STYLE = {"description_width": "4.5em"}
 # The static picture below the sliders is for pages without widgets; it is hidden where the sliders are.
 HIDDEN = f".jp-OutputArea:has(.{CLASS}) .gp-still{{display:none}}"
 
+
+class _OwnKeys(anywidget.AnyWidget):
+    """An invisible widget with which the box around it can be operated from the keyboard.
+
+    Without it, an arrow key in a list moves the notebook to another cell, and sliders have no name for
+    screen readers.
+    """
+
+    _esm = f"""function render({{ el }}) {{
+        const box = el.closest(".{CLASS}");
+        if (!box) return void requestAnimationFrame(() => render({{ el }}));
+        box.addEventListener("keydown", event => event.stopPropagation());
+        box.addEventListener("focusin", ({{ target }}) => {{
+            const label = target.closest(".widget-inline-hbox")?.querySelector(".widget-label");
+            if (label) target.setAttribute("aria-label", label.textContent);
+        }});
+    }}
+    export default {{ render }};"""
+
+
 _Call = Callable[[Callable[[], None]], None]
 
 
@@ -70,7 +91,7 @@ class Explorer:
         call: _Call,
     ) -> None:
         self._cells, self._current_cells, self._device = cells, current_cells, device
-        self._ignore_changes = False
+        self._ignore_changes = self._ended = False
         self._filling = self._shown = self._drawing_due = False
         self._drawn_s = 0.0
         self._display: Any = None
@@ -117,12 +138,17 @@ class Explorer:
         self._show_progress()
 
     def end(self) -> None:
-        """Stop all work, because the cell runs again or the kernel ends."""
+        """Stop all work and close the widgets, because the cell runs again or the kernel ends.
+
+        ipywidgets keeps every open widget, and these refer to the explorer with its compiled kernels.
+        """
+        self._ended = True
         self.exploration.end()
         shell = get_ipython()
         if shell is not None and self._shown:
             shell.events.unregister("post_run_cell", self._update_cells)
             self._shown = False
+        _close(self.box)
 
     def _ipython_display_(self) -> None:
         data = self.box._repr_mimebundle_()
@@ -138,7 +164,7 @@ class Explorer:
 
     def _build_widgets(self) -> None:
         def control(kind: Any, label: str, **options: Any) -> Any:
-            layout = widgets.Layout(width="100%", max_width="46em")
+            layout = widgets.Layout(width="auto")
             return kind(description=label, style=LABEL_STYLE, layout=layout, **options)
 
         def slider(label: str) -> Any:
@@ -159,9 +185,14 @@ class Explorer:
         self.box = widgets.VBox(
             [
                 widgets.HTML(f"<style>{PAGE_STYLE}{STYLE}{HIDDEN}</style>"),
-                *self._controls,
+                # Two columns, so that controls and figure fit on a screen of 720 pixels.
+                widgets.GridBox(
+                    [self._kernel, self._block, self._gpu, self._tile, self._size],
+                    layout=widgets.Layout(grid_template_columns="repeat(2, minmax(0, 1fr))", width="100%"),
+                ),
                 self._text,
                 self.figure.widget,
+                _OwnKeys(layout=widgets.Layout(display="none")),
                 widgets.HBox([self._bar, self._done, self._cancel]),
             ],
         )
@@ -255,6 +286,8 @@ class Explorer:
 
     def _receive(self, candidate: Candidate) -> None:
         """Draw a new result: at once if it is selected, else together with others after a while."""
+        if self._ended:
+            return
         if candidate == self.candidate:
             self._draw()
         elif candidate.shape == self.candidate.shape and not self._drawing_due:
@@ -264,7 +297,7 @@ class Explorer:
         self._show_progress()
 
     def _draw_if_due(self) -> None:
-        if self._drawing_due:
+        if self._drawing_due and not self._ended:
             self._draw()
 
     def _draw(self) -> None:
@@ -317,6 +350,18 @@ class Explorer:
                 self._select(replace(self.candidate, cell=cell))
             else:
                 self._offer_choices()
+
+
+def _close(widget: Any) -> None:
+    """Close a widget and all widgets that belong to it."""
+    for part in (
+        *getattr(widget, "children", ()),
+        *(getattr(widget, each, None) for each in ("layout", "style")),
+    ):
+        if isinstance(part, widgets.Widget):
+            _close(part)
+    widget.unobserve_all()
+    widget.close()
 
 
 def _set_choices(widget: Any, choices: Iterable[tuple[str, Any]], value: Any) -> None:

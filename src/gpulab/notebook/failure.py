@@ -7,16 +7,20 @@ the error still reach the front end, so nbclient and nbgrader see a failed cell.
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 
 from gpulab.errors import GpulabError, LaunchError
 
-__all__ = ["install", "install_if_missing", "mark_shown", "rendered"]
+__all__ = ["calling_line", "first_sentence", "install", "install_if_missing", "mark_shown", "rendered"]
 
 _RED, _BOLD, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[0m"  # ANSI escape sequences
 _SHOWN = "_shown_above"
+_SHOWN_LINES = 3  # lines of a message after the first one; a test cell's reasons start with the cause
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+_CHECKS = str(Path(_PACKAGE, "grading", "checks"))
+_SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
 def install(*, terminal: bool) -> None:
@@ -44,6 +48,17 @@ def install_if_missing() -> None:
         install(terminal=getattr(shell, "kernel", None) is None)
 
 
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a message, which says what is wrong and where.
+
+    Examples
+    --------
+    >>> first_sentence("line 9: a barrier is missing. Add a __syncthreads() after line 9.")
+    'line 9: a barrier is missing.'
+    """
+    return _SENTENCE_END.split(text.partition("\n")[0], maxsplit=1)[0]
+
+
 def mark_shown(error: GpulabError, summary: str) -> GpulabError:
     """Mark an error whose details the cell's output already shows; it is then displayed as `summary`."""
     setattr(error, _SHOWN, summary)
@@ -55,19 +70,27 @@ def rendered(error: GpulabError, style: str = _BOLD) -> list[str]:
     summary = getattr(error, _SHOWN, None)
     message = summary if summary is not None else str(error)
     first, *rest = message.splitlines() or [""]
+    if len(rest) > _SHOWN_LINES:
+        rest = [*rest[:_SHOWN_LINES], f"… and {len(rest) - _SHOWN_LINES} more lines"]
     lines = [f"{style}{type(error).__name__}{_RESET}: {first}", *rest]
     if summary is None:
         findings = error.findings if isinstance(error, LaunchError) else []
         lines += [f"  {finding}" for finding in findings if str(finding) not in message]
-        lines += _calling_line(error)
+        lines += calling_line(error)
     return lines
 
 
-def _calling_line(error: GpulabError) -> list[str]:
-    """Return the innermost line of the notebook's own Python that led here; empty for a kernel cell."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]
-    cells = [f for f in frames if "ipython-input" in f.filename or "ipykernel_" in f.filename]
-    text = (cells[-1].line or "") if cells else ""
+def calling_line(error: BaseException) -> list[str]:
+    """Return the innermost line of the notebook's own Python that led here.
+
+    It is empty for a kernel cell, and for the call of a check, which students cannot change.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    cells = [n for n, f in enumerate(frames) if "ipython-input" in f.filename or "ipykernel_" in f.filename]
+    if not cells or any(frame.filename.startswith(_CHECKS) for frame in frames[cells[-1] + 1 :]):
+        return []
+    frame = frames[cells[-1]]
+    text = frame.line or ""
     if not text or "run_cell_magic(" in text or text.startswith("raise "):
         return []
-    return [f"  at line {cells[-1].lineno} of the Python cell: {text}"]
+    return [f"  at line {frame.lineno} of the Python cell: {text}"]

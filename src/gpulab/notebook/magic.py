@@ -12,14 +12,15 @@ from gpulab import session
 from gpulab.cell import Cell, KernelCell, parse_cell
 from gpulab.errors import CompileError, GpulabError, LaunchError, MemoryFault, UsageError, WrongResult
 from gpulab.notebook import level, session_timings
-from gpulab.notebook.failure import mark_shown
+from gpulab.notebook.failure import first_sentence, mark_shown
 from gpulab.notebook.progress import Progress
 from gpulab.notebook.screen import Screen, screen_of
 from gpulab.views.cell_view import kernel_view, launch_error_view, verdict_section
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.compile_view import summary as compile_summary
 from gpulab.views.counts_view import counts_view
-from gpulab.views.html import paragraph
+from gpulab.views.html import disclosure, paragraph
+from gpulab.views.verdict_view import cause
 from gpulab.views.verdict_view import summary as verdict_summary
 
 if TYPE_CHECKING:
@@ -102,10 +103,13 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         mark_shown(error, compile_summary(error))
         raise
     except LaunchError as error:
+        session.mark_incorrect(cell.name)
         screen.add(launch_error_view(error, cell.source))
-        mark_shown(error, str(error))
+        mark_shown(error, first_sentence(str(error)))
         raise
 
+    if not result.correct:
+        session.mark_incorrect(cell.name)
     screen.add(verdict_section(cell, result))
     show_counts(result, screen)
     screen.add(kernel_view(cell, result, device))
@@ -129,11 +133,12 @@ def _counts_wanted() -> bool:
 
 
 def show_counts(result: CheckResult, screen: Screen) -> None:
-    """Show the memory traffic of each line, if a launch was counted."""
+    """Show the memory traffic of each line, if a launch was counted; folded below a failure."""
     if not _counts_wanted():
         return
     if result.count is not None:
-        screen.add(counts_view(result.count.report))
+        counts = counts_view(result.count.report)
+        screen.add(counts if result.correct else disclosure("memory traffic of each line", counts))
     elif result.count_error:
         screen.add(paragraph(f"Not counted: {result.count_error}", dim=True))
 
@@ -143,10 +148,17 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
     verdict, name = result.verdict, cell.name
     assert verdict is not None
     values_correct = verdict.correct or not verdict.results
-    summary = f"{verdict_summary(name, verdict)}."
+    summary = verdict_summary(name, verdict)
+    if not summary.endswith("?"):
+        summary = f"{summary}."
     if values_correct and result.reasons:
         summary = f"{name}: {result.reasons[0]}"
-    message = "\n".join([summary, *(reason for reason in result.reasons if reason not in summary)])
+    likely = cause(verdict)
+    message, shown = summary, first_sentence(summary)
+    if likely.rstrip(".") not in summary:
+        message = f"{summary} {likely[0].upper()}{likely[1:]}"
+        shown = f"{shown} {first_sentence(likely[0].upper() + likely[1:])}"
+    message = "\n".join([message, *(reason for reason in result.reasons if reason not in message)])
 
     error: GpulabError
     if any(shape.fault for shape in verdict.results):
@@ -154,7 +166,7 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
         error = kind(message, result.findings)
     else:
         error = WrongResult(message, verdict)
-    return mark_shown(error, summary)
+    return mark_shown(error, shown)  # short, because the card above has the rest
 
 
 def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
@@ -174,7 +186,8 @@ def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -
         return
     except LaunchError as error:
         screen.add(launch_error_view(error, cell.source))
-        mark_shown(error, f"{cell.name} is correct at small sizes; at {problem.format_shape(shape)}: {error}")
+        size = problem.format_shape(shape)
+        mark_shown(error, f"{cell.name} is correct at small sizes; at {size}: {first_sentence(str(error))}")
         raise
     session_timings.keep_timing(problem.name, timed)
     screen.add(session_timings.speedup_table(problem.name))

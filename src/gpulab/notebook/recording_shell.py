@@ -18,11 +18,17 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
-__all__ = ["RecordingShell", "open_shell"]
+__all__ = ["OutputFlood", "RecordingShell", "open_shell"]
 
 MAX_TEXT = 1 << 20  # characters of printed text that a cell keeps
+MAX_WRITTEN = 64 << 20  # characters after which a cell is ended; a loop writes them in about two seconds
+OUTPUT_CHARACTERS = 100  # of the fields of an output, besides its content
 
 Output = dict[str, Any]
+
+
+class OutputFlood(BaseException):
+    """A cell wrote more than `MAX_WRITTEN` characters; `except Exception` does not catch this error."""
 
 
 class _Stream(io.TextIOBase):
@@ -94,32 +100,61 @@ class RecordingShell(InteractiveShell):
         self.outputs: list[Output] = []
         self.source = ""
         self.error: BaseException | None = None  # of the last cell
+        self._text: list[str] = []  # pieces of the last stream output, which are joined once
+        self._room = MAX_TEXT  # characters that it can still take
+        self._written = 0  # characters of the running cell
         super().__init__(**kwargs)
 
     def add(self, output: Output) -> None:
-        """Append an output of the running cell."""
+        """Append an output of the running cell. Raises `OutputFlood` if the cell has written too much."""
+        self._join_text()
         self.outputs.append(output)
+        contents = output.get("data", {}).values()
+        self._count(
+            OUTPUT_CHARACTERS + sum(len(content) for content in contents if isinstance(content, str | bytes))
+        )
 
     def add_text(self, stream: str, text: str) -> None:
-        """Append printed text; text beyond `MAX_TEXT` characters is dropped."""
+        """Append printed text; text beyond `MAX_TEXT` characters is dropped.
+
+        Raises `OutputFlood` if the cell has written too much.
+        """
         last = self.outputs[-1] if self.outputs else {}
         if last.get("output_type") != "stream" or last.get("name") != stream:
-            last = {"output_type": "stream", "name": stream, "text": ""}
-            self.outputs.append(last)
-        last["text"] += text[: max(0, MAX_TEXT - len(last["text"]))]
+            self.add({"output_type": "stream", "name": stream, "text": ""})
+            self._room = MAX_TEXT
+        if self._room > 0:
+            self._text.append(text[: self._room])
+            self._room -= len(text)
+        self._count(len(text))
+
+    def _join_text(self) -> None:
+        """Store the pieces of the last stream output in it."""
+        if self._text:
+            self.outputs[-1]["text"] = "".join(self._text)
+            self._text = []
+
+    def _count(self, characters: int) -> None:
+        self._written += characters
+        if self._written > MAX_WRITTEN:
+            raise OutputFlood(f"the cell wrote more than {MAX_WRITTEN >> 20} MiB of output")
 
     def _showtraceback(self, etype: type[BaseException], evalue: BaseException, stb: Any) -> None:
         lines = stb.splitlines() if isinstance(stb, str) else [str(line) for line in stb]
-        self.add({"output_type": "error", "ename": etype.__name__, "evalue": str(evalue), "traceback": lines})
+        self._join_text()
+        self.outputs.append(
+            {"output_type": "error", "ename": etype.__name__, "evalue": str(evalue), "traceback": lines}
+        )
 
     def record(self, source: str) -> tuple[list[Output], bool]:
         """Run a cell; return its outputs, and whether it ended without an error."""
-        self.outputs, self.source = [], source
+        self.outputs, self.source, self._written = [], source, 0
         with (
             contextlib.redirect_stdout(_Stream("stdout", self)),
             contextlib.redirect_stderr(_Stream("stderr", self)),
         ):
             result = self.run_cell(source, store_history=False)
+        self._join_text()
         self.error = result.error_before_exec or result.error_in_exec
         outputs, self.outputs = self.outputs, []
         return outputs, bool(result.success)

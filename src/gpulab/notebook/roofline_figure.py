@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
+from IPython.display import display
 
 from gpulab.errors import UsageError
+from gpulab.notebook.plotly_theme import follow_theme
 from gpulab.profiling.roofline import Roofline
 from gpulab.views.html import View, disclosure, escape, stack
 from gpulab.views.roofline.roofline_layout import (
@@ -35,6 +37,8 @@ from gpulab.views.svg import FONT, THEMES
 __all__ = ["RooflineFigure", "check_theme", "roofline_figure"]
 
 _MIME = "application/vnd.plotly.v1+json"
+_CLASS = "gp-roofline"
+_STYLE = follow_theme(f".jp-OutputArea:has(.{_CLASS})")
 LEGEND_ROW = 19  # pixels of a row of plotly's legend at this font size
 CAPTION_ROW = 15
 HOVER_POINTS = 13  # points of a ceiling, because plotly shows tooltips only near points of a line
@@ -46,9 +50,6 @@ class RooflineFigure(go.Figure):
     A notebook stores its data and an SVG, some tens of kilobytes, and no script: JupyterLab loads plotly's
     script from the installed package.
     """
-
-    # plotly's own display hook would store all of its script in the notebook.
-    _ipython_display_ = None
 
     def __init__(self, data: Any = None, *args: Any, scene: Scene | None = None, **kwargs: Any) -> None:
         super().__init__(data, *args, **kwargs)
@@ -107,9 +108,17 @@ class RooflineFigure(go.Figure):
             return picture
         return stack(picture, disclosure("The figures", figures_view(scene.roofline)))
 
+    def _ipython_display_(self) -> None:
+        """Display the figure, after a style sheet with which it follows the theme of JupyterLab.
+
+        plotly's own display hook would store all of its script in the notebook.
+        """
+        display({"text/html": f'<style class="{_CLASS}">{_STYLE}</style>', "text/plain": ""}, raw=True)
+        display(self._repr_mimebundle_(), raw=True)
+
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, Any]:
         data = json.loads(self.to_json())
-        data["config"] = {"displaylogo": False}
+        data["config"] = {"displayModeBar": False}  # it would cover the title
         bundle = {_MIME: data, "text/plain": f"<{type(self).__name__}>"}
         if self._scene is not None:
             still = self.still

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError, UsageError
+from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.problems import problem as problem_named
+from gpulab.problems.baselines import shipped_baseline
 
 if TYPE_CHECKING:
     from gpulab.config import KernelConfig
@@ -30,7 +33,8 @@ def roofline(
 
     Every correct kernel of the session is a numbered point; a line joins the versions in their order. Solid
     ceilings are measured: DRAM (copy and triad), fp32 (FMA), L2 and shared memory (reads). Dashed ceilings
-    are published in the data sheet.
+    are computed from the data sheet. Until the session has a correct first kernel, a modelled baseline that
+    ships with gpulab is in its place.
 
     Parameters
     ----------
@@ -76,7 +80,7 @@ def roofline(
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
     from gpulab.notebook.session_progress import progress_bar
-    from gpulab.profiling.roofline_points import roofline_of
+    from gpulab.profiling.roofline_points import baseline_point, roofline_of
     from gpulab.views.roofline.roofline_layout import scene_of
 
     check_theme(theme)
@@ -101,6 +105,10 @@ def roofline(
             progress=progress,
         )
 
+    baseline = shipped_baseline(chosen.name)
+    if baseline and baseline.variant not in {version.config.variant for version in versions}:
+        shipped = baseline_point(chosen, device.spec if gpu is None else gpu_named(gpu), shape, intensity)
+        values = replace(values, points=(*([shipped] if shipped else []), *values.points))
     shapes = {point.shape for point in values.points}
     size_text = chosen.format_shape(shapes.pop()) if len(shapes) == 1 else ""
     return roofline_figure(scene_of(values, size_text), theme)

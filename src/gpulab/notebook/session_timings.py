@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulab.problems import problem as problem_named
@@ -42,6 +43,8 @@ def clear() -> None:
 def speedup_table(problem: str = "stencil") -> View:
     """Show the times of a problem's kernels in this session, and the speed-up of each over the one before.
 
+    Until the session has a correct first kernel, a modelled baseline that ships with gpulab is in its place.
+
     Parameters
     ----------
     problem : {"stencil", "matmul"}
@@ -51,7 +54,7 @@ def speedup_table(problem: str = "stencil") -> View:
     -------
     View
         A table with one row for each kernel that was correct and timed, in milliseconds; a line of text if
-        there is none.
+        there is none and gpulab has no baseline for the GPU.
 
     Raises
     ------
@@ -61,7 +64,12 @@ def speedup_table(problem: str = "stencil") -> View:
     Examples
     --------
     >>> import gpulab
-    >>> gpulab.speedup_table("matmul")
-    No kernel of matmul was timed in this session yet. Run its kernel cells.
+    >>> gpulab.speedup_table("matmul")  # before the first kernel is correct
+    variant  before (ms)  after (ms) ...
+    K1       - ...baseline that ships with gpulab (modelled)...
     """
-    return speedup_view(timings(problem))
+    from gpulab.devices import open_device
+    from gpulab.profiling.speedup import baseline_timing
+
+    table = timings(problem)
+    return speedup_view(replace(table, baseline=baseline_timing(problem_named(problem), open_device().spec)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
 from gpulab.views.html import View, paragraph
+from gpulab.views.unfinished import keep_finished
 
 if TYPE_CHECKING:
     from gpulab.devices.base import Device
@@ -76,7 +77,10 @@ def sweep_table(
     opened = chosen_device(device, gpu)
     sweep = Sweep([cell], opened, blocks=blocks, tiles=tiles, sizes=sizes, device_name=opened.selector)
     points: list[Point] = []
-    with progress_bar("timing") as progress:
+    with (
+        keep_finished(lambda: points_view(points, fastest(points)) if points else View()),
+        progress_bar("timing") as progress,
+    ):
         for point in sweep:
             points.append(point)
             progress(len(points), len(sweep), extents(point.block))

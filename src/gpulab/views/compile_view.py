@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.errors import CompileError, Diagnostic
-from gpulab.views.html import View, note, paragraph, stack
+from gpulab.errors import CompileError, Diagnostic, KernelNotWritten
+from gpulab.views.html import View, card, note, paragraph, preformatted, stack
 
 __all__ = ["compile_error_view", "summary", "warnings_view"]
 
+NEXT_PART = "Replace each #error line by your code, and run the cell again."
 _MOST = 8  # messages; later ones are mostly consequences of the first
 
 
 def summary(error: CompileError) -> str:
     """Return the first error in one line, and the number of the others."""
+    if isinstance(error, KernelNotWritten):
+        return str(error)
     errors = [d for d in error.diagnostics if d.severity == "error"] or error.diagnostics
     if not errors:
         return str(error) or "the compiler rejected the source."
@@ -23,28 +26,33 @@ def summary(error: CompileError) -> str:
 
 
 def compile_error_view(error: CompileError) -> View:
-    """Return a box for each message, in the compiler's order."""
+    """Return a card with the messages in the compiler's order."""
+    if isinstance(error, KernelNotWritten):
+        return note("hint", "not written yet", [NEXT_PART])
     if not error.diagnostics:
         return note("bad", "✗ does not compile", code=str(error))
     shown = error.diagnostics[:_MOST]
     left_out = len(error.diagnostics) - len(shown)
     number = sum(d.severity == "error" for d in error.diagnostics)
-    return stack(
-        paragraph(f"✗ does not compile: {number} error{'s' if number != 1 else ''}"),
+    return card(
+        "bad",
+        f"✗ does not compile: {number} error{'s' if number != 1 else ''}",
         *(_diagnostic(d) for d in shown),
         paragraph(f"and {left_out} more; correct the first ones first.", dim=True) if left_out else None,
     )
 
 
 def warnings_view(warnings: Sequence[str]) -> View:
-    """Return the compiler's warnings; an empty view if there are none."""
-    return note("hint", "compiler warnings", warnings) if warnings else View()
+    """Return the warnings of the compiler and the sanitizer; an empty view if there are none."""
+    number = len(warnings)
+    return note("hint", f"⚠ {number} warning{'s' * (number > 1)}", warnings) if warnings else View()
 
 
 def _diagnostic(diagnostic: Diagnostic) -> View:
     where = f"line {diagnostic.line}: " if diagnostic.line else ""
-    hue = "bad" if diagnostic.severity == "error" else "hint"
-    return note(hue, f"{where}{diagnostic.severity}: {diagnostic.message}", code=_pointed(diagnostic))
+    message = paragraph(f"{where}{diagnostic.severity}: {diagnostic.message}")
+    pointed = _pointed(diagnostic)
+    return stack(message, preformatted(pointed) if pointed else None)
 
 
 def _pointed(diagnostic: Diagnostic) -> str:

@@ -61,7 +61,7 @@ def totals_view(counts: LaunchReport) -> View:
         (
             f"{space} {_PLURALS.get(kind, kind + 's')}",
             f"{traffic.requests:,}",
-            f"{traffic.units:,} {'sectors' if space == 'global' else 'wavefronts'}",
+            f"{traffic.units:,}{'' if space == 'global' else ' wavefronts'}",
             f"{traffic.per_request:.3g}",
             f"{traffic.fewest_per_request:.3g}",
         )
@@ -77,9 +77,7 @@ def totals_view(counts: LaunchReport) -> View:
     )
     return stack(
         paragraph(f"{counts.origin[0].upper()}{counts.origin[1:]}."),
-        table(
-            ("memory", "requests", "traffic", "per request", "ideal per request"), rows, numeric=(1, 2, 3, 4)
-        ),
+        table(("memory", "requests", "sectors moved", "per request", "ideal"), rows, numeric=(1, 2, 3, 4)),
         paragraph(text, dim=True),
         *(paragraph(f"Not exact: {caveat}.", dim=True) for caveat in every.caveats),
     )
@@ -97,7 +95,7 @@ def _listing(counts: LaunchReport) -> View:
         '<div class="gp-source"><div class="gp-rows">'
         f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{headers}</span>'
         '<span class="gp-code gp-opens">drawings of the line\'s memory accesses</span></div>'
-        f'{"".join(rows)}</div></div><div class="gp-line gp-dim">Colour: measured divided by ideal. '
+        f'{"".join(rows)}</div></div><div class="gp-line gp-dim">Colour: counted divided by ideal. '
         f"{swatches()}</div>"
     )
     text = "\n".join("".join(piece for piece, _ in line).rstrip() for line in heat_text(counts))

@@ -1,4 +1,4 @@
-"""The heat scale: measured divided by ideal, in five steps of colour."""
+"""The heat scale: counted divided by ideal, in five steps of colour."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from bisect import bisect_right
 
 __all__ = ["BOUNDS", "STEPS", "amount", "level", "swatches"]
 
-# Lower bounds of steps 1 to 4, as the ratio of measured to ideal (units of traffic; lanes of a warp to active
+# Lower bounds of steps 1 to 4, as the ratio of counted to ideal (units of traffic; lanes of a warp to active
 # lanes).
 BOUNDS = (1.05, 1.5, 2.5, 5.0)
 STEPS = len(BOUNDS) + 1
 
 
 def level(excess: float) -> int:
-    """Return the step, 0 (ideal) to 4, of a ratio of measured to ideal."""
+    """Return the step, 0 (ideal) to 4, of a ratio of counted to ideal."""
     return bisect_right(BOUNDS, excess)
 
 

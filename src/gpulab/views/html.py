@@ -20,7 +20,7 @@ from html import escape as _escape
 
 from gpulab.views.theme import style_of
 
-__all__ = ["View", "disclosure", "escape", "note", "paragraph", "stack", "table"]
+__all__ = ["View", "card", "disclosure", "escape", "note", "paragraph", "preformatted", "stack", "table"]
 
 _LONG = 28  # characters; a column with a longer cell holds prose and gets a minimum width
 
@@ -78,6 +78,21 @@ def note(hue: str, title: str, items: Iterable[str] = (), *, code: str = "") -> 
     indented = [f"  - {line}" for line in lines] + [f"  {line}" for line in code.splitlines()]
     text = "\n".join([title, *indented])
     return View(f'<div class="gp-note gp-{hue}">{body}</div>', text)
+
+
+def card(hue: str, title: str, *views: View | None) -> View:
+    """Return a box with a coloured edge: a title, and other views below it.
+
+    hue: "good", "bad", "hint" or "plain".
+    """
+    inner = stack(*views)
+    html = f'<div class="gp-note gp-{hue}"><b>{escape(title)}</b>{inner.html}</div>'
+    return View(html, f"{title}\n{inner.text}" if inner.text else title)
+
+
+def preformatted(text: str) -> View:
+    """Return text that keeps its spaces and line breaks."""
+    return View(f"<pre>{escape(text)}</pre>", "\n".join(f"  {line}" for line in text.splitlines()))
 
 
 def disclosure(summary: str, view: View) -> View:

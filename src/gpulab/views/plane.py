@@ -39,7 +39,7 @@ class _StateStyle:
 
 # In the order of `gpulab.verification.verdict.State`.
 _STYLES = (
-    _StateStyle("outside", " ", (), "boundary, not written"),
+    _StateStyle("outside", " ", (), "boundary (must stay untouched)"),
     _StateStyle("right", ".", (), "correct"),
     _StateStyle("wrong", "X", ((0.25, 0.25, 0.75, 0.75), (0.75, 0.25, 0.25, 0.75)), "wrong"),
     _StateStyle("unwritten", "?", ((0.3, 0.5, 0.7, 0.5),), "never written"),
@@ -47,7 +47,7 @@ _STYLES = (
         "stray",
         "!",
         ((0.25, 0.5, 0.75, 0.5), (0.5, 0.25, 0.5, 0.75)),
-        "written outside the interior",
+        "boundary that was written",
     ),
 )
 # The state of a square is the first of these that one of its points has.

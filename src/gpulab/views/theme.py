@@ -91,6 +91,7 @@ _SHEETS = {
         ".gp-note": "border-left:4px solid var(--gp-plain);background:var(--gp-band);padding:6px 12px;"
         "margin:4px 0",
         ".gp-note>b": "color:var(--gp-plain)",
+        ".gp-note svg.gp-plane": "max-height:300px;width:auto",  # the card fits on a screen of 720 pixels
         ".gp-good": "border-left-color:var(--gp-good)",
         ".gp-good>b": "color:var(--gp-good)",
         ".gp-bad": "border-left-color:var(--gp-bad)",
@@ -106,12 +107,14 @@ _SHEETS = {
         ".gp-table caption": "caption-side:bottom;text-align:left;color:var(--gp-dim);padding:4px 0;"
         "font-size:.92em;position:sticky;left:0;max-width:100cqw;box-sizing:border-box",
         ".gp-table tr:nth-child(n)": "background:none",
-        ".gp-table th,.gpulab .gp-table td": "text-align:left;padding:3px 10px;border:0;max-width:none;"
+        ".gp-table th,.gpulab .gp-table td": "text-align:left;padding:3px 8px;border:0;max-width:none;"
         "border-bottom:1px solid var(--gp-line);vertical-align:top;white-space:normal;overflow-wrap:normal;"
         "color:var(--gp-ink)",
         ".gp-table .gp-long": "min-width:9em",  # without it a narrow page breaks the column into single words
-        ".gp-table th.gp-n,.gpulab .gp-table td.gp-n": "text-align:right;white-space:nowrap;"
-        "font-variant-numeric:tabular-nums",
+        # Headers break at spaces, so that a table fits next to JupyterLab's file browser on 1280 pixels.
+        ".gp-table th": "vertical-align:bottom",
+        ".gp-table th.gp-n,.gpulab .gp-table td.gp-n": "text-align:right;font-variant-numeric:tabular-nums",
+        ".gp-table td.gp-n": "white-space:nowrap",
     },
     "gp-plane": {
         "svg.gp-plane": "display:block;max-width:100%;height:auto;margin:6px 0",
@@ -164,6 +167,9 @@ _SHEETS = {
         # A lab's figure is 720 pixels wide; it is scrolled rather than shrunk until its text is unreadable.
         "body.jp-Notebook .jp-MarkdownOutput{overflow-x:auto}"
         "body.jp-Notebook .jp-MarkdownOutput img{max-width:none;min-width:540px}",
+        # The labs' figures have colours for both themes. JupyterLab sets this property itself.
+        'body[data-jp-theme-light="true"] .jp-RenderedMarkdown img': "color-scheme:light",
+        'body[data-jp-theme-light="false"] .jp-RenderedMarkdown img': "color-scheme:dark",
     },
     "gp-heat": {
         ".gp-swatch": "display:inline-block;padding:0 8px;border:1px solid var(--gp-line);font-size:.86em",
@@ -182,7 +188,7 @@ _SHEETS = {
         ".gp-requested,.gpulab .gp-lanes": "fill:var(--gp-requested);stroke:var(--gp-edge)",
         ".gp-conflict": "fill:var(--gp-heat-3);stroke:var(--gp-edge)",
         ".gp-idle": "fill:var(--gp-outside);stroke:var(--gp-edge)",
-        ".gp-lanes path:hover": "fill:var(--gp-paper);stroke:var(--gp-wrong);stroke-width:2.5",
+        ".gp-lanes path:has(title):hover": "fill:var(--gp-paper);stroke:var(--gp-wrong);stroke-width:2.5",
     },
 }
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.finding import Finding
 from gpulab.problems import problem as problem_named
-from gpulab.views.html import View, disclosure, note, stack, table
+from gpulab.problems.requirement import MISSED_REQUIREMENT
+from gpulab.views.html import View, card, disclosure, note, paragraph, preformatted, stack, table
 from gpulab.views.plane import plane_view
 
 if TYPE_CHECKING:
     from gpulab.problems.base import Problem
     from gpulab.verification.verdict import Mismatch, ShapeResult, Verdict
 
-__all__ = ["findings_view", "printed_view", "summary", "verdict_view"]
+__all__ = ["cause", "findings_view", "printed_view", "summary", "verdict_view"]
 
+_FINDINGS = 2  # findings that are not folded; later ones often follow from the first
 _LINES = 200  # lines of a kernel's printf output that are shown
 
 
@@ -27,7 +29,7 @@ def summary(name: str, verdict: Verdict) -> str:
         sizes = ", ".join(problem.format_shape(result.shape) for result in verdict.results)
         return f"{name} is correct on {sizes}: {sum(r.total for r in verdict.results):,} points"
 
-    wrong = sorted((r for r in verdict.results if not r.correct), key=lambda r: not r.fault)
+    wrong = _most_important_first(verdict.results)
     if not wrong:
         return f"{name} is not correct"
     failed = wrong[0]
@@ -39,8 +41,14 @@ def summary(name: str, verdict: Verdict) -> str:
     return f"{name} is wrong on {size}: {'; '.join(_other_errors(failed))}"
 
 
+def cause(verdict: Verdict) -> str:
+    """Return the most likely cause of a wrong verdict in one sentence; "" if none is known."""
+    hints = [result.hint for result in verdict.results if result.hint]
+    return next((str(each) for each in (*verdict.findings, *hints)), "")
+
+
 def verdict_view(name: str, verdict: Verdict, source: str = "", other_reasons: Sequence[str] = ()) -> View:
-    """Return the verdict with its findings, sizes, hints and pictures.
+    """Return the verdict; if it is wrong, a card with the causes, a picture, and the folded details.
 
     source: the kernel's text, for the lines that findings name. other_reasons: sentences about requirements
     other than correct values.
@@ -48,41 +56,67 @@ def verdict_view(name: str, verdict: Verdict, source: str = "", other_reasons: S
     if verdict.correct and not other_reasons:
         return note("good", f"✓ {summary(name, verdict)}.")
     if verdict.correct:
-        title = f"✗ the values of {name} are correct, but a requirement is not satisfied"
-        return stack(note("bad", title, other_reasons), findings_view(verdict.findings, source))
+        title = f"✗ {MISSED_REQUIREMENT.format(name)}"
+        return card("bad", title, *map(paragraph, other_reasons), findings_view(verdict.findings, source))
 
     problem = problem_named(verdict.problem)
     failed = [result for result in verdict.results if not result.correct]
     faulted = next((result for result in failed if result.fault), None)
     title = summary(name, verdict)
-    if faulted is not None and verdict.findings:  # the finding's own box has the message
+    if faulted is not None and verdict.findings:  # the finding has the message
         title = f"{name} failed on {problem.format_shape(faulted.shape)}"
     only_a_fault = faulted is not None and len(verdict.results) == 1
-    hints = list(dict.fromkeys(result.hint for result in failed if result.hint))
 
     planes = [plane_view(result.plane) for result in failed if result.plane is not None]
     # The first picture is usually enough. The others are folded in HTML and left out in a terminal.
     others = View(disclosure("other sizes", stack(*planes[1:])).html) if planes[1:] else None
-    return stack(
-        note("bad", f"✗ {title}", other_reasons),
+    sizes = None
+    if verdict.results and not only_a_fault:
+        sizes = disclosure("values by size", _sizes_view(problem, verdict.results))
+    return card(
+        "bad",
+        f"✗ {title}",
+        *map(paragraph, other_reasons),
         findings_view(verdict.findings, source),
-        _sizes_view(problem, verdict.results) if verdict.results and not only_a_fault else None,
-        note("hint", "hint", hints) if hints else None,
+        _hint_view(problem, verdict.results),
         planes[0] if planes else None,
+        sizes,
         others,
     )
 
 
-def findings_view(findings: Iterable[Finding], source: str = "") -> View:
-    """Return a box for each finding, with its source line."""
+def findings_view(findings: Sequence[Finding], source: str = "") -> View:
+    """Return findings with their source lines, those after the first few folded."""
+    shown = [_finding_view(finding, source) for finding in findings]
+    if len(shown) <= _FINDINGS:
+        return stack(*shown)
+    more = len(shown) - _FINDINGS
+    rest = disclosure(f"{more} more finding{'s' * (more > 1)}", stack(*shown[_FINDINGS:]))
+    return stack(*shown[:_FINDINGS], rest)
+
+
+def _most_important_first(results: Sequence[ShapeResult]) -> list[ShapeResult]:
+    """Return the wrong results; the first one is that of the headline: a fault if there is one."""
+    return sorted((result for result in results if not result.correct), key=lambda result: not result.fault)
+
+
+def _hint_view(problem: Problem, results: Sequence[ShapeResult]) -> View | None:
+    """Return the hint of the size in the headline, or of another size, which is then named."""
+    wrong = _most_important_first(results)
+    hinted = next((result for result in wrong if result.hint), None)
+    if hinted is None:
+        return None
+    where = "" if hinted is wrong[0] else f" for {problem.format_shape(hinted.shape)}"
+    return paragraph(f"Hint{where}: {hinted.hint}")
+
+
+def _finding_view(finding: Finding, source: str) -> View:
+    """Return the message of a finding, and the line of the source that it names."""
+    times = f" (seen {finding.count:,} times)" if finding.count > 1 else ""
     lines = source.splitlines()
-    notes = []
-    for finding in findings:
-        times = f" (seen {finding.count:,} times)" if finding.count > 1 else ""
-        has_line = 0 < finding.line <= len(lines)
-        code = f"{finding.line:>4} | {lines[finding.line - 1]}" if has_line else ""
-        notes.append(note("bad", f"{finding}{times}", code=code))
-    return stack(*notes)
+    has_line = 0 < finding.line <= len(lines)
+    code = preformatted(f"{finding.line:>4} | {lines[finding.line - 1]}") if has_line else None
+    return stack(paragraph(f"{finding}{times}"), code)
 
 
 def printed_view(text: str) -> View:

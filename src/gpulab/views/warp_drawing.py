@@ -138,13 +138,17 @@ def _lanes_above(access: WarpAccess, boxes: list[Box]) -> Iterator[str]:
         fill = f'class="gp-idle" fill="{LIGHT["outside"]}" {edge}'
         yield f'<path {fill} d="{drawn}"><title>{text}</title></path>'
     pattern = _pattern(access)
-    title = f"<title>{escape(pattern)}</title>" if pattern else ""
-    drawn = "".join(
-        _lane(n, lane, access, boxes, titled=not pattern)
-        for n, lane in enumerate(access.lanes)
-        if lane is not None
-    )
-    yield f'<g class="gp-lanes" fill="{LIGHT["requested"]}" {edge}>{title}{drawn}</g>{_numbers(_TOP + 12)}'
+    active = [
+        (n, lane, _lane(n, lane, access, boxes)) for n, lane in enumerate(access.lanes) if lane is not None
+    ]
+    if pattern:  # one path for all lanes, because a notebook has many drawings
+        drawn = f'<title>{escape(pattern)}</title><path d="{"".join(shape for _, _, shape in active)}"/>'
+    else:
+        drawn = "".join(
+            f'<path d="{shape}"><title>lane {n}: {escape(lane.place)}</title></path>'
+            for n, lane, shape in active
+        )
+    yield f'<g class="gp-lanes" fill="{LIGHT["requested"]}" {edge}>{drawn}</g>{_numbers(_TOP + 12)}'
 
 
 def _pattern(access: WarpAccess) -> str:
@@ -163,7 +167,8 @@ def _lane_box(number: int) -> str:
     return _rectangle((_LEFT + number * _PITCH + 1, _TOP, _PITCH - 2, _BOX))
 
 
-def _lane(number: int, lane: TouchingLane, access: WarpAccess, boxes: list[Box], *, titled: bool) -> str:
+def _lane(number: int, lane: TouchingLane, access: WarpAccess, boxes: list[Box]) -> str:
+    """Return the path of a lane's box and of the lines to what it accesses."""
     start, drawn = f"M{_LEFT + number * _PITCH + _PITCH // 2} {_TOP + _BOX}L", _lane_box(number)
     for index in lane.touched if access.space == "global" else lane.touched[:1]:
         to_x, to_y = _aim(access.touched[index], boxes[index], lane, access)
@@ -171,9 +176,7 @@ def _lane(number: int, lane: TouchingLane, access: WarpAccess, boxes: list[Box],
     for index in lane.touched:
         if _has_one_lane(access.touched[index], access):
             drawn += _rectangle(boxes[index])
-    if not titled:
-        return f'<path d="{drawn}"/>'
-    return f'<path d="{drawn}"><title>lane {number}: {escape(lane.place)}</title></path>'
+    return drawn
 
 
 def _aim(touched: Touched, box: Box, lane: TouchingLane, access: WarpAccess) -> tuple[float, float]:

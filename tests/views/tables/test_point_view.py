@@ -30,6 +30,17 @@ def test_stencil_has_columns_for_bandwidth_and_points(point: Point, has: bool) -
     assert ("GB/s" in points_view([point]).text.splitlines()[0]) is has
 
 
+def test_kernel_and_size_have_a_column_only_if_they_differ() -> None:
+    alike = points_view([STENCIL, STENCIL]).text
+    header = alike.splitlines()[0].split()
+    assert header.count("kernel") == 2  # of the time and of the rate
+    assert "size" not in header
+    assert "stencil.naive at 64x64x64." in alike
+    different = points_view([STENCIL, replace(MATMUL, shape=(32, 32, 32))]).text.splitlines()[0].split()
+    assert different.count("kernel") == 3
+    assert "size" in different
+
+
 def test_shared_reason_is_shown_once() -> None:
     refused = replace(MATMUL, timing=None, error="it is too large.")
     other = replace(MATMUL, timing=None, error="it is wrong.")

@@ -42,6 +42,15 @@ def test_requests_are_counted_per_32_points() -> None:
     assert "simulator" in shown
 
 
+def test_baseline_stands_in_for_the_naive_kernel() -> None:
+    run_in_session(ONE_OF_EACH.format(variant="opt_1"))
+    text = gpulab.traffic_table("stencil").text
+    assert "naive (baseline)" in text
+    assert "ships with gpulab" in text
+    run_in_session(ONE_OF_EACH.format(variant="naive"))
+    assert "baseline" not in gpulab.traffic_table("stencil").text
+
+
 def test_kernel_that_did_not_compile_is_named_below_the_table() -> None:
     session.keep_cell(parse_cell("%%cuda stencil.opt_2\nint x"))
     assert "`stencil.opt_2`" in gpulab.traffic_table("stencil").text
@@ -52,3 +61,12 @@ def test_kernel_that_did_not_compile_is_named_below_the_table() -> None:
 def test_unknown_problem_raises() -> None:
     with pytest.raises(UsageError, match="stencil"):
         gpulab.traffic_table("laplace")
+
+
+def test_incorrect_kernel_is_left_out_and_named() -> None:
+    run_in_session(ONE_OF_EACH.format(variant="opt_1"))
+    run_in_session(ONE_OF_EACH.format(variant="opt_2"))
+    session.mark_incorrect("stencil.opt_2")
+    text = gpulab.traffic_table("stencil").text
+    assert "Left out, because not correct yet: opt_2." in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("opt_")] == ["opt_1"]

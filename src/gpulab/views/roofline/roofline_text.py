@@ -18,12 +18,12 @@ TOOLTIP_CHARACTERS = 72  # in one line of a tooltip
 def caption(roofline: Roofline) -> Iterator[str]:
     """Yield sentences about the origin of lines, times and bytes, and about kernels that are left out."""
     if any(ceiling.measured for ceiling in roofline.ceilings):
-        yield "Solid lines: measured on this GPU. Dashed lines: published in the data sheet."
+        yield "Solid lines: measured on this GPU. Dashed lines: computed from the data sheet."
         clocks = [f"{c.level} {c.benchmark} {c.clock_mhz:.0f} MHz" for c in roofline.ceilings if c.clock_mhz]
         if clocks:
             yield f"Clock of the SMs during the measurements: {', '.join(clocks)}."
     else:
-        yield "Dashed lines: published in the data sheet. Nothing was measured."
+        yield "Dashed lines: computed from the data sheet. Nothing was measured."
 
     times = dict.fromkeys(str(point.provenance) for point in roofline.points)
     if times:

@@ -12,7 +12,7 @@ from gpulab.views.tables.builder import Column, table_view
 __all__ = ["catalogue_table"]
 
 _CAPTION = (
-    "Published: data sheets (rest the pointer on a number for its source). c.c.: compute capability. "
+    "Published: data sheets (hover over a number for its source). c.c.: compute capability. "
     "GFLOPS = cores * 2 * clock. GB/s = 2 * memory clock * bus / 8. Flop/float: operations per float of DRAM "
     "traffic at the ridge point; a kernel with more is bound by arithmetic. Bars: relative to the largest."
 )
@@ -38,7 +38,7 @@ _COLUMNS = (
     _figure("cores", "cores", ",d", "sms"),
     _figure("MHz", "boost_clock_mhz", "g", "boost_clock_mhz"),
     _figure("bus (bits)", "memory_bus_bits", ",d", "memory_bus_bits"),
-    _figure("GB", lambda spec: spec.memory_bytes / 1e9, ".0f", "memory_bytes"),
+    _figure("GiB", lambda spec: spec.memory_bytes / 2**30, ".3g", "memory_bytes"),
     _figure("GB/s", "dram_gb_s", ",.0f", *_BANDWIDTH),
     _figure("GFLOPS", "peak_fp32_gflops", ",.0f", *_PEAK),
     _figure(

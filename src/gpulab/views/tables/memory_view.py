@@ -81,7 +81,7 @@ def memory_table(device: Device | None = None, *, gpu: str | None = None) -> Vie
     properties: DeviceProperties = opened.properties()
     caption = (
         f"Sizes: {properties.name}; {properties.source}. SM: multiprocessor. Speeds in GB/s are theoretical "
-        "peaks of the whole GPU; rest the pointer on one for its formula and source. The device can also "
+        "peaks of the whole GPU; hover over one for its formula and source. The device can also "
         "access page-locked host memory directly, over the bus."
     )
     return table_view(_COLUMNS, _memory_spaces(properties, opened.spec), caption)

@@ -51,7 +51,10 @@ def launches_view(point: Point) -> View:
 
 
 def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> View:
-    """Return one row for each point. best: indices of the points that are marked as fastest."""
+    """Return one row for each point; a kernel or a size that all share is only in the caption.
+
+    best: indices of the points that are marked as fastest.
+    """
     if not points:
         return paragraph("Nothing was timed.", dim=True)
 
@@ -61,22 +64,25 @@ def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> 
     def bottleneck(point: Point) -> str | None:
         return f"not timed {footnotes.mark(point.error)}" if point.error else point.bottleneck or None
 
+    names = dict.fromkeys(point.config.name for point in points)
+    sizes = dict.fromkeys(extents(point.shape) for point in points)
     columns = [
         Column("", lambda _: next(marks)),
-        Column("kernel", "config.name"),
-        Column("size", lambda point: extents(point.shape)),
+        *([Column("kernel", "config.name")] if len(names) > 1 else []),
         Column("block", lambda point: extents(point.block)),
         Column("tile", lambda point: extents(point.tile)),
-        Column("overall (ms)", "overall_ms", milliseconds, "copies.provenance"),
         Column("kernel (ms)", "kernel_ms", milliseconds, "provenance"),
-        _OVERALL_RATE,
         _KERNEL_RATE,
         *([Column("GB/s", "gb_s", rate)] if any(point.problem == "stencil" for point in points) else []),
         Column("occupancy", "occupancy", percentage),
         Column("bound by", bottleneck),
+        Column("overall (ms)", "overall_ms", milliseconds, "copies.provenance"),
+        _OVERALL_RATE,
+        *([Column("size", lambda point: extents(point.shape))] if len(sizes) > 1 else []),
     ]
     origins = shared_sources(point.timing for point in points if point.timing)
-    sentences = [f"{BEST} the fastest at its size."] if best else []
+    sentences = [f"{', '.join(names)} at {', '.join(sizes)}."]
+    sentences += [f"{BEST} the fastest at its size."] if best else []
     sentences += [f"Times: {'; '.join(origins)}."] if origins else []
     view = table_view(columns, points, " ".join(sentences))
     return stack(view, *map(paragraph, footnotes.lines()))

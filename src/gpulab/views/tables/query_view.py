@@ -58,7 +58,7 @@ def device_query(device: Device | None = None, *, published: bool = False, gpu: 
             source=lambda entry: _source(properties, entry),
         ),
     ]
-    caption = f"{heading(properties)}. Figures: {properties.source}; rest the pointer on one for its source."
+    caption = f"{heading(properties)}. Figures: {properties.source}; hover over one for its source."
     if published:
         listing = source(_LISTING)
         values = dict(listing.listing)

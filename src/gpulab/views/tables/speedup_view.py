@@ -8,6 +8,7 @@ from gpulab.problems import problem as problem_named
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.number_format import extents, milliseconds, provenance_text
+from gpulab.views.tables.residency_columns import RESIDENCY_COLUMNS, residency_caption
 
 if TYPE_CHECKING:
     from gpulab.profiling.speedup import SpeedupRow, SpeedupTable
@@ -21,11 +22,12 @@ def _before(row: SpeedupRow) -> str | None:
 
 _COLUMNS = (
     Column("variant", "variant"),
-    Column("change", "changes"),
-    Column("block", lambda row: extents(row.block)),
     Column("before (ms)", _before, str),
     Column("after (ms)", "after_ms", milliseconds, "provenance"),
     Column("speed-up", "speedup", "{:.2f}".format),
+    *RESIDENCY_COLUMNS,
+    Column("block", lambda row: extents(row.block).removesuffix("x1")),
+    Column("change", "changes"),
 )
 
 
@@ -40,7 +42,7 @@ def speedup_view(table: SpeedupTable) -> View:
     problem = problem_named(table.problem)
     sizes = sorted({problem.format_shape(row.shape) for row in rows})
     caption = f"{table.problem} at {', '.join(sizes)}. Times: {'; '.join(sources(table))}."
-    return table_view(_COLUMNS, rows, caption)
+    return table_view(_COLUMNS, rows, caption + residency_caption(row.residency for row in rows))
 
 
 def sources(table: SpeedupTable) -> list[str]:

@@ -2,63 +2,61 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem as problem_named
+from gpulab.problems.baselines import shipped_baseline
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, table_view
+from gpulab.views.tables.session_kernels import left_out
 
 if TYPE_CHECKING:
     from gpulab.cell import KernelCell
-    from gpulab.profiling.counts.metrics import Counters
+    from gpulab.devices.base import Kernel
+    from gpulab.problems.base import Problem
 
-__all__ = ["traffic_table"]
+__all__ = ["VersionTraffic", "counted_traffic", "traffic_table"]
 
 LANES = 32
 
 
-class _VersionTraffic(NamedTuple):
-    """The counts of one launch. work: units of 32 inner points or multiply-adds."""
+@dataclass(frozen=True)
+class VersionTraffic:
+    """Requests and sectors of one version per unit of work, by the names of `COUNTS`, and their origin."""
 
     variant: str
-    counters: Counters
-    work: float
-
-    def copies(self, count: str) -> int:
-        """Return the requests or sectors that asynchronous copies read from global memory."""
-        accesses = self.counters.accesses
-        return sum(getattr(a, count) for a in accesses if (a.kind, a.space) == ("copy", "global"))
+    per_work: Mapping[str, float]
+    origin: str
 
     @property
-    def global_loads(self) -> int:
-        return self.counters.global_load_requests + self.copies("requests")
-
-    @property
-    def load_sectors(self) -> int:
-        return self.counters.global_load_sectors + self.copies("sectors")
-
-    @property
-    def requests(self) -> int:
-        shared = self.counters.shared_load_requests + self.counters.shared_store_requests
-        return self.global_loads + self.counters.global_store_requests + shared
+    def requests(self) -> float:
+        return sum(number for name, number in self.per_work.items() if name != "load_sectors")
 
 
-def _per_work(header: str, count: str) -> Column:
-    """Declare a column of counts per unit of work."""
-    get = attrgetter(count)
-    return Column(header, lambda row: get(row) / row.work, "{:.1f}".format, "counters.provenance")
+COUNTS = MappingProxyType(
+    {
+        "global_loads": "global loads",
+        "load_sectors": "their sectors",
+        "global_stores": "global stores",
+        "shared_loads": "shared loads",
+        "shared_stores": "shared stores",
+    }
+)  # headers of the columns
+
+
+def _count_of(name: str, row: VersionTraffic) -> float:
+    return row.per_work[name]
 
 
 _COLUMNS = (
     Column("variant", "variant"),
-    _per_work("global loads", "global_loads"),
-    _per_work("their sectors", "load_sectors"),
-    _per_work("global stores", "counters.global_store_requests"),
-    _per_work("shared loads", "counters.shared_load_requests"),
-    _per_work("shared stores", "counters.shared_store_requests"),
-    _per_work("all requests", "requests"),
+    *(Column(header, partial(_count_of, name), "{:.1f}".format, "origin") for name, header in COUNTS.items()),
+    Column("all requests", "requests", "{:.1f}".format, "origin"),
 )
 
 
@@ -67,7 +65,8 @@ def traffic_table(problem: str = "stencil") -> View:
 
     A unit of work is an inner point of the stencil or a multiply-add of the matrix product: 32 of them are
     the work of one warp instruction if each thread does one. Requests and sectors are counted by the
-    simulator, at the size at which the memory-traffic requirements are counted.
+    simulator, at the size at which the memory-traffic requirements are counted. Kernels whose check failed
+    are left out, and the caption names them.
 
     Parameters
     ----------
@@ -94,20 +93,20 @@ def traffic_table(problem: str = "stencil") -> View:
     from gpulab.cell import require_kernel_cell
 
     chosen = problem_named(problem)
-    rows: list[_VersionTraffic] = []
-    notes: dict[str, None] = {}
+    rows: list[VersionTraffic] = []
+    missing = left_out(chosen)
+    notes: dict[str, None] = {missing: None} if missing else {}
     for variant in chosen.variants:
-        cell = session.cell(f"{chosen.name}.{variant}")
-        if cell is None:
-            continue
+        name = f"{chosen.name}.{variant}"
+        cell = session.cell(name)
         try:
-            traffic = _counted(require_kernel_cell(cell))
+            if cell is not None and not session.found_incorrect(name):
+                rows.append(counted_traffic(require_kernel_cell(cell), session.kernel(cell.name)))
         except GpulabError as error:
             notes[f"{variant}: {str(error).splitlines()[0].rstrip('.')}."] = None
-            continue
-        rows.append(traffic)
-        origin = str(traffic.counters.provenance)
-        notes[f"{origin[0].upper()}{origin[1:]}."] = None
+    if rows and (shipped := _shipped(chosen, {row.variant for row in rows})):
+        rows.insert(0, shipped)
+    notes |= {f"{row.origin[0].upper()}{row.origin[1:]}.": None for row in rows}
 
     if not rows and notes:
         return stack(*(paragraph(text, dim=True) for text in notes))
@@ -123,13 +122,30 @@ def traffic_table(problem: str = "stencil") -> View:
     return table_view(_COLUMNS, rows, caption)
 
 
-def _counted(cell: KernelCell) -> _VersionTraffic:
-    """Count one launch of a cell's kernel."""
-    from gpulab import session
+def _shipped(problem: Problem, variants: Collection[str]) -> VersionTraffic | None:
+    """Return the counts of the baseline that ships with gpulab, unless the session has that version."""
+    baseline = shipped_baseline(problem.name)
+    if baseline is None or baseline.variant in variants:
+        return None
+    return VersionTraffic(
+        f"{baseline.variant} (baseline)", baseline.counts, f"{baseline.variant}: {baseline.label}"
+    )
+
+
+def counted_traffic(cell: KernelCell, kernel: Kernel) -> VersionTraffic:
+    """Count one launch of a cell's kernel on the simulator."""
     from gpulab.profiling.counts.cell_counts import count_cell
 
-    count = count_cell(cell, session.kernel(cell.name))
-    config = cell.config
-    return _VersionTraffic(
-        config.variant, count.recorded.counters, config.problem.work(count.launch.shape) / LANES
-    )
+    count = count_cell(cell, kernel)
+    counters, config = count.recorded.counters, cell.config
+    copies = [a for a in counters.accesses if (a.kind, a.space) == ("copy", "global")]  # asynchronous
+    counts = {
+        "global_loads": counters.global_load_requests + sum(a.requests for a in copies),
+        "load_sectors": counters.global_load_sectors + sum(a.sectors for a in copies),
+        "global_stores": counters.global_store_requests,
+        "shared_loads": counters.shared_load_requests,
+        "shared_stores": counters.shared_store_requests,
+    }
+    work = config.problem.work(count.launch.shape) / LANES
+    per_work = {name: number / work for name, number in counts.items()}
+    return VersionTraffic(config.variant, per_work, str(counters.provenance))

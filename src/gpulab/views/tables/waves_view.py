@@ -1,0 +1,174 @@
+"""`gpulab.waves_table`: registers, resident blocks and waves of this session's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from gpulab.errors import GpulabError
+from gpulab.problems import problem as problem_named
+from gpulab.problems.measurements import PIECE_FRAMES
+from gpulab.views.html import View, paragraph, stack
+from gpulab.views.tables.builder import Column, Footnotes, table_view
+from gpulab.views.tables.number_format import extents, milliseconds
+from gpulab.views.tables.session_kernels import correct_kernel, left_out
+
+if TYPE_CHECKING:
+    from gpulab.cell import KernelCell
+    from gpulab.devices.base import Device
+    from gpulab.model.profile import Profile
+    from gpulab.profiling.benchmark import Benchmark
+    from gpulab.profiling.residency import Residency
+
+__all__ = ["waves_table"]
+
+
+@dataclass(frozen=True)
+class _WavesRow:
+    """One kernel with one limit on registers, or the reason why it has no time."""
+
+    variant: str
+    block: tuple[int, ...]
+    tile_z: int
+    cap: int
+    blocks: int = 0
+    spill_bytes: int = 0
+    residency: Residency | None = None
+    profile: Profile | None = None
+    measured: Benchmark | None = None
+    error: str = ""
+
+    @property
+    def error_percent(self) -> float | None:
+        if self.profile is None or self.measured is None:
+            return None
+        return 100 * (self.profile.time_ms / self.measured.median_ms - 1)
+
+
+def waves_table(
+    problem: str = "stencil", caps: Sequence[int] = (0, 32), size: int | str | None = None
+) -> View:
+    """Show registers, resident blocks, waves and times of this session's kernels, with limits on registers.
+
+    Each kernel is compiled as its cell says, and again with at most so many registers per thread, as with
+    nvcc's option ``-maxrregcount``. A kernel whose text uses `TILE_Z` is also shown with the z axis split
+    into pieces of 64 frames. Kernels whose check failed are left out; a line below the table names them.
+
+    Parameters
+    ----------
+    problem : {"stencil", "matmul"}
+        The problem.
+    caps : sequence of int
+        Limits on registers; 0 stands for none.
+    size : int or str, optional
+        Size of the problem, such as 128 or "65x47x9". If omitted, the size at which the problem is timed.
+
+    Returns
+    -------
+    View
+        A table with one row for each kernel and limit; times in milliseconds, modelled, and on a GPU measured
+        too, with the error of the model. A line of text if no kernel has been compiled.
+
+    Raises
+    ------
+    UsageError
+        If there is no such problem or size.
+
+    See Also
+    --------
+    gpulab.occupancy : Resident blocks from registers, shared memory and threads.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> gpulab.waves_table("matmul")
+    No kernel of matmul was compiled in this session yet. Run its kernel cells.
+    """
+    chosen = problem_named(problem)
+    shape = chosen.parse_shape(str(size)) if size is not None else None
+    rows: list[_WavesRow] = []
+    for variant in chosen.variants:
+        found = correct_kernel(chosen, variant)
+        if found is not None:
+            kernel, cell = found
+            rows += _rows(cell, kernel.device, caps, shape)
+    missing = left_out(chosen)
+    if not rows:
+        none = f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells."
+        return paragraph(missing or none, dim=True)
+
+    footnotes = Footnotes()
+    table = table_view(_columns(footnotes), rows, _caption(rows), notes=[missing] if missing else [])
+    return stack(table, *map(paragraph, footnotes.lines()))
+
+
+def _rows(
+    cell: KernelCell, device: Device, caps: Sequence[int], shape: tuple[int, ...] | None
+) -> Iterator[_WavesRow]:
+    own = cell.config.tile
+    splits = {own, (*own[:2], PIECE_FRAMES)} if not own[2] and "TILE_Z" in cell.source else {own}
+    for tile in sorted(splits):
+        for cap in caps:
+            yield _row(cell.with_geometry(tile=tile), device, cap, shape)
+
+
+def _row(cell: KernelCell, device: Device, cap: int, shape: tuple[int, ...] | None) -> _WavesRow:
+    """Compile, check and time a kernel with a limit on registers."""
+    from gpulab.model.profile import profile_variant
+    from gpulab.profiling.residency import compiler_name, residency
+    from gpulab.profiling.speedup import time_variant
+    from gpulab.verification.verify import verify
+
+    config = cell.config
+    name = (config.variant, config.block, config.tile[2], cap)
+    try:
+        options = (f"--maxrregcount={cap}",) if cap else ()
+        kernel = device.compile(cell.source, config.kernel_name, config.defines, options=options)
+        if not verify(kernel, config).correct:
+            return _WavesRow(*name, error=f"{config.variant}: wrong values with this block and tile")
+        launch = config.at(shape or config.timing_shape, device.spec)
+        profile = profile_variant(kernel, config, device=device, shape=launch.shape)
+        measured = None
+        if device.measures_time:
+            measured = time_variant(kernel, config, shape=launch.shape).timing
+    except GpulabError as error:
+        return _WavesRow(*name, error=f"{config.variant}: {str(error).splitlines()[0]}")
+
+    resources, blocks = kernel.resources, prod(launch.grid)
+    compiler = compiler_name(kernel.program.arch)
+    resident = residency(device.spec, profile.occupancy, blocks, resources.registers, compiler)
+    return _WavesRow(*name, blocks, resources.spill_bytes, resident, profile, measured)
+
+
+def _columns(footnotes: Footnotes) -> tuple[Column, ...]:
+    def modelled(row: _WavesRow) -> str | None:
+        if row.error:
+            return f"not timed {footnotes.mark(row.error)}"
+        return milliseconds(row.profile.time_ms) if row.profile else None
+
+    return (
+        Column("kernel", "variant"),
+        Column("frames of a piece", lambda row: str(row.tile_z or "all")),
+        Column("register cap", lambda row: str(row.cap or "none")),
+        Column("modelled (ms)", modelled, str),
+        Column("measured (ms)", "measured.median_ms", milliseconds, "measured.provenance", optional=True),
+        Column("error", "error_percent", "{:+.0f} %".format, optional=True),
+        Column("registers", "residency.registers", str),
+        Column("resident", "residency.blocks_per_sm", str),
+        Column("waves", "residency.waves", "{:.2f}".format),
+        Column("bound by", "profile.bottleneck"),
+        Column("spilled bytes", lambda row: row.spill_bytes or None, str, optional=True),
+        Column("block", lambda row: extents(row.block[:2])),
+        Column("blocks", lambda row: row.blocks or None, "{:,}".format),
+    )
+
+
+def _caption(rows: Sequence[_WavesRow]) -> str:
+    timed = [row for row in rows if row.profile]
+    origins = dict.fromkeys(
+        str(time.provenance) for row in timed for time in (row.profile, row.measured) if time is not None
+    )
+    text = "Resident: blocks on an SM at once. Waves: blocks divided by the resident blocks of all SMs."
+    return f"{text} Times: {'; '.join(origins)}." if origins else text
