@@ -1,34 +1,40 @@
 """An SVG figure for a notebook, shape by shape.
 
-Every figure lies on its own light card, so that it reads the same in JupyterLab's light and dark themes and
-on paper. Lengths are SVG user units, about one CSS pixel each; y points down, as in SVG.
+Every figure lies on its own card, which is light on light pages and dark on dark ones. A picture
+follows the CSS property `color-scheme` of its page, which JupyterLab sets from its theme. On a page that does
+not set it, the picture has the colours that the reader's system prefers. In both cases the text is legible,
+because the card and the text change together.
+
+Lengths are SVG user units, about one CSS pixel each; y points down, as in SVG.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-INK, MUTED, LINE = "#24303c", "#5f6c7a", "#b4bfca"
-CARD, EMPTY = "#f5f7f9", "#ffffff"
-HATCHED = "url(#idle)"  # hatched: no data, or idle
+from drawings.palette import CARD, DARK, EMPTY, INK, LINE, MUTED, PATTERNS
 
 Point = tuple[float, float]
 
-_DEFINITIONS = {
-    "tip": '<marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"\n'
-    f'  fill="{INK}" orient="auto-start-reverse"><path d="M0 1 10 5 0 9z"/></marker>',
-    "idle": '<pattern id="idle" width="6" height="6" patternUnits="userSpaceOnUse"\n'
-    f'  patternTransform="rotate(45)"><path d="M0 0V6" stroke="{LINE}" stroke-width="2.4"/></pattern>',
-}
+_TIP = (
+    '<marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"\n'
+    f'  fill="{INK}" orient="auto-start-reverse"><path d="M0 1 10 5 0 9z"/></marker>'
+)
+_DEFINITIONS = {"url(#tip)": _TIP} | PATTERNS
 
 
 class Figure:
-    """An SVG document that grows by one shape per call."""
+    """An SVG document that grows by one shape per call.
 
-    def __init__(self, name: str, width: int, height: int, title: str) -> None:
-        self.name, self.width, self.height, self.title = name, width, height, title
+    title: what the figure shows, in one line. description: the same for a reader who does not see it.
+    """
+
+    def __init__(self, name: str, width: int, height: int, title: str, description: str) -> None:
+        self.name, self.width, self.height = name, width, height
+        self.title, self.description = title, description
         self.parts: list[str] = []
         self.rect(0.5, 0.5, width - 1, height - 1, CARD, rx=10)
 
@@ -59,6 +65,10 @@ class Figure:
             f'<path d="M{a[0]:.1f} {a[1]:.1f}Q{bend[0]:.1f} {bend[1]:.1f} {b[0]:.1f} {b[1]:.1f}" fill="none" '
             f'stroke="{stroke}" stroke-width="1.6" marker-end="url(#tip)"/>'
         )
+
+    def path(self, d: str, stroke: str = INK, width: float = 1.6) -> None:
+        """Draw a path in SVG's notation, without a fill."""
+        self.parts.append(f'<path d="{d}" fill="none" stroke="{stroke}" stroke-width="{width:g}"/>')
 
     def dot(self, at: Point, radius: float, fill: str) -> None:
         self.parts.append(
@@ -100,14 +110,16 @@ class Figure:
             self.text(x + 22, y + n * step + 12, words)
 
     def save(self, folder: Path) -> Path:
-        """Write `NAME.svg`, with the definitions that it uses."""
+        """Write `NAME.svg`, with the definitions and the dark colours that it uses."""
         body = "\n".join(self.parts)
-        defined = "\n".join(text for name, text in _DEFINITIONS.items() if f"url(#{name})" in body)
+        defined = "\n".join(text for use, text in _DEFINITIONS.items() if use in body)
         font = 'font-family="Helvetica, Arial, sans-serif" font-size="14"'
         lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" role="img"',
-            f'  viewBox="0 0 {self.width} {self.height}" {font}>',
-            f"<title>{escape(self.title)}</title>",
+            f'  viewBox="0 0 {self.width} {self.height}" {font} aria-labelledby="title desc">',
+            f'<title id="title">{escape(self.title)}</title>',
+            f'<desc id="desc">{escape(self.description)}</desc>',
+            f"<style>@media (prefers-color-scheme: dark) {{\n{_dark_rules(body + defined)}\n}}</style>",
             *([f"<defs>{defined}</defs>"] if defined else []),
             body,
             "</svg>",
@@ -115,3 +127,9 @@ class Figure:
         file = folder / f"{self.name}.svg"
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return file
+
+
+def _dark_rules(drawn: str) -> str:
+    """Return a rule for each light colour that is drawn; a style overrides the attribute that it selects."""
+    used = sorted(set(re.findall(r'(fill|stroke)="(#[0-9a-f]{6})"', drawn)))
+    return "\n".join(f'[{paint}="{light}"] {{ {paint}: {DARK[light]} }}' for paint, light in used)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from drawings.figure import EMPTY, INK, LINE, MUTED, Figure
+from drawings.figure import Figure
+from drawings.palette import (
+    BLUE,
+    EMPTY,
+    GREEN,
+    INK,
+    LINE,
+    MUTED,
+    ORANGE,
+    PALE_BLUE,
+    PALE_GREEN,
+    PALE_ORANGE,
+    SILVER,
+)
 
-SHADE = "#e6ebf0"
-A, B, C = "#d9680f", "#3b82c4", "#1f9a78"  # the colours of the three matrices in all figures
-A_SOFT, B_SOFT, C_SOFT = "#f6cfae", "#bcd8f2", "#b7e2d4"
-GRID, THREADS, LOOP, SHARED = "#dfe7f0", "#f8dfc0", "#ffffff", "#d6eee5"
+A, B, C = ORANGE, BLUE, GREEN  # the colours of the three matrices in all figures
+A_SOFT, B_SOFT, C_SOFT = PALE_ORANGE, PALE_BLUE, PALE_GREEN
+GRID, THREADS, LOOP, SHARED = SILVER, PALE_ORANGE, EMPTY, PALE_GREEN
 
 
 def nest(
@@ -31,11 +43,12 @@ def nest(
 def matrices() -> Figure:
     """Draw the product, and the columns of b in memory."""
     fig = Figure(
-        "matrices",
-        720,
-        330,
+        "matrices", 720, 330,
         "One value of a is a row of b times a column of c; columns lie one after the other",
-    )
+        "Three matrices: a has n rows and m columns, b has n rows and p columns, c has p rows and m "
+        "columns. One value of a is a row of b times a column of c. Below, the p columns of b in memory, "
+        "one after the other.",
+    )  # fmt: skip
     s, top = 22, 66
     left_a, left_b, left_c = 52, 238, 470
     n, m, p = 6, 4, 8
@@ -58,19 +71,25 @@ def matrices() -> Figure:
     fig.text(left_c + m * s + 12, top + 60, "and down", MUTED, size=13)
     fig.text(left_c + m * s + 12, top + 78, "the column", MUTED, size=13)
     cell = 13
-    for k in range(5):
-        for i in range(6):
-            fig.rect(52 + (6 * k + i) * cell, 282, cell, 18, B_SOFT if i == 3 else EMPTY)
-        fig.rect(52 + 6 * k * cell, 282, 6 * cell, 18, stroke=MUTED, width=1.6)
-        fig.text(52 + (6 * k + 3) * cell, 316, f"k = {k}", MUTED, anchor="middle", size=12)
-    fig.text(52, 272, "b in memory: its columns, one after the other", size=13)
-    fig.text(456, 296, "i: step of 1.  k: step of n.", size=13)
+    for k in range(p):
+        for i in range(n):
+            fig.rect(left_a + (n * k + i) * cell, 282, cell, 18, B_SOFT if i == 3 else EMPTY)
+        fig.rect(left_a + n * k * cell, 282, n * cell, 18, stroke=MUTED, width=1.6)
+        fig.text(left_a + n * (k + 0.5) * cell, 316, f"k = {k}", MUTED, anchor="middle", size=12)
+    words = "b in memory: its columns, one after the other. i: step of 1; k: step of n"
+    fig.text(left_a, 272, words, size=13)
     return fig
 
 
 def derive() -> Figure:
     """Draw the derivation of the kernel from the loop nest, in four boxes."""
-    fig = Figure("derive", 760, 478, "The loop nest, strip-mined, interchanged and mapped, and the kernel")
+    fig = Figure(
+        "derive", 760, 478,
+        "The loop nest, strip-mined, interchanged and mapped, and the kernel",
+        "Four boxes of nested loops: the original nest i, j, k; i strip-mined into is and i; "
+        "interchanged, so that is and j are outside and parallel, i is the SIMD loop and k is innermost; "
+        "and the kernel, in which only the k loop is left.",
+    )  # fmt: skip
     body = ["a[i + n*j] +=", "  b[i + n*k] * c[k + p*j]"]
     width = 342.0
     fig.text(24, 32, "0  the loops", bold=True)
@@ -83,10 +102,10 @@ def derive() -> Figure:
     nest(fig, 24, 266, width, loops, body)
     fig.text(394, 254, "the kernel: what is left", bold=True)
     fig.rect(394, 266, width, 60, GRID, stroke=MUTED, rx=7)
-    fig.text(406, 286, "i = blockIdx.x*BLOCK_X + threadIdx.x", size=12.5, code=True)
-    fig.text(406, 308, "j = blockIdx.y", size=12.5, code=True)
-    nest(fig, 394, 338, width, [("for k", LOOP)], ["sum += b[i + n*k] * c[k + p*j]"])
-    fig.text(406, 424, "a[i + n*j] = sum", size=12.5, code=True)
+    fig.text(406, 286, "i of this thread: from block and lane", size=12.5)
+    fig.text(406, 308, "j of this thread: from the block", size=12.5)
+    nest(fig, 394, 338, width, [("for k", LOOP)], ["one multiply-add"])
+    fig.text(406, 424, "one store", size=12.5)
     legend = [(GRID, "blocks of the grid", 0), (THREADS, "threads of a block", 136), (LOOP, "loops", 272)]
     for fill, words, at in legend:
         fig.rect(394 + at, 444, 13, 13, fill, stroke=MUTED)
@@ -95,62 +114,70 @@ def derive() -> Figure:
 
 
 def space() -> Figure:
-    """Draw the iteration space as a cuboid, with the parts of a thread and of a block."""
+    """Draw the iteration space as a cuboid, with the part of a block, for six kernels."""
     fig = Figure(
-        "space", 720, 330, "The space of all multiply-adds: i to the right, j down, k into the depth"
-    )
-    s, depth = 20.0, (11.0, -8.0)
+        "space", 720, 492,
+        "The space of all multiply-adds: i to the right, j down, k into the depth",
+        "The iteration space as a cuboid: i to the right, j down, k into the depth. The part of one block "
+        "in six kernels: K1, a strip of lines along k; K2, the same strip in pieces along k; K3, two "
+        "strips in i; K4, strips of four columns; K3 and K4 together, two strips of four columns; K5, a "
+        "square of lines.",
+    )  # fmt: skip
+    s, depth = 15.0, (9.0, -6.5)
 
     def block(x: float, y: float, i: float, j: float, k: float, colour: str, opacity: float = 1.0) -> None:
         """Draw i by j by k steps with the top left corner of the front at (x, y)."""
         dx, dy = depth[0] * k, depth[1] * k
         w, h = i * s, j * s
         fig.polygon([(x, y), (x + dx, y + dy), (x + w + dx, y + dy), (x + w, y)], colour, INK, 0.55 * opacity)
-        fig.polygon(
-            [(x + w, y), (x + w + dx, y + dy), (x + w + dx, y + h + dy), (x + w, y + h)],
-            colour,
-            INK,
-            0.8 * opacity,
-        )
+        side = [(x + w, y), (x + w + dx, y + dy), (x + w + dx, y + h + dy), (x + w, y + h)]
+        fig.polygon(side, colour, INK, 0.8 * opacity)
         fig.polygon([(x, y), (x + w, y), (x + w, y + h), (x, y + h)], colour, INK, opacity)
 
-    names = [
-        ("K1: a strip of lines along k", "each thread one line"),
-        ("K4: strips of four columns", "one load of b, four lines"),
-        ("K5: a square of lines", "16 steps of k at a time"),
+    panels = [
+        ("K1: a strip of lines along k", "one line for each thread", 3, 1, 8, 0),
+        ("K2: the same, k in pieces", "a piece of c in shared memory", 3, 1, 8, 2),
+        ("K3: two strips in i", "one read of c for 2 lines", 6, 1, 8, 2),
+        ("K4: strips of four columns", "one load of b for 4 lines", 3, 4, 8, 2),
+        ("K3+K4: two strips of four", "8 lines for each thread", 6, 4, 8, 2),
+        ("K5: a square of lines", "tiles of b and c in shared memory", 4, 4, 8, 2),
     ]
-    parts = [(4.0, 1.0, 8.0), (4.0, 4.0, 8.0), (4.0, 4.0, 2.0)]
-    for n, ((title, words), (i, j, k)) in enumerate(zip(names, parts, strict=True)):
-        x, y = 34.0 + n * 228, 128.0
-        block(x, y, 6, 6, 8, SHADE, 0.55)
-        block(x + s, y + s, i, j, k, A_SOFT if n < 2 else C_SOFT, 0.95)
-        for line in range(1, int(i)):
-            fig.line((x + s + line * s, y + s), (x + s + line * s, y + s + j * s), MUTED, 0.8)
-        for line in range(1, int(j)):
+    for n, (title, words, i, j, k, piece) in enumerate(panels):
+        x, y = 40.0 + n % 3 * 228, 120.0 + n // 3 * 220
+        block(x, y, 8, 6, 8, SILVER, 0.55)
+        block(x + s, y + s, i, j, k, A_SOFT, 0.95)
+        if piece:
+            block(x + s, y + s, i, j, piece, C_SOFT)
+        for line in range(1, i):
+            bold = line == 3 and i == 6
+            ends = (x + s + line * s, y + s), (x + s + line * s, y + s + j * s)
+            fig.line(*ends, INK if bold else MUTED, 2 if bold else 0.8)
+        for line in range(1, j):
             fig.line((x + s, y + s + line * s), (x + s + i * s, y + s + line * s), MUTED, 0.8)
-        fig.text(x, 30, title, bold=True, size=13.5)
-        fig.text(x, 48, words, MUTED, size=13)
-    x, y = 34.0, 128.0
-    fig.line((x, y + 6 * s + 12), (x + 62, y + 6 * s + 12), tip=True)
-    fig.text(x + 68, y + 6 * s + 17, "i", code=True)
-    fig.line((x - 12, y), (x - 12, y + 62), tip=True)
-    fig.text(x - 16, y + 80, "j", code=True)
-    fig.line((x - 4, y - 6), (x - 4 + 46, y - 6 - 33.5), tip=True)
-    fig.text(x + 16, y - 44, "k", code=True)
-    fig.text(
-        34,
-        294,
-        "The front face is the matrix a. All points of a layer across (one j) share a column of c;",
-        MUTED,
-        size=13,
-    )
-    fig.text(34, 312, "all points of a slice upright (one i) share a row of b.", MUTED, size=13)
+        fig.text(x - 10, y - 88, title, bold=True, size=13.5)
+        fig.text(x - 10, y - 70, words, MUTED, size=13)
+    x, y = 40.0, 120.0
+    fig.line((x, y + 6 * s + 12), (x + 54, y + 6 * s + 12), tip=True)
+    fig.text(x + 60, y + 6 * s + 17, "i", code=True)
+    fig.line((x - 12, y), (x - 12, y + 54), tip=True)
+    fig.text(x - 16, y + 72, "j", code=True)
+    fig.line((x - 4, y - 5), (x + 38, y - 35.3), tip=True)
+    fig.text(x + 14, y - 32, "k", code=True)
+    fig.legend(30, 446, [(A_SOFT, "lines of a block")])
+    fig.legend(190, 446, [(C_SOFT, "steps of k between two barriers")])
+    words = "Front face: the matrix a. Points of one j share a column of c, points of one i a row of b."
+    fig.text(30, 478, words, MUTED, size=13)
     return fig
 
 
 def warp() -> Figure:
     """Draw the addresses that a warp reads in one step of k: K1 and Ks."""
-    fig = Figure("warp", 720, 286, "What a warp reads in one step of k: neighbours in K1, far apart in Ks")
+    fig = Figure(
+        "warp", 720, 286,
+        "What a warp reads in one step of k: neighbours in K1, far apart in Ks",
+        "Memory as columns. In K1, the lanes of a warp read 32 neighbours of a column of b. In Ks, each "
+        "lane reads from another column of c, p elements away from the previous one.",
+    )  # fmt: skip
     cell, lanes = 17.0, 8
     for panel, (name, header) in enumerate((("K1", "--block 32 (or more)"), ("Ks", "--block 1 32"))):
         x, y = 28.0 + panel * 352, 76.0
@@ -182,8 +209,11 @@ def warp() -> Figure:
 def strip() -> Figure:
     """Draw K2: the loop over k in strips, and the strip in shared memory."""
     fig = Figure(
-        "strip", 740, 290, "K2: a strip of a column of c is fetched into shared memory, then used from there"
-    )
+        "strip", 740, 290,
+        "K2: a strip of a column of c is loaded into shared memory, then read from there",
+        "K2: the loop over ks loads a strip of a column of c into shared memory, one value per thread. "
+        "The loop over k inside it reads the strip from there.",
+    )  # fmt: skip
     loops = [
         ("parallel is", GRID),
         ("parallel j", GRID),
@@ -216,7 +246,7 @@ def strip() -> Figure:
         fig.line((at, 100), (at - 30, 136), C, 1.4, tip=True)
         fig.rect(x + (4 + lane) * cell - 30, 140, cell, 22, C_SOFT, stroke=C, width=1.6)
     fig.text(x + 8 * cell - 12, 156, "strip, in shared memory", size=13)
-    fig.text(x + 8 * cell - 12, 118, "each thread fetches one", MUTED, size=12.5)
+    fig.text(x + 8 * cell - 12, 118, "each thread loads one", MUTED, size=12.5)
     for lane in range(4):
         at = x + (4 + lane) * cell - 30 + cell / 2
         fig.rect(at - cell / 2, 208, cell, cell, THREADS, stroke=MUTED, rx=3)
@@ -231,7 +261,13 @@ def strip() -> Figure:
 
 def unroll() -> Figure:
     """Draw the values that a block computes in the plane of i and j, from K2 to K3+K4."""
-    fig = Figure("unroll", 720, 276, "What a block computes: one strip, two in i, four in j, or both")
+    fig = Figure(
+        "unroll", 720, 276,
+        "What a block computes: one strip, two in i, four in j, or both",
+        "The values that a block computes in the plane of i and j: K2 one strip of a column; K3 two "
+        "strips of one column, BLOCK_X apart; K4 one strip in each of four columns; K3 and K4 together "
+        "both.",
+    )  # fmt: skip
     s = 13.0
     panels = [
         ("K2", "--tile 1 1", 1, 1),
@@ -250,7 +286,7 @@ def unroll() -> Figure:
                     fills[1 + v, 1 + 4 * u + lane] = A_SOFT if (u + v) % 2 == 0 else THREADS
                 fills[1 + v, 1 + 4 * u + 1] = A
         fig.cells(x, y, 8, 10, s, fills)
-        words = {1: "b: 1 load a multiply-add", 4: "b: 1 load for 4"}[along_j]
+        words = {1: "b: 1 load for 1", 4: "b: 1 load for 4"}[along_j]
         fig.text(x, y + 10 * s + 22, words, size=12.5)
         fig.text(x, y + 10 * s + 40, f"strip: 1 read for {along_i}", size=12.5)
     fig.line((22, 74), (22, 118), MUTED, tip=True)
@@ -260,7 +296,7 @@ def unroll() -> Figure:
     fig.text(
         30,
         262,
-        "Dark: the values of one thread. Lighter: those of the other threads of its block.",
+        "Strong colour: the values of one thread. Pale: those of the other threads of its block.",
         MUTED,
         size=12.5,
     )
@@ -269,7 +305,12 @@ def unroll() -> Figure:
 
 def tiles() -> Figure:
     """Draw K5: tiles of b along its rows, and of c down its columns."""
-    fig = Figure("tiles", 740, 330, "K5: for every tile of k, a tile of b and a tile of c in shared memory")
+    fig = Figure(
+        "tiles", 740, 330,
+        "K5: for every tile of k, a tile of b and a tile of c in shared memory",
+        "A block's 16 by 16 tile of a. Tiles of b move along the rows and tiles of c down the columns, in "
+        "steps of 16 along k. Both are in shared memory.",
+    )  # fmt: skip
     s, k_tile = 15.0, 3
     bx, by, cx, cy, ax, ay = 40.0, 148.0, 252.0, 28.0, 252.0, 148.0
     rows, columns, deep = 9, 9, 12
@@ -296,7 +337,7 @@ def tiles() -> Figure:
     fig.text(x, 52, "A block of 16 × 16 threads", bold=True)
     fig.text(x, 72, "computes one tile of a.")
     fig.text(x, 108, "For every 16 values of k:", bold=True)
-    fig.text(x, 128, "each thread fetches one value of b")
+    fig.text(x, 128, "each thread loads one value of b")
     fig.text(x, 146, "and one of c into shared memory;")
     fig.text(x, 164, "barrier;")
     fig.text(x, 182, "each makes 16 multiply-adds from there;")
@@ -310,8 +351,11 @@ def tiles() -> Figure:
 def row_major() -> Figure:
     """Draw the same bytes in column-major and in row-major order."""
     fig = Figure(
-        "row_major", 720, 250, "Read by rows, the memory of c, b and a is A, B and C of a row-major product"
-    )
+        "row_major", 720, 250,
+        "Read by rows, the memory of c, b and a is A, B and C of a row-major product",
+        "The memory of c, read row by row, is A, that of b is B, and that of a is C. A column-major "
+        "product a = b c is the row-major product C = A B with the factors exchanged.",
+    )  # fmt: skip
     s = 15.0
     triples = [
         ("c", "p × m", "A", "m × p", C_SOFT, 3, 5),
@@ -341,8 +385,11 @@ def row_major() -> Figure:
 def k6() -> Figure:
     """Draw K6: slices in shared memory, registers of a thread, and concurrent steps."""
     fig = Figure(
-        "k6", 740, 330, "K6: double-buffered slices of b and c, 8 by 8 values in the registers of a thread"
-    )
+        "k6", 740, 330,
+        "K6: double-buffered slices of b and c, 8 by 8 values in the registers of a thread",
+        "A block of K6: slices of b and c, two of each in shared memory, and a thread's 8 by 8 values in "
+        "registers. While one slice is used, the next one is loaded.",
+    )  # fmt: skip
     fig.text(26, 32, "a block", bold=True)
     fig.rect(104, 96, 128, 128, A_SOFT, stroke=MUTED, width=1.6)
     fig.rect(46, 96, 34, 128, B_SOFT, stroke=B, width=1.6)
@@ -353,14 +400,14 @@ def k6() -> Figure:
     for u in (0, 1):
         for v in (0, 1):
             fig.rect(120 + u * 64, 112 + v * 64, 16, 16, A, stroke=INK)
-    fig.text(46, 268, "dark: the 8 × 8 values of one thread,", MUTED, size=12.5)
+    fig.text(46, 268, "small squares: 8 × 8 values of one thread,", MUTED, size=12.5)
     fig.text(46, 285, "four groups of 4 × 4, in registers", MUTED, size=12.5)
     x = 330
     fig.text(x, 32, "in time", bold=True)
     rows = [
         ("use", "shared memory, one half", A_SOFT, 0),
-        ("fetch", "global memory to registers", B_SOFT, 1),
-        ("put", "registers to the other half", SHARED, 1),
+        ("load", "global memory to registers", B_SOFT, 1),
+        ("store", "registers to the other half", SHARED, 1),
     ]
     for n, (what, where, colour, ahead) in enumerate(rows):
         y = 62 + n * 66
@@ -376,7 +423,7 @@ def k6() -> Figure:
     for step in range(1, 4):
         for y in (62, 128, 194):
             fig.line((x + step * 128 - 3, y - 2), (x + step * 128 - 3, y + 32), INK, 2.4)
-    fig.text(x, 256, "upright lines: the one barrier of a slice", size=13)
+    fig.text(x, 256, "vertical lines: the one barrier of a slice", size=13)
     fig.text(x, 282, "A thread reads 8 + 8 words for 64 multiply-adds:", size=13)
     fig.text(x, 300, "a quarter of a word each, in K5 two.", size=13)
     return fig

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from drawings.figure import EMPTY, HATCHED, INK, LINE, MUTED, Figure, Point
+from drawings import timelines
+from drawings.figure import Figure, Point
+from drawings.palette import (
+    BLUE,
+    DOTTED,
+    EMPTY,
+    GREEN,
+    GREY,
+    HATCHED,
+    INK,
+    LINE,
+    MUTED,
+    ORANGE,
+    PALE_BLUE,
+    PALE_GREEN,
+    PURPLE,
+)
 
-BOUNDARY = "#d5dbe2"
-CENTRE, SIDE, BELOW, ABOVE = "#d9680f", "#3b82c4", "#8a63c7", "#1f9a78"
-OWN, HALO = "#bcd8f2", "#f0c04a"
+BOUNDARY, OWN, HALO = GREY, PALE_BLUE, DOTTED
+CENTRE, SIDE, BELOW, ABOVE = ORANGE, BLUE, PURPLE, GREEN
 
 Cell = tuple[int, int]
 
@@ -14,8 +29,11 @@ Cell = tuple[int, int]
 def seven_points() -> Figure:
     """Draw the seven points in space, and the same points frame by frame."""
     fig = Figure(
-        "seven_points", 720, 290, "One output point needs seven input points, spread over three frames"
-    )
+        "seven_points", 720, 290,
+        "One output point needs seven input points, spread over three frames",
+        "Seven points in space: the point itself and two neighbours along each of x, y and z. Frame by "
+        "frame: one point in the bottom frame, five in the current one, one in the top one.",
+    )  # fmt: skip
     c = (158.0, 140.0)
     x, y, z = (78.0, 0.0), (-46.0, 40.0), (0.0, -82.0)
     arms = [(x, SIDE), (y, SIDE), (z, ABOVE)]
@@ -59,8 +77,11 @@ def seven_points() -> Figure:
 def frames() -> Figure:
     """Draw a stack of x-y frames, with the column of points that one thread computes."""
     fig = Figure(
-        "frames", 720, 360, "The grid is a stack of x-y frames; one thread walks up a column of points"
-    )
+        "frames", 720, 360,
+        "The grid is a stack of x-y frames; one thread walks up a column of points",
+        "A stack of x-y frames. A block's tile is tinted in three of them, and the column of one thread "
+        "goes through all of them.",
+    )  # fmt: skip
     nx, ny = 9, 7
     ex, ey = (30.0, 0.0), (-15.0, 9.0)
     origin_x, gap = 190.0, 64.0
@@ -86,12 +107,12 @@ def frames() -> Figure:
     fig.line((column[0][0], column[0][1]), (column[4][0], column[4][1] - 18), INK, 2, tip=True)
     for k in (1, 2, 3):
         fig.dot(column[k], 7, tint[k])
-    fig.legend(576, 66, [(BOUNDARY, "shell: read,"), (EMPTY, "inner points")], 44)
-    fig.text(598, 96, "never written")
-    fig.text(576, 160, "tinted: the tile")
-    fig.text(576, 178, "of one block")
-    fig.text(576, 206, "arrow: the column")
-    fig.text(576, 224, "of one thread")
+    fig.legend(590, 66, [(BOUNDARY, "boundary:"), (EMPTY, "inner points")], 44)
+    fig.text(612, 96, "read only")
+    fig.text(590, 160, "tinted: the tile")
+    fig.text(590, 178, "of one block")
+    fig.text(590, 206, "arrow: the column")
+    fig.text(590, 224, "of one thread")
     corner = (614.0, 316.0)
     for tip, name, where in [
         ((58, 0), "x", (64, 5)),
@@ -105,7 +126,12 @@ def frames() -> Figure:
 
 def plane() -> Figure:
     """Draw one x-y plane under a grid of blocks: boundary, idle threads, one block with its halo."""
-    fig = Figure("plane", 720, 330, "Blocks of threads cover an x-y plane; one block with its halo is marked")
+    fig = Figure(
+        "plane", 720, 330,
+        "Blocks of threads cover an x-y plane; one block with its halo is marked",
+        "An x-y plane of 14 by 9 points under 4 by 3 blocks of 4 by 4 threads, with the boundary, idle "
+        "threads, and one block with its halo.",
+    )  # fmt: skip
     nx, ny, bx, by, s = 14, 9, 4, 4, 23
     left, top = 44, 46
     blocks_x, blocks_y = -(-nx // bx), -(-ny // by)
@@ -136,15 +162,15 @@ def plane() -> Figure:
         [
             (OWN, "points of one 4 × 4 block"),
             (HALO, "its halo: read, not written here"),
-            (BOUNDARY, "shell of the grid"),
-            (HATCHED, "threads with no point at all"),
+            (BOUNDARY, "boundary of the grid"),
+            (HATCHED, "threads without a point"),
         ],
         30,
     )  # fmt: skip
     fig.text(448, 212, "nx = 14, ny = 9, --block 4 4", code=True, size=13)
     fig.text(448, 236, "grid = ceil(14/4) × ceil(9/4)", code=True, size=13)
     fig.text(487, 254, "= 4 × 3 blocks", code=True, size=13)
-    fig.text(448, 284, "The four corners beside a block", MUTED, size=13)
+    fig.text(448, 284, "The four corners next to a block", MUTED, size=13)
     fig.text(448, 301, "are not neighbours of its points.", MUTED, size=13)
     return fig
 
@@ -152,8 +178,11 @@ def plane() -> Figure:
 def tile() -> Figure:
     """Draw the shared tile of opt_1: the readers of each cell, and the threads that load the halo."""
     fig = Figure(
-        "tile", 720, 300, "The shared tile: each point is fetched once and read by up to five threads"
-    )
+        "tile", 720, 300,
+        "The shared tile: each point is loaded once and read by up to five threads",
+        "A shared tile of 6 by 6 cells: 4 by 4 points of the block, and the halo on four sides. One "
+        "thread loads a point from global memory, and five threads read it from the tile.",
+    )  # fmt: skip
     s, left, top = 38, 62, 44
     for j in range(6):
         for i in range(6):
@@ -169,22 +198,27 @@ def tile() -> Figure:
     centre = (left + 3.5 * s, top + 2.5 * s)
     for dx, dy in ((s, 0), (-s, 0), (0, s), (0, -s)):
         fig.line(
-            (centre[0] + dx * 0.82, centre[1] + dy * 0.82),
             (centre[0] + dx * 0.26, centre[1] + dy * 0.26),
+            (centre[0] + dx * 0.78, centre[1] + dy * 0.78),
             tip=True,
         )
         fig.dot((centre[0] + dx, centre[1] + dy), 7, SIDE)
     fig.dot(centre, 8, CENTRE)
     fig.text(left + 3 * s, 30, "tile of a 4 × 4 block", anchor="middle", bold=True)
-    fig.text(330, 66, "In naive, five threads fetch this point:", bold=True)
-    fig.text(330, 86, "its own thread and the four beside it.")
-    fig.text(330, 122, "With the tile, one thread fetches it and", bold=True)
+    fig.text(330, 66, "In naive, five threads load this point:", bold=True)
+    fig.text(330, 86, "its own thread and the four next to it.")
+    fig.text(330, 122, "With the tile, one thread loads it, and", bold=True)
     fig.text(330, 142, "all five read it from shared memory.")
+    fig.dot((337, 167), 8, CENTRE)
+    fig.text(352, 172, "this point, read by its own thread")
+    fig.line((330, 194), (342, 194), tip=True)
+    fig.dot((349, 194), 7, SIDE)
+    fig.text(364, 199, "a neighbour whose thread reads it too")
     fig.legend(
-        330, 170,
+        330, 214,
         [
-            (OWN, "each thread fetches its own point"),
-            (HALO, "halo: points of the blocks beside this one"),
+            (OWN, "each thread loads its own point"),
+            (HALO, "halo: points of the neighbouring blocks"),
             (EMPTY, "corners: no thread reads them"),
         ],
         30,
@@ -195,11 +229,11 @@ def tile() -> Figure:
 def rolling() -> Figure:
     """Draw opt_2: the role of each frame from one step of z to the next."""
     fig = Figure(
-        "rolling",
-        720,
-        300,
-        "Rolling frames: top becomes current, current becomes bottom, one new frame is fetched",
-    )
+        "rolling", 720, 300,
+        "Rolling frames: top becomes current, current becomes bottom, one new frame is loaded",
+        "Three steps of z. The top value becomes the current one, the current value becomes the bottom "
+        "one, and one new frame is loaded.",
+    )  # fmt: skip
     rows = [("top", "register", ABOVE), ("current", "shared tile", CENTRE), ("bottom", "register", BELOW)]
     for n, (name, where, colour) in enumerate(rows):
         y = 62 + n * 74
@@ -227,8 +261,13 @@ def rolling() -> Figure:
 
 def two_points() -> Figure:
     """Draw opt_3: three assignments of two points to each of eight threads."""
-    fig = Figure("two_points", 720, 300, "Three ways to give every thread two output points")
-    colours = ["#cfe3f6", "#7fb2e2", "#bfe6da", "#5fbfa2"]
+    fig = Figure(
+        "two_points", 720, 300,
+        "Three ways to give every thread two output points",
+        "Three ways to give each of eight threads two points: BLOCK_Y apart in y, neighbours in y, "
+        "neighbours in x.",
+    )  # fmt: skip
+    colours = [PALE_BLUE, EMPTY, PALE_GREEN, EMPTY]
     s = 30
 
     def panel(left: float, name: str, tile: str, points: list[tuple[Cell, Cell]]) -> None:
@@ -253,44 +292,61 @@ def two_points() -> Figure:
 
 
 def register_tile() -> Figure:
-    """Draw register tiling: the loads that two points of a thread share."""
+    """Draw opt_3: the two points of a thread in the shared tile, and the values in its registers."""
     fig = Figure(
-        "register_tile",
-        720,
-        292,
-        "Two neighbouring points of one thread: each is a term of the other",
-    )
-    s, left, top = 40, 60, 40
-    cells = {
-        (1, 0): SIDE, (0, 1): SIDE, (2, 1): SIDE, (0, 2): SIDE, (2, 2): SIDE, (1, 3): SIDE,
-        (1, 1): CENTRE, (1, 2): CENTRE,
-    }  # fmt: skip
-    for i in range(3):
-        for j in range(4):
-            fig.rect(left + i * s, top + j * s, s, s, cells.get((i, j), EMPTY))
-    fig.rect(left + s, top + s, s, 2 * s, stroke=INK, width=3)
-    fig.text(left + 1.5 * s, top + 1.5 * s + 5, "1", EMPTY, anchor="middle", bold=True)
-    fig.text(left + 1.5 * s, top + 2.5 * s + 5, "2", EMPTY, anchor="middle", bold=True)
-    fig.curve((left + 1.2 * s, top + 1.7 * s), (left + 0.6 * s, top + 2 * s), (left + 1.2 * s, top + 2.3 * s))
-    fig.curve((left + 1.8 * s, top + 2.3 * s), (left + 2.4 * s, top + 2 * s), (left + 1.8 * s, top + 1.7 * s))
-    fig.text(left + 1.5 * s, top + 4 * s + 26, "one frame", MUTED, anchor="middle")
-    fig.text(230, 62, "Points 1 and 2 belong to one thread.", bold=True)
-    fig.text(230, 92, "Each needs itself and four neighbours of the frame.")
-    fig.text(230, 118, "Each is a neighbour of the other, so that makes 8 values.")
-    fig.text(230, 144, "Two are in the thread's registers, 6 come from the tile.")
-    fig.legend(
-        230, 170,
-        [(CENTRE, "in the thread's registers"), (SIDE, "read from shared memory, or from L1")],
-        28,
+        "register_tile", 720, 344,
+        "opt_3: the two points of a thread are BLOCK_Y rows apart in one taller tile",
+        "The tile of a block of 4 by 4 threads with two points each: 4 by 8 points and a halo around "
+        "them. Points 1 and 2 of one thread are 4 rows apart and have no neighbour in common: each takes "
+        "five reads of the tile. A thread keeps the bottom and the top value of both points in registers.",
     )  # fmt: skip
-    fig.text(230, 246, "Reads of the tile for a point: 4 with one point a thread,", MUTED)
-    fig.text(230, 266, "3 with two, (2n + 2) / n with n above each other", MUTED)
+    s, left, top = 29, 46, 36
+    points = ((2, 2), (2, 6))
+    for j in range(10):
+        for i in range(6):
+            x, y = left + i * s, top + j * s
+            if i in (0, 5) and j in (0, 9):
+                fig.rect(x, y, s, s, EMPTY, width=0.6)
+                fig.line((x + 9, y + 9), (x + s - 9, y + s - 9), LINE)
+                fig.line((x + s - 9, y + 9), (x + 9, y + s - 9), LINE)
+            else:
+                fig.rect(x, y, s, s, HALO if i in (0, 5) or j in (0, 9) else OWN)
+    for n, (i, j) in enumerate(points, 1):
+        for column, row in ((i, j), (i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+            fill = CENTRE if (column, row) == (i, j) else SIDE
+            fig.rect(left + column * s, top + row * s, s, s, fill)
+            text = str(n) if fill == CENTRE else "n"
+            fig.text(
+                left + (column + 0.5) * s, top + (row + 0.66) * s, text, EMPTY, anchor="middle", bold=True
+            )
+    fig.rect(left + s, top + s, 4 * s, 8 * s, stroke=INK, width=2.4)
+    fig.line((left + s - 6, top + 5 * s), (left + 5 * s + 6, top + 5 * s), INK, 2)
+    fig.line((left + 6.4 * s, top + 2.5 * s), (left + 6.4 * s, top + 6.5 * s), tip=True)
+    fig.text(left + 6.4 * s + 8, top + 4.6 * s, "BLOCK_Y", code=True, size=13)
+    fig.text(left + 3 * s, 25, "one frame, --tile 1 2 0", anchor="middle", size=13, bold=True)
+    x = 330
+    fig.text(x, 50, "A thread has points 1 and 2.", bold=True)
+    fig.text(x, 74, "Of each, it reads the point and its neighbours n")
+    fig.text(x, 92, "from the tile: 5 + 5 reads. None serves both points.")
+    fig.text(x, 122, "Its registers hold bottom and top of both points.")
+    fig.text(x, 158, "What two points save:", bold=True)
+    fig.text(x, 182, "half the barriers for each point;")
+    fig.text(x, 200, "two rows of the halo where two blocks met:")
+    fig.text(x, 218, "24 halo points for 32 points, not 32 for 32.")
+    fig.legend(x, 246, [(OWN, "points of the block"), (HALO, "halo")], 26)
+    fig.text(x, 318, "Price: twice the registers for bottom and top,", MUTED, size=13)
+    fig.text(x, 334, "twice the shared memory, half the threads.", MUTED, size=13)
     return fig
 
 
 def wide() -> Figure:
     """Draw opt_4: requests with 4 and 16 bytes per lane, and the neighbours of four points."""
-    fig = Figure("wide", 720, 330, "16 bytes a lane: one request for 512 bytes")
+    fig = Figure(
+        "wide", 720, 330,
+        "16 bytes per lane: one request for 512 bytes",
+        "A warp's load: with 4 bytes per lane, 128 bytes in 4 sectors; with 16 bytes per lane, 512 bytes "
+        "in 16 sectors. Below, four points of one thread with their left and right neighbours.",
+    )  # fmt: skip
     left, s = 40, 20
 
     def request(y: float, name: str, sectors: int, each: int, words: str) -> None:
@@ -303,17 +359,17 @@ def wide() -> Figure:
 
     request(
         52,
-        "float: 4 bytes a lane",
+        "float: 4 bytes per lane",
         4,
         1,
         "one request: 128 bytes, 4 sectors; four for 512 bytes",
     )
     request(
         142,
-        "float4: 16 bytes a lane",
+        "float4: 16 bytes per lane",
         16,
         4,
-        "one request: 512 bytes, 16 sectors. Orange: lane 0",
+        "one request: 512 bytes, 16 sectors; in each row, the marked part is lane 0",
     )
     t = 44
     x0, y0 = 100, 236
@@ -332,7 +388,12 @@ def wide() -> Figure:
 
 def z_split() -> Figure:
     """Draw opt_4: the z axis divided over layers of blocks, with the frames that are read twice."""
-    fig = Figure("z_split", 720, 300, "z split over blocks: more threads, and two frames more for each piece")
+    fig = Figure(
+        "z_split", 720, 300,
+        "z split over blocks: more threads, and two more frames for each piece",
+        "The z axis divided into three pieces, one for each layer of blocks. Every piece loads the frame "
+        "below its first one and the frame above its last one as well.",
+    )  # fmt: skip
     w, h, left, top = 26, 34, 40, 62
     pieces = [(0, "blockIdx.z = 0"), (1, "1"), (2, "2")]
     frames_, depth = 18, 6
@@ -351,8 +412,20 @@ def z_split() -> Figure:
         fig.line((left + first * w + 6, y + h / 2), (left + last * w - 6, y + h / 2), tip=True)
         fig.text(left + frames_ * w + 16, y + 22, name, code=True, size=13)
     fig.legend(left, top + 212, [(OWN, "frames this piece writes")])
-    fig.legend(left + 230, top + 212, [(HALO, "fetched as well: the frame below the first, above the last")])
+    fig.legend(left + 230, top + 212, [(HALO, "also loaded: the frame below the first one, above the last")])
     return fig
 
 
-FIGURES = (seven_points, frames, plane, tile, rolling, two_points, register_tile, wide, z_split)
+FIGURES = (
+    seven_points,
+    frames,
+    plane,
+    timelines.waves,
+    tile,
+    timelines.barrier_timeline,
+    rolling,
+    two_points,
+    register_tile,
+    wide,
+    z_split,
+)

@@ -53,10 +53,11 @@ MARKERS = re.compile(r"(?://|###|<!--|%%) ?(?:BEGIN|END) SOLUTION")
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab's folder under labs/ and the name of its notebook."""
+    """A lab's folder under labs/, the name of its notebook, and the programs that are released with it."""
 
     folder_name: str
     notebook_name: str
+    programs: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -289,7 +290,8 @@ class ReleasedNotebookTests:
             for place in (lab.folder, released.parent)
         )
         assert in_source == in_release
-        assert not [path for path in released.parent.rglob("*") if path.suffix in (".py", ".cu")]
+        programs = {path.name for path in released.parent.rglob("*") if path.suffix in (".py", ".cu")}
+        assert programs == set(lab.programs)
 
     def test_release_contains_no_part_of_a_solution(self, released: Path, source: NotebookNode) -> None:
         text = "\n".join(cell.source for cell in read(released).cells)
@@ -315,13 +317,14 @@ class ReleasedNotebookTests:
         ]
         assert not any(errors(cell) for cell in given)
 
-    def test_stub_does_not_compile_and_raises_its_own_message(self, unsolved: NotebookNode) -> None:
+    def test_stub_is_not_compiled_and_named_with_its_lines(self, unsolved: NotebookNode) -> None:
         for name, cell in kernel_cells(unsolved).items():
             if nbgrader_metadata(cell).get("solution"):
                 (error,) = errors(cell)
-                assert error.ename == "CompileError", name
-                (message,) = re.findall(r'#error "(.*)"', cell.source)
-                assert message in error.evalue, name
+                assert error.ename == "KernelNotWritten", name
+                lines = [n for n, line in enumerate(cell.source.splitlines(), 1) if "#error" in line]
+                assert f"{name} is not written yet" in error.evalue, name
+                assert re.findall(r"\d+", error.evalue.partition("#error")[2]) == list(map(str, lines)), name
 
     def test_rooflines_name_the_kernels_that_are_missing(self, unsolved: NotebookNode) -> None:
         stubs = {

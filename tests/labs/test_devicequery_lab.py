@@ -27,31 +27,21 @@ from tests.labs.lab import (
 LAB = Lab("00_devicequery", "devicequery")
 
 PREDICTIONS = {
-    "sectors": "predicted_sectors",
+    "peak": "predicted_peak",
     "occupancy": "predicted_occupancy",
     "copy_bound": "predicted_copy",
+    "overlap": "predicted_overlap",
+    "sectors": "predicted_sectors",
+    "case_branch": "case_branch",
 }
-KERNELS = ("axpy", "total")
-# Solutions with a mistake that the lab teaches to avoid: the kernel, and its body.
-WRONG = {
-    "no guard": ("axpy", "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    y[i] = a * x[i] + y[i];\n"),
-    "one block": ("axpy", "    int i = threadIdx.x;\n    if (i < n) y[i] = a * x[i] + y[i];\n"),
-    "one atomic per thread": (
-        "total",
-        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) atomicAdd(sum, x[i]);\n",
-    ),
-    "no barrier": (
-        "total",
-        """
-    __shared__ int part[BLOCK_X];
-    int t = threadIdx.x, i = blockIdx.x * BLOCK_X + t;
-    part[t] = i < n ? x[i] : 0;
-    for (int half = BLOCK_X / 2; half > 0; half /= 2) {
-        if (t < half) part[t] += part[t + half];
-    }
-    if (t == 0) atomicAdd(sum, part[0]);
-""",
-    ),
+KERNELS = ("axpy", "turned", "coalesced", "in_turn", "paired", "histogram", "total")
+# Given kernels with the fault that students repair: the test of the repaired kernel must refuse each.
+FAULTY = {
+    "turned": "turned-slow",
+    "coalesced": "scattered",
+    "in_turn": "waits",
+    "paired": "suspect",
+    "histogram": "lost",
 }
 
 
@@ -72,24 +62,29 @@ def cells_without_kernels() -> list[NotebookNode]:
     ]
 
 
-def wrong_answers() -> list[NotebookNode]:
-    """Return wrong kernels and a prediction that is partly right, each with its test cell."""
+def faulty_kernels() -> list[NotebookNode]:
+    """Return the given faulty kernels under the names of the repaired ones, each with its test cell."""
     cells = cells_of("setup")
-    for number, (kernel, body) in enumerate(WRONG.values()):
-        wrong, test = cells_of(kernel, f"{kernel}-test")
-        solution = r"// BEGIN SOLUTION.*// END SOLUTION"
-        wrong.source = re.sub(solution, body, wrong.source, flags=re.DOTALL)
-        wrong.id, test.id = f"wrong-{number}", f"test-{number}"
-        cells += [wrong, test]
-    prediction, test = cells_of("sectors", "sectors-test")
-    prediction.source = 'predicted_sectors = {"shifted": 4, "pairs": 2, "far": 32}'
-    return [*cells, prediction, test]
+    for name, shown in FAULTY.items():
+        faulty, test = cells_of(shown, f"{name.replace('_', '-')}-test")
+        (given,) = re.findall(r"__global__ void (\w+)", faulty.source)
+        faulty.source = re.sub(rf"\b{given}\b", name, faulty.source)
+        faulty.id, test.id = f"faulty-{name}", f"test-{name}"
+        cells += [faulty, test]
+    return cells
+
+
+def partly_right_answer() -> list[NotebookNode]:
+    """Return an exercise whose answers are partly right, with its test cell."""
+    task, prediction, test = cells_of("case-branch-task", "case-branch", "case-branch-test")
+    prediction.source = 'case_branch = {"line": 10, "who": "threads with i < n", "order": None}'
+    return [task, prediction, test]
 
 
 @pytest.fixture(scope="module")
 def one_session() -> list[NotebookNode]:
-    """The Python cells without any kernel, and then the wrong answers, in one session."""
-    parts = [cells_without_kernels(), wrong_answers()]
+    """The Python cells without any kernel, and then wrong kernels and answers, in one session."""
+    parts = [cells_without_kernels(), faulty_kernels(), partly_right_answer()]
     return run_one_after_another(read(LAB.notebook), parts, LAB.folder)
 
 
@@ -99,42 +94,62 @@ def without_kernels(one_session: list[NotebookNode]) -> NotebookNode:
 
 
 @pytest.fixture(scope="module")
-def answered(one_session: list[NotebookNode]) -> NotebookNode:
+def faulty(one_session: list[NotebookNode]) -> NotebookNode:
     return one_session[1]
 
 
+@pytest.fixture(scope="module")
+def partly_right(one_session: list[NotebookNode]) -> NotebookNode:
+    return one_session[2]
+
+
 class TestSourceNotebook(SourceNotebookTests):
-    def test_ten_of_forty_points_are_graded_by_hand(self, source: NotebookNode) -> None:
+    def test_four_of_forty_points_are_graded_by_hand(self, source: NotebookNode) -> None:
         points = max_points(source)
         assert sum(points.values()) == 40
-        assert sum(number for name, number in points.items() if name.startswith("answer")) == 10
+        assert sum(number for name, number in points.items() if name.startswith("answer")) == 4
 
     def test_sections_have_minutes_that_add_up_to_the_labs(self, source: NotebookNode) -> None:
-        sections = [
-            cell.source
-            for cell in source.cells
-            if cell.cell_type == "markdown" and re.match(r"## \d", cell.source)
-        ]
+        head, *cells = [cell.source for cell in source.cells if cell.cell_type == "markdown"]
+        sections = [text for text in cells if re.match(r"## \d", text) and "*Optional.*" not in text]
         minutes = [re.search(r"\*(\d+) minutes", text) for text in sections]
         assert all(minutes)
-        assert sum(int(match[1]) for match in minutes if match) == 90
+        (total,) = re.findall(r"about (\d+) minutes", head)
+        assert sum(int(match[1]) for match in minutes if match) == int(total)
+
+    def test_sections_have_points_that_add_up_to_the_labs(self, source: NotebookNode) -> None:
+        head = source.cells[0].source
+        rows = re.findall(r"^\| \d+ [^|]*\| *[^|]* *\| *(\d*) *\|", head, re.MULTILINE)
+        assert sum(int(points) for points in rows if points) == 40
 
     def test_predictions_start_as_none(self, source: NotebookNode) -> None:
         for grade_id, name in PREDICTIONS.items():
             before, _, after = re.split(r"### (?:BEGIN|END) SOLUTION", by_grade_id(source)[grade_id].source)
             assert before.startswith(f"{name} = {{")
-            assert len(re.findall(r": None", before)) == 3
+            assert 3 <= len(re.findall(r": None", before)) <= 4
             assert not after.strip()
 
     def test_python_cells_import_what_they_need(self, source: NotebookNode) -> None:
-        """After a restart every cell runs once its kernels are compiled, in any order."""
+        """After a restart every cell runs once the setup cell and its kernels have run, in any order."""
         for cell in source.cells:
             python = cell.cell_type == "code" and not cell.source.startswith("%%cuda")
-            if python and not nbgrader_metadata(cell).get("solution") and cell.id != "doctor":
-                assert re.search(r"^(?:import gpulab|from gpulab)", cell.source, re.MULTILINE), cell.id
+            if python and not nbgrader_metadata(cell).get("solution"):
+                assert ("np." in cell.source) == ("import numpy as np" in cell.source), cell.id
+                one_line = "\n" not in cell.source
+                assert one_line or "gpulab" in cell.source.splitlines()[0] or cell.id == "copy4-predict", (
+                    cell.id
+                )
 
-    def test_slider_updates_when_it_is_released(self, source: NotebookNode) -> None:
-        assert "continuous_update=False" in by_id(source)["slider"].source
+    def test_faulty_line_of_the_case_is_the_right_answer(self, source: NotebookNode) -> None:
+        from gpulab.exercises.devicequery_exercises import BARRIER_LINE
+
+        assert "__syncthreads()" in by_id(source)["suspect"].source.splitlines()[BARRIER_LINE - 1]
+
+    def test_lines_of_drawings_access_memory(self, source: NotebookNode) -> None:
+        cells = by_id(source)
+        for look, kernel in (("turned-look", "turned-slow"), ("scattered-look", "scattered")):
+            (line,) = re.findall(r"line=(\d+)", cells[look].source)
+            assert "[" in cells[kernel].source.splitlines()[int(line) - 1], look
 
 
 class TestRun(RunTests):
@@ -149,12 +164,12 @@ class TestRun(RunTests):
     def test_table_of_strides_has_sectors_bytes_and_percent(self, executed: NotebookNode) -> None:
         table = output_text(by_id(executed)["stride-table"])
         assert re.search(r"\b1 +4 +128 +100 %", table)
-        assert re.search(r"\b32 +32 +1024 +12 %", table)
+        assert re.search(r"\b32 +32 +1024 +12.5 %", table)
 
     def test_deadlock_occurs_before_volta_only(self, executed: NotebookNode) -> None:
-        before, since = re.split("since Volta: ", output_text(by_id(executed)["deadlock"]))
-        assert "deadlock" in before
-        assert re.search(r"\[ *0 +1 +2 +3 ", since)  # the order of the threads
+        table = output_text(by_id(executed)["deadlock"])
+        assert re.search(r"before Volta +it does not end +line 8: .*deadlock", table)
+        assert re.search(r"since Volta +it ends +0 1 2 3 ", table)  # the order of the threads
 
     def test_local_memory_is_used_for_a_varying_index(self, executed: NotebookNode) -> None:
         table = output_text(by_id(executed)["registers-compare"])
@@ -189,7 +204,7 @@ class TestCellsOutOfOrder:
     def test_cell_without_its_kernel_names_the_cell_to_run(self, without_kernels: NotebookNode) -> None:
         for cell in without_kernels.cells:
             for error in errors(cell):
-                if "graded_numbers" in cell.source:
+                if "commit(" in cell.source:
                     assert error.ename == "WrongResult", cell.id
                 else:
                     assert error.ename == "UsageError", (cell.id, error.evalue)
@@ -197,11 +212,11 @@ class TestCellsOutOfOrder:
 
 
 class TestWrongAnswers:
-    @pytest.mark.parametrize("number", range(len(WRONG)), ids=list(WRONG))
-    def test_wrong_kernel_compiles_and_gives_no_points(self, answered: NotebookNode, number: int) -> None:
-        cells = by_id(answered)
-        assert not errors(cells[f"wrong-{number}"])
-        assert errors(cells[f"test-{number}"])
+    @pytest.mark.parametrize("name", FAULTY)
+    def test_faulty_kernel_compiles_and_gives_no_points(self, faulty: NotebookNode, name: str) -> None:
+        cells = by_id(faulty)
+        assert not errors(cells[f"faulty-{name}"])
+        assert errors(cells[f"test-{name}"])
 
-    def test_partly_right_prediction_gives_partial_points(self, answered: NotebookNode) -> None:
-        assert value_of(answered.cells[-1]) == 4
+    def test_partly_right_answers_give_partial_points(self, partly_right: NotebookNode) -> None:
+        assert value_of(partly_right.cells[-1]) == 0.5

@@ -9,6 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from gpulab.exercises.matmul_exercises import FAULTY_LINE
 from tests.labs.html_page import PageTests
 from tests.labs.lab import (
     Lab,
@@ -28,34 +29,43 @@ from tests.labs.lab import (
 )
 
 LAB = Lab("02_matmul", "matmul")
-GIVEN = ("Ks", "K1")
-WRITTEN = ("K2", "K3", "K4", "K34", "K5", "K4g", "K6")
+GRADED = ("K1", "K2", "K2u", "K3", "K4", "K5", "K6")
+CHOSEN = ("K34", "K4g")  # one of the two is graded
+WRITTEN = ("Ks", *GRADED, *CHOSEN)
 HEADERS = [
-    "%%cuda matmul.Ks --block 1 32",
     "%%cuda matmul.K1 --block 64",
-    "%%cuda matmul.K2 --block 64 --tile 1 1 4",
+    "%%cuda matmul.Ks --block 1 32",
+    "%%cuda row_major_case --block 16 16",
+    "%%cuda row_major --block 16 16",
+    "%%cuda matmul.K2 --block 64 --tile 1 1 1",
+    "%%cuda matmul.K2u --block 64 --tile 1 1 4",
     "%%cuda matmul.K3 --block 64 --tile 2 1 4",
     "%%cuda matmul.K4 --block 128 --tile 1 4 4",
     "%%cuda matmul.K34 --block 128 --tile 2 4 4",
-    "%%cuda matmul.K5 --block 16 16",
-    "%%cuda mmul_tiled --block 16 16",
     "%%cuda matmul.K4g --block 128 --tile 1 4 4",
+    "%%cuda matmul.K5 --block 16 16",
     "%%cuda matmul.K6 --block 16 16 --tile 8 8",
 ]
 
 # Replacements that turn the correct K2 into a kernel with a mistake that the lab warns of.
 WRONG = {
-    "no second barrier": ("__syncthreads();                         // all have read", "// all have read"),
+    "no second barrier": (
+        "__syncthreads();                         // all have read the",
+        "// all have read the",
+    ),
     "K1 under another name": (r"strip[k]", "c[ks + k + p * j]"),
 }
 
 
 def cells_after_a_restart() -> list[NotebookNode]:
-    """Return all Python cells, each after a reset of the session's names."""
+    """Return all Python cells that students do not write, each after a reset of the session's names."""
     cells = [
         cell
         for cell in read(LAB.notebook).cells
-        if cell.cell_type == "code" and not cell.source.startswith("%%cuda") and cell.id != "driver"
+        if cell.cell_type == "code"
+        and not cell.source.startswith("%%cuda")
+        and not nbgrader_metadata(cell).get("solution")
+        and cell.id != "student"
     ]
     return [each for cell in cells for each in (new_code_cell("%reset -f"), cell)]
 
@@ -71,8 +81,8 @@ def wrong_answers() -> list[NotebookNode]:
         kernel.id, test.id = f"wrong-{number}", f"test-{number}"
         cells += [kernel, test]
     prediction = source["occupancy"]
-    prediction.source = 'warps = {"32 threads": 8, "64 threads": 16, "128 threads": 16}'
-    return [*cells, prediction, source["occupancy-test"]]
+    prediction.source = f"{prediction.source}\nwarps['t1'], warps['t2'] = 1, None"
+    return [*cells, source["occupancy-limits"], prediction, source["occupancy-test"]]
 
 
 @pytest.fixture(scope="module")
@@ -101,27 +111,52 @@ class TestSourceNotebook(SourceNotebookTests):
         assert kernel_headers(source) == HEADERS
 
     def test_sections_have_minutes_that_add_up_to_the_labs(self, source: NotebookNode) -> None:
-        assert "240 minutes" in source.cells[0].source
-        assert "100 points" in source.cells[0].source
         sections = "\n".join(cell.source for cell in source.cells if cell.cell_type == "markdown")
-        assert sum(int(m) for m in re.findall(r"^## .*\((\d+) minutes\)$", sections, re.MULTILINE)) == 240
+        minutes = re.findall(r"^## (.*) \((\d+) minutes\)$", sections, re.MULTILINE)
+        first = next(number for number, (name, _) in enumerate(minutes) if name.startswith("Choose one"))
+        in_session = sum(int(number) for _, number in minutes[:first])
+        challenge = sum(int(number) for name, number in minutes if name.startswith("Challenge"))
+        others = sum(int(number) for _, number in minutes) - in_session - challenge
+
+        stated = [int(number) for number in re.findall(r"(\d+) minutes", source.cells[0].source)]
+        assert stated == [in_session, others, challenge]
+        assert "100 points" in source.cells[0].source
 
     @pytest.mark.parametrize("variant", WRITTEN)
     def test_signature_is_outside_the_solution(self, source: NotebookNode, variant: str) -> None:
         text = kernel_cells(source)[f"matmul.{variant}"].source
-        before, solution, after = re.split(r"// (?:BEGIN|END) SOLUTION", text)
+        before, *parts, after = re.split(r"// (?:BEGIN|END) SOLUTION", text)
         assert "mmkernel(float* a, const float* b, const float* c, int n, int m, int p)" in before
-        assert before.rstrip().endswith("{")
-        assert solution.strip()
+        assert all(solution.strip() for solution in parts[::2])
         assert after.strip() == "}"
 
-    @pytest.mark.parametrize("variant", WRITTEN)
+    @pytest.mark.parametrize("variant", GRADED)
     def test_test_cell_follows_its_kernel(self, source: NotebookNode, variant: str) -> None:
         kernel = kernel_cells(source)[f"matmul.{variant}"]
         following = source.cells[source.cells.index(kernel) + 1]
         assert nbgrader_metadata(kernel)["solution"]
         assert following is cell_that_tests(source, variant)
         assert f'"matmul.{variant}"' in following.source
+
+    def test_one_test_cell_follows_the_kernels_to_choose_from(self, source: NotebookNode) -> None:
+        test = by_grade_id(source)["k34_or_k4g_test"]
+        before = source.cells[: source.cells.index(test)]
+        assert all(kernel_cells(source)[f"matmul.{variant}"] in before for variant in CHOSEN)
+        assert all(f'"matmul.{variant}"' in test.source for variant in CHOSEN)
+
+    def test_sliders_follow_the_first_kernel(self, source: NotebookNode) -> None:
+        code = [cell.id for cell in source.cells if cell.cell_type == "code"]
+        assert code[code.index("k1") :][:3] == ["k1", "k1-test", "explore"]
+
+    def test_cells_that_are_not_solutions_are_short(self, source: NotebookNode) -> None:
+        for cell in source.cells:
+            data = nbgrader_metadata(cell)
+            if cell.cell_type == "code" and not data.get("solution") and not cell.source.startswith("%%cuda"):
+                assert len(cell.source.splitlines()) <= 12, cell.id
+
+    def test_planted_fault_is_on_the_line_of_the_exercise(self, source: NotebookNode) -> None:
+        line = by_id(source)["case"].source.splitlines()[FAULTY_LINE - 1]
+        assert "B[k * rows + x]" in line
 
     def test_written_answers_have_a_mark_scheme(self, source: NotebookNode) -> None:
         written = [cell for name, cell in by_grade_id(source).items() if name.startswith("answer")]
@@ -130,33 +165,30 @@ class TestSourceNotebook(SourceNotebookTests):
 
 
 class TestRun(RunTests):
-    def test_square_size_hides_errors_that_the_check_sizes_reveal(self, executed: NotebookNode) -> None:
-        text = by_id(executed)["wrong-shapes"].outputs[0]["data"]["text/plain"]
-        rows = [line.rstrip() for line in text.splitlines()]
-        correct = [line for line in rows if line.endswith("right")]
-        assert len(correct) == 1
-        assert "64x64x64 " in correct[0]
-
-    @pytest.mark.parametrize("cell", ["k1-beside", "k4-beside", "k34-beside", "k5-beside"])
+    @pytest.mark.parametrize("cell", ["k1-beside", "k4-beside", "k5-beside"])
     def test_comparison_has_the_published_figures(self, executed: NotebookNode, cell: str) -> None:
         assert "Published: " in output_text(by_id(executed)[cell])
 
-    def test_last_tables_contain_all_variants(self, executed: NotebookNode) -> None:
-        for table in ("speedups", "ladder"):
-            assert all(name in output_text(by_id(executed)[table]) for name in (*GIVEN, *WRITTEN))
+    def test_last_table_contains_all_variants(self, executed: NotebookNode) -> None:
+        assert all(name in output_text(by_id(executed)["ladder"]) for name in WRITTEN)
 
-    def test_row_major_product_equals_numpys(self, executed: NotebookNode) -> None:
-        (output,) = by_id(executed)["row-major-run"].outputs
-        assert float(output["text"].split()[-1]) < 1e-4
-
-    def test_driver_runs_a_kernel_of_this_notebook(self, executed: NotebookNode) -> None:
-        assert "137438953472" in output_text(by_id(executed)["driver"])  # operations: 2 * 4096 ** 3
+    def test_last_test_cell_shows_all_automatic_points(self, executed: NotebookNode) -> None:
+        automatic = sum(
+            float(str(nbgrader_metadata(cell)["points"]))
+            for cell in executed.cells
+            if cell.cell_type == "code" and nbgrader_metadata(cell).get("grade")
+        )
+        text = output_text(by_id(executed)["k6-test"])
+        assert f"{automatic:g} of {automatic:g} so far" in text
 
 
 class TestReleasedNotebook(ReleasedNotebookTests):
-    @pytest.mark.parametrize("variant", WRITTEN)
+    @pytest.mark.parametrize("variant", GRADED)
     def test_unsolved_kernel_gives_no_points(self, unsolved: NotebookNode, variant: str) -> None:
         assert errors(cell_that_tests(unsolved, variant))
+
+    def test_unsolved_choice_gives_no_points(self, unsolved: NotebookNode) -> None:
+        assert errors(by_grade_id(unsolved)["k34_or_k4g_test"])
 
     def test_cells_that_are_not_graded_run(self, unsolved: NotebookNode) -> None:
         for cell in unsolved.cells:
@@ -164,10 +196,13 @@ class TestReleasedNotebook(ReleasedNotebookTests):
             if cell.cell_type == "code" and not data.get("solution") and not data.get("grade"):
                 assert not errors(cell), cell.id
 
-    def test_unsolved_host_loops_raise_usage_errors(self, unsolved: NotebookNode) -> None:
-        for loops in ("host_jki_test", "host_tiled_test"):
-            (error,) = errors(by_grade_id(unsolved)[loops])
-            assert error.ename == "UsageError"
+    def test_baseline_stands_in_for_the_unsolved_k1(self, unsolved: NotebookNode) -> None:
+        assert "baseline that ships with gpulab" in output_text(by_id(unsolved)["explore"])
+
+    @pytest.mark.parametrize("loops", ["host_jki_test", "strip_test", "interchange_test"])
+    def test_unsolved_loops_raise_usage_errors(self, unsolved: NotebookNode, loops: str) -> None:
+        (error,) = errors(by_grade_id(unsolved)[loops])
+        assert error.ename == "UsageError"
 
 
 class TestExportedPage(PageTests):

@@ -67,6 +67,20 @@ def all_points(lab: str) -> Roofline:
     return replace(roofline, points=tuple(points))
 
 
+@pytest.mark.parametrize("extent", [256, 512])
+def test_opt_4_does_not_move_fewer_bytes_than_any_kernel_must(extent: int) -> None:
+    cell = require_kernel_cell(
+        parse_cell(kernel_cells(read(LABS["stencil"].notebook))["stencil.opt_4"].source)
+    )
+    version = KernelVersion(cell.config, compile_cell(cell, gpulab.device("sim:h200")))
+    problem, shape = problem_named("stencil"), (extent, extent, extent)
+    roofline = roofline_of(problem, [version], device=gpulab.device("sim:h200"), shape=shape)
+    (point,) = roofline.points
+    assert point.nbytes >= problem.compulsory_bytes(shape)
+    assert roofline.mistakes == ()
+    assert 50 < roofline.percent(point) < 100
+
+
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}, {case[1]} points")
 def roofline(request: pytest.FixtureRequest) -> Roofline:
     lab, count = request.param

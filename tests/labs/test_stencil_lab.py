@@ -29,15 +29,21 @@ from tests.labs.lab import (
     run,
     value_of,
 )
+from tests.labs.stencil_cases import FAULTY, REPAIRED
 
-LAB = Lab("01_stencil", "stencil")
-VARIANTS = ("opt_1", "opt_2", "opt_3", "opt_4")
+LAB = Lab("01_stencil", "stencil", programs=("copy.cu",))
+VARIANTS = ("naive", "opt_1", "opt_2", "opt_3", "opt_4")
+OPTIMIZATIONS = VARIANTS[1:]
+CASES = ("case_1", "case_2", "case_3")
 HEADERS = [
     "%%cuda stencil.naive --block 32 8",
     "%%cuda stencil.opt_1 --block 32 8",
+    "%%cuda case_1",
     "%%cuda stencil.opt_2 --block 32 8",
+    "%%cuda case_2",
     "%%cuda stencil.opt_3 --block 32 8 --tile 1 2 0",
     "%%cuda stencil.opt_4 --block 16 8 --tile 4 1 4",
+    "%%cuda case_3",
 ]
 GIVEN = LAB.folder / "given" / "opt_1.cu"
 TABLES = ("opt1-table", "opt2-table", "opt3-table", "table")
@@ -70,13 +76,14 @@ class TestSourceNotebook(SourceNotebookTests):
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_signature_is_outside_the_solution(self, source: NotebookNode, variant: str) -> None:
         text = kernel_cells(source)[f"stencil.{variant}"].source
-        assert (text.count("// BEGIN SOLUTION"), text.count("// END SOLUTION")) == (1, 1)
-        before, solution, after = re.split(r"// (?:BEGIN|END) SOLUTION", text)
+        parts = re.split(r"// (?:BEGIN|END) SOLUTION", text)
         declaration = f"block2D_{variant}(float fac, const float* A0, float* Anext, int nx, int ny, int nz)"
-        assert declaration in before
-        assert before.rstrip().endswith("{")
-        assert solution.strip()
-        assert after.strip() == "}"
+        assert declaration in parts[0]
+        assert len(parts) % 2 == 1
+        assert all(solution.strip() for solution in parts[1::2])
+        given = "".join([parts[0].partition(declaration)[2], *parts[2::2]])
+        lines = {re.sub(r"//.*", "", line).strip() for line in given.splitlines()}
+        assert lines <= {"", "{", "}", "for (int z = 1; z < nz - 1; ++z) {"}
 
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_test_cell_follows_its_kernel(self, source: NotebookNode, variant: str) -> None:
@@ -93,18 +100,37 @@ class TestSourceNotebook(SourceNotebookTests):
             assert order.index(table) > order.index(f"{variant}-test")
             assert "speedup_table" in by_id(source)[table].source
 
-    def test_cells_that_call_gpulab_import_it(self, source: NotebookNode) -> None:
+    def test_cells_that_call_a_check_import_it(self, source: NotebookNode) -> None:
         for cell in source.cells:
-            if cell.cell_type == "code" and "gpulab." in cell.source:
-                assert re.search(r"^(?:import|from) gpulab", cell.source, re.MULTILINE), cell.id
+            if cell.cell_type == "code" and re.search(r"\bchecks\b", cell.source):
+                assert re.search(r"^from gpulab.grading.checks import", cell.source, re.MULTILINE), cell.id
 
     def test_written_answers_have_a_reference_and_a_mark_scheme(self, source: NotebookNode) -> None:
         written = [cell for cell in source.cells if cell.cell_type == "markdown" and nbgrader_metadata(cell)]
-        assert len(written) == 7
+        assert len(written) == 4
         for cell in written:
             assert nbgrader_metadata(cell)["grade"]
             assert nbgrader_metadata(cell)["solution"]
             assert "**Marking.**" in cell.source
+
+    def test_lab_starts_with_the_points_of_its_test_cells(self, source: NotebookNode) -> None:
+        tests = [
+            float(str(nbgrader_metadata(cell)["points"]))
+            for cell in source.cells
+            if cell.cell_type == "code" and nbgrader_metadata(cell).get("grade")
+        ]
+        assert f"points={sum(tests):g})" in by_id(source)["setup"].source
+
+    def test_hints_open_one_by_one(self, source: NotebookNode) -> None:
+        hints = [cell.source for cell in source.cells if cell.id.endswith("-hints")]
+        assert len(hints) == len(VARIANTS)
+        for text in hints:
+            assert re.findall(r"<b>Hint (\d) of 3</b>", text) == ["1", "2", "3"]
+            assert text.rstrip().endswith("</details>\n</details>\n</details>")
+
+    def test_program_to_read_is_linked(self, source: NotebookNode) -> None:
+        assert "](copy.cu)" in by_id(source)["host-check"].source
+        assert "int main()" in (LAB.folder / "copy.cu").read_text(encoding="utf-8")
 
     def test_given_file_is_the_solution_of_opt_1(self, source: NotebookNode) -> None:
         assert code_of(GIVEN.read_text(encoding="utf-8")) == code_of(
@@ -116,12 +142,26 @@ class TestRun(RunTests):
     def test_each_table_contains_the_variants_up_to_it(self, executed: NotebookNode) -> None:
         for number, table in enumerate(TABLES):
             text = output_text(by_id(executed)[table])
-            assert [variant in text for variant in VARIANTS] == [n <= number for n in range(4)]
+            assert [variant in text for variant in OPTIMIZATIONS] == [n <= number for n in range(4)]
 
     def test_traffic_and_model_tables_contain_every_variant(self, executed: NotebookNode) -> None:
         for name in ("traffic", "ladder"):
             text = output_text(by_id(executed)[name])
-            assert all(variant in text for variant in ("naive", *VARIANTS)), name
+            assert all(variant in text for variant in VARIANTS), name
+
+    def test_no_table_shows_the_baseline_next_to_an_own_kernel(self, executed: NotebookNode) -> None:
+        for name in (*TABLES, "traffic", "ladder", "roofline"):
+            assert "baseline" not in output_text(by_id(executed)[name]), name
+
+    def test_predictions_are_followed_by_their_truth(self, executed: NotebookNode) -> None:
+        assert "slower" in output_text(by_id(executed)["predict-opt-1-commit"])
+        assert "register cap" in output_text(by_id(executed)["ablation-commit"])
+        assert output_text(by_id(executed)["ablation-table"]).count("opt_3") >= 8
+
+    def test_waves_table_shows_every_kernel_with_and_without_a_cap(self, executed: NotebookNode) -> None:
+        text = output_text(by_id(executed)["waves-table"])
+        assert all(variant in text for variant in VARIANTS[:-1])
+        assert "not timed" not in text
 
     def test_sweeps_have_a_time_for_every_configuration(self, executed: NotebookNode) -> None:
         for name in ("opt1-sweep", "opt4-sweep"):
@@ -144,13 +184,26 @@ class TestReleasedNotebook(ReleasedNotebookTests):
     def test_unsolved_kernel_gives_no_points(self, unsolved: NotebookNode, variant: str) -> None:
         assert errors(by_grade_id(unsolved)[f"{variant}_test"])
 
-    def test_only_unsolved_cells_and_sweeps_fail(self, unsolved: NotebookNode) -> None:
-        sweeps = {"opt1-sweep", "opt4-sweep"}  # they need a kernel that is not written yet
+    def test_only_unsolved_cells_and_those_that_need_a_kernel_fail(self, unsolved: NotebookNode) -> None:
+        need_a_kernel = {"host", "opt1-sweep", "opt4-sweep"}
         failed = {cell.id for cell in unsolved.cells if errors(cell)}
-        assert failed - sweeps == {
-            "idle-test",
-            *(f"opt-{n}{end}" for n in (1, 2, 3, 4) for end in ("", "-test")),
+        kernels = ("naive", "opt-1", "opt-2", "opt-3", "opt-4", "case-1", "case-2", "case-3")
+        numbers = ("idle", "tile", "waves", "case-1-answer", "case-2-answer", "case-3-answer")
+        assert failed - need_a_kernel == {
+            *(f"{kernel}{end}" for kernel in kernels for end in ("", "-test")),
+            *(f"{exercise}-test" for exercise in numbers),
         }
+
+    def test_tables_of_the_unsolved_notebook_show_the_baseline(self, unsolved: NotebookNode) -> None:
+        for name in ("explore", *TABLES, "roofline", "roofline-old"):
+            assert "baseline that ships with gpulab" in output_text(by_id(unsolved)[name]), name
+
+    def test_ablation_is_hidden_without_a_prediction(self, unsolved: NotebookNode) -> None:
+        assert "Commit your predictions first" in output_text(by_id(unsolved)["ablation-table"])
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_text_of_a_case_shows_the_fault(self, name: str) -> None:
+        assert code_of(f"\n{FAULTY[name]}") != code_of(f"\n{REPAIRED[name]}")
 
 
 class TestLevel2:
