@@ -6,17 +6,19 @@ The class repeats the sample submissions of a lab. Each kernel gets a statement 
 texts are equal and none is found in the cache of kernels. nbgrader's stock `autograde` executes the whole
 notebooks, with this course's sources and without the judge.
 
-Processor time is that of the whole machine between start and end, because processes of a pool outlive the
-command that started them: run this on an idle machine. Memory is the largest sum of the proportional set
-sizes of all processes of the command.
+Processor time is that of all processes of the command, also of those that outlive it (Linux only). It is
+larger while other programs run. Memory is the largest sum of the proportional set sizes of all processes of
+the command.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -37,6 +39,7 @@ from gpulab.grading.release.sample_class import SampleSubmission, read_samples, 
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLE_INTERVAL_S = 0.5
+PR_SET_CHILD_SUBREAPER = 36  # of prctl, from <linux/prctl.h>
 MIN_THROUGHPUT = 2.5  # times that of nbgrader's autograde
 MIN_SCALING = 1.7  # from one worker to two
 
@@ -97,8 +100,9 @@ def submissions(samples: Sequence[SampleSubmission], count: int) -> Iterator[Sam
 def measured(name: str, count: int, command: Sequence[str], folder: Path) -> GradingTime:
     """Run a command and return its time, processor time and memory."""
     peak, ended = 0.0, threading.Event()
-    before, start = _busy_s(), time.perf_counter()
+    before, start = _ended_s(), time.perf_counter()
     environment = {**os.environ, "GPULAB_CACHE": str(folder / "own_cache")}  # empty at first
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the modules of an installed package are compiled
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
@@ -111,7 +115,7 @@ def measured(name: str, count: int, command: Sequence[str], folder: Path) -> Gra
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     _, errors = process.communicate()
-    wall, cpu = time.perf_counter() - start, _busy_s() - before
+    wall, cpu = time.perf_counter() - start, _ended_s() - before
     ended.set()
     watcher.join()
     if process.returncode not in (0, 1):  # 1: a submission could not be graded
@@ -119,9 +123,18 @@ def measured(name: str, count: int, command: Sequence[str], folder: Path) -> Gra
     return GradingTime(name, count, wall, cpu, peak)
 
 
-def _busy_s() -> float:
-    times = psutil.cpu_times()
-    return float(times.user + times.system + times.nice)
+def _adopt_orphans() -> None:
+    """Become the parent of descendants whose own parent ends, so that their time is counted."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _ended_s() -> float:
+    """Wait for the end of all descendants and return the processor time of those that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _memory_mb(pid: int) -> float:
@@ -186,6 +199,7 @@ def main() -> int:
     parser.add_argument("--lab", default="01_stencil")
     options = parser.parse_args()
     console = Console()
+    _adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="gpulab-class-") as name:
         times = []
         for row in measure_class(Path(name), options.lab, options.count):
