@@ -43,10 +43,10 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 		echo "           (Debian: apt install chromium libatomic1)"; }
 	$(BIN)/python -m pytest -n 2 -m "not grading" $(ARGS)
 
-test-grading: $(VENV)/.dev ## grade cheating submissions and classes, kill runs, use PostgreSQL
+test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill runs, use PostgreSQL
 	@ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
 		echo "make test-grading: no PostgreSQL, so its tests are skipped (Debian: apt install postgresql)"
-	$(BIN)/python -m pytest -n 2 -m grading tests/cheats tests/grading tests/grading_runs $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
 
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
 	$(BIN)/python -m pytest -n 2 -m "not slow and not grading" $(ARGS)

@@ -19,6 +19,7 @@ TESTS = Path(__file__).parent
 SLOW = (
     "labs/test_matmul_lab.py",
     "browser",
+    "mutations",
     "labs",
     "grading/release",
     "grading/pipeline",
@@ -43,15 +44,17 @@ SLOW = (
     "fuzz",
 )
 
-# Submissions in the sandbox, the judge, and whole classes: `make test-grading`.
+# Submissions in the sandbox, the judge, whole classes, and planted mistakes: `make test-grading`.
 GRADING = (
     "cheats",
     "grading_runs",
+    "grading/judge/test_exercises_judged.py",
     "grading/judge/test_supervisor.py",
     "grading/pipeline/test_grading_run.py",
     "grading/release/test_demo.py",
     "grading/sandbox",
     "grading/test_sample_classes.py",
+    "mutations",
 )
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the controller sets these for its workers
@@ -87,6 +90,14 @@ def empty_session() -> Iterator[None]:
     yield
     session.clear()
     session_timings.clear()
+
+
+@pytest.fixture
+def new_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a test a lab session of its own: no student, no points, seed 0."""
+    from gpulab.exercises import lab_session
+
+    monkeypatch.setattr(lab_session, "STATE", lab_session.LabSession())
 
 
 def _rank(path: Path, places: tuple[str, ...]) -> int | None:

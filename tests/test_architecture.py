@@ -29,7 +29,7 @@ TIERS = (
     {"cell", "config", "session"},
     {"verification", "profiling", "model", "timing"},
     {"views", "exploration"},
-    {"opening", "doctor"},
+    {"opening", "doctor", "exercises"},
     {"notebook", "grading", "cli"},
     {"__init__", "__main__", "released_names"},
 )

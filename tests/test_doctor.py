@@ -17,7 +17,7 @@ def items():
 
 
 def test_diagnose_reports_every_component(items):
-    assert list(items) == ["Python", "NVRTC", "llvmlite", "CuPy", "Device", "Jupyter", "nbgrader"]
+    assert list(items) == ["Python", "NVRTC", "llvmlite", "CuPy", "Device", "Memory", "Jupyter", "nbgrader"]
 
 
 def test_item_has_a_remedy_if_and_only_if_it_fails(items):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +23,11 @@ def loaded() -> set[str]:
 @pytest.mark.parametrize("name", HEAVY)
 def test_import_gpulab_does_not_load(name: str, loaded: set[str]) -> None:
     assert name not in loaded
+
+
+def test_instructor_commands_do_not_compile_grammars_of_addresses(tmp_path: Path) -> None:
+    pytest.importorskip("nbgrader", reason="grading needs the lab extra")
+    code = "import sys; from gpulab.cli import main; main(sys.argv[1:]); print('lark' in sys.modules)"
+    command = [sys.executable, "-c", code, "grade", "--course", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False"]
