@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
+from gpulab.grading.judge import supervisor
 from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.judge.student_client import StudentProcess, StudentProcessFailed
@@ -237,3 +240,20 @@ def test_submission_is_judged_without_a_sandbox_if_requested() -> None:
         judge(JudgeTask("lab", "s", PLAN, text, b"secret", "sim", sandboxed=False)).scores["numbers_test"]
         == 2
     )
+
+
+def test_server_that_refuses_for_a_moment_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, refusals = supervisor._ask_server, iter(range(5))
+
+    def refuse_at_first(*args: Any) -> Any:
+        if next(refusals, None) is not None:
+            raise ConnectionRefusedError
+        return ask(*args)
+
+    monkeypatch.setattr(supervisor, "_ask_server", refuse_at_first)
+    run = supervisor.messages(emit_once, deadline=time.monotonic() + 60)
+    assert list(run) == [("said", 1)]
+
+
+def emit_once(emit: Callable[[str, Any], None]) -> None:
+    emit("said", 1)

@@ -38,7 +38,8 @@ MEMORY_BYTES = 12 << 30
 SIMULATOR_MEMORY_BYTES = 4 << 30
 MAX_RESTARTS = 3
 COLLECT_AFTER = 100_000  # new objects in a judge process
-START_TRIES = 3  # of the server that starts judge processes
+START_S = 10.0  # longest time to start a judge process, with restarts of the server that forks it
+START_INTERVAL_S = 0.05  # between two tries
 STOP_INTERVAL_S = 0.5  # between two looks at whether the run is over
 
 # A judge process is forked from a server that has imported these modules, so that they are imported once and
@@ -177,20 +178,31 @@ def messages(
 
 
 def _start(
-    target: Callable[..., None], args: tuple[Any, ...], environment: dict[str, str], tries: int = START_TRIES
+    target: Callable[..., None], args: tuple[Any, ...], environment: dict[str, str]
 ) -> tuple[BaseProcess, Connection[Any, Any]]:
     """Start a process of `messages`, again if the server was killed meanwhile; return it and its messages."""
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            return _ask_server(target, args, environment)
+        except (OSError, EOFError):
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(START_INTERVAL_S)  # a killed server answers no more before it counts as ended
+
+
+def _ask_server(
+    target: Callable[..., None], args: tuple[Any, ...], environment: dict[str, str]
+) -> tuple[BaseProcess, Connection[Any, Any]]:
     _start_server(environment)
     context = multiprocessing.get_context("forkserver")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(target, args, environment, sender), name="gpulab judge")
     try:
         process.start()
-    except (OSError, EOFError):
+    except BaseException:
         receiver.close()
-        if tries == 1:
-            raise
-        return _start(target, args, environment, tries - 1)
+        raise
     finally:
         sender.close()
     return process, receiver
