@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpulab
+from gpulab.compiler.sass.disassembly import find_nvdisasm
 from gpulab.devices.simulated import SimulatedDevice
 from gpulab.errors import MemoryFault
 from gpulab.profiling.counts.counters import Counters
@@ -172,3 +173,16 @@ def test_results_are_copied_back_to_the_arrays_of_another_device(device: Simulat
     assert counts.global_load_requests == 2
     assert kernel.launches == []
     np.testing.assert_array_equal(array, np.where(np.arange(64) < 60, 3, 1))
+
+
+@pytest.mark.skipif(find_nvdisasm() is None, reason="needs nvdisasm")
+def test_exit_after_a_loop_of_atomics_is_counted(device: SimulatedDevice) -> None:
+    kernel = device.compile("""__global__ void k(int* x) {
+        for (int i = 0; i < 50; i++) {
+            atomicAdd(&x[0], 1);
+            atomicMax(&x[1], i);
+        }
+    }""")
+    counts = gpulab.counters(kernel, 1, 256, (device.zeros(2, np.int32),))
+    assert counts.opcodes["EXIT"] == 8
+    assert counts["smsp__thread_inst_executed_per_inst_executed.ratio"] == 32

@@ -204,9 +204,9 @@ class MachineFlow:
         in_degree = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))
         for block, _, ptx_targets in match.branches:
             for target, ptx_target in zip(block.targets, ptx_targets, strict=True):
-                if in_degree[ptx_target] == 1:
-                    warps = match.block_by_number[ptx_target].warps
-                    graph.add(graph.edge(block.number, target, warps))
+                entered = match.block_by_number[ptx_target]
+                if in_degree[ptx_target] == 1 and match.is_counted(entered):
+                    graph.add(graph.edge(block.number, target, entered.warps))
 
         candidates = [
             (_has_sync(block), count, block.number, origin)

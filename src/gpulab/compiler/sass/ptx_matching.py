@@ -91,10 +91,18 @@ class PtxMatch:
         for block in self.ptx:
             if block.targets:
                 graph.add(graph.out(block.number, block.threads))
-            if block is not self.ptx[0]:
+            if block is not self.ptx[0] and self.is_counted(block):
                 graph.add(graph.into(block.number, block.threads))
         values = {edge: graph.value(graph.edge(*edge)) for edge in graph.edges}
         return {edge: value for edge, value in values.items() if value is not None}
+
+    @staticmethod
+    def is_counted(block: PtxBlock) -> bool:
+        """Return whether a block has execution counts.
+
+        The simulator does not execute a block that only exits: threads end at the branch to it.
+        """
+        return bool(block.targets) or block.threads > 0 or len(block.instructions) > 1
 
     # -- loops ----------------------------------------------------------------------------------
 
