@@ -60,7 +60,7 @@ def test_errors_are_in_the_order_of_the_source() -> None:
     assert [error.line for error in errors(kernel("  a[0] = one;\n\n  a[1] = two;"))] == [3, 5]
 
 
-@pytest.mark.parametrize("text", ["int main() { return 0; }\n", "float x;\n"])
+@pytest.mark.parametrize("text", ["int f() { return 0; }\n", "float x;\n"])
 def test_host_code_error_names_the_missing_specifier(text: str) -> None:
     assert "`__device__`" in errors(text)[0].message
     assert "JIT" not in errors(text)[0].message

@@ -24,6 +24,7 @@ _COMMANDS = (
     "gpulab.cli.run",
     "gpulab.cli.sweep",
     "gpulab.cli.counters",
+    "gpulab.cli.extract",
     "gpulab.cli.grade",
     "gpulab.cli.report",
 )

@@ -10,15 +10,17 @@ from gpulab.compiler import nvrtc, store
 from gpulab.compiler.advice import advice
 from gpulab.compiler.array_extents import shared_extents
 from gpulab.compiler.diagnostics import parse_log
+from gpulab.compiler.extraction.host_code import without_host_code
 from gpulab.compiler.mangling import plain_name, plain_names
-from gpulab.compiler.preprocess.headers import OWN_HEADERS, nvidia_include_folders
+from gpulab.compiler.preprocess.c_headers import IMPLICIT_HEADER, implicit_definitions
+from gpulab.compiler.preprocess.headers import include_folders, own_headers
 from gpulab.compiler.preprocess.includes import check_source
 from gpulab.compiler.preprocess.options import check_options
 from gpulab.compiler.preprocess.phases import SourceText, read_source
 from gpulab.compiler.program import Program
 from gpulab.compiler.resources import parse_report
 from gpulab.compiler.signature import entry_signature, ptx_entries, target_arch
-from gpulab.errors import CompileError, Diagnostic, UsageError
+from gpulab.errors import CompileError, Diagnostic, IncludeRefused, UsageError
 
 __all__ = ["compile_program", "ptx_program"]
 
@@ -74,16 +76,23 @@ def compile_program(
 def _compile(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> Program:
     chosen = check_options(options, defines)
     text = read_source(source)
-    checked = check_source(text, chosen.defines)
+    try:
+        checked = check_source(text, chosen.defines)
+    except IncludeRefused as error:
+        raise IncludeRefused(without_host_code(text, error.diagnostics)) from None
     nvrtc.check_arch(arch)
-    folders = nvidia_include_folders() if checked.needs_nvidia else ()
-    headers = OWN_HEADERS if checked.needs_headers else {}
+    folders = include_folders(checked.headers)
+    headers = own_headers(text) if checked.headers else {}
+    implicit = implicit_definitions(text, chosen.defines)
+    if implicit:
+        headers = {**headers, IMPLICIT_HEADER: implicit}
     flags = [
         *chosen.flags,
         "-lineinfo",
         _SUPPRESS_UNUSED,
         _NO_CACHE,
         *(f"-I{folder}" for folder in folders),
+        *([f"--pre-include={IMPLICIT_HEADER}"] if implicit else []),
     ]
 
     ptx = ""
@@ -99,7 +108,7 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
     if not output.ok:
         errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
         unknown = Diagnostic(0, 0, "error", "the compiler rejected the source without a message.")
-        raise CompileError(errors or [unknown])
+        raise CompileError(without_host_code(text, errors) or [unknown])
 
     advised = advice(text)
     found = [_one_line(diagnostic) for diagnostic in diagnostics if diagnostic.severity == "warning"]

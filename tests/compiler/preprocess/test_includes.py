@@ -278,12 +278,34 @@ def test_allowed_source_compiles(text: str) -> None:
     assert compile_program(text + KERNEL).kernel_names == ("k",)
 
 
-def test_refusal_names_the_place_and_the_allowed_headers() -> None:
+def test_refusal_names_the_place_and_the_header() -> None:
     with pytest.raises(IncludeRefused) as caught:
         compile_program("int a;\n\n  #inc\\\nlude <iostream>\n")
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.line, diagnostic.column, diagnostic.source_line) == (3, 3, "  #inc\\")
-    assert "cooperative_groups.h" in diagnostic.message
+    assert diagnostic.message.startswith("`iostream` is for host code")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("helper_cuda.h", "delete this line"),
+        ("cublas_v2.h", "delete this line"),
+        ("vector", "delete this line"),
+        ("helper_math.h", "paste the operators"),
+        ("cooperativ_groups.h", "`cooperative_groups.h`"),
+        ("block_reduce.cuh", "`cub/block/block_reduce.cuh`"),
+        ("thrust/sort.h", "`cub/cub.cuh`"),
+        ("bitset", "`cuda/std/bitset`"),
+        ("mine.h", "Paste the part"),
+    ],
+)
+def test_refusal_names_the_nearest_thing_that_works(name: str, advice: str) -> None:
+    with pytest.raises(IncludeRefused) as caught:
+        compile_program(f"#include <{name}>\n" + KERNEL)
+    (diagnostic,) = caught.value.diagnostics
+    assert advice in diagnostic.message
+    assert len(diagnostic.message) < 200
 
 
 def test_all_refused_lines_are_reported_together() -> None:

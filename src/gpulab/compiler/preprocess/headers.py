@@ -1,156 +1,103 @@
-"""The headers that a kernel may include: small C headers written here, and NVIDIA's own.
+"""The headers that a kernel may include: C's, which are written here, and NVIDIA's own.
 
-NVRTC predefines CUDA's built-in names (`dim3`, `printf`, `atomicAdd`, …) and has no C standard headers. The C
-headers that programs usually include are therefore defined here as strings. NVIDIA's headers come from
-NVRTC's library (`nvrtcInstallBundledHeaders`, CUDA 13.3 and later) or from a CUDA Toolkit.
+NVIDIA's headers come from NVRTC's library (`nvrtcInstallBundledHeaders`, CUDA 13.3 and later), from NVIDIA's
+wheels, which the extras `cccl` and `curand` install, or from a CUDA Toolkit.
 """
 
 from __future__ import annotations
 
 import atexit
 import functools
+import importlib.util
 import os
-import re
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gpulab.compiler import nvrtc
+from gpulab.compiler.preprocess.c_headers import C_HEADERS
+from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.errors import GpulabError
 
-__all__ = ["NVIDIA_HEADERS", "OWN_HEADERS", "allowed_headers", "nvidia_include_folders"]
+__all__ = [
+    "NVIDIA_HEADERS",
+    "OWN_HEADERS",
+    "allowed_headers",
+    "include_folders",
+    "namespace_of",
+    "own_headers",
+]
 
-# The types are those of NVIDIA's <cuda/std/cstdint> under NVRTC, because a kernel may include both.
-_STDINT = """
-typedef signed char int8_t;         typedef unsigned char uint8_t;
-typedef signed short int16_t;       typedef unsigned short uint16_t;
-typedef signed int int32_t;         typedef unsigned int uint32_t;
-typedef signed long long int64_t;   typedef unsigned long long uint64_t;
-typedef int64_t intptr_t;           typedef uint64_t uintptr_t;
-typedef int64_t intmax_t;           typedef uint64_t uintmax_t;
-#define INT8_MIN (-128)
-#define INT8_MAX 127
-#define UINT8_MAX 255
-#define INT16_MIN (-32768)
-#define INT16_MAX 32767
-#define UINT16_MAX 65535
-#define INT32_MIN (-2147483647 - 1)
-#define INT32_MAX 2147483647
-#define UINT32_MAX 4294967295u
-#define INT64_MIN (-9223372036854775807ll - 1)
-#define INT64_MAX 9223372036854775807ll
-#define UINT64_MAX 18446744073709551615ull
-#define SIZE_MAX 18446744073709551615ull
+# Names that nvcc's own headers declare; NVRTC has them built in.
+_BUILT_IN = (
+    "builtin_types.h",
+    "cuda.h",
+    "cuda_device_runtime_api.h",
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "cuda_texture_types.h",
+    "device_atomic_functions.h",
+    "device_functions.h",
+    "device_launch_parameters.h",
+    "device_types.h",
+    "driver_types.h",
+    "host_defines.h",
+    "math_functions.h",
+    "sm_20_atomic_functions.h",
+    "sm_30_intrinsics.h",
+    "surface_functions.h",
+    "surface_types.h",
+    "texture_fetch_functions.h",
+    "texture_types.h",
+    "vector_functions.h",
+)
+
+# Thrust selects its back ends by headers whose names are macros, which a kernel could define as any path.
+# These take the place of the two that CUB includes.
+_THRUST_TAG = """\
+#pragma once
+#include <thrust/detail/config.h>
+#include <thrust/system/{system}/detail/execution_policy.h>
+THRUST_NAMESPACE_BEGIN
+using {side}_system_tag = thrust::system::{system}::tag;
+THRUST_NAMESPACE_END
 """
 
-_LIMITS = """
-#define CHAR_BIT 8
-#define SCHAR_MIN (-128)
-#define SCHAR_MAX 127
-#define UCHAR_MAX 255
-#define CHAR_MIN SCHAR_MIN
-#define CHAR_MAX SCHAR_MAX
-#define SHRT_MIN (-32768)
-#define SHRT_MAX 32767
-#define USHRT_MAX 65535
-#define INT_MIN (-2147483647 - 1)
-#define INT_MAX 2147483647
-#define UINT_MAX 4294967295u
-#if defined(_WIN32)
-#define LONG_MIN (-2147483647l - 1)
-#define LONG_MAX 2147483647l
-#define ULONG_MAX 4294967295ul
-#else
-#define LONG_MIN (-9223372036854775807l - 1)
-#define LONG_MAX 9223372036854775807l
-#define ULONG_MAX 18446744073709551615ul
-#endif
-#define LLONG_MIN (-9223372036854775807ll - 1)
-#define LLONG_MAX 9223372036854775807ll
-#define ULLONG_MAX 18446744073709551615ull
-"""
 
-# IEEE 754 binary32 and binary64.
-_FLOAT = """
-#define FLT_RADIX 2
-#define FLT_DIG 6
-#define FLT_MANT_DIG 24
-#define FLT_EPSILON 1.19209290e-7f
-#define FLT_MIN 1.17549435e-38f
-#define FLT_MAX 3.40282347e+38f
-#define DBL_DIG 15
-#define DBL_MANT_DIG 53
-#define DBL_EPSILON 2.2204460492503131e-16
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_MAX 1.7976931348623157e+308
-"""
-
-_MATH = """
-#define INFINITY (__int_as_float(0x7f800000))
-#define NAN (__int_as_float(0x7fffffff))
-#define HUGE_VALF INFINITY
-#define HUGE_VAL (__longlong_as_double(0x7ff0000000000000ll))
-#define M_E 2.71828182845904523536
-#define M_LN2 0.69314718055994530942
-#define M_PI 3.14159265358979323846
-#define M_PI_2 1.57079632679489661923
-#define M_SQRT2 1.41421356237309504880
-"""
-
-# NVRTC 13.0 has no __builtin_offsetof.
-_STDDEF = "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type *)0)->member)))\n"
+def _paths(form: str, names: str) -> tuple[str, ...]:
+    return tuple(form.format(name) for name in names.split())
 
 
-def _guarded(name: str, text: str) -> str:
-    """Return a header with an include guard that keeps the value of any macro that is already defined."""
-    lines = [
-        f"#ifndef {match[1]}\n{line}\n#endif" if (match := re.match(r"#define (\w+)", line)) else line
-        for line in text.strip().splitlines()
-    ]
-    guard = f"GPULAB_{name}"
-    return "\n".join([f"#ifndef {guard}", f"#define {guard}", *lines, "#endif", ""])
-
-
-_C_HEADERS = {
-    "assert.h": "",
-    "float.h": _guarded("FLOAT_H", _FLOAT),
-    "limits.h": _guarded("LIMITS_H", _LIMITS),
-    "math.h": _guarded("MATH_H", _MATH),
-    "stddef.h": _guarded("STDDEF_H", _STDDEF),
-    "stdint.h": _guarded("STDINT_H", _STDINT),
-    "stdio.h": "",
-    "stdlib.h": "",
-    "string.h": "",
-    "time.h": "",
-}
-
-OWN_HEADERS: dict[str, str] = {
-    **_C_HEADERS,
-    **{"c" + name.removesuffix(".h"): text for name, text in _C_HEADERS.items()},
-    **dict.fromkeys(("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h"), ""),
-}
+_CUB_CLASSES = (
+    *_paths("cub/block/block_{}.cuh", "adjacent_difference discontinuity exchange histogram load merge_sort"),
+    *_paths("cub/block/block_{}.cuh", "radix_rank radix_sort reduce run_length_decode scan shuffle store"),
+    *_paths("cub/warp/warp_{}.cuh", "exchange load merge_sort reduce scan store"),
+    *_paths("cub/thread/thread_{}.cuh", "load operators reduce scan search sort store"),
+)
+_CUB_ALL = "cub/cub.cuh"  # see `own_headers`
+_CPP_STANDARD = _paths(
+    "{}",
+    "array bit complex concepts functional initializer_list numeric optional span tuple type_traits utility "
+    "variant",
+)
 
 # None of these headers includes, directly or indirectly, a file whose name is a macro, because a kernel could
-# define that macro as any path. Thrust has such includes, and CUB includes Thrust, so both are left out.
+# define that macro as any path. Thrust's algorithms have such includes, and so has <cub/cub.cuh>.
 NVIDIA_HEADERS: tuple[str, ...] = (
+    *_paths("cooperative_groups{}.h", "/memcpy_async /reduce /scan"),
     "cooperative_groups.h",
-    "cooperative_groups/memcpy_async.h",
-    "cooperative_groups/reduce.h",
-    "cooperative_groups/scan.h",
     "cuComplex.h",
-    "cuda/atomic",
-    "cuda/barrier",
-    "cuda/pipeline",
-    "cuda/std/array",
-    "cuda/std/atomic",
-    "cuda/std/cmath",
-    "cuda/std/complex",
-    "cuda/std/cstdint",
-    "cuda/std/limits",
-    "cuda/std/tuple",
-    "cuda/std/type_traits",
-    "cuda/std/utility",
+    *_CUB_CLASSES,
+    *_paths("cub/{}.cuh", "util_math util_ptx util_type"),
+    "curand_kernel.h",
+    *_paths("cuda/{}", "annotated_ptr atomic barrier bit cmath functional latch numeric pipeline ptx"),
+    *_paths("cuda/{}", "semaphore type_traits utility warp"),
+    *_paths("cuda/std/{}", "algorithm array atomic barrier bit bitset cassert cfloat chrono climits cmath"),
+    *_paths("cuda/std/{}", "complex concepts cstddef cstdint cstdlib cstring expected functional"),
+    *_paths("cuda/std/{}", "initializer_list iterator latch limits mdspan numbers numeric optional random"),
+    *_paths("cuda/std/{}", "ranges ratio semaphore span tuple type_traits utility variant"),
     "cuda_awbarrier.h",
     "cuda_awbarrier_primitives.h",
     "cuda_bf16.h",
@@ -160,44 +107,123 @@ NVIDIA_HEADERS: tuple[str, ...] = (
     "cuda_pipeline_primitives.h",
     "math_constants.h",
     "mma.h",
+    *_paths("thrust/{}.h", "functional pair tuple"),
     "vector_types.h",
 )
 
 
+OWN_HEADERS: dict[str, str] = {
+    **C_HEADERS,
+    **dict.fromkeys(_BUILT_IN, ""),
+    **{
+        name: f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
+        for name in _CPP_STANDARD
+    },
+    _CUB_ALL: "",
+    **{
+        f"thrust/iterator/detail/{side}_system_tag.h": _THRUST_TAG.format(side=side, system=system)
+        for side, system in (("device", "cuda"), ("host", "cpp"))
+    },
+}
+
+
+@functools.cache
 def allowed_headers() -> tuple[str, ...]:
     """Return every header name that an `#include` may use, sorted."""
-    return tuple(sorted({*OWN_HEADERS, *NVIDIA_HEADERS}))
+    own = (name for name in OWN_HEADERS if "/detail/" not in name)
+    return tuple(sorted({*own, *NVIDIA_HEADERS}))
+
+
+def own_headers(source: SourceText) -> dict[str, str]:
+    """Return the texts of the headers that are written here, by name.
+
+    NVIDIA's <cub/cub.cuh> includes all of CUB and takes many seconds. A kernel uses a class or two of it, so
+    that the one given here includes the headers of the classes that the source names.
+    """
+    used = {token.text for token in source.tokens if token.kind == "identifier"}
+    names = [path for path in _CUB_CLASSES if _class_of(path) in used] or ["cub/util_type.cuh"]
+    return {**OWN_HEADERS, _CUB_ALL: "".join(f"#include <{name}>\n" for name in names)}
+
+
+def _class_of(path: str) -> str:
+    """Return `BlockReduce` for `cub/block/block_reduce.cuh`."""
+    return "".join(word.capitalize() for word in Path(path).stem.split("_"))
+
+
+def namespace_of(name: str) -> str:
+    """Return the namespace that a header declares everything in; "" if there is none."""
+    if name in _CPP_STANDARD:
+        return "std"
+    if name == "mma.h":
+        return "nvcuda"
+    first = name.partition("/")[0].removesuffix(".h")
+    return first if first in ("cooperative_groups", "cub", "cuda", "thrust") else ""
 
 
 _lock = threading.Lock()  # several threads may compile at once, but only one may write the folders
 
 
-def nvidia_include_folders() -> tuple[str, ...]:
-    """Return the include folders of `NVIDIA_HEADERS`, after writing them once per user (26 MB) from NVRTC.
+def include_folders(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the include folders for these headers, after writing NVRTC's own once per user (26 MB).
 
-    Raises `GpulabError` if NVRTC is older than CUDA 13.3 and no CUDA Toolkit is installed.
+    Raises `GpulabError`, with the command that installs it, if a header of NVIDIA is not installed.
     """
+    needed = [header for name in names if (header := _nvidia_header(name))]
+    if not needed:
+        return ()
     with _lock:
-        return _find_folders()
+        folders = [*_bundled_folders()]
+    for name in needed:
+        if any((folder / name).is_file() for folder in folders):
+            continue
+        found = next(
+            (pair for pair in _other_folders() if any((each / name).is_file() for each in pair)), None
+        )
+        if found is None:
+            raise GpulabError(_remedy(name))
+        folders += found
+    return tuple(map(str, folders))
+
+
+def _nvidia_header(name: str) -> str:
+    """Return a header of NVIDIA that is needed for a header; "" if none is."""
+    if name in NVIDIA_HEADERS:
+        return name
+    if name == _CUB_ALL:
+        return "cub/util_type.cuh"
+    return f"cuda/std/{name}" if name in _CPP_STANDARD else ""
+
+
+def _remedy(name: str) -> str:
+    if name.startswith("curand"):
+        return f"`{name}` comes with `pip install 'gpulab[curand]'`."
+    if name.startswith(("cub/", "thrust/", "cuda/")):
+        return (
+            f"`{name}` comes with `pip install 'gpulab[cccl]'`, or with `pip install -U nvidia-cuda-nvrtc`."
+        )
+    return f"`{name}` comes with NVRTC of CUDA 13.3 and later: `pip install -U nvidia-cuda-nvrtc`."
 
 
 @functools.cache
-def _find_folders() -> tuple[str, ...]:
+def _bundled_folders() -> tuple[Path, ...]:
     release = "nvrtc-{}.{}".format(*nvrtc.version())
     for make_folder in (_cache_folder, _temporary_folder):
         try:
             folder = make_folder(release)
             if nvrtc.install_headers(str(folder)):
-                return str(folder), str(folder / "cccl")
+                return folder, folder / "cccl"
         except (OSError, RuntimeError):  # RuntimeError: the user has no home directory
             continue
-    for folder in _toolkit_folders():
-        if (folder / "cooperative_groups.h").is_file():
-            return str(folder), str(folder / "cccl")
-    raise GpulabError(
-        "NVIDIA's headers were not found: this NVRTC is older than CUDA 13.3 and no CUDA Toolkit is "
-        "installed; run `pip install -U nvidia-cuda-nvrtc`, or remove the NVIDIA header."
-    )
+    return ()
+
+
+def _other_folders() -> Iterator[tuple[Path, Path]]:
+    """Yield the include folders of NVIDIA's wheels and of CUDA Toolkits, each with its CCCL folder."""
+    spec = importlib.util.find_spec("nvidia")
+    wheels = [Path(path) for path in spec.submodule_search_locations or ()] if spec else []
+    folders = [folder / "include" for wheel in wheels for folder in sorted(wheel.glob("cu1*"))]
+    for folder in (*folders, *_toolkit_folders()):
+        yield folder, folder / "cccl"
 
 
 def _cache_folder(release: str) -> Path:

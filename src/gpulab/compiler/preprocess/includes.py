@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from gpulab.compiler.preprocess.headers import NVIDIA_HEADERS, allowed_headers
+from gpulab.compiler.preprocess.header_advice import include_advice
+from gpulab.compiler.preprocess.headers import allowed_headers
 from gpulab.compiler.preprocess.phases import SourceText, Token, tokenize
 from gpulab.errors import IncludeRefused
 
@@ -62,12 +63,11 @@ _BEFORE_A_DIRECTIVE = "".join(map(chr, range(33))) + "\x7f\x85\xa0\ufeff\u2028\u
 class CheckedText:
     """A source that includes only allowed headers.
 
-    needs_headers: it includes any header. needs_nvidia: it includes one of `NVIDIA_HEADERS`.
+    headers: the names that it includes, in order.
     """
 
     text: str
-    needs_headers: bool
-    needs_nvidia: bool
+    headers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def check_source(source: SourceText, defines: Mapping[str, str]) -> CheckedText:
                 rewritten[directive.rest_offset] = "<"
                 rewritten[directive.rest_offset + len(name) + 1] = ">"
             else:
-                refused.append((directive.offset, _include_message(directive.rest, bool(match))))
+                refused.append((directive.offset, _include_message(directive.rest, name)))
         elif directive.name == "pragma":
             refused += [(directive.offset, message) for message in _pragma(directive.rest)]
         elif directive.name in DIRECTIVES:
@@ -122,7 +122,7 @@ def check_source(source: SourceText, defines: Mapping[str, str]) -> CheckedText:
         raise IncludeRefused(
             [source.diagnostic(offset, message) for offset, message in sorted(refused)[:MAX_ERRORS]]
         )
-    return CheckedText("".join(rewritten), bool(headers), any(name in NVIDIA_HEADERS for name in headers))
+    return CheckedText("".join(rewritten), tuple(headers))
 
 
 def _directives(text: str) -> Iterator[_Directive]:
@@ -217,14 +217,11 @@ def _condition(rest: str, macros: Mapping[str, list[_Definition]]) -> Iterator[s
         )
 
 
-def _include_message(rest: str, literal: bool) -> str:
-    if not literal:
+def _include_message(rest: str, name: str) -> str:
+    if not name:
         quoted = f"`#include {rest}`" if len(rest) <= 60 else "this `#include`"
-        return (
-            f"{quoted} is refused: write the name of one header in `<>` or quotation marks; "
-            f"allowed: {', '.join(allowed_headers())}."
-        )
-    return f"`#include {rest}` is refused; allowed: {', '.join(allowed_headers())}."
+        return f"{quoted} is refused: write the name of one header in `<>` or quotation marks."
+    return include_advice(name)
 
 
 def _directive_message(name: str) -> str:
@@ -232,9 +229,6 @@ def _directive_message(name: str) -> str:
     if name == "line" or name[:1].isdigit():
         return "`#line` is refused: error messages would give wrong line numbers."
     if name in ("include_next", "import", "embed"):
-        return (
-            f"`#{name}` is refused: a kernel cell may not read files; use `#include` with one of "
-            f"{', '.join(allowed_headers())}."
-        )
+        return f"`#{name}` is refused: a kernel may not read files."
     allowed = ", ".join(("include", *DIRECTIVES, *TEXT_DIRECTIVES, "pragma"))
     return f"`#{shown}` is not allowed in a kernel cell; allowed: {allowed}."

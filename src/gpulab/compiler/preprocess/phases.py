@@ -83,9 +83,13 @@ class SourceText:
         start = self._student_starts[line - 1]
         return self.student[start : min(self.student.find("\n", start), start + MAX_SHOWN)]
 
+    def student_offset(self, offset: int) -> int:
+        """Return the offset in the student's text of a character of the canonical text."""
+        return self._origin[max(0, min(offset, len(self._origin) - 1))] if self._origin else 0
+
     def place_of(self, offset: int) -> tuple[int, int]:
         """Return the student's line and column, from 1, of a character of the canonical text."""
-        origin = self._origin[max(0, min(offset, len(self._origin) - 1))] if self._origin else 0
+        origin = self.student_offset(offset)
         line = bisect_right(self._student_starts, origin)
         return line, origin - self._student_starts[line - 1] + 1
 

@@ -1,0 +1,118 @@
+"""`gpulab extract`: print the kernels of a CUDA program as cells."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpulab.cli.options import add_command
+from gpulab.errors import UsageError
+from gpulab.views.terminal import say
+
+if TYPE_CHECKING:
+    from gpulab.compiler.extraction.device_side import ExtractedCell
+
+__all__ = ["add_commands"]
+
+DETAILS = (
+    "Each __global__ function becomes a %%cuda cell with the functions, types, macros and constants that it "
+    "needs; kernels that share a __device__ variable stay in one cell. Host code is left out. Files that it "
+    "includes are read from its folder and from those of -I."
+)
+_FIRST_CELL = "%load_ext gpulab\nimport gpulab"
+_NOT_READ = 6  # headers of which a note lists the names
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the parser of `gpulab extract`."""
+    extract = add_command(
+        subparsers, "extract", "print the kernels of a CUDA program as cells", run_extract, DETAILS
+    )
+    extract.add_argument("file", type=Path, metavar="FILE.cu", help="source file, with or without host code")
+    extract.add_argument(
+        "-I",
+        dest="folders",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="look for included files in this folder, too; may be repeated",
+    )
+    extract.add_argument(
+        "--notebook", type=Path, metavar="OUT.ipynb", help="write the cells to this notebook"
+    )
+
+
+def run_extract(args: argparse.Namespace) -> int:
+    from gpulab.compiler.extraction.device_side import extract, read_items
+
+    if args.notebook is not None and args.notebook.suffix != ".ipynb":
+        raise UsageError(f"--notebook: the name of a notebook ends with .ipynb, not `{args.notebook.name}`.")
+    file = read_items(args.file, args.folders)
+    cells = extract(file.items)
+    if not cells:
+        raise UsageError(f"{args.file}: no `__global__` function is defined here.")
+
+    texts = [cell_text(cell) for cell in cells]
+    if args.notebook is None:
+        sys.stdout.write("\n".join(texts))
+    else:
+        write_notebook(args.notebook, texts)
+        say(f"{args.notebook}: {len(cells)} cell{'s' * (len(cells) > 1)}", error=True)
+    if missing := _missing(file.missing):
+        say(missing, error=True)
+    return 0
+
+
+def cell_text(cell: ExtractedCell) -> str:
+    """Return a cell with its header."""
+    from gpulab.problems import problem_names
+
+    name = cell.kernels[0]
+    return f"%%cuda {name}{'_kernel' * (name in problem_names())}\n{cell.source}"
+
+
+def write_notebook(path: Path, cells: Sequence[str]) -> None:
+    """Write a notebook with these cells; an existing file is not overwritten."""
+    sources = [_FIRST_CELL, *(cell.rstrip("\n") for cell in cells)]
+    notebook = {
+        "cells": [
+            {
+                "cell_type": "code",
+                "execution_count": None,
+                "id": f"cell-{number}",
+                "metadata": {},
+                "outputs": [],
+                "source": source.splitlines(keepends=True),
+            }
+            for number, source in enumerate(sources)
+        ],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+    except FileExistsError:
+        raise UsageError(f"{path} exists already; choose another name.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _missing(names: Sequence[str]) -> str:
+    """Return a note about headers that were not found, except those of host code; "" if there are none."""
+    from gpulab.compiler.preprocess.header_advice import is_host_header
+
+    shown = [name for name in dict.fromkeys(names) if not is_host_header(name)]
+    if not shown:
+        return ""
+    more = f" and {len(shown) - _NOT_READ} more" if len(shown) > _NOT_READ else ""
+    return f"not found, so left out: {', '.join(shown[:_NOT_READ])}{more} (-I DIR names their folder)."

@@ -1,0 +1,230 @@
+"""The kernels of a CUDA C++ file as cells, each with the declarations that it needs.
+
+cells = extract(read_items(Path("reduction.cu")).items)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, items_of
+from gpulab.compiler.preprocess.headers import OWN_HEADERS, allowed_headers, namespace_of
+from gpulab.compiler.preprocess.phases import read_source
+from gpulab.errors import GpulabError, UsageError
+
+__all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
+
+_INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
+_MARKERS = (ItemKind.OPENING, ItemKind.BRANCH, ItemKind.CLOSING)
+# Items that a cell keeps only if it uses one of their names.
+_NEEDED = (
+    ItemKind.DEVICE_FUNCTION,
+    ItemKind.TYPE,
+    ItemKind.DEVICE_VARIABLE,
+    ItemKind.CONSTANT,
+    ItemKind.MACRO,
+    ItemKind.UNDEF,
+    ItemKind.USING_NAMESPACE,
+)
+# Names of namespace cooperative_groups by which a kernel under `using namespace` needs its slow header.
+_GROUPS = frozenset(
+    ("this_thread_block", "this_grid", "thread_block", "grid_group", "tiled_partition", "coalesced_threads")
+) | frozenset(("thread_block_tile", "thread_group", "this_cluster", "coalesced_group"))
+_BUILT_IN_VECTOR = re.compile(r"(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|dim3|half2?")
+
+
+@dataclass(frozen=True)
+class FileItems:
+    """The items of a file, with those of the files it includes at their places.
+
+    Attributes
+    ----------
+    items : list of SourceItem
+        The items.
+    missing : list of str
+        The names of headers that were not found.
+    """
+
+    items: list[SourceItem]
+    missing: list[str]
+
+
+@dataclass(frozen=True)
+class ExtractedCell:
+    """A cell with the kernels that share variables of a module, mostly one.
+
+    Attributes
+    ----------
+    kernels : tuple of str
+        The names of its kernels, in the order of the file.
+    templates : tuple of str
+        Those of them that are templates.
+    source : str
+        The kernels and the declarations that they need.
+    """
+
+    kernels: tuple[str, ...]
+    templates: tuple[str, ...]
+    source: str
+
+
+def read_items(path: Path, folders: Sequence[Path] = ()) -> FileItems:
+    """Return the items of a file and of the files that it includes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    folders : sequence of Path
+        Where to look for included files, after the folder of the file that includes them.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read.
+    CompileError
+        If the file contains characters that are not allowed in CUDA C.
+    """
+    result = FileItems([], [])
+    _read_into(result, path, folders, set())
+    return result
+
+
+def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set[Path]) -> None:
+    seen.add(path.resolve())
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+    for item in items_of(read_source(text)):
+        match = _INCLUDE.search(item.text) if item.kind is ItemKind.INCLUDE else None
+        if match is None or match[1] in allowed_headers():
+            result.items.append(item)
+            continue
+        places = (folder / match[1] for folder in (path.parent, *folders))
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            result.missing.append(match[1])
+        elif found.resolve() not in seen:
+            try:
+                _read_into(result, found, folders, seen)
+            except GpulabError:
+                result.missing.append(match[1])
+
+
+def extract(items: Sequence[SourceItem]) -> list[ExtractedCell]:
+    """Return the kernels as cells; kernels that use one `__device__` variable are in one cell.
+
+    Parameters
+    ----------
+    items : sequence of SourceItem
+        The items of a file.
+    """
+    kernels: dict[str, None] = {}
+    for item in items:
+        if item.kind is ItemKind.KERNEL and item.tokens[-1].text == "}":
+            kernels |= dict.fromkeys(item.names)
+    groups: list[tuple[list[str], set[int]]] = []
+    for name in kernels:
+        names, chosen = [name], _closure(items, {name})
+        variables = _variables(items, chosen)
+        for group in [group for group in groups if variables & _variables(items, group[1])]:
+            groups.remove(group)
+            names, chosen = group[0] + names, group[1] | chosen
+        groups.append((names, chosen))
+    return [_cell(items, names, chosen) for names, chosen in groups]
+
+
+def _variables(items: Sequence[SourceItem], chosen: Iterable[int]) -> set[str]:
+    return {
+        name
+        for index in chosen
+        if items[index].kind is ItemKind.DEVICE_VARIABLE
+        for name in items[index].names
+    }
+
+
+def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
+    """Return the indices of the items that these kernels need, theirs included."""
+    chosen = {n for n, item in enumerate(items) if item.kind is ItemKind.KERNEL and item.names & kernels}
+    needed = {name for index in chosen for name in items[index].uses}
+    grown = True
+    while grown:
+        grown = False
+        for index in _kept_markers(items, chosen):
+            needed |= items[index].uses
+        for index, item in enumerate(items):
+            if index not in chosen and item.kind in _NEEDED and _is_needed(item, needed):
+                chosen.add(index)
+                needed |= item.uses
+                grown = True
+    return chosen | _kept_markers(items, chosen)
+
+
+def _is_needed(item: SourceItem, needed: set[str]) -> bool:
+    if "operator" in item.names:  # operators are called without their name, for types that are used
+        types = {name for name in item.uses if name in needed and _BUILT_IN_VECTOR.fullmatch(name)}
+        return bool(types) or bool((item.names - {"operator"}) & needed)
+    if item.kind is ItemKind.USING_NAMESPACE:
+        if "cooperative_groups" in item.names:
+            return bool(needed & _GROUPS)
+        return "std" not in item.names
+    return bool(item.names & needed)
+
+
+def _kept_markers(items: Sequence[SourceItem], chosen: set[int]) -> set[int]:
+    """Return the `#if`s, `#else`s, `#endif`s and namespaces around the chosen items."""
+    kept: set[int] = set()
+    open_groups: list[list[int]] = []  # indices of the markers, then -1 if the group is kept
+    for index, item in enumerate(items):
+        if item.kind is ItemKind.OPENING:
+            open_groups.append([index])
+        elif item.kind is ItemKind.BRANCH and open_groups:
+            open_groups[-1].append(index)
+        elif item.kind is ItemKind.CLOSING and open_groups:
+            group = open_groups.pop()
+            if -1 in group:
+                kept |= {*group, index} - {-1}
+                if open_groups:
+                    open_groups[-1].append(-1)
+        elif index in chosen and open_groups:
+            open_groups[-1].append(-1)
+    return kept
+
+
+def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -> ExtractedCell:
+    uses = {name for index in chosen for name in items[index].uses}
+    lines: list[str] = []
+    for index, item in enumerate(items):
+        if index in chosen or (item.kind is ItemKind.INCLUDE and _is_useful(item, uses)):
+            # Functions and types are set apart by empty lines.
+            is_long = "\n" in item.text
+            if lines and is_long and lines[-1]:
+                lines.append("")
+            lines.append(item.text)
+            if is_long:
+                lines.append("")
+    source = "\n".join(lines).strip("\n") + "\n"
+    templates = [
+        name
+        for name in names
+        if all(
+            item.tokens[0].text == "template" and item.tokens[1].text == "<" and item.tokens[2].text != ">"
+            for item in items
+            if item.kind is ItemKind.KERNEL and name in item.names
+        )
+    ]
+    return ExtractedCell(tuple(names), tuple(templates), source)
+
+
+def _is_useful(include: SourceItem, uses: set[str]) -> bool:
+    """Return True for an allowed header of NVIDIA whose namespace, if it has one, is named."""
+    match = _INCLUDE.search(include.text)
+    if match is None or match[1] in OWN_HEADERS or match[1] not in allowed_headers():
+        return False
+    namespace = namespace_of(match[1])
+    return not namespace or namespace in uses

@@ -1,0 +1,268 @@
+"""C's headers for kernels, and the names that nvcc knows without any of them.
+
+NVRTC predefines CUDA's built-in names (`dim3`, `printf`, `atomicAdd`, …) and has no C standard headers. The
+ones that programs usually include are defined here as strings. nvcc includes several of them before every
+source, and sources rely on that: the definition of such a name is added to a source that uses it and does not
+declare it itself, so that all other sources compile as fast as without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from gpulab.compiler.preprocess.phases import SourceText
+
+__all__ = ["C_HEADERS", "IMPLICIT_HEADER", "implicit_definitions"]
+
+IMPLICIT_HEADER = "gpulab_implicit_names.h"  # the name under which NVRTC includes `implicit_definitions`
+
+# The types are those of NVIDIA's <cuda/std/cstdint> under NVRTC, because a kernel may include both.
+_STDINT = """
+typedef signed char int8_t;         typedef unsigned char uint8_t;
+typedef signed short int16_t;       typedef unsigned short uint16_t;
+typedef signed int int32_t;         typedef unsigned int uint32_t;
+typedef signed long long int64_t;   typedef unsigned long long uint64_t;
+typedef signed long long intptr_t;  typedef unsigned long long uintptr_t;
+typedef signed long long intmax_t;  typedef unsigned long long uintmax_t;
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define UINT8_MAX 255
+#define INT16_MIN (-32768)
+#define INT16_MAX 32767
+#define UINT16_MAX 65535
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT64_MAX 9223372036854775807ll
+#define UINT64_MAX 18446744073709551615ull
+#define SIZE_MAX 18446744073709551615ull
+"""
+
+# The abbreviations of <sys/types.h>, and `uchar`, which image-processing sources take for granted.
+_SYS_TYPES = """
+typedef unsigned char uchar;   typedef unsigned short ushort;
+typedef unsigned int uint;     typedef unsigned long ulong;
+"""
+
+_LIMITS = """
+#define CHAR_BIT 8
+#define SCHAR_MIN (-128)
+#define SCHAR_MAX 127
+#define UCHAR_MAX 255
+#define CHAR_MIN (-128)
+#define CHAR_MAX 127
+#define SHRT_MIN (-32768)
+#define SHRT_MAX 32767
+#define USHRT_MAX 65535
+#define INT_MIN (-2147483647 - 1)
+#define INT_MAX 2147483647
+#define UINT_MAX 4294967295u
+#define LONG_MIN (sizeof(long) == 4 ? -2147483647l - 1 : (long)(-9223372036854775807ll - 1))
+#define LONG_MAX (sizeof(long) == 4 ? 2147483647l : (long)9223372036854775807ll)
+#define ULONG_MAX (~0ul)
+#define LLONG_MIN (-9223372036854775807ll - 1)
+#define LLONG_MAX 9223372036854775807ll
+#define ULLONG_MAX 18446744073709551615ull
+"""
+
+# IEEE 754 binary32 and binary64.
+_FLOAT = """
+#define FLT_RADIX 2
+#define FLT_DIG 6
+#define FLT_MANT_DIG 24
+#define FLT_EPSILON 1.19209290e-7f
+#define FLT_MIN 1.17549435e-38f
+#define FLT_MAX 3.40282347e+38f
+#define DBL_DIG 15
+#define DBL_MANT_DIG 53
+#define DBL_EPSILON 2.2204460492503131e-16
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_MAX 1.7976931348623157e+308
+"""
+
+# Constant expressions, as constant memory may be initialized with them.
+_MATH = """
+#define INFINITY (__builtin_bit_cast(float, 0x7f800000))
+#define NAN (__builtin_bit_cast(float, 0x7fffffff))
+#define HUGE_VALF (__builtin_bit_cast(float, 0x7f800000))
+#define HUGE_VAL (__builtin_bit_cast(double, 0x7ff0000000000000ll))
+#define M_E 2.71828182845904523536
+#define M_LOG2E 1.44269504088896340736
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+"""
+
+# NVRTC 13.0 has no __builtin_offsetof.
+_STDDEF = "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type *)0)->member)))\n"
+
+_TYPEDEF = re.compile(r"typedef [^;]*?(\w+);")
+_MACRO_LINE = re.compile(r"#define (\w+)")
+
+
+def _guarded(name: str, text: str) -> str:
+    """Return a header with an include guard that keeps the value of any macro that is already defined."""
+    lines = [
+        f"#ifndef {match[1]}\n{line}\n#endif" if (match := _MACRO_LINE.match(line)) else line
+        for line in text.strip().splitlines()
+    ]
+    guard = f"GPULAB_{name}"
+    return "\n".join([f"#ifndef {guard}", f"#define {guard}", *lines, "#endif", ""])
+
+
+_TEXTS = {
+    "assert.h": "",
+    "float.h": _guarded("FLOAT_H", _FLOAT),
+    "limits.h": _guarded("LIMITS_H", _LIMITS),
+    "math.h": _guarded("MATH_H", _MATH),
+    "stddef.h": _guarded("STDDEF_H", _STDDEF),
+    "stdint.h": _guarded("STDINT_H", _STDINT),
+    "stdio.h": "",
+    "stdlib.h": "",
+    "string.h": "",
+    "time.h": "",
+}
+
+# C++ headers whose functions for kernels `implicit_definitions` adds, as for sources that include nothing.
+_CPP_HEADERS = ("algorithm", "limits")
+
+C_HEADERS: dict[str, str] = {
+    **_TEXTS,
+    **{"c" + name.removesuffix(".h"): text for name, text in _TEXTS.items()},
+    **dict.fromkeys(("memory.h", *_CPP_HEADERS), ""),
+    "inttypes.h": _TEXTS["stdint.h"],
+    "sys/types.h": _guarded("SYS_TYPES_H", _SYS_TYPES),
+}
+
+
+def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
+    """Yield name and definition of each macro and type in these texts."""
+    for line in "\n".join(texts).splitlines():
+        if match := _MACRO_LINE.match(line):
+            yield match[1], f"#ifndef {match[1]}\n{line}\n#endif"
+        for match in _TYPEDEF.finditer(line):
+            yield match[1], match[0]
+
+
+_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF))
+
+# Functions and types of namespace std. The mathematical ones are CUDA's, which have all overloads.
+_STD = {
+    "min": (
+        "template <class T> __host__ __device__ constexpr const T& min(const T& a, const T& b)"
+        " { return b < a ? b : a; }"
+    ),
+    "max": (
+        "template <class T> __host__ __device__ constexpr const T& max(const T& a, const T& b)"
+        " { return a < b ? b : a; }"
+    ),
+    "clamp": (
+        "template <class T> __host__ __device__ constexpr const T& clamp(const T& x, const T& low,"
+        " const T& high) { return x < low ? low : high < x ? high : x; }"
+    ),
+    "swap": (
+        "template <class T> __host__ __device__ void swap(T& a, T& b)"
+        " { T c = static_cast<T&&>(a); a = static_cast<T&&>(b); b = static_cast<T&&>(c); }"
+    ),
+}
+_FROM_C = """
+abs fabs acos asin atan atan2 cos sin tan cosh sinh tanh acosh asinh atanh exp exp2 expm1 log log2 log10
+log1p pow sqrt cbrt hypot erf erfc tgamma lgamma ceil floor trunc round lround llround nearbyint rint
+lrint llrint fma fmin fmax fdim fmod remainder remquo frexp ldexp logb ilogb scalbn modf copysign
+nextafter signbit isfinite isinf isnan memcpy memset printf size_t ptrdiff_t clock_t
+int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t intptr_t uintptr_t
+"""
+_STD |= {name: f"using ::{name};" for name in _FROM_C.split()}
+
+
+def _numeric_limits() -> str:
+    """Return `std::numeric_limits` for the arithmetic types, with what kernels use of it."""
+    value = dict(re.findall(r"#define (\w+) (.+)", _LIMITS + _FLOAT))
+    head = "__host__ __device__ static constexpr"
+    lines = ["template <class T> struct numeric_limits { static constexpr bool is_specialized = false; };"]
+    for name, prefix in _LIMIT_PREFIXES.items():
+        least = value.get(f"{prefix}_MIN", "0")
+        is_real = prefix in ("FLT", "DBL")
+        lowest = f"-{value[f'{prefix}_MAX']}" if is_real else least
+        members = {"min": least, "max": value[f"{prefix}_MAX"], "lowest": lowest}
+        if is_real:
+            infinity, nan = (
+                ("0x7f800000", "0x7fffffff") if name == "float" else ("0x7ffll << 52", "~0ull >> 1")
+            )
+            members["epsilon"] = value[f"{prefix}_EPSILON"]
+            members["infinity"] = f"__builtin_bit_cast({name}, {infinity})"
+            members["quiet_NaN"] = f"__builtin_bit_cast({name}, {nan})"
+        functions = " ".join(f"{head} {name} ({m})() {{ return {v}; }}" for m, v in members.items())
+        is_signed = str(lowest != "0").lower()
+        lines.append(
+            f"template <> struct numeric_limits<{name}> {{ {functions} static constexpr bool "
+            f"is_specialized = true, is_signed = {is_signed}, is_integer = {str(not is_real).lower()}; }};"
+        )
+    return "\n".join(lines)
+
+
+_LIMIT_PREFIXES = {
+    "char": "CHAR",
+    "signed char": "SCHAR",
+    "unsigned char": "UCHAR",
+    "short": "SHRT",
+    "unsigned short": "USHRT",
+    "int": "INT",
+    "unsigned int": "UINT",
+    "long": "LONG",
+    "unsigned long": "ULONG",
+    "long long": "LLONG",
+    "unsigned long long": "ULLONG",
+    "float": "FLT",
+    "double": "DBL",
+}
+_STD["numeric_limits"] = _numeric_limits()
+
+
+def implicit_definitions(source: SourceText, defined: Mapping[str, object]) -> str:
+    """Return the definitions of the names that a source uses as if nvcc compiled it; mostly "".
+
+    Parameters
+    ----------
+    source : SourceText
+        The source.
+    defined : mapping
+        Macros that are defined on the command line, by name; they keep their meaning.
+    """
+    used = dict.fromkeys(token.text for token in source.tokens if token.text in _NAMES)
+    lines = [_NAMES[name] for name in used if name not in defined and not _is_declared(source, name)]
+    if "std" in source.text:
+        members = dict.fromkeys(_members_of_std(source))
+        inside = "\n".join(_STD[name] for name in members)
+        lines += [f"namespace std {{\n{inside}\n}}"] if inside else []
+    return "\n".join([*lines, ""]) if lines else ""
+
+
+def _is_declared(source: SourceText, name: str) -> bool:
+    """Return True if a source declares a name: a macro, a type, a variable or an enumerator."""
+    declaration = rf"""
+        ^[ \t]*[#][ \t]*define[ \t]+{name}\b
+      | \btypedef\b[^;{{}}]*\b{name}\s*; | }}\s*{name}\s*;
+      | \b(?:using|struct|class|enum|union|float|double|int|unsigned|long|short|char)\s+{name}\b
+      | \b{name}\s*=(?!=)
+      | \benum\b[^;{{}}]*{{[^}}]*\b{name}\b
+    """
+    return re.search(declaration, source.text, re.MULTILINE | re.VERBOSE) is not None
+
+
+def _members_of_std(source: SourceText) -> Iterator[str]:
+    tokens = source.tokens
+    for index in range(len(tokens) - 2):
+        if tokens[index].text == "std" and tokens[index + 1].text == "::" and tokens[index + 2].text in _STD:
+            if index > 1 and tokens[index - 1].text == "::" and tokens[index - 2].kind == "identifier":
+                continue  # cuda::std::min
+            yield tokens[index + 2].text

@@ -1,0 +1,41 @@
+"""`gpulab extract`: cells on stdout or in a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpulab.cell import parse_cell, read_cells
+from gpulab.cli import main
+
+PROGRAM = """\
+#include "gone.h"
+#include <vector>
+__global__ void matmul(float* x) { x[0] = 1; }
+__global__ void scale(float* x) { x[0] = 2; }
+int main() { scale<<<1, 1>>>(0); }
+"""
+
+
+def test_extract_prints_cells_and_names_headers_that_were_not_found(cu: Any, capsys: Any) -> None:
+    assert main(["extract", cu(PROGRAM)]) == 0
+    printed = capsys.readouterr()
+    texts = printed.out.split("\n%%cuda")
+    assert parse_cell(texts[0]).name == "matmul_kernel"  # `matmul` alone is a problem of the labs
+    assert parse_cell("%%cuda" + texts[1]).name == "scale"
+    assert "main" not in printed.out
+    assert "gone.h" in printed.err
+    assert "vector" not in printed.err
+
+
+def test_extract_writes_a_notebook_and_keeps_an_existing_one(cu: Any, tmp_path: Path, capsys: Any) -> None:
+    notebook = tmp_path / "out.ipynb"
+    assert main(["extract", cu(PROGRAM), "--notebook", str(notebook)]) == 0
+    assert [cell.name for cell in read_cells(notebook)] == ["matmul_kernel", "scale"]
+    assert main(["extract", cu(PROGRAM), "--notebook", str(notebook)]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_extract_of_a_file_without_kernels_exits_2(cu: Any, capsys: Any) -> None:
+    assert main(["extract", cu("int main() {}\n")]) == 2
+    assert "__global__" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""Extraction of kernels from programs: each cell compiles, and has what its kernel needs and no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpulab.compiler import compile_program
+from gpulab.compiler.extraction.device_side import ExtractedCell, extract, read_items
+from gpulab.compiler.extraction.top_level import items_of
+from gpulab.compiler.preprocess.phases import read_source
+from gpulab.errors import UsageError
+
+PROGRAM = """\
+#include <stdio.h>
+#include <vector>
+#include "helper_cuda.h"
+#define BLOCK 64
+#define CHECK(call) do { if (call) exit(1); } while (0)
+#if defined(WIDE)
+typedef double real;
+#else
+typedef float real;
+#endif
+struct Plan { std::vector<float> data; };
+struct Pair { real a, b; };
+float* buffer = NULL;
+
+// the sum of a pair
+__device__ real sum(Pair p) { return p.a + p.b; }
+
+__global__ void add(real* out, const Pair* in) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  out[i] = sum(in[i]);
+}
+
+__global__ void fill(float* x) { x[threadIdx.x] = 1; }
+
+int main() {
+  CHECK(cudaMalloc(&buffer, 4));
+  fill<<<1, BLOCK>>>(buffer);
+}
+"""
+
+
+def cells(text: str) -> list[ExtractedCell]:
+    return extract(items_of(read_source(text)))
+
+
+def test_each_kernel_becomes_a_cell_that_compiles() -> None:
+    add, fill = cells(PROGRAM)
+    assert compile_program(add.source).kernel_names == ("add",)
+    assert compile_program(fill.source).kernel_names == ("fill",)
+    assert "typedef double real;" in add.source
+    assert "// the sum of a pair" in add.source
+    for unneeded in ("main", "CHECK", "Plan", "buffer", "include"):
+        assert unneeded not in add.source
+    assert fill.source == "__global__ void fill(float* x) { x[threadIdx.x] = 1; }\n"
+
+
+def test_kernels_that_share_a_module_variable_are_in_one_cell() -> None:
+    text = (
+        "__device__ int g; __global__ void put() { g = 1; }\n__global__ void other() {}\n"
+        "__global__ void get(int* x) { *x = g; }\n"
+    )
+    assert [cell.kernels for cell in cells(text)] == [("other",), ("put", "get")]
+
+
+def test_kernel_that_is_defined_in_two_branches_keeps_both() -> None:
+    text = "#if A\n__global__ void k(int* x) { *x = 1; }\n#else\n__global__ void k() {}\n#endif\nint f() {}\n"
+    (cell,) = cells(text)
+    assert cell.source.count("__global__") == 2
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
+def test_operators_of_used_types_are_kept() -> None:
+    text = (
+        "__device__ float3 operator+(float3 a, float3 b) { return a; }\n"
+        "__device__ int2 operator+(int2 a, int2 b) { return a; }\n"
+        "__global__ void k(float3* x) { *x = *x + *x; }\n"
+    )
+    (cell,) = cells(text)
+    assert "operator+(float3" in cell.source
+    assert "int2" not in cell.source
+
+
+def test_allowed_headers_are_kept_if_their_namespace_is_used() -> None:
+    text = (
+        "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include <iostream>\n"
+        "namespace cg = cooperative_groups;\n__global__ void a(half* x) { *x = 1; }\n"
+        "__global__ void b() { cg::this_thread_block().sync(); }\n"
+    )
+    a, b = cells(text)
+    assert "cooperative_groups" not in a.source
+    assert "#include <cuda_fp16.h>" in a.source
+    assert "#include <cooperative_groups.h>\n" in b.source
+    assert "namespace cg = cooperative_groups;" in b.source
+    assert "iostream" not in b.source
+
+
+def test_template_kernels_are_named() -> None:
+    text = "template <int N> __global__ void t() {}\ntemplate <> __global__ void s<1>() {}\n"
+    assert [cell.templates for cell in cells(text)] == [("t",), ()]
+
+
+def test_headers_of_the_folders_are_read_once_and_missing_ones_are_named(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "size.h").write_text("#pragma once\n#define N 4\n")
+    (tmp_path / "device.cuh").write_text(
+        '#include "device.cuh"\n#include <size.h>\n__device__ int n() { return N; }\n'
+    )
+    main = tmp_path / "main.cu"
+    main.write_text('#include "device.cuh"\n#include "gone.h"\n__global__ void k(int* x) { *x = n(); }\n')
+    file = read_items(main, [tmp_path / "lib"])
+    (cell,) = extract(file.items)
+    assert cell.source.count("#define N 4") == 1
+    assert compile_program(cell.source).kernel_names == ("k",)
+    assert file.missing == ["gone.h"]
+
+
+def test_file_that_cannot_be_read_raises_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gone\.cu"):
+        read_items(tmp_path / "gone.cu")
