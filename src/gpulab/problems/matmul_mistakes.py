@@ -118,7 +118,7 @@ def _index_mistakes(b: Matrix, c: Matrix, width: int) -> Iterator[Mistake]:
     own_row = b.reshape(strips, width, n)[:, np.arange(n) % width, np.arange(n)]
     yield Mistake(
         c.reshape(m, strips, width).sum(axis=2) @ own_row,
-        "a thread uses one value of b in a whole tile: tx must not stand for i and for k in its load",
+        "a thread uses one value of b in a whole tile: in its load, let tx run along i and ty along k",
     )
     if m % width == 0:
         turned_c = c.reshape(m // width, width, strips, width).transpose(0, 3, 2, 1).reshape(m, p)
@@ -127,5 +127,5 @@ def _index_mistakes(b: Matrix, c: Matrix, width: int) -> Iterator[Mistake]:
         own_column = c.reshape(m, strips, width)[np.arange(m), :, np.arange(m) % width]
         yield Mistake(
             own_column @ sums,
-            "a thread uses one value of c in a whole tile: ty must not stand for j and for k in its load",
+            "a thread uses one value of c in a whole tile: in its load, let ty run along j and tx along k",
         )

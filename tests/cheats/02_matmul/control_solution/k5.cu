@@ -12,8 +12,8 @@ __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m,
     int j = blockIdx.y * SIDE + ty;
     for (int ks = 0; ks < p; ks += SIDE) {
         // 2. Load one value of each tile. Then a barrier.
-        bt[ty][tx] = b[i + n * (ks + ty)];       // here ty stands for k
-        ct[ty][tx] = c[ks + tx + p * j];         // and here tx does
+        bt[ty][tx] = b[i + n * (ks + ty)];       // ty is the index along k
+        ct[ty][tx] = c[ks + tx + p * j];         // tx is the index along k
         __syncthreads();                         // both tiles are complete
         #pragma unroll
         for (int k = 0; k < SIDE; ++k) {
