@@ -91,9 +91,20 @@ def test_columns_of_a_thread_share_a_load_of_b(columns: int) -> None:
     assert loads_of_b["counted"] == pytest.approx(1 / columns, rel=0.01)
 
 
-@pytest.mark.parametrize(("name", "first"), [("stencil", "naive"), ("matmul", "Ks")])
-def test_first_step_has_no_requirements(name: str, first: str) -> None:
-    assert problem(name).variants[first].requirements == ()
+def test_first_step_has_no_requirements() -> None:
+    assert problem("stencil").variants["naive"].requirements == ()
+
+
+@pytest.mark.parametrize(("block", "met"), [("32", False), ("64", False), ("1 32", True), ("1 64", True)])
+def test_slow_order_needs_a_block_along_j(block: str, met: bool) -> None:
+    body = """int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;
+    float sum = 0.0f;
+    for (int k = 0; k < p; ++k) sum += b[i + n * k] * c[k + p * j];
+    a[i + n * j] = sum;"""
+    result = checked(STRIP.format(variant="Ks", block=block, tile="1 1", body=body))
+    assert result.technique is not None
+    assert result.technique.met is met
+    assert any("--block 1 32" in reason for reason in result.reasons) is not met
 
 
 def test_asynchronous_copy_of_16_bytes_is_one_access() -> None:

@@ -1,21 +1,21 @@
-"""Warnings about legal code that is rarely meant: variables without a value, and double constants.
+"""Warnings about legal code that is rarely meant.
 
-NVRTC does not warn about either in the cases that beginners meet.
+These are variables without a value, indices past the end of a thread's array, and double constants. NVRTC
+does not warn about them in the cases that beginners meet.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from gpulab.compiler.array_extents import TYPES
 from gpulab.compiler.declarators import closing_bracket
+from gpulab.compiler.overruns import overruns
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
 __all__ = ["advice"]
 
-_TYPES = frozenset(
-    ("float", "double", "int", "unsigned", "long", "short", "half", "__half", "float2", "float4")
-)
 _QUALIFIED = frozenset(("static", "extern", "__shared__", "__device__", "__constant__", "constexpr"))
 _DOUBLE = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _OPERATORS = frozenset("+-*/<>")
@@ -23,18 +23,22 @@ _BEFORE_A_SIGN = frozenset(("=", "(", ",", "return", "[", "{", "?", ":"))
 MAX_WARNINGS = 5  # largest number of warnings of one kind
 
 
-def advice(source: SourceText) -> list[str]:
-    """Return the warnings about a source that compiled, as sentences that begin with a line number."""
+def advice(source: SourceText, defines: Mapping[str, object]) -> list[str]:
+    """Return the warnings about a source that compiled, as sentences that begin with a line number.
+
+    defines: macros of the command line.
+    """
     tokens = [token for token in source.tokens if not token.directive]
     unset = list(_variables_without_value(source, tokens))
     doubles = list(_double_constants(source, tokens))
-    return unset[:MAX_WARNINGS] + doubles[:MAX_WARNINGS]
+    past_the_end = list(overruns(source, tokens, defines))
+    return unset[:MAX_WARNINGS] + past_the_end[:MAX_WARNINGS] + doubles[:MAX_WARNINGS]
 
 
 def _variables_without_value(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
     """Yield a warning for each local variable that is first used in `+=`, `++` or the like."""
     for index, token in enumerate(tokens):
-        if token.text not in _TYPES or (index and tokens[index - 1].text in _QUALIFIED):
+        if token.text not in TYPES or (index and tokens[index - 1].text in _QUALIFIED):
             continue
         for place in _declared_without_value(tokens, index + 1):
             name = tokens[place].text
@@ -50,9 +54,9 @@ def _variables_without_value(source: SourceText, tokens: Sequence[Token]) -> Ite
 
 def _declared_without_value(tokens: Sequence[Token], index: int) -> Iterator[int]:
     """Yield the tokens that name variables without an initializer in the declaration at `index`."""
-    while index + 1 < len(tokens) and tokens[index].text in _TYPES:
+    while index + 1 < len(tokens) and tokens[index].text in TYPES:
         index += 1
-    while index + 1 < len(tokens) and tokens[index].kind == "identifier" and tokens[index].text not in _TYPES:
+    while index + 1 < len(tokens) and tokens[index].kind == "identifier" and tokens[index].text not in TYPES:
         name, index = index, index + 1
         while index < len(tokens) and tokens[index].text == "[":
             index = closing_bracket(tokens, index) + 1
@@ -62,7 +66,7 @@ def _declared_without_value(tokens: Sequence[Token], index: int) -> Iterator[int
             index += 1
         if index >= len(tokens) or tokens[index].text == ")":
             return  # a parameter of a function
-        if not has_value and (tokens[index].text == ";" or tokens[index + 1].text not in _TYPES):
+        if not has_value and (tokens[index].text == ";" or tokens[index + 1].text not in TYPES):
             yield name
         if tokens[index].text == ";":
             return

@@ -110,7 +110,7 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
         unknown = Diagnostic(0, 0, "error", "the compiler rejected the source without a message.")
         raise CompileError(without_host_code(text, errors) or [unknown])
 
-    advised = advice(text)
+    advised = advice(text, chosen.defines)
     found = [_one_line(diagnostic) for diagnostic in diagnostics if diagnostic.severity == "warning"]
     found = [warning for warning in found if not _is_about_unset(warning, advised)]
     return replace(

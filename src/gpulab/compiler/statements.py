@@ -12,7 +12,7 @@ from gpulab.compiler.declarators import closing_bracket
 from gpulab.compiler.preprocess.phases import SourceText, Token, read_source
 from gpulab.errors import GpulabError
 
-__all__ = ["Loop", "innermost_loop", "loops", "return_lines"]
+__all__ = ["Loop", "innermost_loop", "loops", "return_lines", "statement_end"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _loops(text: SourceText, tokens: Sequence[Token]) -> Iterator[Loop]:
     for index, token in enumerate(tokens):
         if token.kind != "identifier" or token.text not in ("for", "while", "do"):
             continue
-        end, variable = _statement_end(tokens, index), ""
+        end, variable = statement_end(tokens, index), ""
         if (
             token.text == "while"
             and tokens[min(end, len(tokens) - 1)].text == ";"
@@ -106,7 +106,7 @@ def _is_end_of_do(tokens: Sequence[Token], index: int) -> bool:
     )
 
 
-def _statement_end(tokens: Sequence[Token], index: int) -> int:
+def statement_end(tokens: Sequence[Token], index: int) -> int:
     """Return the index of the last token of the statement that begins at `index`."""
     word = tokens[index].text if index < len(tokens) else ""
     if word == "do":
@@ -127,7 +127,7 @@ def _body_end(tokens: Sequence[Token], index: int) -> int:
     if tokens[index].text == "{":
         return closing_bracket(tokens, index)
     if tokens[index].text in ("for", "while", "if", "switch", "do"):
-        return _statement_end(tokens, index)
+        return statement_end(tokens, index)
     while index < len(tokens) and tokens[index].text != ";":
         index = closing_bracket(tokens, index) if tokens[index].text in ("(", "[", "{") else index
         index += 1

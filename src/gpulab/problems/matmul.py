@@ -56,6 +56,15 @@ _COALESCED = Requirement(
     lambda _b, _t: 8,
     16.5,
 )
+_NOT_COALESCED = Requirement(
+    _COALESCED.measure,
+    _COALESCED.metric,
+    lambda _b, _t: 8,
+    2.5,
+    at_least=True,
+    baseline="K1",
+    advice="Ks is the slow order: write --block 1 32, so that the threads of a warp run along j.",
+)
 _STRIP_OF_C = Requirement("global_loads", _load("c"), _shared_by_threads(0), 1, "c")
 _TILE_OF_B = Requirement("global_loads", _load("b"), _shared_by_threads(1), 1, "b")
 _FEWER_OF_B = Requirement("global_loads", _load("b"), _halfway(1), 1, "b")
@@ -100,7 +109,12 @@ _REGISTER_TILE = Requirement(
 )
 
 _VARIANTS = (
-    Variant("Ks", "the slow order: the threads of a warp run along j", block=(1, 32, 1)),
+    Variant(
+        "Ks",
+        "the slow order: the threads of a warp run along j",
+        block=(1, 32, 1),
+        requirements=(_NOT_COALESCED,),
+    ),
     Variant(
         "K1",
         "the threads of a warp run along i, so that b is read coalesced",
