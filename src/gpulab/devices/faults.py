@@ -96,6 +96,11 @@ _SYNC = {
         "lanes that execute it: compute the mask with __ballot_sync() before the branch."
     ),
     "mask_without_caller": "executes this instruction with a mask that does not include its own lane.",
+    "partial_warp": (
+        "executes this matrix instruction without all other threads of its warp. All 32 threads of a warp "
+        "must execute it: move it out of the branch that only some of them take, and launch blocks of a "
+        "multiple of 32 threads."
+    ),
     "barrier_count": "waits at a barrier for {} threads; the number must be a multiple of 32, the warp size.",
 }
 

@@ -164,11 +164,7 @@ class _Traffic:
 
 def _words(site: SiteCount, count: Count) -> float:
     """Return the 4-byte words that the active lanes of an access load."""
-    access = site.access
-    parts = access.opcode.split()[0].split(".")
-    if parts[0] == "ldmatrix" and not access.apart:  # each of the 32 lanes receives one word of each matrix
-        return count.threads * next(int(part[1:]) for part in parts if part in ("x1", "x2", "x4"))
-    return count.threads * access.size / 4
+    return count.threads * site.access.size / 4
 
 
 # A measure returns the metric of one launch and the share of each source line in it.

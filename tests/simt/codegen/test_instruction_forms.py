@@ -59,9 +59,9 @@ def test_known_modifiers_in_an_unknown_combination_are_rejected(text: str) -> No
     assert rejected(f"\t{text}").instruction == text.partition(" ")[0]
 
 
-MMA = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+SPARSE = "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
 GPU_ONLY = [
-    MMA + " {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, {%f1, %f2, %f3, %f4};",
+    SPARSE + " {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, {%f1, %f2, %f3, %f4}, %r11, 0;",
     "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r5, %r6, %r7, %r8}, [%rd0], 16;",
     "wgmma.fence.sync.aligned;",
     "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [texture, {%r5}];",

@@ -92,6 +92,8 @@ def has_result(item: Instruction) -> bool:
         return "red" in item.parts
     if item.op == "mbarrier":
         return not {"init", "inval"} & set(item.parts)
+    if item.op == "wmma":
+        return "store" not in item.parts
     return item.op not in NO_RESULT
 
 

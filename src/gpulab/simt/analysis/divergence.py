@@ -26,7 +26,9 @@ WARP = 32  # threads
 NARROWEST_ROW = 8  # lanes; shorter rows cost more instructions than vectors do
 
 # Instructions whose result differs between lanes even if their operands do not.
-VARYING_RESULTS = ("atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix", "mbarrier")
+VARYING_RESULTS = (
+    "atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix", "mbarrier", "mma", "wmma",
+)  # fmt: skip
 
 
 def row_width(block: tuple[int, int, int]) -> int:

@@ -147,12 +147,12 @@ class Builder:
         if name not in self.functions:
             self.functions[name] = ""
             inner = Builder()
-            inner.declared, inner.functions = self.declared, self.functions
+            inner.declared, inner.functions, inner.label = self.declared, self.functions, "entry"
             names = [f"%x{number}" for number in range(len(arguments))]
             result = body(inner, names)
             formal = ", ".join(f"{t} {n}" for (t, _), n in zip(arguments, names, strict=True))
-            head = f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{"
-            self.functions[name] = "\n".join([head, *inner.lines, f"  ret {ty} {result}".rstrip(), "}"])
+            head = [f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{", "entry:", *inner.entry]
+            self.functions[name] = "\n".join([*head, *inner.lines, f"  ret {ty} {result}".rstrip(), "}"])
         call = f"call {ty} @{name}({', '.join(f'{t} {v}' for t, v in arguments)})"
         if ty == "void":
             self.line(call)

@@ -45,6 +45,7 @@ from gpulab.simt.instructions import (  # noqa: F401
     mbarrier,
     move,
     refused,
+    tensor_cores,
 )
 from gpulab.simt.instructions.arithmetic import (  # noqa: F401
     bits,

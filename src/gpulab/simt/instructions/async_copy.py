@@ -6,8 +6,6 @@ waits have no effect on values.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.addressing import add_offset, address
 from gpulab.simt.codegen.context import CodegenContext
@@ -79,14 +77,11 @@ def _read_part(
 
 def _read_where(cg: CodegenContext, item: Instruction, flags: str, source_address: Value, ty: str) -> str:
     """Read an element of each lane in `flags`; the result is 0 for the other lanes."""
-    b = cg.b
-    if item.predicate is not None:
-        flags = b.value(f"and {vector('i1')} {flags}, {cg.to_vector(cg.predicate(item.predicate))}")
-    name = f"%wanted{b.count}"
-    cg.flat.registers[name] = "pred"
-    cg.assign(Reg(name), Value("i1", "varying", (flags,)))
     size = 4 if ty == "i32" else 1
-    (value,) = read(cg, source_address, "global", ty, 1, size, replace(item, predicate=Reg(name)))
-    return b.value(
+    wanted = cg.for_lanes(item, flags)
+    assert wanted.predicate is not None
+    (value,) = read(cg, source_address, "global", ty, 1, size, wanted)
+    flags = cg.to_vector(cg.predicate(wanted.predicate))
+    return cg.b.value(
         f"select {vector('i1')} {flags}, {vector(ty)} {cg.to_vector(value)}, {vector(ty)} zeroinitializer"
     )

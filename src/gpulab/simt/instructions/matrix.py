@@ -1,8 +1,9 @@
 """Loads, stores and transposes of 8x8 matrices of 16-bit elements in a warp's registers.
 
-In a matrix of registers, lane 4 r + c holds elements (r, 2 c) and (r, 2 c + 1). Lanes 0 to 7 give the
-addresses of the rows of the first matrix, lanes 8 to 15 those of the second, and so on (PTX manual,
-sections 9.7.14.5.15 to 9.7.14.5.17).
+In a matrix of registers, lane 4 r + c holds elements (r, 2 c) and (r, 2 c + 1), so that the registers of
+lanes 0 to 31 are the matrix row by row. Lanes 0 to 7 give the addresses of the rows of the first matrix,
+lanes 8 to 15 those of the second, and so on (PTX manual, sections 9.7.14.5.15 to 9.7.14.5.17). Each of these
+lanes makes one access of 16 bytes.
 """
 
 from __future__ import annotations
@@ -11,107 +12,145 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, host_pointers, state_space
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
-from gpulab.simt.ptx.syntax import Instruction, Mem, vector_elements
+from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, vector_elements
 
-I16, I32, PTRS = vector("i16"), vector("i32"), vector("ptr")
+__all__ = ["require_full_warp"]
+
+ROWS = 8  # rows of a matrix, each of eight 16-bit elements
+ROW_BYTES = 16
+I32, ROW, MATRIX = vector("i32"), vector("i16", ROWS), vector("i16", ROWS * ROWS)
+TRANSPOSED = [ROWS * column + row for row in range(ROWS) for column in range(ROWS)]
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+FORM = ".sync.aligned.m8n8.x1|x2|x4{.trans}{.shared|shared::cta} .b16"
 
 
-def _count(item: Instruction) -> int:
-    return next(COUNTS[part] for part in item.parts if part in COUNTS)
+def require_full_warp(cg: CodegenContext, item: Instruction) -> None:
+    """Emit a fault unless all lanes of the warp, or none, execute an `.aligned` instruction."""
+    if cg.all_active and item.predicate is None:
+        return
+    b, mask = cg.b, cg.mask_bits(item.predicate)
+    site = cg.add_site("executes", "warp", 0)
+    partial = b.value(f"icmp ne i32 {mask}, -1")
+    if item.predicate is not None:
+        partial = b.value(f"and i1 {partial}, {b.value(f'icmp ne i32 {mask}, 0')}")
+    wrong, on = b.new_label("wrong"), b.new_label("on")
+    b.branch(partial, wrong, on, likely=False)
+    with cg.side_block(wrong):
+        cg.fault("partial_warp", site, mask)
+    b.open(on)
 
 
-MATRIX = ".sync.aligned.m8n8.x1|x2|x4{.trans}{.shared|shared::cta} .b16"
-
-
-def _row_pointers(
-    cg: CodegenContext, item: Instruction, memory: object, number: int, rows: list[int], action: str
-) -> str:
-    """Return, for each lane, a pointer to row `rows[lane]` of a matrix; its 16 bytes are checked."""
-    if not isinstance(memory, Mem):
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
-    space = state_space(item)
-    addresses = cg.to_vector(address(cg, memory, space))
-    row_addresses = cg.b.pick("i64", addresses, WARP, [8 * number + row for row in rows])
-    return host_pointers(cg, Value("i64", "varying", (row_addresses,)), space, 16, item, action).vector
-
-
-def _offset_pointers(cg: CodegenContext, pointers: str, offsets: list[int]) -> str:
-    steps = "<" + ", ".join(f"i64 {offset}" for offset in offsets) + ">"
-    return cg.b.value(f"getelementptr i8, {PTRS} {pointers}, {vector('i64')} {steps}")
-
-
-@handles(f"ldmatrix{MATRIX}")
+@handles(f"ldmatrix{FORM}")
 def load_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Load one, two or four matrices from shared memory."""
-    b, mask = cg.b, cg.mask_vector(item.predicate)
-    targets = vector_elements(item.operands[0])
-    if len(targets) != _count(item):
-        raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers")
-    values = []
-    for number in range(len(targets)):
-        if "trans" not in item.parts:
-            pointers = _row_pointers(
-                cg, item, item.operands[1], number, [i // 4 for i in range(WARP)], "reads"
-            )
-            values.append(
-                gather(cg.b, "i32", _offset_pointers(cg, pointers, [4 * (i % 4) for i in range(WARP)]), mask)
-            )
-            continue
-        pair = []
-        for upper in (0, 1):
-            rows = [2 * (i % 4) + upper for i in range(WARP)]
-            pointers = _row_pointers(cg, item, item.operands[1], number, rows, "reads")
-            part = gather(
-                cg.b, "i16", _offset_pointers(cg, pointers, [2 * (i // 4) for i in range(WARP)]), mask
-            )
-            pair.append(b.value(f"zext {I16} {part} to {I32}"))
-        values.append(b.value(f"or {I32} {pair[0]}, {b.value(f'shl {I32} {pair[1]}, splat (i32 16)')}"))
+    b = cg.b
+    targets = _registers(item, item.operands[0])
+    require_full_warp(cg, item)
+    pointers = _row_pointers(cg, item, item.operands[1], len(targets), "reads")
+
+    load, done, before = b.new_label("load"), b.new_label("loaded"), b.new_label("matrix")
+    b.jump(before)
+    b.open(before)
+    b.branch(_executes(cg, item), load, done)
+    with cg.side_block(load):
+        matrices = []
+        for number in range(len(targets)):
+            rows = [
+                b.value(f"load {ROW}, ptr {_pointer(cg, pointers, number, row)}, align 2")
+                for row in range(ROWS)
+            ]
+            matrix = b.concat("i16", rows, ROWS)
+            if "trans" in item.parts:
+                matrix = b.pick("i16", matrix, ROWS * ROWS, TRANSPOSED)
+            matrices.append(b.value(f"bitcast {MATRIX} {matrix} to {I32}"))
+        b.jump(done)
+    b.open(done)
+    values = [b.phi(I32, (matrix, load), ("zeroinitializer", before)) for matrix in matrices]
     for target, value in zip(targets, values, strict=True):
         cg.assign(target, Value("i32", "varying", (value,)), item.predicate)
 
 
-@handles(f"stmatrix{MATRIX}")
+@handles(f"stmatrix{FORM}")
 def store_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Store one, two or four matrices to shared memory."""
-    b, mask = cg.b, cg.mask_vector(item.predicate)
-    sources = vector_elements(item.operands[1])
-    if len(sources) != _count(item):
-        raise UnsupportedInstruction(item.text, item.line, f"{len(sources)} registers")
-    for number, source in enumerate(sources):
-        value = cg.to_vector(cg.operand(source, "i32"))
-        if "trans" not in item.parts:
-            pointers = _row_pointers(
-                cg, item, item.operands[0], number, [i // 4 for i in range(WARP)], "writes"
-            )
-            scatter(
-                cg.b, "i32", _offset_pointers(cg, pointers, [4 * (i % 4) for i in range(WARP)]), value, mask
-            )
-            continue
-        for upper in (0, 1):
-            rows = [2 * (i % 4) + upper for i in range(WARP)]
-            pointers = _row_pointers(cg, item, item.operands[0], number, rows, "writes")
-            moved = b.value(f"lshr {I32} {value}, splat (i32 {16 * upper})")
-            part = b.value(f"trunc {I32} {moved} to {I16}")
-            scatter(
-                cg.b, "i16", _offset_pointers(cg, pointers, [2 * (i // 4) for i in range(WARP)]), part, mask
-            )
+    b = cg.b
+    sources = _registers(item, item.operands[1])
+    require_full_warp(cg, item)
+    matrices = []
+    for source in sources:
+        matrix = b.value(f"bitcast {I32} {cg.to_vector(cg.operand(source, 'i32'))} to {MATRIX}")
+        if "trans" in item.parts:
+            matrix = b.pick("i16", matrix, ROWS * ROWS, TRANSPOSED)
+        matrices.append(matrix)
+    words = _words_by_row(cg, matrices)
+    pointers = _row_pointers(cg, item, item.operands[0], len(sources), "writes", words)
+
+    store, done = b.new_label("store"), b.new_label("stored")
+    b.branch(_executes(cg, item), store, done)
+    with cg.side_block(store):
+        for number, matrix in enumerate(matrices):
+            for row in range(ROWS):
+                part = b.pick("i16", matrix, ROWS * ROWS, list(range(ROWS * row, ROWS * row + ROWS)))
+                b.line(f"store {ROW} {part}, ptr {_pointer(cg, pointers, number, row)}, align 2")
+        b.jump(done)
+    b.open(done)
+
+
+def _registers(item: Instruction, operand: Operand) -> tuple[Operand, ...]:
+    registers = vector_elements(operand)
+    if len(registers) != next(COUNTS[part] for part in item.parts if part in COUNTS):
+        raise UnsupportedInstruction(item.text, item.line, f"{len(registers)} registers")
+    return registers
+
+
+def _executes(cg: CodegenContext, item: Instruction) -> str:
+    """Return an i1 that is true if the warp executes the instruction."""
+    return cg.b.value(f"icmp ne i32 {cg.mask_bits(item.predicate)}, 0")
+
+
+def _row_pointers(
+    cg: CodegenContext,
+    item: Instruction,
+    memory: Operand,
+    matrices: int,
+    action: str,
+    words: tuple[Value, ...] = (),
+) -> str:
+    """Check the rows of some matrices; return a vector of the pointers of the lanes that address them.
+
+    `words` are the values to store: element n of each lane's row.
+    """
+    if not isinstance(memory, Mem):
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
+    space, lanes = state_space(item), ROWS * matrices
+    if lanes < WARP:
+        flags = ", ".join(f"i1 {'true' if lane < lanes else 'false'}" for lane in range(WARP))
+        item = cg.for_lanes(item, f"<{flags}>")
+    addresses = Value("i64", "varying", (cg.to_vector(address(cg, memory, space)),))
+    return host_pointers(cg, addresses, space, ROW_BYTES, item, action, words).vector
+
+
+def _words_by_row(cg: CodegenContext, matrices: list[str]) -> tuple[Value, ...]:
+    """Return the values that the lanes with the addresses store, as two 64-bit words of each row."""
+    b = cg.b
+    rows = [b.value(f"bitcast {MATRIX} {matrix} to {vector('i64', 2 * ROWS)}") for matrix in matrices]
+    rows = rows * (WARP // ROWS // len(rows))  # the remaining lanes store nothing
+    every = b.concat("i64", rows, 2 * ROWS)
+    parts = [b.pick("i64", every, 2 * WARP, list(range(word, 2 * WARP, 2))) for word in (0, 1)]
+    return tuple(Value("i64", "varying", (part,)) for part in parts)
+
+
+def _pointer(cg: CodegenContext, pointers: str, matrix: int, row: int) -> str:
+    return cg.b.value(f"extractelement {vector('ptr')} {pointers}, i32 {ROWS * matrix + row}")
 
 
 @handles("movmatrix.sync.aligned.m8n8.trans.b16")
 def transpose_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Transpose a matrix that is distributed over the warp's registers."""
     b = cg.b
-    source = cg.to_vector(cg.operand(item.operands[1], "i32"))
-    halves = []
-    for upper in (0, 1):
-        lanes = [(2 * (i % 4) + upper) * 4 + i // 8 for i in range(WARP)]
-        words = b.pick("i32", source, WARP, lanes)
-        amounts = "<" + ", ".join(f"i32 {16 * (i // 4 % 2)}" for i in range(WARP)) + ">"
-        moved = b.value(f"lshr {I32} {words}, {amounts}")
-        halves.append(b.value(f"and {I32} {moved}, splat (i32 65535)"))
-    result = b.value(f"or {I32} {halves[0]}, {b.value(f'shl {I32} {halves[1]}, splat (i32 16)')}")
+    require_full_warp(cg, item)
+    source = b.value(f"bitcast {I32} {cg.to_vector(cg.operand(item.operands[1], 'i32'))} to {MATRIX}")
+    result = b.value(f"bitcast {MATRIX} {b.pick('i16', source, ROWS * ROWS, TRANSPOSED)} to {I32}")
     cg.assign(item.operands[0], Value("i32", "varying", (result,)), item.predicate)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpulab.simt.codegen.instruction_forms import refuses
 
-refuses("tensor cores", "mma", "wmma", "wgmma", "tcgen05")
+refuses("matrix products of a warp group", "wgmma")
+refuses("tensor memory, of compute capability 10.0", "tcgen05")
 refuses("textures", "tex", "tld4", "txq", "istypep")
 refuses("surfaces", "suld", "sust", "sured", "suq")
 refuses("the tensor memory accelerator", "tensormap")

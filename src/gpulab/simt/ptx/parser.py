@@ -65,7 +65,10 @@ class ModuleParser(InstructionParser):
                 self.result.variables[variable.name] = variable
         elif word == ".section":
             self.skip_to("}")
-        elif word in (".version", ".target", ".address_size", ".loc", ".file", ".alias", ".pragma"):
+        elif word == ".target":
+            names = [re.fullmatch(r"sm_(\d+)[a-z]?", name) for name in self.skip_to(";")]
+            self.result.architecture = next((int(name[1]) for name in names if name), 0)
+        elif word in (".version", ".address_size", ".loc", ".file", ".alias", ".pragma"):
             self.skip_to(";")
         else:
             raise UsageError(f"invalid PTX: `{word}` is not allowed at module scope.")

@@ -219,6 +219,8 @@ class Module:
         Hash of the text without the constants that can be hoisted.
     constants : list of int
         These constants, as 64-bit words.
+    architecture : int
+        The number in `.target`: 90 for `sm_90a`.
     """
 
     functions: dict[str, Function] = field(default_factory=dict)
@@ -226,6 +228,7 @@ class Module:
     digest: str = ""
     template_digest: str = ""
     constants: list[int] = field(default_factory=list)
+    architecture: int = 0
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}

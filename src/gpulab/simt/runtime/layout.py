@@ -78,6 +78,7 @@ FAULTS = {  # codes of `sim_fault`
     "mask_without_caller": 12,
     "barrier_count": 13,
     "exited_threads": 14,
+    "partial_warp": 15,
 }
 
 

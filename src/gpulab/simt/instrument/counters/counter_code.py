@@ -26,9 +26,8 @@ from string import Template
 
 from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.addressing import add_offset, address
+from gpulab.simt.codegen.addressing import add_offset
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.ir import Value
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
 from gpulab.simt.instrument.counters import counter_layout
@@ -43,8 +42,7 @@ from gpulab.simt.instrument.counters.counter_layout import (
 from gpulab.simt.instrument.counters.loop_code import count_iterations, innermost_loops
 from gpulab.simt.instrument.counters.sector_code import SectorCounter
 from gpulab.simt.instrument.counters.site_code import GenericCounter, SiteCounter
-from gpulab.simt.instrument.counters.wavefront_code import MATRICES, WavefrontCounter
-from gpulab.simt.ptx.syntax import Mem
+from gpulab.simt.instrument.counters.wavefront_code import WavefrontCounter
 
 __all__ = ["CounterInstrumentation"]
 
@@ -93,17 +91,6 @@ class CounterInstrumentation(Instrumentation):
         part = self.parts.get((cg.block_number, cg.instruction_index), 0)
         self.parts[cg.block_number, cg.instruction_index] = part + 1
 
-        lanes = -1
-        if item.op in MATRICES:
-            # One lane requests a row of 16 bytes for several lanes, so the first access covers all rows.
-            if part:
-                return
-            count = next(int(p[1:]) for p in item.parts if p in ("x1", "x2", "x4"))
-            memory = item.operands[MATRICES[item.op]]
-            assert isinstance(memory, Mem)
-            where = address(cg, memory, access.space)
-            access = replace(access, address=Value("i64", "varying", (cg.to_vector(where),)))
-            lanes = (1 << 8 * count) - 1
         if access.space == "shared" and item.row in self.forms and access.action != "updates":
             size, shift = self.forms[item.row]
             access = replace(access, address=add_offset(cg, access.address, shift), size=size)
@@ -121,7 +108,7 @@ class CounterInstrumentation(Instrumentation):
         record = self.place(cg, self.layout.sites_at + RECORD_BYTES * access.site)
         # Machine code merges an access of 0 bytes into another one: only its executions are counted.
         kind = SITE_COUNTERS.get(access.space, SiteCounter) if access.size else SiteCounter
-        kind(cg, access, self.counters, record, apart, lanes).count()
+        kind(cg, access, self.counters, record, apart).count()
 
     def place(self, cg: CodegenContext, offset: int) -> str:
         """Return a pointer to the counter at an offset."""

@@ -25,22 +25,18 @@ class SiteCounter:
         Pointer to the counters of this site.
     apart : bool
         Executions are counted here and not taken from the basic block.
-    lanes : int
-        Mask of the lanes that make requests.
     """
 
     served = False  # True in classes that count traffic in addition to executions
 
     def __init__(
-        self, cg: CodegenContext, access: MemoryAccess, counters: str, record: str, apart: bool, lanes: int
+        self, cg: CodegenContext, access: MemoryAccess, counters: str, record: str, apart: bool
     ) -> None:
         self.cg, self.b, self.access, self.apart = cg, cg.b, access, apart
         self.counters, self.record = counters, record
         self.where, self.size = access.address, access.size
         self.mask = cg.mask_bits(access.item.predicate)
-        if lanes != -1:
-            self.mask = self.b.value(f"and i32 {self.mask}, {lanes}")
-        self.whole = cg.all_active and access.item.predicate is None and lanes == -1
+        self.whole = cg.all_active and access.item.predicate is None
         self.rows = self.where.refs if self.where.kind != "varying" else ()
         self.width = cg.width if self.where.kind == "affine" else WARP
         self.stride = self.where.stride if self.where.kind == "affine" else 0

@@ -12,10 +12,9 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.instrument.counters.counter_layout import EXCESS, IDEAL, MEMO, WORST, add
 from gpulab.simt.instrument.counters.site_code import READS, SiteCounter
 
-__all__ = ["MATRICES", "WavefrontCounter"]
+__all__ = ["WavefrontCounter"]
 
 BANKS = 32
-MATRICES = {"ldmatrix": 1, "stmatrix": 0}  # matrix instructions, with the position of the address operand
 
 
 class WavefrontCounter(SiteCounter):
@@ -54,7 +53,7 @@ class WavefrontCounter(SiteCounter):
     @property
     def pairs_lanes(self) -> bool:
         """True if pairs of lanes that read the same element are served together (see `sim_pairs`)."""
-        return self.marks == READS and self.access.item.op not in MATRICES
+        return self.marks == READS and self.access.item.op != "ldmatrix"
 
     def without_conflicts(self) -> str | None:
         """Return an i1 that is true if no two lanes access different words of one bank in a wavefront.

@@ -21,6 +21,7 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instructions.collective import group_by_group
+from gpulab.simt.instructions.matrix_fragments import accessed_fragment
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
 from gpulab.simt.instrument.racecheck.access_check import AccessCheck, CheckBuffers
 from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
@@ -276,10 +277,14 @@ def _accessed(item: Instruction) -> list[tuple[str, int]]:
         return [("global", 4), ("shared", 4)]
     if item.op in ("mbarrier", "ldmatrix", "stmatrix"):
         return [("shared", 8)]
-    if item.op not in ("ld", "ldu", "st", "atom", "red") or {"param", "local", "const"} & set(item.parts):
+    size = 0
+    if item.op == "wmma" and item.parts[1] in ("load", "store"):
+        _, _, size = accessed_fragment(item)
+    elif item.op not in ("ld", "ldu", "st", "atom", "red") or {"param", "local", "const"} & set(item.parts):
         return []
-    count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4", "v8")), 1)
-    size = type_size(item.parts[-1]) * count
+    if not size:
+        count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4", "v8")), 1)
+        size = type_size(item.parts[-1]) * count
     if any(p.startswith("shared") for p in item.parts):
         return [("shared", size)]
     return [("global", size)] if "global" in item.parts else [("global", size), ("shared", size)]

@@ -1,0 +1,383 @@
+"""Generated functions that compute D = A B + C for the fragments of one warp.
+
+The function of a shape reads the registers of A, B and C from a buffer and writes those of D. It widens the
+elements of A and B once, B with its columns side by side, and computes eight neighbouring elements of D at a
+time as one vector.
+
+Integers wrap around, or saturate once after the whole sum. Double precision is a chain of fused
+multiply-adds in the order of k. For f16, bf16 and tf32 the PTX manual leaves the order, the precision and the
+rounding of a sum open. The rule here is the one that two studies derived for GPUs by tests and confirmed bit
+by bit (F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv 2512.07004; P. Xie et
+al., "MMA-Sim", arXiv 2511.10909). Some products and C are summed at once:
+
+1. The exponent of a product is the sum of its operands' exponents; a subnormal number has the smallest
+   exponent of its format. Products of zeros count as smaller than 2^-126.
+2. Each product, computed exactly, and C are truncated to F bits below the largest of these exponents.
+3. The exact sum of these numbers is rounded once: towards zero for f32, to nearest for f16. A sum of 0 is +0.
+
+`Summation` has the number of products and F. The rule is evaluated in double precision, in which every step
+is exact: powers of two stand for exponents, so that their products are sums of exponents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen.ir import BITS as WIDTHS
+from gpulab.simt.codegen.ir import Builder, float_literal, vector
+from gpulab.simt.instructions.arithmetic.formats import BF16, F16, Format, narrow, widen
+from gpulab.simt.instructions.matrix_fragments import BITS, GROUPS, Fragment, Shape, fragment_of
+
+__all__ = ["BUFFER_BYTES", "PLACES", "MatrixProduct", "Summation"]
+
+PLACES = {"a": 0, "b": 2048, "c": 4096, "d": 6144}  # byte offsets of the matrices in the buffer
+BUFFER_BYTES = 8192
+EXPONENT_BITS = 0x7FF0_0000_0000_0000  # of a double
+EIGHT = {ty: vector(ty, GROUPS) for ty in ("i1", "i8", "i16", "i32", "i64", "float", "double")}
+FORMATS = {"f16": F16, "bf16": BF16}
+FLOATS = ("f16", "bf16", "tf32")
+
+
+@dataclass(frozen=True)
+class Summation:
+    """How a GPU sums products of f16, bf16 or tf32.
+
+    Attributes
+    ----------
+    fraction_bits : int
+        Bits that are kept below the largest exponent.
+    operand_bytes : int
+        Bytes of a row of A whose products are summed at once.
+    """
+
+    fraction_bits: int
+    operand_bytes: int
+
+    @classmethod
+    def of(cls, architecture: int) -> Summation:
+        """Return the summation of a GPU, given as the number of its compute capability: 90 for 9.0."""
+        return cls(25, 32) if architecture >= 90 else cls(24, 16)
+
+    def products(self, ty: str) -> int:
+        """Return the number of products that are summed at once."""
+        return 8 * self.operand_bytes // BITS[ty]
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """A product of two fragments plus a third one.
+
+    Attributes
+    ----------
+    shape : Shape
+        Its size.
+    a, b, c, d : str
+        PTX types of the elements.
+    saturates : bool
+        Integers saturate.
+    summation : Summation
+        How products of f16, bf16 and tf32 are summed.
+    """
+
+    shape: Shape
+    a: str
+    b: str
+    c: str
+    d: str
+    saturates: bool
+    summation: Summation
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        shape = f"m{self.shape.m}n{self.shape.n}k{self.shape.k}"
+        return f"product_{shape}_{self.d}_{self.a}_{self.b}_{self.c}" + "_sat" * self.saturates
+
+    def call(self, b: Builder, buffer: str) -> None:
+        """Append a call of the function on the registers in a buffer; define it on first use."""
+        b.define(self.name, "void", [("ptr", buffer)], lambda inner, names: self._body(inner, names[0]))
+
+    # -- the function ---------------------------------------------------------------------------
+
+    @property
+    def _wide(self) -> str:
+        """LLVM type in which products are computed."""
+        return "i32" if self.d == "s32" else "double"
+
+    def _fragment(self, use: str) -> Fragment:
+        return fragment_of(use, {"a": self.a, "b": self.b}[use], self.shape, wmma=False)
+
+    def _body(self, b: Builder, buffer: str) -> str:
+        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        places = {}
+        for name, count in (("a", m * k), ("b", k * n)):
+            for part in (name, f"{name}_powers") if self.a in FLOATS else (name,):
+                places[part] = b.alloca(f"[{count} x {self._wide}]", part)
+        self._widen_rows(b, buffer, places)
+        self._widen_columns(b, buffer, places)
+        strips = n // GROUPS
+        _loop(b, m * strips, lambda number: self._strip(b, buffer, places, number))
+        return ""
+
+    def _widen_rows(self, b: Builder, buffer: str, places: dict[str, str]) -> None:
+        """Widen A; its blocks keep their order."""
+        raw = f"i{BITS[self.a]}"
+        count = self.shape.m * self.shape.k // GROUPS
+
+        def chunk(number: str) -> None:
+            source = _at(b, buffer, b.value(f"mul i64 {number}, {GROUPS * WIDTHS[raw] // 8}"), PLACES["a"])
+            elements = b.value(f"load {EIGHT[raw]}, ptr {source}, align 1")
+            target = b.value(f"mul i64 {number}, {GROUPS * WIDTHS[self._wide] // 8}")
+            self._store_widened(b, self.a, elements, GROUPS, places, "a", target)
+
+        _loop(b, count, chunk)
+
+    def _widen_columns(self, b: Builder, buffer: str, places: dict[str, str]) -> None:
+        """Widen B and transpose its blocks, so that eight columns are side by side."""
+        raw = f"i{BITS[self.b]}"
+        block_rows = self._fragment("b").block_columns
+        size = GROUPS * block_rows
+        order = [group * block_rows + row for row in range(block_rows) for group in range(GROUPS)]
+
+        def block(number: str) -> None:
+            source = _at(b, buffer, b.value(f"mul i64 {number}, {size * WIDTHS[raw] // 8}"), PLACES["b"])
+            elements = b.value(f"load {vector(raw, size)}, ptr {source}, align 1")
+            elements = b.pick(raw, elements, size, order)
+            target = b.value(f"mul i64 {number}, {size * WIDTHS[self._wide] // 8}")
+            self._store_widened(b, self.b, elements, size, places, "b", target)
+
+        _loop(b, len(self._fragment("b").blocks), block)
+
+    def _store_widened(
+        self, b: Builder, ty: str, elements: str, count: int, places: dict[str, str], name: str, offset: str
+    ) -> None:
+        """Store elements of A or B as numbers of type `_wide`, and the powers of two of their exponents."""
+        raw, wide = vector(f"i{BITS[ty]}", count), vector(self._wide, count)
+        if self._wide == "i32":
+            number = b.value(f"{'sext' if ty == 's8' else 'zext'} {raw} {elements} to {wide}")
+        else:
+            number = _as_double(b, ty, elements, count)
+        b.line(f"store {wide} {number}, ptr {_at(b, places[name], offset)}, align 8")
+        if ty in FLOATS:
+            power = _power(b, number, _smallest_exponent(ty), count)
+            b.line(f"store {wide} {power}, ptr {_at(b, places[name + '_powers'], offset)}, align 8")
+
+    # -- eight elements of a row ------------------------------------------------------------------
+
+    def _strip(self, b: Builder, buffer: str, places: dict[str, str], number: str) -> None:
+        """Compute eight neighbouring elements of a row; `number` counts along the rows."""
+        strips = self.shape.n // GROUPS
+        row = b.value(f"udiv i64 {number}, {strips}")
+        strip = b.value(f"urem i64 {number}, {strips}")
+        result = _RowOfBlocks(b, self.d, self.shape, row, strip)
+        operands = _Operands(b, self._wide, self._fragment("a"), places, row, strip)
+
+        accumulator = _RowOfBlocks(b, self.c, self.shape, row, strip).load(_at(b, buffer, PLACES["c"]))
+        if self._wide == "i32":
+            value = self._integer_sum(b, operands, accumulator)
+        elif self.a == "f64":
+            value = accumulator
+            for k in range(self.shape.k):
+                factors = [("<8 x double>", name) for name in operands.load("a", "b", k)]
+                value = b.call("llvm.fma.v8f64", EIGHT["double"], *factors, (EIGHT["double"], value))
+        else:
+            value = self._float_sum(b, operands, accumulator)
+        result.store(_at(b, buffer, PLACES["d"]), value)
+
+    def _integer_sum(self, b: Builder, operands: _Operands, accumulator: str) -> str:
+        ty, total = EIGHT["i32"], "zeroinitializer"
+        for k in range(self.shape.k):
+            x, y = operands.load("a", "b", k)
+            total = b.value(f"add {ty} {total}, {b.value(f'mul {ty} {x}, {y}')}")
+        if self.saturates:
+            return b.call("llvm.sadd.sat.v8i32", ty, (ty, accumulator), (ty, total))
+        return b.value(f"add {ty} {accumulator}, {total}")
+
+    def _float_sum(self, b: Builder, operands: _Operands, accumulator: str) -> str:
+        """Return the bits of the result: f16 as i16, f32 as float."""
+        step = min(self.summation.products(self.a), self.shape.k)
+        ty, value = self.c, accumulator
+        for first in range(0, self.shape.k, step):
+            wide = _as_double(b, ty, value, GROUPS)
+            power = _power(b, wide, _smallest_exponent(ty), GROUPS)
+            value = self._fused_sum(b, operands, range(first, first + step), wide, power)
+            ty = self.d
+        return value
+
+    def _fused_sum(self, b: Builder, operands: _Operands, ks: range, c: str, c_power: str) -> str:
+        """Return the sum of some products and `c`, truncated together and rounded to the type of D."""
+        t, flags = EIGHT["double"], EIGHT["i1"]
+        largest = _maximum(b, c_power, _power_literal(-126))
+        plain, products = c, []
+        for k in ks:
+            x, y = operands.load("a", "b", k)
+            px, py = operands.load("a_powers", "b_powers", k)
+            products.append(b.value(f"fmul {t} {x}, {y}"))
+            plain = b.value(f"fadd {t} {plain}, {products[-1]}")
+            largest = _maximum(b, b.value(f"fmul {t} {px}, {py}"), largest)
+
+        bits = self.summation.fraction_bits
+        scale = b.value(f"fdiv {t} {_power_literal(bits)}, {largest}")
+        total = "zeroinitializer"  # positive, so that a sum of negative zeros is positive, too
+        for number in (c, *products):
+            part = b.call("llvm.trunc.v8f64", t, (t, b.value(f"fmul {t} {number}, {scale}")))
+            total = b.value(f"fadd {t} {total}, {part}")
+        unit = b.value(f"fmul {t} {largest}, {_power_literal(-bits)}")
+        total = b.value(f"fmul {t} {total}, {unit}")
+
+        # The plain sum is infinite or NaN only if an operand is: products are far from the largest double.
+        finite = b.value(f"fcmp ord {t} {b.value(f'fsub {t} {plain}, {plain}')}, zeroinitializer")
+        total = b.value(f"select {flags} {finite}, {t} {total}, {t} {plain}")
+        return narrow(b, t, total, F16) if self.d == "f16" else _towards_zero(b, total)
+
+
+class _Operands:
+    """Widened elements of a row of A, and of the rows of B, for one strip of D."""
+
+    def __init__(
+        self, b: Builder, wide: str, fragment: Fragment, places: dict[str, str], row: str, strip: str
+    ) -> None:
+        self.b, self.wide, self.places = b, wide, places
+        self.bytes = WIDTHS[wide] // 8
+        self.columns = fragment.block_columns
+        self.pair = min(fragment.rows // GROUPS, 2)  # blocks of a pair of rows, which alternate in A
+        block = GROUPS * self.columns
+        above = b.value(f"mul i64 {b.value(f'lshr i64 {row}, 4')}, {2 * fragment.columns * GROUPS}")
+        second = b.value(f"and i64 {b.value(f'lshr i64 {row}, 3')}, 1")
+        inside = b.value(f"mul i64 {b.value(f'and i64 {row}, 7')}, {self.columns}")
+        start = b.value(f"add i64 {above}, {b.value(f'mul i64 {second}, {block}')}")
+        start = b.value(f"add i64 {start}, {inside}")
+        self.row = b.value(f"mul i64 {start}, {self.bytes}")
+        self.strip = b.value(f"mul i64 {strip}, {fragment.columns * GROUPS * self.bytes}")
+
+    def load(self, a: str, other: str, k: int) -> tuple[str, str]:
+        """Return element k of the row of A eight times, and the eight elements of row k of B."""
+        b, ty = self.b, EIGHT[self.wide]
+        index = k // self.columns * self.pair * GROUPS * self.columns + k % self.columns
+        single = b.value(f"load {self.wide}, ptr {_at(b, self.places[a], self.row, index * self.bytes)}")
+        place = _at(b, self.places[other], self.strip, k * GROUPS * self.bytes)
+        return b.splat(self.wide, single, GROUPS), b.value(f"load {ty}, ptr {place}, align 8")
+
+
+class _RowOfBlocks:
+    """Eight neighbouring elements of a row of C or D in the registers of the fragment."""
+
+    def __init__(self, b: Builder, ty: str, shape: Shape, row: str, strip: str) -> None:
+        self.b = b
+        self.fragment = fragment_of("c", ty, shape, wmma=False)
+        self.ty = {"f16": "i16", "s32": "i32", "f32": "float", "f64": "double"}[ty]
+        pair = min(shape.m // GROUPS, 2)
+        above = b.value(f"mul i64 {b.value(f'lshr i64 {row}, 4')}, {2 * (shape.n // GROUPS)}")
+        second = b.value(f"and i64 {b.value(f'lshr i64 {row}, 3')}, 1")
+        block = b.value(
+            f"add i64 {b.value(f'add i64 {above}, {second}')}, {b.value(f'mul i64 {strip}, {pair}')}"
+        )
+        self.register_bytes = WARP * max(WIDTHS[self.ty], 32) // 8
+        start = b.value(f"mul i64 {block}, {self.fragment.halves * self.register_bytes}")
+        group = b.value(f"mul i64 {b.value(f'and i64 {row}, 7')}, {self.register_bytes // GROUPS}")
+        self.offset = b.value(f"add i64 {start}, {group}")
+
+    def load(self, base: str) -> str:
+        """Return the elements; those of f16 as their bits."""
+        b = self.b
+        if self.fragment.halves == 1:
+            return b.value(f"load {EIGHT[self.ty]}, ptr {_at(b, base, self.offset)}, align 1")
+        four = vector(self.ty, 4)
+        even, odd = (b.value(f"load {four}, ptr {place}, align 1") for place in self._halves(base))
+        return b.pick(self.ty, even, 4, [0, 4, 1, 5, 2, 6, 3, 7], odd)
+
+    def store(self, base: str, value: str) -> None:
+        """Store the elements."""
+        b = self.b
+        if self.fragment.halves == 1:
+            b.line(f"store {EIGHT[self.ty]} {value}, ptr {_at(b, base, self.offset)}, align 1")
+            return
+        for odd, place in enumerate(self._halves(base)):
+            part = b.pick(self.ty, value, GROUPS, [odd, odd + 2, odd + 4, odd + 6])
+            b.line(f"store {vector(self.ty, 4)} {part}, ptr {place}, align 1")
+
+    def _halves(self, base: str) -> tuple[str, str]:
+        return _at(self.b, base, self.offset), _at(self.b, base, self.offset, self.register_bytes)
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def _as_double(b: Builder, ty: str, elements: str, count: int) -> str:
+    """Convert elements to doubles exactly; f16, bf16, tf32 and the f64 of A and B are given as their bits."""
+    doubles, floats = vector("double", count), vector("float", count)
+    if ty == "f64":
+        return b.value(f"bitcast {vector('i64', count)} {elements} to {doubles}")
+    if ty == "tf32":
+        t = vector("i32", count)
+        kept = b.value(f"and {t} {elements}, splat (i32 {-(1 << 13)})")
+        elements = b.value(f"bitcast {t} {kept} to {floats}")
+    elif ty in FORMATS:
+        elements = widen(b, vector("i16", count), elements, FORMATS[ty])
+    return b.value(f"fpext {floats} {elements} to {doubles}")
+
+
+def _smallest_exponent(ty: str) -> int:
+    form: Format | None = FORMATS.get(ty)
+    return 1 - form.bias if form else -126
+
+
+def _power(b: Builder, number: str, smallest: int, count: int) -> str:
+    """Return 2 to the exponents of doubles, at least 2^smallest; 0 for a zero, and infinity for NaN."""
+    t, it, flags = vector("double", count), vector("i64", count), vector("i1", count)
+    bits = b.value(f"bitcast {t} {number} to {it}")
+    power = b.value(f"bitcast {it} {b.value(f'and {it} {bits}, splat (i64 {EXPONENT_BITS})')} to {t}")
+    power = _maximum(b, power, _power_literal(smallest), count)
+    zero = b.value(f"fcmp oeq {t} {number}, zeroinitializer")
+    return b.value(f"select {flags} {zero}, {t} zeroinitializer, {t} {power}")
+
+
+def _power_literal(exponent: int) -> str:
+    return f"splat (double {float_literal(1023 + exponent << 52, 'double')})"
+
+
+def _maximum(b: Builder, x: str, y: str, count: int = GROUPS) -> str:
+    """Return the larger of two vectors of doubles; y if x is NaN."""
+    t = vector("double", count)
+    return b.value(f"select {vector('i1', count)} {b.value(f'fcmp ogt {t} {x}, {y}')}, {t} {x}, {t} {y}")
+
+
+def _towards_zero(b: Builder, number: str) -> str:
+    """Round doubles to floats towards zero; from 2^128 on they become infinite, and NaN the canonical one."""
+    t, ft, it, flags = EIGHT["double"], EIGHT["float"], EIGHT["i32"], EIGHT["i1"]
+    rounded = b.value(f"fptrunc {t} {number} to {ft}")
+    back = b.value(f"fpext {ft} {rounded} to {t}")
+    size, rounded_size = (b.call("llvm.fabs.v8f64", t, (t, x)) for x in (number, back))
+    up = b.value(f"fcmp ogt {t} {rounded_size}, {size}")
+    representable = b.value(f"fcmp olt {t} {size}, {_power_literal(128)}")
+    up = b.value(f"and {flags} {up}, {representable}")
+    bits = b.value(f"bitcast {ft} {rounded} to {it}")
+    bits = b.value(f"add {it} {bits}, {b.value(f'sext {flags} {up} to {it}')}")
+    unordered = b.value(f"fcmp uno {t} {number}, zeroinitializer")
+    bits = b.value(f"select {flags} {unordered}, {it} splat (i32 {0x7FFFFFFF}), {it} {bits}")
+    return b.value(f"bitcast {it} {bits} to {ft}")
+
+
+# -- memory and loops ------------------------------------------------------------------------------
+
+
+def _at(b: Builder, base: str, offset: str | int, more: int = 0) -> str:
+    """Return a pointer plus an offset and a constant in bytes."""
+    place = b.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+    return b.value(f"getelementptr i8, ptr {place}, i64 {more}") if more else place
+
+
+def _loop(b: Builder, count: int, body: Callable[[str], None]) -> None:
+    """Emit a loop; `body` receives the number of the iteration, an i64."""
+    before, head, done = b.label, b.new_label("loop"), b.new_label("done")
+    b.jump(head)
+    b.open(head)
+    number, following = b.name("i"), b.name("i")
+    start = len(b.lines)
+    body(number)
+    b.line(f"{following} = add i64 {number}, 1")
+    b.branch(b.value(f"icmp ult i64 {following}, {count}"), head, done)
+    b.lines.insert(start, f"  {number} = phi i64 [ 0, %{before} ], [ {following}, %{b.label} ]")
+    b.open(done)
