@@ -175,6 +175,7 @@ WMMA = [
     ("m8n8k4", F64),
 ]
 PADDING = 8  # elements between the ends of two rows or columns in memory
+COPIED_BYTES = 32 * (32 + PADDING) * 4
 
 
 def fragment_registers(shape: str, use: str, ty: str) -> int:
@@ -196,8 +197,10 @@ def wmma_kernel(shape: str, types: Types, layouts: str, stride: str, space: str 
     lines = [
         f".reg .{ {'f64': 'f64', 'f32': 'f32'}.get(kinds[n], 'b32') } %{n}<{counts[n]}>;" for n in "abcd"
     ]
-    lines += [".reg .b64 %rd<9>;", ".reg .b32 %r<9>;"]
+    lines += [".reg .b64 %rd<9>;", ".reg .b32 %r<9>;", ".reg .pred %p<1>;"]
     lines += [f"ld.param.u64 %rd{n}, [p{n}];" for n in range(4)] + ["ld.param.u32 %r0, [stride];"]
+    if space == ".shared":
+        lines += [line for number in range(3) for line in copy_to_shared(number)]
     vectors = {name: "{" + ", ".join(f"%{name}{n}" for n in range(counts[name])) + "}" for name in "abcd"}
     for number, (name, layout) in enumerate(pairs):
         operation = f"wmma.load.{name}.sync.aligned.{layout}.{shape}{space}.{kinds[name]}"
@@ -206,27 +209,48 @@ def wmma_kernel(shape: str, types: Types, layouts: str, stride: str, space: str 
     rounding = ".rn" if a == "f64" else ""
     operation = f"wmma.mma.sync.aligned.{rows}.{columns}.{shape}{rounding}.{named}"
     lines.append(f"{operation} {', '.join(vectors[name] for name in 'dabc')};")
-    lines.append(f"wmma.store.d.sync.aligned.{of_c}.{shape}{space}.{d} [%rd3], {vectors['d']}{stride};")
+    lines.append(f"wmma.store.d.sync.aligned.{of_c}.{shape}.{d} [%rd3], {vectors['d']}{stride};")
     parameters = ", ".join([*(f".param .u64 p{n}" for n in range(4)), ".param .u32 stride"])
     return f"{HEAD}.visible .entry k({parameters})\n{{\n" + "\n".join(lines) + "\nret;\n}\n"
+
+
+def copy_to_shared(number: int) -> list[str]:
+    """Return PTX that copies a matrix to shared memory and replaces its address in %rd0, %rd1 or %rd2."""
+    return [
+        f".shared .align 32 .b8 s{number}[{COPIED_BYTES}];",
+        "mov.u32 %r1, %tid.x;",
+        "shl.b32 %r1, %r1, 2;",
+        f"L{number}: cvt.u64.u32 %rd4, %r1;",
+        f"add.s64 %rd4, %rd4, %rd{number};",
+        "ld.global.u32 %r2, [%rd4];",
+        f"mov.u32 %r3, s{number};",
+        "add.u32 %r3, %r3, %r1;",
+        "st.shared.u32 [%r3], %r2;",
+        "add.u32 %r1, %r1, 128;",
+        f"setp.lt.u32 %p0, %r1, {COPIED_BYTES};",
+        f"@%p0 bra L{number};",
+        "bar.warp.sync -1;",
+        f"mov.u64 %rd{number}, s{number};",
+    ]
 
 
 def in_memory(matrix: Array, layout: str, pitch: int) -> Array:
     """Return a matrix as it is in memory, with `pitch` elements from one row or column to the next."""
     lines = matrix if layout == "row" else matrix.T
-    padded = np.zeros((lines.shape[0], pitch), lines.dtype)
-    padded[:, : lines.shape[1]] = lines
+    padded = np.zeros((max(32, COPIED_BYTES // (pitch * lines.itemsize)), pitch), lines.dtype)
+    padded[: lines.shape[0], : lines.shape[1]] = lines
     return padded
 
 
 @pytest.mark.parametrize(("shape", "types"), WMMA, ids=lambda x: x if isinstance(x, str) else ".".join(x))
-def test_wmma(shape: str, types: Types) -> None:
+@pytest.mark.parametrize("space", ["", ".shared"])
+def test_wmma(shape: str, types: Types, space: str) -> None:
     warp = warps_of(shape, types, seed=3)[3]
     expected = matrix_product(*warp, types)
     pitch = 32 + PADDING
     dev = gpulab.device("sim")
     for layouts in ("row col row", "col row col"):
-        kernel = dev.load_ptx(wmma_kernel(shape, types, layouts, ", %r0"))
+        kernel = dev.load_ptx(wmma_kernel(shape, types, layouts, ", %r0", space))
         names = layouts.split()
         arrays = [dev.asarray(in_memory(m, name, pitch)) for m, name in zip(warp, names, strict=True)]
         result = dev.asarray(in_memory(np.zeros_like(expected), names[2], pitch))

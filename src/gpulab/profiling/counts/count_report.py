@@ -297,6 +297,8 @@ def _kind(item: Instruction, used: set[str]) -> str:
     if "param" in item.parts:
         return "parameter"
     kind = KINDS.get(item.op, item.op)
+    if item.op == "wmma":
+        kind = item.parts[1]
     if kind == "atomic" and not used & set(writes(item)) and not {"cas", "exch"} & set(item.parts):
         return "reduction"  # the assembler translates it to RED
     return kind

@@ -16,7 +16,7 @@ from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, vector_elements
 
-__all__ = ["require_full_warp"]
+__all__ = ["load_rows", "require_full_warp", "transposed_matrix"]
 
 ROWS = 8  # rows of a matrix, each of eight 16-bit elements
 ROW_BYTES = 16
@@ -45,31 +45,41 @@ def require_full_warp(cg: CodegenContext, item: Instruction) -> None:
 @handles(f"ldmatrix{FORM}")
 def load_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Load one, two or four matrices from shared memory."""
-    b = cg.b
     targets = _registers(item, item.operands[0])
     require_full_warp(cg, item)
-    pointers = _row_pointers(cg, item, item.operands[1], len(targets), "reads")
+    addresses = _row_addresses(cg, item, item.operands[1])
+    values = load_rows(cg, item, addresses, len(targets), transposed="trans" in item.parts)
+    for target, value in zip(targets, values, strict=True):
+        cg.assign(target, Value("i32", "varying", (value,)), item.predicate)
 
+
+def load_rows(
+    cg: CodegenContext, item: Instruction, addresses: Value, count: int, *, transposed: bool
+) -> list[str]:
+    """Load matrices from memory, given the addresses of their rows by lane; return the registers."""
+    b = cg.b
+    pointers = _row_pointers(cg, item, addresses, count, "reads")
     load, done, before = b.new_label("load"), b.new_label("loaded"), b.new_label("matrix")
     b.jump(before)
     b.open(before)
     b.branch(_executes(cg, item), load, done)
     with cg.side_block(load):
         matrices = []
-        for number in range(len(targets)):
-            rows = [
-                b.value(f"load {ROW}, ptr {_pointer(cg, pointers, number, row)}, align 2")
-                for row in range(ROWS)
-            ]
-            matrix = b.concat("i16", rows, ROWS)
-            if "trans" in item.parts:
-                matrix = b.pick("i16", matrix, ROWS * ROWS, TRANSPOSED)
-            matrices.append(b.value(f"bitcast {MATRIX} {matrix} to {I32}"))
+        for number in range(count):
+            places = [_pointer(cg, pointers, number, row) for row in range(ROWS)]
+            rows = [b.value(f"load {ROW}, ptr {place}, align 2") for place in places]
+            matrix = b.value(f"bitcast {MATRIX} {b.concat('i16', rows, ROWS)} to {I32}")
+            matrices.append(transposed_matrix(cg, matrix) if transposed else matrix)
         b.jump(done)
     b.open(done)
-    values = [b.phi(I32, (matrix, load), ("zeroinitializer", before)) for matrix in matrices]
-    for target, value in zip(targets, values, strict=True):
-        cg.assign(target, Value("i32", "varying", (value,)), item.predicate)
+    return [b.phi(I32, (matrix, load), ("zeroinitializer", before)) for matrix in matrices]
+
+
+def transposed_matrix(cg: CodegenContext, register: str) -> str:
+    """Return the transpose of a matrix that is distributed over the lanes of a register."""
+    b = cg.b
+    matrix = b.value(f"bitcast {I32} {register} to {MATRIX}")
+    return b.value(f"bitcast {MATRIX} {b.pick('i16', matrix, ROWS * ROWS, TRANSPOSED)} to {I32}")
 
 
 @handles(f"stmatrix{FORM}")
@@ -78,14 +88,12 @@ def store_matrix(cg: CodegenContext, item: Instruction) -> None:
     b = cg.b
     sources = _registers(item, item.operands[1])
     require_full_warp(cg, item)
-    matrices = []
-    for source in sources:
-        matrix = b.value(f"bitcast {I32} {cg.to_vector(cg.operand(source, 'i32'))} to {MATRIX}")
-        if "trans" in item.parts:
-            matrix = b.pick("i16", matrix, ROWS * ROWS, TRANSPOSED)
-        matrices.append(matrix)
-    words = _words_by_row(cg, matrices)
-    pointers = _row_pointers(cg, item, item.operands[0], len(sources), "writes", words)
+    registers = [cg.to_vector(cg.operand(source, "i32")) for source in sources]
+    if "trans" in item.parts:
+        registers = [transposed_matrix(cg, register) for register in registers]
+    matrices = [b.value(f"bitcast {I32} {register} to {MATRIX}") for register in registers]
+    addresses = _row_addresses(cg, item, item.operands[0])
+    pointers = _row_pointers(cg, item, addresses, len(sources), "writes", _words_by_row(cg, matrices))
 
     store, done = b.new_label("store"), b.new_label("stored")
     b.branch(_executes(cg, item), store, done)
@@ -110,26 +118,29 @@ def _executes(cg: CodegenContext, item: Instruction) -> str:
     return cg.b.value(f"icmp ne i32 {cg.mask_bits(item.predicate)}, 0")
 
 
+def _row_addresses(cg: CodegenContext, item: Instruction, memory: Operand) -> Value:
+    if not isinstance(memory, Mem):
+        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
+    return Value("i64", "varying", (cg.to_vector(address(cg, memory, state_space(item))),))
+
+
 def _row_pointers(
     cg: CodegenContext,
     item: Instruction,
-    memory: Operand,
-    matrices: int,
+    addresses: Value,
+    count: int,
     action: str,
     words: tuple[Value, ...] = (),
 ) -> str:
-    """Check the rows of some matrices; return a vector of the pointers of the lanes that address them.
+    """Check the rows of `count` matrices; return a vector of the pointers of the lanes that address them.
 
     `words` are the values to store: element n of each lane's row.
     """
-    if not isinstance(memory, Mem):
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
-    space, lanes = state_space(item), ROWS * matrices
+    lanes = ROWS * count
     if lanes < WARP:
         flags = ", ".join(f"i1 {'true' if lane < lanes else 'false'}" for lane in range(WARP))
         item = cg.for_lanes(item, f"<{flags}>")
-    addresses = Value("i64", "varying", (cg.to_vector(address(cg, memory, space)),))
-    return host_pointers(cg, addresses, space, ROW_BYTES, item, action, words).vector
+    return host_pointers(cg, addresses, state_space(item), ROW_BYTES, item, action, words).vector
 
 
 def _words_by_row(cg: CodegenContext, matrices: list[str]) -> tuple[Value, ...]:
@@ -149,8 +160,6 @@ def _pointer(cg: CodegenContext, pointers: str, matrix: int, row: int) -> str:
 @handles("movmatrix.sync.aligned.m8n8.trans.b16")
 def transpose_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Transpose a matrix that is distributed over the warp's registers."""
-    b = cg.b
     require_full_warp(cg, item)
-    source = b.value(f"bitcast {I32} {cg.to_vector(cg.operand(item.operands[1], 'i32'))} to {MATRIX}")
-    result = b.value(f"bitcast {MATRIX} {b.pick('i16', source, ROWS * ROWS, TRANSPOSED)} to {I32}")
+    result = transposed_matrix(cg, cg.to_vector(cg.operand(item.operands[1], "i32")))
     cg.assign(item.operands[0], Value("i32", "varying", (result,)), item.predicate)

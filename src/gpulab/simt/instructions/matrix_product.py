@@ -107,7 +107,7 @@ class MatrixProduct:
         return "i32" if self.d == "s32" else "double"
 
     def _fragment(self, use: str) -> Fragment:
-        return fragment_of(use, {"a": self.a, "b": self.b}[use], self.shape, wmma=False)
+        return fragment_of(use, {"a": self.a, "b": self.b}[use], self.shape)
 
     def _body(self, b: Builder, buffer: str) -> str:
         m, n, k = self.shape.m, self.shape.n, self.shape.k
@@ -266,7 +266,7 @@ class _RowOfBlocks:
 
     def __init__(self, b: Builder, ty: str, shape: Shape, row: str, strip: str) -> None:
         self.b = b
-        self.fragment = fragment_of("c", ty, shape, wmma=False)
+        self.fragment = fragment_of("c", ty, shape)
         self.ty = {"f16": "i16", "s32": "i32", "f32": "float", "f64": "double"}[ty]
         pair = min(shape.m // GROUPS, 2)
         above = b.value(f"mul i64 {b.value(f'lshr i64 {row}, 4')}, {2 * (shape.n // GROUPS)}")

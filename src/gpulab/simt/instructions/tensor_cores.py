@@ -1,11 +1,12 @@
 """Matrix products of a warp: `mma`, and `wmma` with its loads and stores (PTX manual, section 9.7.14).
 
-The registers of a warp hold the matrices as `matrix_fragments` describes; `matrix_product` computes the
-products. A `wmma` load or store is one access for each register, or for each element if the elements of a
-register are not neighbours in memory; each lane accesses its own elements.
+The registers of a warp hold the matrices as `matrix_fragments` describes, which also has the accesses of a
+`wmma.load` or `wmma.store`; `matrix_product` computes the products.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
@@ -14,8 +15,16 @@ from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.instructions.loads_stores import read, write
-from gpulab.simt.instructions.matrix import require_full_warp
-from gpulab.simt.instructions.matrix_fragments import BITS, Fragment, Shape, accessed_fragment, fragment_of
+from gpulab.simt.instructions.matrix import load_rows, require_full_warp, transposed_matrix
+from gpulab.simt.instructions.matrix_fragments import (
+    BITS,
+    Fragment,
+    FragmentAccess,
+    Shape,
+    accessed_fragment,
+    fragment_of,
+    wmma_fragment_of,
+)
 from gpulab.simt.instructions.matrix_product import BUFFER_BYTES, PLACES, MatrixProduct, Summation
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, vector_elements
 
@@ -61,23 +70,25 @@ def _multiply(cg: CodegenContext, item: Instruction, types: tuple[str, str, str,
     """Pass the registers of the operands to the function of the product, and assign its result."""
     require_full_warp(cg, item)
     builder, shape = cg.b, Shape.of(item)
-    d, a, b, c = types
-    fragments = [
-        fragment_of(use, ty, shape, wmma=wmma) for use, ty in (("c", d), ("a", a), ("b", b), ("c", c))
-    ]
-    operands = [_registers(item, o, f) for o, f in zip(item.operands, fragments, strict=True)]
+    find = wmma_fragment_of if wmma else fragment_of
+    uses = zip(("c", "a", "b", "c"), types, item.operands, strict=True)
+    operands = [(fragment := find(use, ty, shape), _registers(item, o, fragment)) for use, ty, o in uses]
+    if wmma and shape.is_transposed:
+        shape, operands = shape.transposed, [operands[at] for at in (0, 2, 1, 3)]
 
-    for name, registers, fragment in zip("abc", operands[1:], fragments[1:], strict=True):
+    for name, (fragment, registers) in zip("abc", operands[1:], strict=True):
         ty = fragment.register_type
         for number, register in enumerate(registers[: fragment.distinct_registers]):
             value = cg.to_vector(cg.operand(register, ty))
             builder.line(f"store {vector(ty)} {value}, ptr {_place(cg, name, ty, number)}, align 64")
+    d, a, b, c = (fragment.ty for fragment, _ in operands)
     summation = Summation.of(cg.launch_constants.module.architecture)
-    saturates = "satfinite" in item.parts
-    MatrixProduct(shape, a, b, c, d, saturates, summation).call(builder, _buffer(cg))
+    product = MatrixProduct(shape, a, b, c, d, "satfinite" in item.parts, summation)
+    product.call(builder, cg.buffer("matrices", BUFFER_BYTES))
 
-    ty = fragments[0].register_type
-    for number, register in enumerate(operands[0]):
+    result, targets = operands[0]
+    ty = result.register_type
+    for number, register in enumerate(targets):
         value = builder.value(f"load {vector(ty)}, ptr {_place(cg, 'd', ty, number)}, align 64")
         cg.assign(register, Value(ty, "varying", (value,)), item.predicate)
 
@@ -92,11 +103,8 @@ def _registers(item: Instruction, operand: Operand, fragment: Fragment) -> tuple
 
 def _place(cg: CodegenContext, name: str, ty: str, register: int) -> str:
     size = WARP * (8 if ty == "double" else 4)
-    return cg.b.value(f"getelementptr i8, ptr {_buffer(cg)}, i64 {PLACES[name] + register * size}")
-
-
-def _buffer(cg: CodegenContext) -> str:
-    return cg.buffer("matrices", BUFFER_BYTES)
+    buffer = cg.buffer("matrices", BUFFER_BYTES)
+    return cg.b.value(f"getelementptr i8, ptr {buffer}, i64 {PLACES[name] + register * size}")
 
 
 # -- loads and stores ----------------------------------------------------------------------------
@@ -112,23 +120,58 @@ def _buffer(cg: CodegenContext) -> str:
 def load_fragment(cg: CodegenContext, item: Instruction) -> None:
     """Load the fragment of a matrix with rows or columns at a fixed distance in memory."""
     require_full_warp(cg, item)
-    b, space = cg.b, state_space(item)
-    fragment, _, size = accessed_fragment(item)
+    fragment, layout = accessed_fragment(item)
     registers = _registers(item, item.operands[0], fragment)
-    base, distance = _location(cg, item, 1, fragment)
-    for number in range(fragment.distinct_registers):
-        ty, places = _accesses(cg, item, base, distance, number)
-        parts = [cg.to_vector(read(cg, place, space, ty, 1, size, item)[0]) for place in places]
-        value = parts[0]
-        if len(parts) > 1:  # pack the elements into the register
-            full, bits, value = vector("i32"), 32 // len(parts), "zeroinitializer"
-            for at, part in enumerate(parts):
-                wide = b.value(f"zext {vector(ty)} {part} to {full}")
-                wide = b.value(f"shl {full} {wide}, splat (i32 {bits * at})")
-                value = b.value(f"or {full} {value}, {wide}")
-            ty = "i32"
+    location = _Location(cg, item, item.operands[1], fragment, layout)
+    accesses = fragment.accesses(layout)
+    if (
+        state_space(item) == "shared"
+        and fragment.use != "c"
+        and BITS[fragment.ty] < 32
+        and accesses[0].size == 4
+    ):
+        values = _load_rows(cg, item, location, accesses)
+    else:
+        values = _load_elements(cg, item, location, fragment, accesses)
+    for number, value in enumerate(values):
         for register in registers[number :: fragment.distinct_registers]:
-            cg.assign(register, Value(ty, "varying", (value,)), item.predicate)
+            cg.assign(register, Value(fragment.register_type, "varying", (value,)), item.predicate)
+
+
+def _load_rows(
+    cg: CodegenContext, item: Instruction, location: _Location, accesses: list[FragmentAccess]
+) -> list[str]:
+    """Load blocks as `ldmatrix` does, up to four at a time, with one row of 16 bytes for each of 8 lanes."""
+    values = []
+    for first in range(0, len(accesses), 4):
+        group = accesses[first : first + 4]
+        rows = [access.places[lane] for access in group for lane in range(0, WARP, 4)]
+        addresses = location.addresses(tuple(rows * (WARP // len(rows))))
+        values += load_rows(cg, item, addresses, len(group), transposed=group[0].transposed)
+    return values
+
+
+def _load_elements(
+    cg: CodegenContext,
+    item: Instruction,
+    location: _Location,
+    fragment: Fragment,
+    accesses: list[FragmentAccess],
+) -> list[str]:
+    b, space, full = cg.b, state_space(item), vector("i32")
+    values = ["zeroinitializer"] * fragment.distinct_registers
+    for access in accesses:
+        ty = fragment.register_type if access.part is None else f"i{8 * access.size}"
+        addresses = location.addresses(access.places)
+        found = read(cg, addresses, space, ty, len(access.registers), access.size, item)
+        for register, value in zip(access.registers, map(cg.to_vector, found), strict=True):
+            if access.part is None:
+                values[register] = transposed_matrix(cg, value) if access.transposed else value
+                continue
+            wide = b.value(f"zext {vector(ty)} {value} to {full}")
+            wide = b.value(f"shl {full} {wide}, splat (i32 {8 * access.size * access.part})")
+            values[register] = b.value(f"or {full} {values[register]}, {wide}")
+    return values
 
 
 @handles(
@@ -139,50 +182,42 @@ def load_fragment(cg: CodegenContext, item: Instruction) -> None:
 def store_fragment(cg: CodegenContext, item: Instruction) -> None:
     """Store the fragment of a result."""
     require_full_warp(cg, item)
-    b, space = cg.b, state_space(item)
-    fragment, _, size = accessed_fragment(item)
+    fragment, layout = accessed_fragment(item)
     registers = _registers(item, item.operands[1], fragment)
-    base, distance = _location(cg, item, 0, fragment)
-    for number, register in enumerate(registers):
-        ty, places = _accesses(cg, item, base, distance, number)
-        value = cg.to_vector(cg.operand(register, fragment.register_type))
-        for at, place in enumerate(places):
-            part = value
-            if len(places) > 1:
-                full, bits = vector("i32"), 32 // len(places)
-                part = b.value(f"lshr {full} {value}, splat (i32 {bits * at})")
-                part = b.value(f"trunc {full} {part} to {vector(ty)}")
-            write(cg, place, space, ty, size, [Value(ty, "varying", (part,))], item)
+    location = _Location(cg, item, item.operands[0], fragment, layout)
+    ty = fragment.register_type
+    for access in fragment.accesses(layout):
+        values = [cg.to_vector(cg.operand(registers[number], ty)) for number in access.registers]
+        if access.transposed:
+            values = [transposed_matrix(cg, value) for value in values]
+        parts = [Value(ty, "varying", (value,)) for value in values]
+        write(cg, location.addresses(access.places), state_space(item), ty, access.size, parts, item)
 
 
-def _location(cg: CodegenContext, item: Instruction, position: int, fragment: Fragment) -> tuple[str, str]:
-    """Return the addresses of the first element, and the elements from one row or column to the next."""
-    memory = item.operands[position]
-    if not isinstance(memory, Mem) or memory.rest:
-        raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
-    packed = fragment.columns if "row" in item.parts else fragment.rows
-    stride = cg.operand(item.operands[2] if len(item.operands) > 2 else Imm(packed), "i32")
-    lanes = Value("i32", "varying", (cg.to_vector(stride),))
-    distance = cg.convert(lanes, "i64", lambda t, r, o: f"zext {t} {r} to {o}")
-    return cg.to_vector(address(cg, memory, state_space(item))), distance.ref
+class _Location:
+    """A matrix in memory: the address of its first element, and the distance of its rows or columns."""
+
+    def __init__(
+        self, cg: CodegenContext, item: Instruction, memory: Operand, fragment: Fragment, layout: str
+    ) -> None:
+        if not isinstance(memory, Mem) or memory.rest:
+            raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
+        packed = fragment.columns if layout == "row" else fragment.rows
+        stride = cg.operand(item.operands[2] if len(item.operands) > 2 else Imm(packed), "i32")
+        lanes = Value("i32", "varying", (cg.to_vector(stride),))
+        distance = cg.convert(lanes, "i64", lambda t, r, o: f"zext {t} {r} to {o}")
+        self.cg, self.by_rows, self.size = cg, layout == "row", BITS[fragment.ty] // 8
+        self.base, self.distance = cg.to_vector(address(cg, memory, state_space(item))), distance.ref
+
+    def addresses(self, places: tuple[tuple[int, int], ...]) -> Value:
+        """Return the addresses of one element for each lane, given by row and column."""
+        b = self.cg.b
+        lines, inside = zip(*(place if self.by_rows else place[::-1] for place in places), strict=True)
+        offset = b.value(f"mul {I64} {self.distance}, {_constants(lines)}")
+        offset = b.value(f"add {I64} {offset}, {_constants(inside)}")
+        offset = b.value(f"mul {I64} {offset}, splat (i64 {self.size})")
+        return Value("i64", "varying", (b.value(f"add {I64} {self.base}, {offset}"),))
 
 
-def _accesses(
-    cg: CodegenContext, item: Instruction, base: str, distance: str, register: int
-) -> tuple[str, list[Value]]:
-    """Return the LLVM type of the accesses for one register, and the lanes' addresses of each of them."""
-    b = cg.b
-    fragment, layout, _ = accessed_fragment(item)
-    count, inner = fragment.accesses(layout), int(layout == "row")
-    places = []
-    for element in range(count):
-        at = [fragment.element(register, lane, element) for lane in range(WARP)]
-        offset = b.value(f"mul {I64} {distance}, {_constants([place[1 - inner] for place in at])}")
-        offset = b.value(f"add {I64} {offset}, {_constants([place[inner] for place in at])}")
-        offset = b.value(f"mul {I64} {offset}, splat (i64 {BITS[fragment.ty] // 8})")
-        places.append(Value("i64", "varying", (b.value(f"add {I64} {base}, {offset}"),)))
-    return fragment.register_type if count == 1 else f"i{BITS[fragment.ty]}", places
-
-
-def _constants(numbers: list[int]) -> str:
+def _constants(numbers: Iterable[int]) -> str:
     return "<" + ", ".join(f"i64 {number}" for number in numbers) + ">"

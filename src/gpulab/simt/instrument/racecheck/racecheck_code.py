@@ -279,7 +279,8 @@ def _accessed(item: Instruction) -> list[tuple[str, int]]:
         return [("shared", 8)]
     size = 0
     if item.op == "wmma" and item.parts[1] in ("load", "store"):
-        _, _, size = accessed_fragment(item)
+        fragment, layout = accessed_fragment(item)
+        size = min(access.size for access in fragment.accesses(layout))
     elif item.op not in ("ld", "ldu", "st", "atom", "red") or {"param", "local", "const"} & set(item.parts):
         return []
     if not size:
