@@ -90,7 +90,13 @@ def test_two_threads_that_write_one_element_are_asked_for_the_index(simulator: D
 
 
 @pytest.mark.parametrize(
-    "histogram", ["h[(int) x[t]]++", "h[(int) x[t]] += 1", "h[(int) x[t]] = h[(int) x[t]] + 1"]
+    "histogram",
+    [
+        "h[(int) x[t]]++",
+        "h[(int) x[t]] += 1",
+        "h[(int) x[t]] = h[(int) x[t]] + 1",
+        "int old = h[(int) x[t]];\nh[(int) x[t]] = old + 1",
+    ],
 )
 def test_increment_by_several_threads_is_advised_an_atomic_only(histogram: str, simulator: Device) -> None:
     source = f"""__global__ void k(float* x) {{
@@ -125,3 +131,25 @@ def test_race_in_global_memory_between_blocks_is_not_advised_a_barrier_only(simu
     args = (simulator.zeros(4096),)
     (finding,) = gpulab.sanitize(simulator.compile(source), 4, 64, args)
     assert "another array" in finding.message
+
+
+def test_update_in_two_lines_names_both(simulator: Device) -> None:
+    source = """__global__ void k(float* h) {
+        float old = h[0];
+        h[0] = old + 1;
+    }"""
+    finding = findings_of(source, simulator)[0]
+    assert "Line 2 reads the element and line 3 writes it back" in finding.message
+
+
+def test_element_that_is_read_and_replaced_is_not_an_update(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[64];
+        s[threadIdx.x] = x[threadIdx.x];
+        __syncthreads();
+        float old = s[threadIdx.x / 2];
+        s[threadIdx.x / 2] = x[64];
+        x[threadIdx.x] = old;
+    }"""
+    finding = findings_of(source, simulator)[0]
+    assert "atomicAdd" not in finding.message

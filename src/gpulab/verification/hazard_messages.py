@@ -180,12 +180,11 @@ class HazardMessages:
                 "consumer_wait of a cuda::pipeline) and then a __syncthreads() before other threads use its "
                 "data."
             )
-        if any({now.site, before.site} <= set(pair) for pair in self.metadata["updates"]):
-            lock = " or a lock that is released after a __threadfence()" if self.metadata["spins"] else ""
-            return (
-                f"Line {site.line} reads the element and writes it back, so updates by other threads can be "
-                f"lost. If several threads update it, use an atomic operation such as atomicAdd(){lock}."
-            )
+        update = next(
+            (pair for pair in self.metadata["updates"] if {now.site, before.site} <= set(pair)), None
+        )
+        if update is not None:
+            return self.lost_update(*(self.sites[number].line for number in update))
         both_write = hazard.kind == "write_after_write" and "updates" not in (site.action, other.action)
         if both_write and site.line == other.line:
             return (
@@ -213,6 +212,15 @@ class HazardMessages:
                 f"Otherwise, separate the two accesses by {self.barrier(hazard, before)}."
             )
         return ""
+
+    def lost_update(self, read: int, write: int) -> str:
+        """Return the correction of a race between updates, each of which reads and writes in some lines."""
+        also = "" if read == write else f" line {write}"
+        lock = " or a lock that is released after a __threadfence()" if self.metadata["spins"] else ""
+        return (
+            f"Line {read} reads the element and{also} writes it back, so updates by other threads can be lost. "
+            f"If several threads update it, use an atomic operation such as atomicAdd(){lock}."
+        )
 
     def barrier(self, hazard: Hazard, before: AccessRecord) -> str:
         """Return the synchronization that is missing between two accesses."""

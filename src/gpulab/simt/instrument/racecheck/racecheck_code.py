@@ -11,6 +11,7 @@ passed to `RacecheckRecorder`, which implements the complete rule: partial barri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from string import Template
@@ -220,10 +221,10 @@ class RacecheckInstrumentation(Instrumentation):
             self.reads[block, address] = (index, access.site)
         elif (block, address) in self.reads:
             start, read = self.reads[block, address]
-            between = cg.flow.blocks[block].code[start + 1 : index]
-            changed = {name for item in between for name in basic_blocks.writes(item)}
-            same_line = cg.sites[read].line == cg.sites[access.site].line
-            if same_line and not changed.intersection(basic_blocks.registers_of((address,))):
+            code = cg.flow.blocks[block].code[start : index + 1]
+            changed = {name for item in code[1:-1] for name in basic_blocks.writes(item)}
+            one_statement = cg.sites[read].line == cg.sites[access.site].line or _stores_loaded_value(code)
+            if one_statement and not changed.intersection(basic_blocks.registers_of((address,))):
                 cg.metadata["updates"].append([read, access.site])
 
     def is_strong(self, access: MemoryAccess) -> bool:
@@ -238,6 +239,18 @@ class RacecheckInstrumentation(Instrumentation):
         if access.item.op == "mbarrier":
             return True
         return "volatile" in parts and (access.space != "shared" or self.uses_flags)
+
+
+def _stores_loaded_value(code: Sequence[Instruction]) -> bool:
+    """Return True if the value that the last instruction stores depends on what the first one loads."""
+    load, *between, store = code
+    dependent = set(basic_blocks.writes(load))
+    for item in between:
+        if dependent.intersection(basic_blocks.reads(item)):
+            dependent.update(basic_blocks.writes(item))
+        else:
+            dependent.difference_update(basic_blocks.writes(item))
+    return not dependent.isdisjoint(basic_blocks.registers_of(store.operands[1:]))
 
 
 def _synchronization(cg: CodegenContext) -> list[list[object]] | None:
