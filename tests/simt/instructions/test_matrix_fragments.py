@@ -6,8 +6,10 @@ import pytest
 
 from gpulab.simt.instructions.matrix_fragments import Shape, wmma_fragment_of
 
-SHAPES = {"m16n16k16": (16, 16, 16), "m32n8k16": (32, 8, 16), "m8n32k16": (8, 32, 16), "m16n16k8": (16, 16, 8),
-          "m8n8k4": (8, 8, 4)}  # fmt: skip
+SHAPES = {
+    "m16n16k16": (16, 16, 16), "m32n8k16": (32, 8, 16), "m8n32k16": (8, 32, 16), "m16n16k8": (16, 16, 8),
+    "m8n8k4": (8, 8, 4),
+}  # fmt: skip
 # Shape, type, matrix; then number of accesses and bytes per lane for "row" and for "col" in global memory.
 MACHINE_CODE = [
     ("m16n16k16", "f16", "a", (4, 4), (4, 4)),

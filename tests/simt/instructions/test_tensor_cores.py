@@ -174,7 +174,7 @@ WMMA = [
     ("m16n16k8", TF32),
     ("m8n8k4", F64),
 ]
-PADDING = 8  # elements between the ends of two rows or columns in memory
+PADDING = 16  # elements between the ends of two rows or columns in memory; rows need 16-byte alignment
 COPIED_BYTES = 32 * (32 + PADDING) * 4
 
 
