@@ -218,8 +218,8 @@ class HazardMessages:
         also = "" if read == write else f" line {write}"
         lock = " or a lock that is released after a __threadfence()" if self.metadata["spins"] else ""
         return (
-            f"Line {read} reads the element and{also} writes it back, so updates by other threads can be lost. "
-            f"If several threads update it, use an atomic operation such as atomicAdd(){lock}."
+            f"Line {read} reads the element and{also} writes it back, so updates by other threads can be "
+            f"lost. If several threads update it, use an atomic operation such as atomicAdd(){lock}."
         )
 
     def barrier(self, hazard: Hazard, before: AccessRecord) -> str:
