@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
 from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
-from gpulab.profiling.counts.metrics import FLOPS, SECTOR_BYTES, AccessCounter, Counters, LineCounters
+from gpulab.profiling.counts.metrics import (
+    FLOPS,
+    SECTOR_BYTES,
+    TENSOR_OPCODES,
+    AccessCounter,
+    Counters,
+    LineCounters,
+)
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -63,7 +70,7 @@ class _LineTotals:
         self.warps += warps
         self.threads += threads
         self.opcodes[opcode] = self.opcodes.get(opcode, 0) + warps
-        if operation in FLOPS:
+        if operation in FLOPS or operation in TENSOR_OPCODES:
             self.operations[operation] = self.operations.get(operation, 0) + active
 
 
@@ -305,6 +312,9 @@ def _kind(item: Instruction, used: set[str]) -> str:
 
 
 def _operation(item: Instruction) -> str:
+    """Return the SASS opcode of an instruction of PTX that `Metrics.operations` counts, otherwise ""."""
+    if item.op == "mma" or item.parts[:2] == ("wmma", "mma"):
+        return "IMMA" if "s32" in item.parts else "DMMA" if "f64" in item.parts else "HMMA"
     return OPERATIONS.get(f"{item.op}.{item.parts[-1]}", "")
 
 

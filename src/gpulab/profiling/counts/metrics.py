@@ -11,12 +11,23 @@ from gpulab.provenance import Provenance
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import RequestSample
 
-__all__ = ["FLOPS", "IDEAL_SECTORS", "SECTOR_BYTES", "AccessCounter", "Counters", "LineCounters", "Metrics"]
+__all__ = [
+    "FLOPS",
+    "IDEAL_SECTORS",
+    "SECTOR_BYTES",
+    "TENSOR_OPCODES",
+    "AccessCounter",
+    "Counters",
+    "LineCounters",
+    "Metrics",
+]
 
 SECTOR_BYTES = 32
 IDEAL_SECTORS = 4  # of a request of 32 neighbouring floats
 # Floating point operations of an active lane, by SASS opcode.
 FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1}
+TENSOR_OPCODES = ("HMMA", "IMMA", "DMMA")  # products of f16, bf16 and tf32, of integers, of f64
+WARP = 32  # lanes
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,8 @@ class Metrics:
         `warp_instructions` by opcode: "LDS", or "ld" if the instructions are those of PTX.
     operations : mapping of str to int
         Active lanes of floating point instructions, by SASS opcode: FFMA, FADD, FMUL, DFMA, DADD, DMUL
-        (`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum` and so on).
+        (`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum` and so on), and of tensor-core instructions:
+        HMMA, IMMA, DMMA.
     """
 
     accesses: tuple[AccessCounter, ...]
@@ -245,6 +257,14 @@ class Metrics:
         return sum(FLOPS[name] * count for name, count in self.operations.items() if name in FLOPS)
 
     @property
+    def tensor_instructions(self) -> int:
+        """Tensor-core instructions executed by warps: `sm__inst_executed_pipe_tensor.sum`.
+
+        The assembler translates one `mma` or `wmma` instruction of PTX into one or more.
+        """
+        return sum(self.operations.get(opcode, 0) for opcode in TENSOR_OPCODES) // WARP
+
+    @property
     def global_bytes(self) -> int:
         """Bytes that loads and stores of global memory request from L1, in whole sectors."""
         return SECTOR_BYTES * (self.global_load_sectors + self.global_store_sectors)
@@ -377,5 +397,9 @@ def _by_nsight_name(counters: Counters) -> dict[str, float]:
     for opcode in FLOPS:
         metric = f"smsp__sass_thread_inst_executed_op_{opcode.lower()}_pred_on.sum"
         metrics[metric] = counters.operations.get(opcode, 0)
+    metrics["sm__inst_executed_pipe_tensor.sum"] = counters.tensor_instructions
+    for opcode in TENSOR_OPCODES:
+        metric = f"sm__inst_executed_pipe_tensor_op_{opcode.lower()}.sum"
+        metrics[metric] = counters.operations.get(opcode, 0) // WARP
     metrics["launch__registers_per_thread"] = counters.registers_per_thread
     return metrics
