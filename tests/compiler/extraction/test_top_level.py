@@ -85,6 +85,6 @@ def test_conditional_branches_in_a_body_do_not_unbalance_its_brackets() -> None:
 def test_item_has_the_comments_above_and_beside_it_and_its_lines() -> None:
     text = "// a file\n\n// of f\nint f()\n{\n}\nconst int N = 1;  // of N\n"
     function, constant = items(text)
-    assert function.text == "// of f\nint f()\n{\n}"
+    assert function.text == "\n// of f\nint f()\n{\n}"
     assert (function.line, function.last_line) == (4, 6)
     assert constant.text == "const int N = 1;  // of N"

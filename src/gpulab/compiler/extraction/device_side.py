@@ -29,6 +29,15 @@ _NEEDED = (
     ItemKind.UNDEF,
     ItemKind.USING_NAMESPACE,
 )
+# Headers that programs include through one of host code, by names that are declared in them.
+_HEADERS_OF_NAMES = {
+    "cuda_fp16.h": ("half", "half2", "__half", "__half2"),
+    "cuda_bf16.h": ("nv_bfloat16", "__nv_bfloat16", "nv_bfloat162", "__nv_bfloat162"),
+    "cuComplex.h": ("cuComplex", "cuFloatComplex", "cuDoubleComplex"),
+    "type_traits": ("is_same", "is_same_v", "enable_if", "enable_if_t", "conditional", "conditional_t")
+    + ("bool_constant", "integral_constant", "true_type", "is_integral", "is_floating_point"),
+    "utility": ("pair", "make_pair", "integer_sequence", "index_sequence", "make_index_sequence"),
+}
 # Names of namespace cooperative_groups by which a kernel under `using namespace` needs its slow header.
 _GROUPS = frozenset(
     ("this_thread_block", "this_grid", "thread_block", "grid_group", "tiled_partition", "coalesced_threads")
@@ -101,7 +110,7 @@ def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
 
     for item in items_of(read_source(text)):
-        match = _INCLUDE.search(item.text) if item.kind is ItemKind.INCLUDE else None
+        match = _include(item)
         if match is None or match[1] in allowed_headers():
             result.items.append(item)
             continue
@@ -198,17 +207,21 @@ def _kept_markers(items: Sequence[SourceItem], chosen: set[int]) -> set[int]:
 
 def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -> ExtractedCell:
     uses = {name for index in chosen for name in items[index].uses}
-    lines: list[str] = []
+    declared = {name for index in chosen for name in items[index].names}
+    included = {match[1] for item in items if (match := _include(item)) and _is_useful(match[1], uses)}
+    added = sorted(
+        header
+        for header, header_names in _HEADERS_OF_NAMES.items()
+        if header not in included
+        and (uses - declared).intersection(header_names)
+        and namespace_of(header) in uses | {""}
+    )
+    lines = [f"#include <{header}>" for header in added]
     for index, item in enumerate(items):
-        if index in chosen or (item.kind is ItemKind.INCLUDE and _is_useful(item, uses)):
-            # Functions and types are set apart by empty lines.
-            is_long = "\n" in item.text
-            if lines and is_long and lines[-1]:
-                lines.append("")
+        match = _include(item)
+        if index in chosen or (match and match[1] in included):
             lines.append(item.text)
-            if is_long:
-                lines.append("")
-    source = "\n".join(lines).strip("\n") + "\n"
+    source = re.sub(r"\n(?:[ \t]*\n)+", "\n\n", "\n".join(lines)).strip("\n") + "\n"
     templates = [
         name
         for name in names
@@ -221,10 +234,13 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
     return ExtractedCell(tuple(names), tuple(templates), source)
 
 
-def _is_useful(include: SourceItem, uses: set[str]) -> bool:
+def _include(item: SourceItem) -> re.Match[str] | None:
+    return _INCLUDE.search(item.text) if item.kind is ItemKind.INCLUDE else None
+
+
+def _is_useful(header: str, uses: set[str]) -> bool:
     """Return True for an allowed header of NVIDIA whose namespace, if it has one, is named."""
-    match = _INCLUDE.search(include.text)
-    if match is None or match[1] in OWN_HEADERS or match[1] not in allowed_headers():
+    if header not in allowed_headers() or OWN_HEADERS.get(header, "#include") == "":
         return False
-    namespace = namespace_of(match[1])
+    namespace = namespace_of(header)
     return not namespace or namespace in uses

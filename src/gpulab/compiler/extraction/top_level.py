@@ -6,6 +6,7 @@ them declares and uses. A macro that contains half a declaration is not understo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -45,7 +46,7 @@ class SourceItem:
     kind : ItemKind
         What it is.
     text : str
-        Its text in the file, with the comment directly above it.
+        Its text in the file, with the comment directly above it; "\\n" before it if a blank line is above.
     names : frozenset of str
         The names that it declares.
     uses : frozenset of str
@@ -125,13 +126,15 @@ class _Reader:
         self.end_of_previous = self.source.student_offset(token.offset + len(token.text) - 1) + 1
 
     def _comment_above(self, start: int) -> str:
-        """Return the comment that ends above an offset of the student's text; "" if there is none."""
+        """Return the comment above an offset of the student's text, and the blank line above that."""
         gap = self.source.student[self.end_of_previous : start]
         if self.end_of_previous:  # the rest of the previous line belongs to what is in it
-            gap = gap.partition("\n")[2]
-        above = gap.rpartition("\n\n")[2].lstrip("\n")
+            gap = "\n" + gap.partition("\n")[2]
+        *separated, above = re.split(r"\n[ \t]*\n", gap)
+        above = above.lstrip("\n")
         is_whole = above.lstrip().startswith(("//", "/*")) and above.count("/*") == above.count("*/")
-        return above if is_whole else ""
+        indent = above.rpartition("\n")[2]
+        return "\n" * bool(separated) + (above if is_whole else indent * indent.isspace())
 
     def _item(self, kind: ItemKind, first: int, end: int, names: frozenset[str] = frozenset()) -> SourceItem:
         """Return an item of the tokens from `first` to before `end`."""
