@@ -67,6 +67,18 @@ def test_host_code_error_names_the_missing_specifier(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("const float a = 2;\n__constant__ float b = 1 / a;\n" + kernel("  a[0] = b;"), "`constexpr float`"),
+        ("texture<float, 2> t;\n", "`cudaTextureObject_t`"),
+        ("__global__ void f() {}\n" + kernel("  f<<<1, 1>>>();"), "cannot launch a kernel"),
+    ],
+)
+def test_message_says_what_works_instead(text: str, advice: str) -> None:
+    assert advice in errors(text)[0].message
+
+
+@pytest.mark.parametrize(
     ("body", "advice"),
     [
         ("atomicAdd(a[0], 1.0f);", "the address of an element"),

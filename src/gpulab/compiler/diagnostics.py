@@ -46,6 +46,18 @@ _CLEARER_MESSAGES = (
         "A namespace scope variable without memory space annotations",
         "this variable is outside every function; add `__device__` or `__constant__` before its type.",
     ),
+    (
+        "dynamic initialization is not supported",
+        "this value must be a constant expression; a `const float` in it must be `constexpr float`.",
+    ),
+    (
+        "texture is not a template",
+        "CUDA 12 removed texture references; pass a `cudaTextureObject_t` to the kernel.",
+    ),
+    (
+        "device-side kernel launch could not be processed",
+        "a kernel cannot launch a kernel here (dynamic parallelism needs nvcc and its device runtime).",
+    ),
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")

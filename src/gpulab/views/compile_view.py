@@ -14,15 +14,18 @@ _MOST = 8  # messages; later ones are mostly consequences of the first
 
 
 def summary(error: CompileError) -> str:
-    """Return the first error in one line, and the number of the others."""
+    """Return one line that refers to the card of `compile_error_view`, which has the messages."""
     if isinstance(error, KernelNotWritten):
         return str(error)
     errors = [d for d in error.diagnostics if d.severity == "error"] or error.diagnostics
     if not errors:
         return str(error) or "the compiler rejected the source."
-    where = f"line {errors[0].line}: " if errors[0].line else ""
-    more = f"  (and {len(errors) - 1} more, above)" if len(errors) > 1 else ""
-    return f"{where}{errors[0].message}{more}"
+    if len(errors) == 1:
+        return (
+            f"line {errors[0].line}: see the message above." if errors[0].line else "see the message above."
+        )
+    where = f", the first in line {errors[0].line}" if errors[0].line else ""
+    return f"{len(errors)} errors{where}: see the messages above."
 
 
 def compile_error_view(error: CompileError) -> View:

@@ -99,6 +99,29 @@ def test_allowed_headers_are_kept_if_their_namespace_is_used() -> None:
     assert "iostream" not in b.source
 
 
+def test_using_namespace_is_kept_if_the_cell_has_the_namespace() -> None:
+    text = (
+        "namespace a { __device__ int f() { return 1; } }\nnamespace b { int g() { return 1; } }\n"
+        "using namespace a;\nusing namespace b;\nusing namespace std;\n"
+        "__global__ void k(int* x) { *x = f(); }\n"
+    )
+    (cell,) = cells(text)
+    assert "using namespace a;" in cell.source
+    assert cell.source.count("using") == 1
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
+def test_headers_of_types_are_added() -> None:
+    (cell,) = cells('#include "cublas_v2.h"\n__global__ void k(__nv_bfloat16* x, half* y) {}\n')
+    assert cell.source.startswith("#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n")
+
+
+def test_floating_constants_become_constant_expressions() -> None:
+    text = "const float A = 2;\nstatic const float B = 1 / A;\n__global__ void k(float* x) { *x = B; }\n"
+    (cell,) = cells(text)
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
 def test_template_kernels_are_named() -> None:
     text = "template <int N> __global__ void t() {}\ntemplate <> __global__ void s<1>() {}\n"
     assert [cell.templates for cell in cells(text)] == [("t",), ()]

@@ -57,6 +57,7 @@ def items(text: str) -> list[SourceItem]:
         ("dim3 grid(1, 2);", ItemKind.HOST_FUNCTION, {"grid"}),
         ("using namespace nvcuda::wmma;", ItemKind.USING_NAMESPACE, {"wmma"}),
         ("#define N(a) \\\n  (a + 1)", ItemKind.MACRO, {"N"}),
+        ("#ifdef A\n__device__\n#endif\nint f() {}", ItemKind.DEVICE_FUNCTION, {"f"}),
         ('#include "a.h"', ItemKind.INCLUDE, set()),
     ],
 )

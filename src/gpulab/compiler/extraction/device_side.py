@@ -18,6 +18,7 @@ from gpulab.errors import GpulabError, UsageError
 __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
+_FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
 _MARKERS = (ItemKind.OPENING, ItemKind.BRANCH, ItemKind.CLOSING)
 # Items that a cell keeps only if it uses one of their names.
 _NEEDED = (
@@ -27,16 +28,15 @@ _NEEDED = (
     ItemKind.CONSTANT,
     ItemKind.MACRO,
     ItemKind.UNDEF,
-    ItemKind.USING_NAMESPACE,
 )
 # Headers that programs include through one of host code, by names that are declared in them.
 _HEADERS_OF_NAMES = {
-    "cuda_fp16.h": ("half", "half2", "__half", "__half2"),
-    "cuda_bf16.h": ("nv_bfloat16", "__nv_bfloat16", "nv_bfloat162", "__nv_bfloat162"),
-    "cuComplex.h": ("cuComplex", "cuFloatComplex", "cuDoubleComplex"),
-    "type_traits": ("is_same", "is_same_v", "enable_if", "enable_if_t", "conditional", "conditional_t")
-    + ("bool_constant", "integral_constant", "true_type", "is_integral", "is_floating_point"),
-    "utility": ("pair", "make_pair", "integer_sequence", "index_sequence", "make_index_sequence"),
+    "cuda_fp16.h": "half half2 __half __half2",
+    "cuda_bf16.h": "nv_bfloat16 __nv_bfloat16 nv_bfloat162 __nv_bfloat162",
+    "cuComplex.h": "cuComplex cuFloatComplex cuDoubleComplex",
+    "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t bool_constant "
+    "integral_constant true_type is_integral is_floating_point",
+    "utility": "pair make_pair integer_sequence index_sequence make_index_sequence",
 }
 # Names of namespace cooperative_groups by which a kernel under `using namespace` needs its slow header.
 _GROUPS = frozenset(
@@ -171,17 +171,25 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
                 chosen.add(index)
                 needed |= item.uses
                 grown = True
-    return chosen | _kept_markers(items, chosen)
+    markers = _kept_markers(items, chosen)
+    namespaces = {name for index in markers for name in items[index].names}
+    using = {n for n, item in enumerate(items) if _is_known_namespace(item, namespaces, needed)}
+    return chosen | using | _kept_markers(items, chosen | using)
+
+
+def _is_known_namespace(item: SourceItem, namespaces: set[str], needed: set[str]) -> bool:
+    """Return True for `using namespace` of a namespace that the cell contains or includes."""
+    if item.kind is not ItemKind.USING_NAMESPACE or "std" in item.uses:
+        return False
+    if "cooperative_groups" in item.names:
+        return bool(needed & _GROUPS)
+    return bool(item.names & namespaces or item.uses & {"nvcuda", "cuda", "cub", "thrust"})
 
 
 def _is_needed(item: SourceItem, needed: set[str]) -> bool:
     if "operator" in item.names:  # operators are called without their name, for types that are used
         types = {name for name in item.uses if name in needed and _BUILT_IN_VECTOR.fullmatch(name)}
         return bool(types) or bool((item.names - {"operator"}) & needed)
-    if item.kind is ItemKind.USING_NAMESPACE:
-        if "cooperative_groups" in item.names:
-            return bool(needed & _GROUPS)
-        return "std" not in item.names
     return bool(item.names & needed)
 
 
@@ -213,14 +221,14 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
         header
         for header, header_names in _HEADERS_OF_NAMES.items()
         if header not in included
-        and (uses - declared).intersection(header_names)
+        and (uses - declared).intersection(header_names.split())
         and namespace_of(header) in uses | {""}
     )
     lines = [f"#include <{header}>" for header in added]
     for index, item in enumerate(items):
         match = _include(item)
         if index in chosen or (match and match[1] in included):
-            lines.append(item.text)
+            lines.append(_constant(item) if item.kind is ItemKind.CONSTANT else item.text)
     source = re.sub(r"\n(?:[ \t]*\n)+", "\n\n", "\n".join(lines)).strip("\n") + "\n"
     templates = [
         name
@@ -232,6 +240,11 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
         )
     ]
     return ExtractedCell(tuple(names), tuple(templates), source)
+
+
+def _constant(item: SourceItem) -> str:
+    """Return a constant's declaration; NVRTC computes one of floating type only if it is `constexpr`."""
+    return _FLOATING_CONSTANT.sub(r"constexpr \1", item.text, count=1)
 
 
 def _include(item: SourceItem) -> re.Match[str] | None:

@@ -39,16 +39,16 @@ class ItemKind(Enum):
 
 @dataclass(frozen=True)
 class SourceItem:
-    """A declaration or a directive.
+    r"""A declaration or a directive.
 
     Attributes
     ----------
     kind : ItemKind
         What it is.
     text : str
-        Its text in the file, with the comment directly above it; "\\n" before it if a blank line is above.
+        Its text in the file, with the comment directly above it; it begins with "\n" after a blank line.
     names : frozenset of str
-        The names that it declares.
+        The names that it declares; the last part of a namespace's name.
     uses : frozenset of str
         All identifiers in it.
     line, last_line : int
@@ -95,7 +95,7 @@ class _Reader:
         index = 0
         while index < len(self.tokens):
             token = self.tokens[index]
-            if token.directive:
+            if token.directive and not self._begins_declaration(index):
                 end = _directive_end(self.source, index)
                 yield self._directive(index, end)
             elif token.text == "}":
@@ -115,7 +115,8 @@ class _Reader:
                     # The brackets of `extern "C" {` are left out: they may be in `#ifdef __cplusplus`.
                     containers.append(token.text != "extern")
                     if containers[-1]:
-                        yield self._item(ItemKind.OPENING, index, end)
+                        names = frozenset((self.tokens[end - 2].text,))
+                        yield self._item(ItemKind.OPENING, index, end, names)
                     else:
                         self._skip(end - 1)
             index = end
@@ -155,6 +156,28 @@ class _Reader:
             source.place_of(tokens[-1].offset)[0],
             tuple(tokens),
         )
+
+    def _begins_declaration(self, first: int) -> bool:
+        """Return True for an `#if` around the first words of a declaration, such as `__device__`."""
+        if self.tokens[first + 1 : first + 2] == () or self.tokens[first + 1].text not in _OPENING:
+            return False
+        depth = words = 0
+        index = first
+        while index < len(self.tokens):
+            if self.tokens[index].directive:
+                name = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
+                depth += (name in _OPENING) - (name == "endif")
+                if not depth:
+                    return words > 0
+                index = _directive_end(self.source, index)
+                if name in ("include", "define"):
+                    return False
+                continue
+            if self.tokens[index].text in ("{", "}", ";"):
+                return False
+            words += 1
+            index += 1
+        return False
 
     def _directive(self, first: int, end: int) -> SourceItem:
         name = self.tokens[first + 1].text if end > first + 1 else ""

@@ -46,6 +46,14 @@ typedef unsigned char uchar;   typedef unsigned short ushort;
 typedef unsigned int uint;     typedef unsigned long ulong;
 """
 
+# Types of CUDA's driver interface and of cuFFT that appear in the parameters of kernels.
+_CUDA_TYPES = """
+typedef unsigned long long CUdeviceptr;  typedef unsigned long long CUtexObject;
+typedef unsigned long long CUsurfObject; typedef float cufftReal;
+typedef double cufftDoubleReal;          typedef float2 cufftComplex;
+typedef double2 cufftDoubleComplex;
+"""
+
 _LIMITS = """
 #define CHAR_BIT 8
 #define SCHAR_MIN (-128)
@@ -153,7 +161,7 @@ def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
             yield match[1], match[0]
 
 
-_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF))
+_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF))
 
 # Functions and types of namespace std. The mathematical ones are CUDA's, which have all overloads.
 _STD = {
