@@ -44,6 +44,9 @@ class Finding:
         A warning is for what GPUs accept and the CUDA programming model does not.
     space : str
         The state space of an invalid access, such as "shared"; empty for other findings.
+    index : int or None
+        The element of the array, counted in memory order from its start, that an access outside an array of
+        the launch addresses; None for other findings.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Finding:
     count: int = 1
     severity: str = "error"
     space: str = ""
+    index: int | None = None
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""

@@ -175,3 +175,39 @@ def test_missing_semicolon_is_reported_where_it_is_missing(body: str, line: int,
     first = error.value.diagnostics[0]
     assert 'expected a ";"' in first.message
     assert (first.line, first.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("statement", "header"),
+    [
+        ("__pipeline_commit();", "cuda_pipeline.h"),
+        ("a[0] = FLT_MAX;", "float.h"),
+        ("a[0] = M_PI;", "math.h"),
+    ],
+)
+def test_undefined_name_of_a_header_names_the_header(statement: str, header: str) -> None:
+    (error,) = errors(kernel(f"  {statement}"))
+    assert f"#include <{header}>" in error.message
+
+
+def test_undefined_name_suggests_a_similar_one() -> None:
+    (error,) = errors(kernel("  int frame = 3;\n  a[threadIdX.x] = frame;"))
+    assert "`threadIdx`" in error.message
+    (error,) = errors(kernel("  int frame = 3;\n  a[0] = farme;"))
+    assert "`frame`" in error.message
+
+
+def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
+    (error,) = errors(kernel("  a[0] = nothing;"))
+    assert error.message.endswith('"nothing" is undefined')
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("  __shared__ float s[blockDim.x]; a[0] = s[0];", "must be a constant"),
+        ("  const float b = 1; b = 2; a[0] = b;", "cannot be assigned to"),
+    ],
+)
+def test_message_for_beginners_replaces_that_of_the_compiler(statement: str, words: str) -> None:
+    assert words in errors(kernel(statement))[0].message

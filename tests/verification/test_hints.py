@@ -10,6 +10,7 @@ import pytest
 
 import gpulab
 from gpulab.problems import problem
+from gpulab.verification.compare import POISON, compare
 from gpulab.verification.verify import verify
 from tests.kernel_configs import config
 from tests.python_device import PythonDevice
@@ -365,3 +366,60 @@ def test_second_point_of_each_thread_is_named() -> None:
     settings = config("stencil.naive", (32, 8, 1), (1, 2, 0))
     verdict = verify(device.kernel(function), settings, device=device, shapes=[(65, 47, 9)])
     assert "the second of the 2 points that a thread computes along y" in verdict.results[0].hint
+
+
+def test_hint_of_a_launch_with_a_race_is_about_unwritten_points_only() -> None:
+    case = STENCIL.make_case((65, 47, 9), np.random.default_rng(0))
+    launch = config("stencil.naive").at((65, 47, 9))
+    got = np.where(case.written, case.expected, 0).astype(np.float32)
+    got.view(np.uint32)[~case.written] = POISON
+    got[case.written & (np.arange(47) % 2 == 0)[None, :, None]] += 1
+    assert compare(case, launch, got).wrong
+    assert compare(case, launch, got, raced=True).hint == ""
+    got.view(np.uint32)[case.written & (np.arange(47) >= 20)[None, :, None]] = POISON
+    assert "y >= 20" in compare(case, launch, got, raced=True).hint
+
+
+def test_boundary_that_is_written_is_named_by_its_faces() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct_stencil(fac, A0, Anext)
+        Anext[1:-1, 46, 1:-1] = 1
+
+    assert "y = 46 are on the boundary" in stencil_hint(function)
+
+
+def test_points_written_in_parts_of_two_axes_are_named() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        previous = Anext.copy()
+        correct_stencil(fac, A0, Anext)
+        Anext[:, 8:32], Anext[:, 40:], Anext[..., 48:] = (
+            previous[:, 8:32],
+            previous[:, 40:],
+            previous[..., 48:],
+        )
+
+    assert "x = 1 to 47 and y = 1 to 7, 32 to 39" in stencil_hint(function)
+
+
+def test_weight_that_is_cut_to_a_whole_number_is_named() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        stencil_with_weight(A0, Anext, np.float32(int(6 / (fac * fac))))
+
+    hint = stencil_hint(function)
+    assert "whole number" in hint or "the centre point itself is left out" in hint
+
+
+@pytest.mark.parametrize(
+    ("frames", "words"),
+    [([4], "z = 4 is never written"), ([4, 8], "the first frame of each piece of 4 frames is never written")],
+)
+def test_first_piece_may_be_right(frames: list[int], words: str) -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        previous = Anext.copy()
+        correct_stencil(fac, A0, Anext)
+        Anext[frames] = previous[frames]
+
+    device = PythonDevice()
+    configuration = config("stencil.naive", (32, 8, 1), (1, 1, 4))
+    verdict = verify(device.kernel(function), configuration, device=device, shapes=[(65, 47, 11)])
+    assert words in verdict.results[0].hint

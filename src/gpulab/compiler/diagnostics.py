@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from gpulab.compiler.mangling import plain_name
 from gpulab.compiler.nvrtc import FILE_NAME
+from gpulab.compiler.preprocess.headers import header_of
 from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.errors import Diagnostic
 
@@ -43,6 +45,14 @@ _CLEARER_MESSAGES = (
         "this function has no `__global__` or `__device__` specifier; host code is not compiled here.",
     ),
     (
+        "expression must have a constant value",
+        "this must be a constant, such as BLOCK_X; variables, parameters and blockDim.x are not constants.",
+    ),
+    (
+        "expression must be a modifiable lvalue",
+        "this cannot be assigned to: it is const, as the input arrays are, or it is not a variable.",
+    ),
+    (
         "A namespace scope variable without memory space annotations",
         "this variable is outside every function; add `__device__` or `__constant__` before its type.",
     ),
@@ -61,6 +71,9 @@ _CLEARER_MESSAGES = (
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
+_UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
+_BUILT_IN = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"}
+SIMILARITY = 0.8  # of two names, as difflib computes it; typing errors of one letter are above it
 _MAX_NOTES = 3  # notes that are appended to one message
 _WARNINGS = ("warning", "remark", "note")
 
@@ -102,6 +115,7 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             text += " at the end of this line" if end[0] < line else ""
             line, column = end
 
+        text += _suggestion(text, source)
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
         text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
@@ -178,6 +192,19 @@ def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
     else:
         advice = "there is no such function for these types"
     return f"{name[1]} is called with arguments of types ({types['types']}): {advice}."
+
+
+def _suggestion(text: str, source: SourceText) -> str:
+    """Return the end of a message about an undefined name: its header, or a similar name; "" if none."""
+    match = _UNDEFINED_NAME.fullmatch(text)
+    if match is None:
+        return ""
+    name = match[1]
+    if header := header_of(name):
+        return f"; it is declared in a header: add `#include <{header}>` above the kernel"
+    names = {token.text for token in source.tokens if token.kind == "identifier"} | _BUILT_IN
+    similar = get_close_matches(name, sorted(names - {name}), 1, SIMILARITY)
+    return f"; do you mean `{similar[0]}`?" if similar else ""
 
 
 def _clearer_ptxas(text: str) -> str:

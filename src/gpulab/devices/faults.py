@@ -39,12 +39,12 @@ def explain(
         return LaunchError(str(cause), [cause])
     memory, source = kernel.device.memory, kernel.program.source
     thread = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
-    tool, kind, text, space = "memcheck", fault.kind, "", ""
+    tool, kind, text, space, index = "memcheck", fault.kind, "", "", None
     line = fault.site.line
     if fault.kind in ("out_of_bounds", "misaligned"):
         kind = _access_kind(fault)
         text = f"{thread} {_access(fault, kernel, arguments)}"
-        space = _space(fault)
+        space, index = _space(fault), _index(fault, kernel, arguments)
     elif fault.kind == "budget" and fault.site.action == "deadlocks":
         tool, kind = "synccheck", "deadlock"
         text = (
@@ -85,7 +85,7 @@ def explain(
         kind = "trap"
         text = f"{thread} executes a trap instruction."
 
-    finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space)
+    finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
     error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
 
@@ -173,17 +173,13 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
     if memory.was_freed(address):
         return f"{action} an array that was freed (address {address:#x})."
 
-    near = memory.nearest(address)
-    named = [
-        (name, a) for name, a in arguments.items()
-        if near is not None and hasattr(a, "allocation") and a.whole.allocation.address == near.address
-    ]  # fmt: skip
-    if near is None or not named:
+    nearest = _nearest_argument(address, kernel, arguments)
+    if nearest is None:
         return f"{action} address {address:#x}, which is in no array."
 
-    name, array = named[0]
-    item = array.dtype.itemsize
-    index, rest = divmod(address - array.allocation.address, item)
+    name, array = nearest
+    near = array.whole.allocation
+    index, rest = divmod(address - array.allocation.address, array.dtype.itemsize)
     place = f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
     if address < near.address:
         distance = f"{near.address - address} bytes before"
@@ -208,6 +204,28 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
         described = f"the array that {name} is a part of"
         advice = "Correct the index, or guard the access with an `if`."
     return f"{action} {place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"
+
+
+def _nearest_argument(
+    address: int, kernel: RecordableKernel, arguments: Mapping[str, Any]
+) -> tuple[str, Any] | None:
+    """Return the argument whose array is nearest to an address, with its name; None if it is no argument."""
+    near = kernel.device.memory.nearest(address)
+    for name, array in arguments.items():
+        allocation = array.whole.allocation if hasattr(array, "allocation") else None
+        if near is not None and allocation is not None and allocation.address == near.address:
+            return name, array
+    return None
+
+
+def _index(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]) -> int | None:
+    """Return the element of an argument that an access outside all arrays addresses; None if unknown."""
+    if fault.kind != "out_of_bounds" or _space(fault) != "global":
+        return None
+    nearest = _nearest_argument(fault.address, kernel, arguments)
+    if nearest is None:
+        return None
+    return int((fault.address - nearest[1].allocation.address) // nearest[1].dtype.itemsize)
 
 
 def _shared_place(fault: Fault, kernel: RecordableKernel) -> str:

@@ -236,10 +236,10 @@ CASE_1 = detective_case(
         "two threads write the same element in A",
     ),
     (
-        "Between A and C of the same round stands the barrier B.",
+        "The barrier B orders A and C of the same round.",
         (
-            "Between C of one round and A of the next there is none. Warp 1 can finish C, go round the loop "
-            "and overwrite its half of the line in A, while warp 0 has not read that half in C yet."
+            "There is no barrier between C of one round and A of the next. Warp 1 can finish C, begin the "
+            "next round and overwrite its half of the line in A before warp 0 has read that half in C."
         ),
         "A barrier after C orders the two.",
     ),
@@ -255,7 +255,7 @@ CASE_2 = detective_case(
     ),
     (
         "In C a thread reads an element that another thread wrote. In D every thread overwrites its own.",
-        "No barrier stands between C and D, so one warp can roll while another still needs the old value.",
+        "There is no barrier between C and D, so one warp can roll while another still needs the old value.",
         "D belongs after the barrier E. The barrier B of the next round then orders D and the next C.",
     ),
 )

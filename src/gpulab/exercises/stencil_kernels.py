@@ -41,7 +41,7 @@ def _detective_case(
     def cases(rng: np.random.Generator) -> Iterator[KernelCase]:
         for number in (1, 2, int(rng.integers(5, 9))):
             rows = rng.random((number, THREADS), np.float32)
-            label = f"{number} rows of {THREADS}"
+            label = f"{number} row{'s' * (number > 1)} of {THREADS}"
             yield KernelCase(label, 1, THREADS, (rows, np.zeros_like(rows), number), {1: expected(rows)})
 
     def hint(case: KernelCase, position: int, index: int, found: float) -> str:

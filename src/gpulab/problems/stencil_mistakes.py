@@ -16,6 +16,7 @@ __all__ = ["six_neighbours", "stencil_mistakes", "stencil_reads"]
 MOST_POINTS = 0.5
 INNER = (slice(1, -1),) * 3
 AXES = ("z", "y", "x")
+WHOLE_WEIGHT = "the values are those of a weight 6 / (fac * fac) that is cut to a whole number: is it an int?"
 
 Field = npt.NDArray[np.float64]
 
@@ -36,6 +37,7 @@ def stencil_mistakes(fac: float, A0: Field) -> Iterator[Mistake]:
         ),
         (-weight, "the centre is added but must be subtracted"),
         (0.0, "the centre point itself is left out"),
+        *((whole, WHOLE_WEIGHT) for whole in (float(int(weight)), float(6 // int(fac * fac)))),
     ):
         yield Mistake(_padded(A0, six_neighbours(A0) - wrong * A0[INNER]), description)
     yield Mistake(A0, "the output is a copy of the input")
@@ -101,7 +103,11 @@ def _neighbour_mistakes(A0: Field, weight: float) -> Iterator[Mistake]:
         for values, description in (
             (right - part, f"the neighbour at {name} is left out"),
             (right - 2 * part, f"the neighbour at {name} is subtracted but must be added"),
-            (right - part + A0[INNER], f"the centre is added in place of the neighbour at {name}"),
+            (
+                right - part + A0[INNER],
+                f"the centre is added in place of the neighbour at {name}"
+                + (": do the frames roll in the right order?" if "z" in name else ""),
+            ),
         ):
             yield Mistake(_padded(A0, values), description)
         for other, twice in zip(names, parts, strict=True):

@@ -12,6 +12,7 @@ from gpulab.problems.base import Case, Problem
 from gpulab.verification.hints import hint_for
 from gpulab.verification.inputs import POISON
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
+from gpulab.verification.wrong_places import WrongOutput, written_boundary
 
 __all__ = ["POISON", "QUIETED_POISON", "compare", "format_index"]
 
@@ -24,11 +25,13 @@ def compare(
     launch: LaunchConfig,
     got: npt.NDArray[np.float32],
     input_changed: tuple[str, ...] = (),
+    *,
+    raced: bool = False,
 ) -> ShapeResult:
     """Return the result of a launch without faults.
 
     got: the output array, which held `POISON` before the launch. input_changed: names of the inputs that the
-    kernel changed.
+    kernel changed. raced: True if the launch has a race.
     """
     problem = launch.config.problem
     bits = got.view(np.uint32)
@@ -56,7 +59,7 @@ def compare(
         finite = np.where(wrong & np.isfinite(got), error, -1.0)
         worst = _mismatch(case, got, int(np.argmax(finite))) if finite.max() >= 0 else first
         added = bool(np.any((bits == QUIETED_POISON) & case.written))
-        hint = hint_for(problem, case, launch, got, wrong, never, added=added)
+        hint = hint_for(WrongOutput(case, launch, got, wrong, never), added=added, raced=raced)
     reasons: list[str] = []
     name = problem.format_shape(case.shape)
     if first is not None and worst is not None:
@@ -65,9 +68,11 @@ def compare(
         reasons.append(_wrong_values(problem, name, n_wrong, total, n_odd, first, worst, bits, hint))
     if n_forbidden:
         where = format_index(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
+        faces = written_boundary(case, problem.index_names, forbidden)
+        hint = hint or faces
         reasons.append(
             f"{name}: the kernel wrote {_points(n_forbidden)} of the boundary, first at {where}; "
-            "the boundary must stay unchanged"
+            f"the boundary must stay unchanged. Hint: {faces}"
         )
     reasons += [f"{name}: the kernel changed its input array {changed}" for changed in input_changed]
     return ShapeResult(

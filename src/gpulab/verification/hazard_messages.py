@@ -176,9 +176,10 @@ class HazardMessages:
         site, other = self.sites[now.site], self.sites[before.site]
         if "cp" in (site.opcode, other.opcode) and not self.copy_comes_later(hazard, before):
             return (
-                "An asynchronous copy needs a wait (such as __pipeline_wait_prior, cp.async.wait_group or "
-                "consumer_wait of a cuda::pipeline) and then a __syncthreads() before other threads use its "
-                "data."
+                f"The asynchronous copy of line {self.copy_line(site, other)} may not have finished. Wait "
+                "for it, and then call __syncthreads(), before other threads use its data. "
+                "__pipeline_wait_prior(N) and cp.async.wait_group N do not wait for the N latest groups of "
+                "copies; consumer_wait of a cuda::pipeline waits for the oldest one."
             )
         update = next(
             (pair for pair in self.metadata["updates"] if {now.site, before.site} <= set(pair)), None
@@ -195,6 +196,11 @@ class HazardMessages:
             return (
                 "The write can overwrite an update by another thread. Remove the write: the atomic operation "
                 "stores the new value."
+            )
+        if both_write and before.block is not None and before.block != now.block:
+            return (
+                "Two blocks write this element: check the index, and the condition of the store. If both "
+                "have to change the element, use an atomic operation."
             )
         if before.block is not None and before.block != now.block:
             return (
@@ -221,6 +227,10 @@ class HazardMessages:
             f"Line {read} reads the element and{also} writes it back, so updates by other threads can be "
             f"lost. If several threads update it, use an atomic operation such as atomicAdd(){lock}."
         )
+
+    def copy_line(self, site: AccessSite, other: AccessSite) -> int:
+        """Return the line of the asynchronous copy, which is one of two accesses."""
+        return site.line if site.opcode == "cp" else other.line
 
     def barrier(self, hazard: Hazard, before: AccessRecord) -> str:
         """Return the synchronization that is missing between two accesses."""

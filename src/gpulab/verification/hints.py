@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from dataclasses import replace
 
-from gpulab.config import LaunchConfig
-from gpulab.problems.base import Case, Problem
-from gpulab.verification.wrong_places import place_of
+import numpy as np
+
+from gpulab.verification.wrong_places import WrongOutput, place_of
 
 __all__ = ["hint_for"]
-
-Mask = npt.NDArray[np.bool_]
 
 NOT_FINITE = (
     "all wrong values are NaN or infinite, and the inputs are not: is a variable or an array read before it "
@@ -26,51 +23,39 @@ SHARE_OF_MISREAD = 0.25
 MOST_MISREADS = 2  # sentences about misread inputs in a hint
 
 
-def hint_for(
-    problem: Problem,
-    case: Case,
-    launch: LaunchConfig,
-    got: npt.NDArray[np.float32],
-    wrong: Mask,
-    never: Mask,
-    *,
-    added: bool,
-) -> str:
+def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
     """Return a sentence that names the likely cause, or "" if the values do not prove one.
 
-    wrong: the wrong points. never: those of them that the kernel did not write. added: True if a value was
-    computed from the output's initial contents.
+    added: True if a value was computed from the output's initial contents. raced: True if the launch has a
+    race, which may be the cause of any wrong value, but not of points that were never written.
     """
-    written = case.written
-    values = got[written]
-    if np.array_equal(never, written):
+    if raced:
+        return place_of(replace(output, wrong=output.never)) if np.any(output.never) else ""
+    values = output.values[output.written]
+    if np.array_equal(output.never, output.written):
         return "the kernel wrote no point; check its bounds and the array that it writes."
     if added:
         return "a value was added to the output's initial contents, which are undefined; assign it instead."
     if not np.any(values):
         return "every value is 0."
-    if np.count_nonzero(never) == 0 and np.array_equal(values, np.rint(values)):
+    if not np.any(output.never) and np.array_equal(values, np.rint(values)):
         return "every value is a whole number; is a sum or a factor an int?"
-    computed = wrong & ~never
-    cause = (
-        _known_mistake(problem, case, got, computed)
-        or _moved(problem, case, launch, got, computed)
-        or _stored_elsewhere(problem, case, got, computed)
-    )
+    cause = _known_mistake(output) or _moved(output) or _stored_elsewhere(output)
     if cause:
         return cause
-    place = place_of(problem, case, launch, got, wrong, never)
-    sentences = [place] * bool(place) + _misread(problem, case, launch, got, computed)
-    if not sentences and np.any(computed) and not np.any(np.isfinite(got[computed])):
+    place, computed = place_of(output), output.computed
+    sentences = [place] * bool(place) + _misread(output)
+    if not sentences and np.any(computed) and not np.any(np.isfinite(output.values[computed])):
         return NOT_FINITE
     return " ".join([*sentences[:1], *(text[0].upper() + text[1:] for text in sentences[1:])])
 
 
-def _known_mistake(problem: Problem, case: Case, got: npt.NDArray[np.float32], computed: Mask) -> str:
+def _known_mistake(output: WrongOutput) -> str:
     """Return the description of the problem's common mistake that gives the wrong values, or ""."""
+    case, got, computed = output.case, output.values, output.computed
     if 2 * np.count_nonzero(computed) < np.count_nonzero(case.written):
         return ""
-    for mistake in problem.mistakes(case):
+    for mistake in output.problem.mistakes(case):
         if mistake.values.shape != got.shape:
             continue
         # The tolerance belongs to the correct expression, so a few points of a mistake may exceed it.
@@ -81,30 +66,34 @@ def _known_mistake(problem: Problem, case: Case, got: npt.NDArray[np.float32], c
     return ""
 
 
-def _moved(
-    problem: Problem, case: Case, launch: LaunchConfig, got: npt.NDArray[np.float32], computed: Mask
-) -> str:
+def _moved(output: WrongOutput) -> str:
     """Return a hint if the wrong values are the right ones of points at one distance along an axis."""
+    case, got, computed, block = output.case, output.values, output.computed, output.launch.block
     count = np.count_nonzero(computed)
     if 10 * count < np.count_nonzero(case.written):
         return ""
-    for axis, name in enumerate(problem.index_names[::-1]):
+    for axis, name in enumerate(output.problem.index_names[::-1]):
         along = got.ndim - 1 - axis
-        threads = launch.block[axis] if axis < len(launch.block) else 1
+        threads = block[axis] if axis < len(block) else 1
         for distance in dict.fromkeys((1, -1, threads, -threads)):
             moved = np.roll(case.expected, -distance, axis=along)
             fits = np.abs(got - moved) <= 4 * np.roll(case.tolerance, -distance, axis=along)
             fits &= np.roll(case.written, -distance, axis=along)
             if np.count_nonzero(fits & computed) >= SHARE_OF_MOVED * count:
-                return f"the values are those of {name} {'+' if distance > 0 else '-'} {abs(distance)}."
+                sign = "+" if distance > 0 else "-"
+                return (
+                    f"the values are those of {name} {sign} {abs(distance)}: do the loads and the store use "
+                    "the index of the same point?"
+                )
     return ""
 
 
-def _stored_elsewhere(problem: Problem, case: Case, got: npt.NDArray[np.float32], computed: Mask) -> str:
+def _stored_elsewhere(output: WrongOutput) -> str:
     """Return a hint if whole lines of values are right but are stored at another index of an axis."""
+    case, got, computed = output.case, output.values, output.computed
     if got.size > MOST_COMPARED or 10 * np.count_nonzero(computed) < np.count_nonzero(case.written):
         return ""
-    for axis, name in enumerate(problem.index_names):
+    for axis, name in enumerate(output.problem.index_names):
         lines = np.moveaxis(got, axis, 0).reshape(got.shape[axis], -1)
         right = np.moveaxis(case.expected, axis, 0).reshape(lines.shape)
         room = 4 * np.moveaxis(case.tolerance, axis, 0).reshape(lines.shape)
@@ -124,17 +113,16 @@ def _stored_elsewhere(problem: Problem, case: Case, got: npt.NDArray[np.float32]
     return ""
 
 
-def _misread(
-    problem: Problem, case: Case, launch: LaunchConfig, got: npt.NDArray[np.float32], computed: Mask
-) -> list[str]:
+def _misread(output: WrongOutput) -> list[str]:
     """Return hints if wrong values are those of an input that is read at a wrong index of one axis."""
-    wrong = np.flatnonzero(computed)
+    case, got, block = output.case, output.values, output.launch.block
+    wrong = np.flatnonzero(output.computed)
     if got.size > MOST_COMPARED or not len(wrong):
         return []
     values, room = got.ravel()[wrong], 4 * case.tolerance.ravel()[wrong]
-    distances = dict.fromkeys((1, 2, *(threads for threads in launch.block if threads > 1)))
+    distances = dict.fromkeys((1, 2, *(threads for threads in block if threads > 1)))
     found = []
-    for read in problem.reads(case):
+    for read in output.problem.reads(case):
         for axis, name in enumerate(read.axes):
             for distance in (sign * steps for steps in distances for sign in (1, -1)):
                 if 2 * abs(distance) >= read.values.shape[axis]:

@@ -17,6 +17,7 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Case, Problem, Shape
 from gpulab.verification.compare import compare
+from gpulab.verification.fault_hints import exchanged_axes, place_of_access
 from gpulab.verification.inputs import place_arguments, poisoned
 from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Verdict
@@ -127,13 +128,19 @@ def verify(
         case = problem.make_case(launch.shape, rng)
         try:
             result, launch_findings = _run(kernel, case, launch, device, sanitized)
-            results.append(result)
-            findings += launch_findings
         except LaunchError as fault:
-            findings += fault.findings
-            results.append(_faulted(problem, case, fault))
+            result, launch_findings = _faulted(problem, case, fault), fault.findings
         printed = printed or getattr(kernel, "printed", "")
-        if results[-1].fault:
+        if (
+            sanitized
+            and device.can_record
+            and not result.correct
+            and (result.fault or not any(each.hint for each in results))
+        ):
+            result = _explained(result, launch_findings, kernel, launch, device)
+        results.append(result)
+        findings += launch_findings
+        if result.fault:
             break
     if progress:
         progress(len(shapes), len(shapes), "")
@@ -225,7 +232,33 @@ def _run(
 
     output = next(x for x, a in zip(on_device, case.arguments, strict=True) if a.role == "output")
     changed = tuple(changed_inputs(device, case.arguments, on_device))
-    return compare(case, launch, np.asarray(device.asnumpy(output)), changed), findings
+    raced = any(f.tool == "racecheck" and f.severity == "error" for f in findings)
+    return compare(case, launch, np.asarray(device.asnumpy(output)), changed, raced=raced), findings
+
+
+def _explained(
+    result: ShapeResult, findings: Sequence[Finding], kernel: Kernel, launch: LaunchConfig, device: Device
+) -> ShapeResult:
+    """Return a wrong result with the hint that launches on other sizes prove, if it has no hint yet."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if result.hint or any(finding.space != "global" for finding in errors):
+        return result
+
+    def is_correct(shape: Shape) -> bool:
+        case = launch.config.problem.make_case(shape, np.random.default_rng(0))
+        try:
+            other, found = _run(kernel, case, launch.config.at(shape, device.spec), device, True)
+        except LaunchError:
+            return False
+        return other.correct and not any(finding.severity == "error" for finding in found)
+
+    hint = exchanged_axes(launch, is_correct)
+    if not hint and errors:
+        hint = place_of_access(launch, errors[0])
+    if not hint:
+        return result
+    first, *others = result.reasons
+    return replace(result, hint=hint, reasons=(f"{first.rstrip('.')}. Hint: {hint}", *others))
 
 
 def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,35 +13,113 @@ import numpy.typing as npt
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
 
-__all__ = ["place_of"]
+__all__ = ["WrongOutput", "place_of", "written_boundary"]
 
 Mask = npt.NDArray[np.bool_]
+Frames = npt.NDArray[np.int64]  # indices along z
+
+MOST_RANGES = 3  # in a sentence
 
 
-def place_of(
-    problem: Problem,
-    case: Case,
-    launch: LaunchConfig,
-    got: npt.NDArray[np.float32],
-    wrong: Mask,
-    never: Mask,
-) -> str:
-    """Return a sentence about what the wrong points have in common, or "" if they have nothing in common.
+@dataclass(frozen=True)
+class WrongOutput:
+    """The output of a launch with wrong points.
 
-    wrong: the wrong points. never: those of them that the kernel did not write.
+    Attributes
+    ----------
+    case : Case
+        Inputs and reference.
+    launch : LaunchConfig
+        Problem, size, block and tile.
+    values : ndarray of float32
+        The output.
+    wrong : ndarray of bool
+        The wrong points.
+    never : ndarray of bool
+        The wrong points that the kernel did not write.
     """
+
+    case: Case
+    launch: LaunchConfig
+    values: npt.NDArray[np.float32]
+    wrong: Mask
+    never: Mask
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the kernel solves."""
+        return self.launch.config.problem
+
+    @property
+    def written(self) -> Mask:
+        """The points that the kernel must write."""
+        return self.case.written
+
+    @cached_property
+    def computed(self) -> Mask:
+        """The wrong points that the kernel wrote."""
+        return self.wrong & ~self.never
+
+    @cached_property
+    def only_unwritten(self) -> bool:
+        """True if the kernel wrote none of the wrong points."""
+        return not np.any(self.computed)
+
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """Output points along x, y and z."""
+        return self.problem.extents(self.case.shape)
+
+    def points_of_block(self, axis: int) -> int:
+        """Return the points of a block along an axis, x first; those of one round of a loop over the axis."""
+        return self.launch.block[axis] * max(self.launch.config.tile[axis], 1)
+
+    def along(self, axis: int, places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an array of one value for each point of an axis, x first, to broadcast over the output."""
+        shape = [1] * self.wrong.ndim
+        shape[-1 - axis] = -1
+        return places.reshape(shape)
+
+
+def place_of(output: WrongOutput) -> str:
+    """Return a sentence about what the wrong points have in common, or "" if they have nothing in common."""
     return (
-        _frames(launch, wrong, never, case.written)
-        or _block_edges(problem, case, launch, wrong)
-        or _next_to_boundary(wrong, case.written)
-        or _rest(problem, case, launch, wrong, never)
-        or _point_of_thread(problem, case, launch, got, wrong, never)
-        or _part_of_block(problem, case, launch, wrong, never)
+        _frames(output)
+        or _block_edges(output)
+        or _next_to_boundary(output.wrong, output.written)
+        or _rest(output)
+        or _point_of_thread(output)
+        or _part_of_block(output)
+        or _written_ranges(output)
     )
 
 
-def _frames(launch: LaunchConfig, wrong: Mask, never: Mask, written: Mask) -> str:
+def written_boundary(case: Case, names: Sequence[str], forbidden: Mask) -> str:
+    """Return a sentence that names the faces of the boundary that a kernel wrote.
+
+    names: of the indices of the output. forbidden: the points of the boundary that the kernel wrote.
+    """
+    box = [(int(places.min()), int(places.max())) for places in np.nonzero(case.written)]
+    points = np.argwhere(forbidden)
+    outside = np.stack(
+        [(points[:, axis] < low) | (points[:, axis] > high) for axis, (low, high) in enumerate(box)], axis=1
+    )
+    # An edge belongs to two faces, so that it names one only if no other points do.
+    on_face = outside.sum(axis=1) == outside.sum(axis=1).min()
+    faces = {
+        f"{name} = {place}"
+        for axis, name in enumerate(names)
+        for place in np.unique(points[on_face & outside[:, axis], axis]).tolist()
+    }
+    return (
+        f"the points with {' or '.join(sorted(faces))} are on the boundary: the condition of the store must "
+        "leave them out."
+    )
+
+
+def _frames(output: WrongOutput) -> str:
     """Return a sentence if some frames are wrong and others are right."""
+    wrong, written, unwritten = output.wrong, output.written, output.only_unwritten
     if wrong.ndim != 3 or wrong.shape[0] < 5:
         return ""
     inner = np.flatnonzero(written.any(axis=(1, 2)))
@@ -46,7 +127,6 @@ def _frames(launch: LaunchConfig, wrong: Mask, never: Mask, written: Mask) -> st
     whole = 2 * np.count_nonzero(wrong) >= np.count_nonzero(written[frames])
     if len(frames) == len(inner) or not whole:
         return ""
-    unwritten = np.array_equal(wrong, never)
     begins, ends = (
         ("does the loop over z start one frame late?", "does the loop over z stop one frame early?")
         if unwritten
@@ -54,12 +134,8 @@ def _frames(launch: LaunchConfig, wrong: Mask, never: Mask, written: Mask) -> st
     )
     state = "never written" if unwritten else "wrong"
 
-    length = launch.config.tile[2]
-    if 1 < length < len(inner):
-        pieces = [inner[inner // length == number] for number in np.unique(inner // length)]
-        for name, end, question in (("first", 0, begins), ("last", -1, ends)):
-            if frames.tolist() == [piece[end] for piece in pieces]:
-                return f"only the {name} frame of each piece of {length} frames is {state}; {question}"
+    if sentence := _frames_of_pieces(output, inner, frames, state, (begins, ends)):
+        return sentence
     if frames.tolist() == [inner[0]]:
         return f"only the first inner frame is {state}; {begins}"
     if frames.tolist() == [inner[-1]]:
@@ -77,33 +153,55 @@ def _frames(launch: LaunchConfig, wrong: Mask, never: Mask, written: Mask) -> st
         )
     steps = set(np.diff(frames).tolist())
     if len(frames) <= len(inner) // 2 and (len(frames) == 1 or (len(steps) == 1 and min(steps) > 1)):
-        return f"only {_frame_list(frames)} wrong; does a part of the z axis begin or end there?"
+        return f"only {_frame_list(frames)} {state}; does a part of the z axis begin or end there?"
     return ""
 
 
-def _frame_list(frames: npt.NDArray[np.int64]) -> str:
+def _frames_of_pieces(
+    output: WrongOutput, inner: Frames, frames: Frames, state: str, questions: tuple[str, str]
+) -> str:
+    """Return a sentence if the wrong frames, or the right ones, are at one end of the pieces of the z axis.
+
+    inner, frames: all frames that the kernel writes, and the wrong ones. questions: about the first frame of
+    a piece, and about the last one.
+    """
+    length = output.launch.config.tile[2]
+    if not 1 < length < len(inner):
+        return ""
+    pieces = [inner[inner // length == number] for number in np.unique(inner // length)]
+    firsts, lasts = ([int(piece[end]) for piece in pieces] for end in (0, -1))
+    wrong = frames.tolist()
+    # The first piece begins behind the boundary, and the last one ends before it: they may be right.
+    for name, ends, inside, question in (
+        ("first", firsts, firsts[1:], questions[0]),
+        ("last", lasts, lasts[:-1], questions[1]),
+    ):
+        if wrong == ends or (len(inside) > 1 and wrong == inside):
+            return f"only the {name} frame of each piece of {length} frames is {state}; {question}"
+    if np.setdiff1d(inner, frames).tolist() == firsts:
+        return (
+            f"only the first frame of each piece of {length} frames is right; is everything that changes "
+            "with z loaded or moved on in each round?"
+        )
+    return ""
+
+
+def _frame_list(frames: Frames) -> str:
     """Return some frames and a verb, such as `the frames z = 8, 16 are`."""
     if len(frames) == 1:
         return f"the frame z = {frames[0]} is"
     return f"the frames z = {', '.join(map(str, frames[:4]))}{', ...' if len(frames) > 4 else ''} are"
 
 
-def _point_of_thread(
-    problem: Problem,
-    case: Case,
-    launch: LaunchConfig,
-    got: npt.NDArray[np.float32],
-    wrong: Mask,
-    never: Mask,
-) -> str:
+def _point_of_thread(output: WrongOutput) -> str:
     """Return a sentence if exactly one, or all but one, of the points that each thread computes are wrong."""
-    points = list(_points_of_threads(problem, case, launch))
+    wrong, points = output.wrong, list(_points_of_threads(output))
     for mine, others, which in points:
-        if not np.any(got[mine]) and np.any(got[others]):
+        if not np.any(output.values[mine]) and np.any(output.values[others]):
             return f"every value of {which} is 0."
     for mine, others, which in points:
         if not np.any(wrong & others) and 2 * np.count_nonzero(wrong) >= np.count_nonzero(mine):
-            if np.array_equal(wrong, never):
+            if output.only_unwritten:
                 return f"{which} is never written."
             return f"all wrong points are {which}."
     for mine, others, which in points:
@@ -112,23 +210,19 @@ def _point_of_thread(
     return ""
 
 
-def _points_of_threads(
-    problem: Problem, case: Case, launch: LaunchConfig
-) -> Iterator[tuple[Mask, Mask, str]]:
+def _points_of_threads(output: WrongOutput) -> Iterator[tuple[Mask, Mask, str]]:
     """Yield the n-th points of all threads along an axis, the other points, and their description.
 
     The points of a thread are neighbours, or as many points apart as the block has threads.
     """
-    extents = problem.extents(case.shape)
-    for axis, name in enumerate(problem.index_names[:-3:-1]):
-        tile, threads = launch.config.tile[axis], launch.block[axis]
-        position = np.arange(extents[axis])
-        shape = [1] * case.written.ndim
-        shape[-1 - axis] = -1
+    written = output.written
+    for axis, name in enumerate(output.problem.index_names[:-3:-1]):
+        tile, threads = output.launch.config.tile[axis], output.launch.block[axis]
+        position = np.arange(output.extents[axis])
         for number in (position % tile, position // threads % tile) if tile > 1 else ():
             for point in range(tile):
-                mine = np.broadcast_to((number == point).reshape(shape), case.written.shape) & case.written
-                others = case.written & ~mine
+                mine = written & output.along(axis, number == point)
+                others = written & ~mine
                 if np.any(mine) and np.any(others):
                     ordinal = ("first", "second", "third", "fourth")[point] if point < 4 else f"{point + 1}th"
                     yield (
@@ -138,26 +232,24 @@ def _points_of_threads(
                     )
 
 
-def _block_edges(problem: Problem, case: Case, launch: LaunchConfig, wrong: Mask) -> str:
+def _block_edges(output: WrongOutput) -> str:
     """Return a sentence if every wrong point lies on the edge of a block: the halo is not loaded."""
+    wrong, written = output.wrong, output.written
     if wrong.ndim != 3:
         return ""  # only a stencil has a halo
-    extents = problem.extents(case.shape)
     edges: dict[str, Mask] = {}
     for axis, name in enumerate("xy"):
-        pitch = launch.block[axis] * launch.config.tile[axis]
-        if 3 <= pitch < extents[axis]:
-            position = np.arange(extents[axis]) % pitch
-            edge = (position == 0) | (position == pitch - 1)
-            shape = [1] * wrong.ndim
-            shape[wrong.ndim - 1 - axis] = -1
-            edges[name] = np.broadcast_to(edge.reshape(shape), wrong.shape)
+        pitch, extent = output.points_of_block(axis), output.extents[axis]
+        if 3 <= pitch < extent:
+            place = np.arange(extent) % pitch
+            edge = (place == 0) | (place == pitch - 1)
+            edges[name] = np.broadcast_to(output.along(axis, edge), wrong.shape)
     if len(edges) == 2:
         edges["x and y"] = edges["x"] | edges["y"]
     for name, edge in edges.items():
         # A few points may lie on edges by chance; a missing halo affects at least a quarter of an edge.
-        enough = np.count_nonzero(wrong) * 4 >= np.count_nonzero(case.written & edge)
-        if enough and not np.any(wrong & ~edge) and np.any(case.written & ~edge):
+        enough = np.count_nonzero(wrong) * 4 >= np.count_nonzero(written & edge)
+        if enough and not np.any(wrong & ~edge) and np.any(written & ~edge):
             return f"all wrong points lie on the edges of blocks along {name}; is the halo loaded there?"
     return ""
 
@@ -173,19 +265,20 @@ def _next_to_boundary(wrong: Mask, written: Mask) -> str:
     return "all wrong points are next to the boundary; do the threads on the boundary load their points too?"
 
 
-def _rest(problem: Problem, case: Case, launch: LaunchConfig, wrong: Mask, never: Mask) -> str:
+def _rest(output: WrongOutput) -> str:
     """Return a sentence if the wrong points were never written and fill the end of an axis."""
-    if not np.array_equal(wrong, never):
+    if not output.only_unwritten:
         return ""
-    first_written = np.argwhere(case.written).min(axis=0)
+    wrong, written = output.wrong, output.written
+    first_written = np.argwhere(written).min(axis=0)
     for axis, start in enumerate(np.argwhere(wrong).min(axis=0)):
         end = [slice(None)] * wrong.ndim
         end[axis] = slice(int(start), None)
         filled = np.zeros_like(wrong)
-        filled[tuple(end)] = case.written[tuple(end)]
+        filled[tuple(end)] = written[tuple(end)]
         if start > first_written[axis] and np.array_equal(filled, wrong):
-            name = problem.index_names[axis]
-            exchanged = _exchanged(problem, case, launch, name, int(start))
+            name = output.problem.index_names[axis]
+            exchanged = _exchanged(output, name, int(start))
             return (
                 f"no point with {name} >= {int(start)} was written; does the launch cover the whole axis, "
                 f"and does each thread compute as many points as --tile says?{exchanged}"
@@ -193,35 +286,65 @@ def _rest(problem: Problem, case: Case, launch: LaunchConfig, wrong: Mask, never
     return ""
 
 
-def _exchanged(problem: Problem, case: Case, launch: LaunchConfig, name: str, start: int) -> str:
+def _exchanged(output: WrongOutput, name: str, start: int) -> str:
     """Return a question if the points of an axis end at `start` because x and y are exchanged."""
     axis = {"x": 0, "y": 1}.get(name)
     if axis is None:
         return ""
-    mine, other = (launch.block[n] * max(launch.config.tile[n], 1) for n in (axis, 1 - axis))
-    extent = problem.extents(case.shape)[1 - axis]
+    mine, other = output.points_of_block(axis), output.points_of_block(1 - axis)
+    extent = output.extents[1 - axis]
     blocks = -(-extent // other)
     if start == blocks * mine:
         return " Are blockIdx.x and blockIdx.y exchanged?"
     return " Are x and y exchanged?" if start in (blocks * other, extent - 1) else ""
 
 
-def _part_of_block(problem: Problem, case: Case, launch: LaunchConfig, wrong: Mask, never: Mask) -> str:
+def _part_of_block(output: WrongOutput) -> str:
     """Return a sentence if only the first points of each block along an axis are written."""
-    if not np.array_equal(wrong, never):
+    if not output.only_unwritten:
         return ""
-    extents = problem.extents(case.shape)
-    for axis, name in enumerate(problem.index_names[:-3:-1]):
-        pitch = launch.block[axis] * max(launch.config.tile[axis], 1)
-        place = np.arange(extents[axis]) % pitch
-        others = tuple(each for each in range(wrong.ndim) if each != wrong.ndim - 1 - axis)
-        first = int(place[wrong.any(axis=others)].min())
-        shape = [1] * wrong.ndim
-        shape[-1 - axis] = -1
-        if first and np.array_equal(wrong, case.written & (place >= first).reshape(shape)):
-            exchanged = first == launch.block[1 - axis]
+    wrong = output.wrong
+    for axis, name in enumerate(output.problem.index_names[:-3:-1]):
+        pitch = output.points_of_block(axis)
+        place = np.arange(output.extents[axis]) % pitch
+        first = int(place[wrong.any(axis=_other_axes(wrong.ndim, axis))].min())
+        if first and np.array_equal(wrong, output.written & output.along(axis, place >= first)):
+            exchanged = first == output.launch.block[1 - axis]
             return (
                 f"of the {pitch} points of each block along {name}, only the first {first} are written."
                 + (" Are threadIdx.x and threadIdx.y exchanged?" if exchanged else "")
             )
     return ""
+
+
+def _written_ranges(output: WrongOutput) -> str:
+    """Return the indices along x and y at which points are written, if the others were never written."""
+    if not output.only_unwritten:
+        return ""
+    right = output.written & ~output.wrong
+    axes = [np.flatnonzero(right.any(axis=_other_axes(right.ndim, axis))) for axis in (0, 1)]
+    whole = [np.flatnonzero(output.written.any(axis=_other_axes(right.ndim, axis))) for axis in (0, 1)]
+    box = np.ones(right.shape, np.bool_)
+    for axis, indices in enumerate(axes):
+        box &= output.along(axis, np.isin(np.arange(output.extents[axis]), indices))
+    if not np.array_equal(right, output.written & box):
+        return ""
+    names = output.problem.index_names[::-1]
+    parts = [
+        f"{names[axis]} = {_ranges(indices)}"
+        for axis, indices in enumerate(axes)
+        if len(indices) < len(whole[axis])
+    ]
+    return f"points are written at {' and '.join(parts)} only; check the index of a thread's point."
+
+
+def _other_axes(dimensions: int, axis: int) -> tuple[int, ...]:
+    """Return the dimensions of the output except that of an axis, x first."""
+    return tuple(each for each in range(dimensions) if each != dimensions - 1 - axis)
+
+
+def _ranges(indices: npt.NDArray[np.int64]) -> str:
+    """Return increasing indices as text, such as `1 to 7, 32 to 39`."""
+    parts = np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1)
+    texts = [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
+    return ", ".join(texts[:MOST_RANGES]) + (", ..." if len(texts) > MOST_RANGES else "")

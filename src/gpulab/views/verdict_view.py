@@ -44,7 +44,8 @@ def summary(name: str, verdict: Verdict) -> str:
 def cause(verdict: Verdict) -> str:
     """Return the most likely cause of a wrong verdict in one sentence; "" if none is known."""
     hints = [result.hint for result in verdict.results if result.hint]
-    return next((str(each) for each in (*verdict.findings, *hints)), "")
+    causes = [*hints, *verdict.findings] if _hint_first(verdict) else [*verdict.findings, *hints]
+    return next(map(str, causes), "")
 
 
 def verdict_view(name: str, verdict: Verdict, source: str = "", other_reasons: Sequence[str] = ()) -> View:
@@ -73,12 +74,12 @@ def verdict_view(name: str, verdict: Verdict, source: str = "", other_reasons: S
     sizes = None
     if verdict.results and not only_a_fault:
         sizes = disclosure("values by size", _sizes_view(problem, verdict.results))
+    causes = [findings_view(verdict.findings, source), _hint_view(problem, verdict.results)]
     return card(
         "bad",
         f"✗ {title}",
         *map(paragraph, other_reasons),
-        findings_view(verdict.findings, source),
-        _hint_view(problem, verdict.results),
+        *(causes[::-1] if _hint_first(verdict) else causes),
         planes[0] if planes else None,
         sizes,
         others,
@@ -98,6 +99,16 @@ def findings_view(findings: Sequence[Finding], source: str = "") -> View:
 def _most_important_first(results: Sequence[ShapeResult]) -> list[ShapeResult]:
     """Return the wrong results; the first one is that of the headline: a fault if there is one."""
     return sorted((result for result in results if not result.correct), key=lambda result: not result.fault)
+
+
+def _hint_first(verdict: Verdict) -> bool:
+    """Return True if a hint is nearer to the cause than the findings.
+
+    A race leaves no point unwritten. With both, an index is wrong, and the race may follow from it.
+    """
+    results = verdict.results
+    races = any(finding.tool == "racecheck" for finding in verdict.findings)
+    return races and not any(r.fault for r in results) and any(r.hint and r.never_written for r in results)
 
 
 def _hint_view(problem: Problem, results: Sequence[ShapeResult]) -> View | None:

@@ -10,6 +10,7 @@ import atexit
 import functools
 import importlib.util
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -25,6 +26,7 @@ __all__ = [
     "NVIDIA_HEADERS",
     "OWN_HEADERS",
     "allowed_headers",
+    "header_of",
     "include_folders",
     "namespace_of",
     "own_headers",
@@ -125,6 +127,36 @@ OWN_HEADERS: dict[str, str] = {
         for side, system in (("device", "cuda"), ("host", "cpp"))
     },
 }
+
+# How the names that NVIDIA's headers declare begin.
+_BEGINNINGS = {
+    "__pipeline_": "cuda_pipeline.h",
+    "__mbarrier_": "cuda_awbarrier_primitives.h",
+    "cooperative_groups": "cooperative_groups.h",
+    "nvcuda": "mma.h",
+    "__nv_bfloat16": "cuda_bf16.h",
+    "__nv_fp8": "cuda_fp8.h",
+    "__half": "cuda_fp16.h",
+    "half": "cuda_fp16.h",
+    "__float2half": "cuda_fp16.h",
+    "cuComplex": "cuComplex.h",
+    "cuFloatComplex": "cuComplex.h",
+    "CUDART_": "math_constants.h",
+}
+
+
+def header_of(name: str) -> str:
+    """Return the header that declares a name, "" if none is known.
+
+    Examples
+    --------
+    >>> header_of("__pipeline_commit"), header_of("FLT_MAX"), header_of("A0")
+    ('cuda_pipeline.h', 'float.h', '')
+    """
+    for header, text in C_HEADERS.items():
+        if re.search(rf"(?:#define {re.escape(name)}\b|\b{re.escape(name)};)", text):
+            return header
+    return next((header for start, header in _BEGINNINGS.items() if name.startswith(start)), "")
 
 
 @functools.cache
