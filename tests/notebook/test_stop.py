@@ -8,7 +8,7 @@ from gpulab.profiling.sweep import Sweep
 from gpulab.views.tables import ladder_view
 from tests.notebook.conftest import Notebook
 
-KERNEL = """%%cuda matmul.{variant} --block 16 {y}
+KERNEL = """%%cuda matmul.{variant} --block {block}
 __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
 {{
     int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;
@@ -45,8 +45,8 @@ def test_stop_names_the_line_of_the_cell(notebook: Notebook) -> None:
 
 
 def test_ladder_table_keeps_finished_rows(simulated: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variant, y in (("Ks", 1), ("K1", 2)):
-        assert simulated.run(KERNEL.format(variant=variant, y=y)).error is None
+    for variant, block in (("Ks", "1 32"), ("K1", "16 2")):
+        assert simulated.run(KERNEL.format(variant=variant, block=block)).error is None
     rows = ladder_view._version_row
 
     def stop_at_k1(problem, variant, *rest):
@@ -62,7 +62,7 @@ def test_ladder_table_keeps_finished_rows(simulated: Notebook, monkeypatch: pyte
 
 
 def test_sweep_keeps_finished_rows(simulated: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    simulated.run(KERNEL.format(variant="K1", y=1))
+    simulated.run(KERNEL.format(variant="K1", block="16 1"))
     points = Sweep.__iter__
 
     def stop_after_one(sweep):
