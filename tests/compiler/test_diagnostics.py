@@ -181,12 +181,13 @@ def test_missing_semicolon_is_reported_where_it_is_missing(body: str, line: int,
     ("statement", "header"),
     [
         ("__pipeline_commit();", "cuda_pipeline.h"),
-        ("a[0] = FLT_MAX;", "float.h"),
-        ("a[0] = M_PI;", "math.h"),
+        ("half h = 1; a[0] = h;", "cuda_fp16.h"),
+        ("cooperative_groups::this_grid().sync();", "cooperative_groups.h"),
+        ("nvcuda::wmma::mem_row_major;", "mma.h"),
     ],
 )
 def test_undefined_name_of_a_header_names_the_header(statement: str, header: str) -> None:
-    (error,) = errors(kernel(f"  {statement}"))
+    error, *_ = errors(kernel(f"  {statement}"))
     assert f"#include <{header}>" in error.message
 
 

@@ -72,6 +72,10 @@ _CLEARER_MESSAGES = (
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
 _UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
+_UNDEFINED_NAMESPACE = (
+    'name followed by "::" must be a class or namespace name',
+    "name must be a namespace name",
+)
 _BUILT_IN = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"}
 SIMILARITY = 0.8  # of two names, as difflib computes it; typing errors of one letter are above it
 _MAX_NOTES = 3  # notes that are appended to one message
@@ -115,7 +119,7 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             text += " at the end of this line" if end[0] < line else ""
             line, column = end
 
-        text += _suggestion(text, source)
+        text += _suggestion(text, source, line, column)
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
         text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
@@ -194,8 +198,12 @@ def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
     return f"{name[1]} is called with arguments of types ({types['types']}): {advice}."
 
 
-def _suggestion(text: str, source: SourceText) -> str:
+def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     """Return the end of a message about an undefined name: its header, or a similar name; "" if none."""
+    if text in _UNDEFINED_NAMESPACE:
+        name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
+        header = header_of(name)
+        return f": add `#include <{header}>` above the kernel, which declares `{name}`" if header else ""
     match = _UNDEFINED_NAME.fullmatch(text)
     if match is None:
         return ""

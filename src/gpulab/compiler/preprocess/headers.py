@@ -10,7 +10,6 @@ import atexit
 import functools
 import importlib.util
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -146,16 +145,13 @@ _BEGINNINGS = {
 
 
 def header_of(name: str) -> str:
-    """Return the header that declares a name, "" if none is known.
+    """Return NVIDIA's header that declares a name or a namespace, "" if none is known.
 
     Examples
     --------
-    >>> header_of("__pipeline_commit"), header_of("FLT_MAX"), header_of("A0")
-    ('cuda_pipeline.h', 'float.h', '')
+    >>> header_of("__pipeline_commit"), header_of("cooperative_groups"), header_of("A0")
+    ('cuda_pipeline.h', 'cooperative_groups.h', '')
     """
-    for header, text in C_HEADERS.items():
-        if re.search(rf"(?:#define {re.escape(name)}\b|\b{re.escape(name)};)", text):
-            return header
     return next((header for start, header in _BEGINNINGS.items() if name.startswith(start)), "")
 
 
