@@ -70,9 +70,9 @@ def roofline(
     >>> figure = gpulab.roofline(None, gpu="gtx280")
     >>> for ceiling in figure.roofline.ceilings:
     ...     print(ceiling)
-    fp32 622 GFLOPS (published)
-    DRAM 142 GB/s (published)
-    shared memory 1,244 GB/s (published)
+    fp32 622 GFLOPS (data sheet)
+    DRAM 142 GB/s (data sheet)
+    shared memory 1,244 GB/s (data sheet)
     """
     try:
         from gpulab.notebook.roofline_figure import check_theme, roofline_figure

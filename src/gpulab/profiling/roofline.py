@@ -82,7 +82,8 @@ class Ceiling:
 
     def __str__(self) -> str:
         benchmark = f"{self.benchmark}, " if self.benchmark else ""
-        return f"{self.level} {self.rate:,.0f} {self.unit} ({benchmark}{self.provenance.kind})"
+        origin = f"{benchmark}measured" if self.measured else "data sheet"
+        return f"{self.level} {self.rate:,.0f} {self.unit} ({origin})"
 
 
 @dataclass(frozen=True)
