@@ -18,9 +18,9 @@ __all__ = ["key_of", "load", "save"]
 
 @functools.cache
 def _compiler() -> tuple[str, ...]:
-    """Return the versions that a program depends on: NVRTC, its bindings and this package's own files."""
+    """Return the versions that a program depends on: NVRTC, headers, and this package's own files."""
     versions = []
-    for package in ("nvidia-cuda-nvrtc", "cuda-bindings"):
+    for package in ("nvidia-cuda-nvrtc", "cuda-bindings", "nvidia-cuda-cccl", "nvidia-curand"):
         try:
             versions.append(version(package))
         except PackageNotFoundError:

@@ -10,11 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpulab.compiler import compile_program, nvrtc
+from gpulab.compiler.preprocess.c_headers import IMPLICIT_HEADER
 from gpulab.errors import CompileError, GpulabError, IncludeRefused, UsageError
 
 # The content of the secret file is a syntax error, so that NVRTC would quote it if it read the file.
 SECRET = "TOPSECRET_4711"
 KERNEL = "__global__ void k(float* a) { a[0] = 1; }\n"
+INFINITE = "__global__ void k(float* a) { a[0] = FLT_MAX; }\n"  # a name that is defined without a header
 
 # Sources by name; FILE is replaced by the path of the secret file.
 REFUSED = {
@@ -189,14 +191,23 @@ def test_attempt_without_a_directive_fails_and_shows_no_secret(
 
 
 @pytest.mark.parametrize(
-    "name", ["math.h", "cuda_fp16.h", "stdint.h", "cuda_runtime.h", "__nv_nvrtc_builtin_header.h", "cell.cu"]
+    "name",
+    [
+        "math.h",
+        "cuda_fp16.h",
+        "stdint.h",
+        "cuda_runtime.h",
+        "__nv_nvrtc_builtin_header.h",
+        "cell.cu",
+        IMPLICIT_HEADER,
+    ],
 )
 def test_file_with_an_allowed_name_in_the_working_directory_is_not_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logs: list[str]
 ) -> None:
     (tmp_path / name).write_text(f"int {SECRET} = nothing;\n")
     monkeypatch.chdir(tmp_path)
-    program = compile_program('#include "math.h"\n#include "cuda_fp16.h"\n#include <stdint.h>\n' + KERNEL)
+    program = compile_program('#include "math.h"\n#include "cuda_fp16.h"\n#include <stdint.h>\n' + INFINITE)
     assert program.kernel_names == ("k",)
     assert SECRET not in "".join(logs)
 
