@@ -212,3 +212,19 @@ def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
 )
 def test_message_for_beginners_replaces_that_of_the_compiler(statement: str, words: str) -> None:
     assert words in errors(kernel(statement))[0].message
+
+
+def test_name_of_another_block_is_explained() -> None:
+    (error,) = errors(kernel("  if (a[0] > 0) {\n    int i = 2;\n  }\n  a[i] = 1;"))
+    assert error.line == 6
+    assert "of line 4 exists only inside its own braces" in error.message
+
+
+def test_brace_without_its_opening_one_is_explained() -> None:
+    error = errors(kernel("  a[0] = 1;\n}"))[0]
+    assert "is a `{` missing above" in error.message
+
+
+def test_clearer_message_has_no_note_of_the_compiler() -> None:
+    (error,) = errors(kernel("  __shared__ float s[blockDim.x]; a[0] = s[0];"))
+    assert error.message.endswith("are not constants")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 
 from gpulab.compiler.mangling import plain_name
 from gpulab.compiler.nvrtc import FILE_NAME
@@ -46,7 +47,7 @@ _CLEARER_MESSAGES = (
     ),
     (
         "expression must have a constant value",
-        "this must be a constant, such as BLOCK_X; variables, parameters and blockDim.x are not constants.",
+        "this must be a constant, such as BLOCK_X; variables, parameters and blockDim.x are not constants",
     ),
     (
         "expression must be a modifiable lvalue",
@@ -76,6 +77,7 @@ _UNDEFINED_NAMESPACE = (
     'name followed by "::" must be a class or namespace name',
     "name must be a namespace name",
 )
+_TYPES = {"int", "float", "bool", "double", "unsigned", "long", "size_t", "float2", "float4", "auto"}
 _BUILT_IN = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"}
 SIMILARITY = 0.8  # of two names, as difflib computes it; typing errors of one letter are above it
 _MAX_NOTES = 3  # notes that are appended to one message
@@ -120,6 +122,8 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             line, column = end
 
         text += _suggestion(text, source, line, column)
+        if _clearer_beginning(message.text):  # the notes explain the compiler's text
+            message.notes.clear()
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
         text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
@@ -177,10 +181,12 @@ def _clearer(text: str, folders: Iterable[str]) -> str:
     text = text.replace(FILE_NAME, FILE_NAME.lstrip("/"))
     if text.startswith("#error directive: "):
         return text.removeprefix("#error directive: ").strip().strip('"').replace('\\"', '"')
-    for beginning, clearer in _CLEARER_MESSAGES:
-        if text.startswith(beginning):
-            return clearer
-    return text
+    return _clearer_beginning(text) or text
+
+
+def _clearer_beginning(text: str) -> str:
+    """Return the message that replaces one of the compiler's for beginners; "" if there is none."""
+    return next((clearer for start, clearer in _CLEARER_MESSAGES if text.startswith(start)), "")
 
 
 def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
@@ -199,7 +205,9 @@ def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
 
 
 def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
-    """Return the end of a message about an undefined name: its header, or a similar name; "" if none."""
+    """Return the end of a message: the cause that the name or token at its place suggests, or ""."""
+    if text == "expected a declaration" and source.student_line(line)[column - 1 :].startswith("}"):
+        return ": this `}` has no opening brace; is a `{` missing above?"
     if text in _UNDEFINED_NAMESPACE:
         name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
         header = header_of(name)
@@ -210,9 +218,21 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     name = match[1]
     if header := header_of(name):
         return f"; it is declared in a header: add `#include <{header}>` above the kernel"
+    if declared := _earlier_declaration(name, source, line):
+        return f" here: the `{name}` of line {declared} exists only inside its own braces, function or loop"
     names = {token.text for token in source.tokens if token.kind == "identifier"} | _BUILT_IN
     similar = get_close_matches(name, sorted(names - {name}), 1, SIMILARITY)
     return f"; do you mean `{similar[0]}`?" if similar else ""
+
+
+def _earlier_declaration(name: str, source: SourceText, line: int) -> int:
+    """Return the line above another one in which a name seems to be declared; 0 if there is none."""
+    tokens = [token for token in source.tokens if not token.directive]
+    for before, token in pairwise(tokens):
+        declares = before.text in _TYPES or before.text in ("*", "&")
+        if token.text == name and declares and source.place_of(token.offset)[0] < line:
+            return source.place_of(token.offset)[0]
+    return 0
 
 
 def _clearer_ptxas(text: str) -> str:

@@ -70,9 +70,10 @@ def compare(
         where = format_index(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
         faces = written_boundary(case, problem.index_names, forbidden)
         hint = hint or faces
+        advice = f". Hint: {faces}" if faces else ""
         reasons.append(
             f"{name}: the kernel wrote {_points(n_forbidden)} of the boundary, first at {where}; "
-            f"the boundary must stay unchanged. Hint: {faces}"
+            f"the boundary must stay unchanged{advice}"
         )
     reasons += [f"{name}: the kernel changed its input array {changed}" for changed in input_changed]
     return ShapeResult(

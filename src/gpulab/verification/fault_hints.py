@@ -102,6 +102,6 @@ def _frame_of_access(launch: LaunchConfig, index: int | None, axes: Sequence[_Ax
     if 0 <= z < nz or not (axes[0].is_near(x) and axes[1].is_near(y)):
         return ""
     return (
-        f"the element {index} is x = {x}, y = {y}, z = {z}, because its index is x + nx * (y + ny * z). The "
-        f"last frame is z = {nz - 1}, the first z = 0: are the bounds of the loop over z right?"
+        f"the index {index} is that of x = {x}, y = {y}, z = {z}, and the frames are z = 0 to {nz - 1}: are "
+        "the bounds of the loop over z right, and the frame of this access?"
     )

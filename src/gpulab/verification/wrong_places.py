@@ -88,32 +88,29 @@ def place_of(output: WrongOutput) -> str:
         or _block_edges(output)
         or _next_to_boundary(output.wrong, output.written)
         or _rest(output)
-        or _point_of_thread(output)
         or _part_of_block(output)
+        or _point_of_thread(output)
         or _written_ranges(output)
     )
 
 
 def written_boundary(case: Case, names: Sequence[str], forbidden: Mask) -> str:
-    """Return a sentence that names the faces of the boundary that a kernel wrote.
+    """Return a sentence that names the faces of the boundary that a kernel wrote, or "".
 
     names: of the indices of the output. forbidden: the points of the boundary that the kernel wrote.
     """
-    box = [(int(places.min()), int(places.max())) for places in np.nonzero(case.written)]
-    points = np.argwhere(forbidden)
-    outside = np.stack(
-        [(points[:, axis] < low) | (points[:, axis] > high) for axis, (low, high) in enumerate(box)], axis=1
-    )
-    # An edge belongs to two faces, so that it names one only if no other points do.
-    on_face = outside.sum(axis=1) == outside.sum(axis=1).min()
-    faces = {
-        f"{name} = {place}"
-        for axis, name in enumerate(names)
-        for place in np.unique(points[on_face & outside[:, axis], axis]).tolist()
-    }
+    faces = []
+    inner = tuple(slice(int(places.min()), int(places.max()) + 1) for places in np.nonzero(case.written))
+    for axis, name in enumerate(names):
+        for place in (*range(inner[axis].start), *range(inner[axis].stop, forbidden.shape[axis])):
+            face = forbidden[(*inner[:axis], place, *inner[axis + 1 :])]
+            if 2 * np.count_nonzero(face) > face.size:  # fewer points come from a wrong index
+                faces.append(f"{name} = {place}")
+    if not faces:
+        return ""
     return (
-        f"the points with {' or '.join(sorted(faces))} are on the boundary: the condition of the store must "
-        "leave them out."
+        f"the points with {' or '.join(faces)} are on the boundary: the condition of the store must leave "
+        "them out."
     )
 
 
@@ -308,6 +305,8 @@ def _part_of_block(output: WrongOutput) -> str:
         pitch = output.points_of_block(axis)
         place = np.arange(output.extents[axis]) % pitch
         first = int(place[wrong.any(axis=_other_axes(wrong.ndim, axis))].min())
+        if first == output.launch.block[axis]:
+            continue  # all later points of each thread, which are more than a part of the block
         if first and np.array_equal(wrong, output.written & output.along(axis, place >= first)):
             exchanged = first == output.launch.block[1 - axis]
             return (
@@ -322,20 +321,21 @@ def _written_ranges(output: WrongOutput) -> str:
     if not output.only_unwritten:
         return ""
     right = output.written & ~output.wrong
-    axes = [np.flatnonzero(right.any(axis=_other_axes(right.ndim, axis))) for axis in (0, 1)]
-    whole = [np.flatnonzero(output.written.any(axis=_other_axes(right.ndim, axis))) for axis in (0, 1)]
-    box = np.ones(right.shape, np.bool_)
-    for axis, indices in enumerate(axes):
-        box &= output.along(axis, np.isin(np.arange(output.extents[axis]), indices))
+    box, present, missing = np.ones(right.shape, np.bool_), [], []
+    for axis, name in enumerate(output.problem.index_names[:-3:-1]):
+        others = _other_axes(right.ndim, axis)
+        used = np.asarray(right.any(axis=others))
+        unused = output.written.any(axis=others) & ~used
+        box &= output.along(axis, used)
+        if np.any(unused):
+            present.append(f"{name} = {_ranges(np.flatnonzero(used))}")
+            missing.append(f"{name} = {_ranges(np.flatnonzero(unused))}")
     if not np.array_equal(right, output.written & box):
         return ""
-    names = output.problem.index_names[::-1]
-    parts = [
-        f"{names[axis]} = {_ranges(indices)}"
-        for axis, indices in enumerate(axes)
-        if len(indices) < len(whole[axis])
-    ]
-    return f"points are written at {' and '.join(parts)} only; check the index of a thread's point."
+    shorter = len(" ".join(missing)) <= len(" ".join(present))
+    where = f"no point is written at {' or '.join(missing)}" if shorter else ""
+    where = where or f"points are written at {' and '.join(present)} only"
+    return f"{where}; check the index of a thread's point."
 
 
 def _other_axes(dimensions: int, axis: int) -> tuple[int, ...]:
