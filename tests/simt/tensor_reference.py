@@ -152,7 +152,9 @@ def matrix_product(
     c: Array,
     types: Types,
     architecture: int = 90,
+    *,
     saturates: bool = False,
+    wmma: bool = False,
 ) -> Array:
     """Return A B + C."""
     d_type, a_type, _, c_type = types
@@ -165,6 +167,8 @@ def matrix_product(
 
     fraction, operand_bytes = (25, 32) if architecture >= 90 else (24, 16)
     step = operand_bytes * 8 // {"tf32": 32}.get(a_type, 16)
+    if wmma and a_type == "tf32":  # machine code multiplies four columns of A at a time
+        step = 4
     rows, columns = [[_decoded(a_type, x) for x in row] for row in a.tolist()], b.T.tolist()
     columns = [[_decoded(a_type, x) for x in column] for column in columns]
     result = np.zeros(c.shape, STORAGE[d_type])

@@ -25,6 +25,7 @@ DESCRIPTIONS = {
     "integer": "integer arithmetic",
     "fp64": "double precision arithmetic",
     "special": "special functions and conversions",
+    "tensor": "the tensor cores",
     "latency": "latency",
 }
 

@@ -25,8 +25,8 @@ UNITS = {
     "special": "MUFU F2I I2F F2F I2I FRND POPC FLO BREV F2FP I2FP",
     "load": "LDG LD ATOM ATOMG",
     "store": "STG ST RED LDGSTS",
-    "shared": "LDS LDSM ATOMS SHFL MATCH VOTE REDUX",
-    "shared_store": "STS",
+    "shared": "LDS LDSM ATOMS SHFL MATCH VOTE REDUX MOVM",
+    "shared_store": "STS STSM",
     "local": "LDL",
     "local_store": "STL",
     "constant": "LDC ULDC S2R S2UR CS2R R2UR",
@@ -35,10 +35,18 @@ UNITS = {
     "MEMBAR",
     "uniform": "UMOV UIADD3 UIMAD ULEA ULOP3 USHF USEL UISETP UPLOP3 USGXT UFLO UPRMT",
 }  # fmt: skip
+WARP = 32  # lanes
 _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
 _REGISTER = re.compile(r"(?<![\w.])(U?R|U?P)(\d+)((?:\.\w+)*)")
+_SHAPE = re.compile(r"[HID]MMA\.(16|8)x?(8)x?(\d+)(?:\.|$)")  # `.16816`, `.884` or `.8x8x4`
 _NO_RESULT = {"store", "shared_store", "local_store", "barrier", "branch"}
-_EXCHANGES = {"SHFL", "MATCH", "VOTE", "REDUX"}  # on the unit of shared memory, but without an address
+_EXCHANGES = {
+    "SHFL",
+    "MATCH",
+    "VOTE",
+    "REDUX",
+    "MOVM",
+}  # on the unit of shared memory, but without an address
 
 
 # -- machine code -------------------------------------------------------------------------------------
@@ -61,6 +69,9 @@ def machine_blocks(
 
 
 def _machine_operation(item: MachineInstruction) -> Operation:
+    shape = _SHAPE.match(item.opcode)
+    if shape:
+        return _tensor_operation(item, (int(shape[1]), int(shape[2]), int(shape[3])))
     unit = _UNIT_OF.get(item.op, "integer")
     operands = item.operands.split(", ")
     results = 0 if unit in _NO_RESULT else 1
@@ -83,6 +94,22 @@ def _machine_operation(item: MachineInstruction) -> Operation:
     has_address = unit in ("load", "store", "shared", "shared_store") and item.op not in _EXCHANGES
     site = item.ptx_line if has_address else None
     return Operation(unit, tuple(dict.fromkeys(reads)), tuple(writes), site)
+
+
+def _tensor_operation(item: MachineInstruction, shape: tuple[int, int, int]) -> Operation:
+    """Return the operation of a product such as `HMMA.16816.F32.BF16 R4, R8, R12, R4`."""
+    m, n, k = shape
+    modifiers = item.opcode.split(".")
+    kind = "s8" if item.op == "IMMA" else "f64" if item.op == "DMMA" else "f32"
+    if kind == "f32":
+        kind = "tf32" if "TF32" in modifiers else "f32" if "F32" in modifiers else "f16"
+    per_register = {"s8": 4.0, "tf32": 1.0, "f64": 0.5}.get(kind, 2.0)  # elements of A and B
+    of_result = m * n / {"f16": 2.0, "f64": 0.5}.get(kind, 1.0)
+    counts = [of_result, m * k / per_register, k * n / per_register, of_result]
+    operands = item.operands.split(", ")
+    names = [_registers(o, max(round(c / WARP), 1)) for o, c in zip(operands, counts, strict=False)]
+    reads = [name for group in names[1:] for name in group] + _registers(item.predicate, 1)
+    return Operation(f"tensor_{kind}", tuple(dict.fromkeys(reads)), tuple(names[0]), None, m * n * k)
 
 
 def _registers(operand: str, width: int) -> list[str]:
@@ -202,6 +229,8 @@ def _ptx_operation(item: Instruction) -> Operation | None:
 
     unit = _PTX_UNITS.get(item.op, "")
     site: int | None = None
+    if item.op == "mma" or item.parts[:2] == ("wmma", "mma"):
+        return _ptx_product(item)
     if unit in ("load", "store"):
         site = item.row
         if "shared" in item.parts:
@@ -216,6 +245,18 @@ def _ptx_operation(item: Instruction) -> Operation | None:
         if item.op == "div" or (item.op == "mul" and kind in ("s64", "u64")):
             unit = "special"
     return Operation(unit, tuple(reads(item)), tuple(writes(item)), site)
+
+
+def _ptx_product(item: Instruction) -> Operation:
+    from gpulab.simt.analysis.basic_blocks import reads, writes
+    from gpulab.simt.instructions.matrix_fragments import Shape
+
+    shape = Shape.of(item)
+    kinds = {"tf32": "tf32", "s32": "s8", "f64": "f64", "f32": "f32"}
+    kind = next((kind for name, kind in kinds.items() if name in item.parts), "f16")
+    return Operation(
+        f"tensor_{kind}", tuple(reads(item)), tuple(writes(item)), None, shape.m * shape.n * shape.k
+    )
 
 
 def register_pressure(flow: ControlFlow) -> int:

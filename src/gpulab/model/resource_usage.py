@@ -78,6 +78,15 @@ class AccessSample:
     masks: npt.NDArray[np.uint32]
     addresses: npt.NDArray[np.int64]
 
+    def joined(self, other: AccessSample) -> AccessSample:
+        """Return the requests of both samples, which have the same space and width."""
+        return replace(
+            self,
+            requests=self.requests + other.requests,
+            masks=np.concatenate([self.masks, other.masks]),
+            addresses=np.concatenate([self.addresses, other.addresses]),
+        )
+
 
 @dataclass(frozen=True)
 class LaunchSample:

@@ -199,14 +199,15 @@ def _accesses(
     """Return a sample of the requests of each PTX row.
 
     A copy from global to shared memory is represented by its global side, and an access that is made in parts
-    (its last part may be predicated off) by the part with the most requests. The machine may join several
-    accesses to shared memory of PTX; `widths` has the joined width.
+    (its last part may be predicated off) by the part with the most requests; the parts of a fragment of
+    `wmma` are all counted. The machine may join several accesses to shared memory of PTX; `widths` has the
+    joined width.
     """
     samples: dict[int, AccessSample] = {}
     for request in sorted(requests, key=lambda r: (r.access.space != "shared", r.made)):
         access, row = request.access, _row(flow, request.access)
         step = max(len(request.masks) // SAMPLED_REQUESTS, 1)
-        samples[row] = AccessSample(
+        sample = AccessSample(
             access.space,
             access.action == "reads",
             widths.get(row) or access.width,
@@ -214,7 +215,14 @@ def _accesses(
             request.masks[::step],
             request.addresses[::step],
         )
+        joined = samples[row].joined(sample) if row in samples and _is_fragment(access) else sample
+        samples[row] = joined
     return samples
+
+
+def _is_fragment(access: AccessSite) -> bool:
+    """Return True for a part of a `wmma` load or store, each of which is an instruction of machine code."""
+    return access.opcode.startswith("wmma.")
 
 
 def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[TraceRecorder]:
@@ -278,7 +286,13 @@ def _traffic(
     )
     # Several sites may belong to one row; the one with the most requests comes last.
     pairs = sorted(zip(accesses, traffic, strict=True), key=lambda pair: pair[1].requests)
-    return {_row(flow, access): one for access, one in pairs if access.opcode and one.lines}
+    result: dict[int, SiteTraffic] = {}
+    for access, one in pairs:
+        if access.opcode and one.lines:
+            row = _row(flow, access)
+            parts = [result[row], one] if row in result and _is_fragment(access) else [one]
+            result[row] = SiteTraffic.weighted_sum((1.0, part) for part in parts)
+    return result
 
 
 def _wave(trace: TraceRecorder, sms: int) -> WaveTrace:

@@ -30,6 +30,7 @@ PASSES = 3  # over the code, so that every block knows what was in flight when i
 # Issue slots of an instruction of compute capability 1.x that reads an operand from shared memory (V. Volkov
 # and J. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, 2008).
 FOLDED = 1.5
+TENSOR_KINDS = ("f16", "f32", "tf32", "s8", "f64")  # see `Architecture.tensor_fmas`
 DOMINANT = 1e6  # cycles; next to it all other latencies are negligible
 
 
@@ -45,12 +46,15 @@ class Operation:
         Registers.
     site : int or None
         The PTX row of an instruction that accesses memory.
+    size : float
+        Multiply-adds of a tensor-core instruction, otherwise 1.
     """
 
     unit: str
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     site: int | None = None
+    size: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Unit:
     cycles : float
         From issue to the result.
     busy : float
-        Until the same warp can use the unit again.
+        Until the same warp can use the unit again, for an operation of size 1.
     """
 
     cycles: float
@@ -135,7 +139,7 @@ def _issue(
         unit = units[operation.unit]
         operands = (ready.get(name, 0.0) for name in operation.reads)
         start = max(now, free.get(operation.unit, 0.0), *operands, 0.0)
-        free[operation.unit] = start + unit.busy
+        free[operation.unit] = start + unit.busy * operation.size
         done = start + (unit.cycles if operation.site is None else latency(operation))
         for name in operation.writes:
             ready[name] = done
@@ -179,7 +183,12 @@ def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> di
     arithmetic, clock = architecture.arithmetic_cycles, spec.boost_clock_mhz / 1e3
     load = Unit(0.0, spec.warp_size / architecture.load_lanes)
     slot = architecture.schedulers / architecture.issue_per_cycle
+    tensor = {
+        unit: Unit(architecture.tensor_cycles, architecture.schedulers / fmas)
+        for unit, fmas in _tensor_fmas(spec, architecture).items()
+    }
     return {
+        **tensor,
         "fp32": unit(arithmetic, spec.cores_per_sm),
         "fp32_shared": unit(architecture.shared_cycles, spec.cores_per_sm, FOLDED),
         "fma": unit(arithmetic, architecture.integer_lanes),
@@ -206,10 +215,24 @@ def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architec
         "fma": architecture.integer_lanes, "integer": architecture.integer_lanes,
         "fp64": architecture.fp64_lanes, "special": architecture.special_lanes,
     }  # fmt: skip
-    cycles = dict.fromkeys(lanes, 0.0)
+    cycles = dict.fromkeys((*lanes, "tensor"), 0.0)
+    tensor = _tensor_fmas(spec, architecture)
     for block in code:
         for operation in block.operations:
-            if operation.unit in cycles:
+            if operation.unit in lanes:
                 cycles[operation.unit] += block.runs * spec.warp_size / lanes[operation.unit]
+            elif operation.unit in tensor:
+                cycles["tensor"] += block.runs * operation.size / tensor[operation.unit]
     cycles["fp32"] += cycles.pop("fp32_shared")
     return cycles
+
+
+def _tensor_fmas(spec: GpuSpec, architecture: Architecture) -> dict[str, float]:
+    """Return the multiply-adds that an SM starts in a cycle, by the unit of a tensor-core instruction.
+
+    A GPU without tensor cores for a type computes it as single precision, which bounds the time from below.
+    """
+    return {
+        f"tensor_{kind}": float(architecture.tensor_fmas.get(kind, spec.cores_per_sm))
+        for kind in TENSOR_KINDS
+    }

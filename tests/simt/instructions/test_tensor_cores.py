@@ -246,7 +246,7 @@ def in_memory(matrix: Array, layout: str, pitch: int) -> Array:
 @pytest.mark.parametrize("space", ["", ".shared"])
 def test_wmma(shape: str, types: Types, space: str) -> None:
     warp = warps_of(shape, types, seed=3)[3]
-    expected = matrix_product(*warp, types)
+    expected = matrix_product(*warp, types, wmma=True)
     pitch = 32 + PADDING
     dev = gpulab.device("sim")
     for layouts in ("row col row", "col row col"):

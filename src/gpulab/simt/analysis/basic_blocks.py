@@ -24,7 +24,7 @@ __all__ = [
 NO_RESULT = {
     "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
     "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "setmaxnreg",
-    "stmatrix", "touch", "skip",
+    "stmatrix", "touch", "touch_matrix", "skip",
 }  # fmt: skip
 
 

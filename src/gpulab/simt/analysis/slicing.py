@@ -3,9 +3,9 @@
 The cache model needs the addresses of a kernel's memory requests and the execution counts of its blocks. Most
 instructions compute values on which neither depends. The slice (M. Weiser, "Program slicing", 1984) is
 computed backwards from branches, addresses and masks. A load, store or atomic outside the slice is replaced
-by the pseudo-instruction `touch`, which still checks and records its addresses; other instructions outside it
-become `skip`. Blocks keep their numbers and instructions their positions, so counts are those of the whole
-kernel.
+by the pseudo-instruction `touch` (`touch_matrix` for matrices), which still checks and records its addresses;
+other instructions outside it become `skip`. Blocks keep their numbers and instructions their positions, so
+counts are those of the whole kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpulab.simt.analysis.basic_blocks import (
     with_code,
     writes,
 )
-from gpulab.simt.ptx.syntax import Instruction, Mem, Sym
+from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, Sym
 
 __all__ = ["without_values"]
 
@@ -31,6 +31,7 @@ SPACES = ("global", "shared", "local")
 # Operations with side effects. Those that access memory are treated separately.
 SIDE_EFFECTS = ("bar", "barrier", "mbarrier")
 ACCESSES = ("ld", "ldu", "st", "atom", "red")
+MATRICES = ("ldmatrix", "stmatrix", "wmma")
 
 
 def without_values(flow: ControlFlow, registers: set[str]) -> ControlFlow:
@@ -70,7 +71,7 @@ def _read_at_end(block: Block) -> Iterator[str]:
 
 def _has_side_effect(item: Instruction, spaces: set[str]) -> bool:
     """Return True if an instruction must be executed even if its result is not needed."""
-    if item.op in ("st", "atom", "red"):
+    if item.op in ("st", "atom", "red", "stmatrix") or item.parts[:2] == ("wmma", "store"):
         return not spaces.isdisjoint(_spaces(item))
     return not has_result(item) or item.call is not None or item.op in SIDE_EFFECTS
 
@@ -79,7 +80,7 @@ def _read_by_stand_in(item: Instruction) -> Iterator[str]:
     """Yield the registers that `touch` or `skip` still needs: address, predicate and mask of lanes."""
     memory = _visible_address(item)
     if memory is not None:
-        yield from registers_of((memory,))
+        yield from registers_of((memory, *_stride(item)))
         if item.predicate is not None:
             yield item.predicate.name
     if is_warp_sync(item):
@@ -92,18 +93,24 @@ def _sliced(item: Instruction, needed: set[str], spaces: set[str]) -> Instructio
         return item
     memory = _visible_address(item)
     if memory is not None:
-        return replace(item, parts=("touch", *item.parts), operands=(memory,))
+        operation = "touch_matrix" if item.op in MATRICES else "touch"
+        return replace(item, parts=(operation, *item.parts), operands=(memory, *_stride(item)))
     return replace(item, parts=("skip", *item.parts), operands=(), predicate=None)
 
 
 def _visible_address(item: Instruction) -> Mem | None:
     """Return the address of an access to memory that other threads can see, otherwise None."""
-    if item.op not in ACCESSES or "local" in item.parts or len(item.operands) < 2:
+    if item.op not in (*ACCESSES, *MATRICES) or "local" in item.parts or len(item.operands) < 2:
         return None
-    memory = item.operands[item.op not in ("st", "red")]
+    memory = item.operands[has_result(item)]
     if not isinstance(memory, Mem) or ("param" in item.parts and isinstance(memory.base, Sym)):
         return None
     return memory
+
+
+def _stride(item: Instruction) -> tuple[Operand, ...]:
+    """Return the distance of rows or columns, an operand of `wmma.load` and `wmma.store`."""
+    return item.operands[2:3] if item.op == "wmma" else ()
 
 
 def _reads_memory(item: Instruction) -> bool:

@@ -10,13 +10,20 @@ from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.addressing import address, host_pointers, state_space
+from gpulab.simt.codegen.addressing import address, check_access, host_pointers, state_space
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, vector_elements
 
-__all__ = ["load_rows", "require_full_warp", "transposed_matrix"]
+__all__ = [
+    "check_rows",
+    "load_rows",
+    "matrix_count",
+    "require_full_warp",
+    "row_addresses",
+    "transposed_matrix",
+]
 
 ROWS = 8  # rows of a matrix, each of eight 16-bit elements
 ROW_BYTES = 16
@@ -47,7 +54,7 @@ def load_matrix(cg: CodegenContext, item: Instruction) -> None:
     """Load one, two or four matrices from shared memory."""
     targets = _registers(item, item.operands[0])
     require_full_warp(cg, item)
-    addresses = _row_addresses(cg, item, item.operands[1])
+    addresses = row_addresses(cg, item, item.operands[1])
     values = load_rows(cg, item, addresses, len(targets), transposed="trans" in item.parts)
     for target, value in zip(targets, values, strict=True):
         cg.assign(target, Value("i32", "varying", (value,)), item.predicate)
@@ -92,7 +99,7 @@ def store_matrix(cg: CodegenContext, item: Instruction) -> None:
     if "trans" in item.parts:
         registers = [transposed_matrix(cg, register) for register in registers]
     matrices = [b.value(f"bitcast {I32} {register} to {MATRIX}") for register in registers]
-    addresses = _row_addresses(cg, item, item.operands[0])
+    addresses = row_addresses(cg, item, item.operands[0])
     pointers = _row_pointers(cg, item, addresses, len(sources), "writes", _words_by_row(cg, matrices))
 
     store, done = b.new_label("store"), b.new_label("stored")
@@ -106,9 +113,14 @@ def store_matrix(cg: CodegenContext, item: Instruction) -> None:
     b.open(done)
 
 
+def matrix_count(item: Instruction) -> int:
+    """Return the number of matrices of an `ldmatrix` or `stmatrix`."""
+    return next(COUNTS[part] for part in item.parts if part in COUNTS)
+
+
 def _registers(item: Instruction, operand: Operand) -> tuple[Operand, ...]:
     registers = vector_elements(operand)
-    if len(registers) != next(COUNTS[part] for part in item.parts if part in COUNTS):
+    if len(registers) != matrix_count(item):
         raise UnsupportedInstruction(item.text, item.line, f"{len(registers)} registers")
     return registers
 
@@ -118,10 +130,16 @@ def _executes(cg: CodegenContext, item: Instruction) -> str:
     return cg.b.value(f"icmp ne i32 {cg.mask_bits(item.predicate)}, 0")
 
 
-def _row_addresses(cg: CodegenContext, item: Instruction, memory: Operand) -> Value:
+def row_addresses(cg: CodegenContext, item: Instruction, memory: Operand) -> Value:
+    """Return the addresses that the lanes give."""
     if not isinstance(memory, Mem):
         raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
     return Value("i64", "varying", (cg.to_vector(address(cg, memory, state_space(item))),))
+
+
+def check_rows(cg: CodegenContext, item: Instruction, addresses: Value, count: int, action: str) -> None:
+    """Check the rows of `count` matrices whose values are not needed."""
+    check_access(cg, addresses, state_space(item), ROW_BYTES, _by_lanes_of(cg, item, count), action)
 
 
 def _row_pointers(
@@ -136,11 +154,17 @@ def _row_pointers(
 
     `words` are the values to store: element n of each lane's row.
     """
-    lanes = ROWS * count
-    if lanes < WARP:
-        flags = ", ".join(f"i1 {'true' if lane < lanes else 'false'}" for lane in range(WARP))
-        item = cg.for_lanes(item, f"<{flags}>")
+    item = _by_lanes_of(cg, item, count)
     return host_pointers(cg, addresses, state_space(item), ROW_BYTES, item, action, words).vector
+
+
+def _by_lanes_of(cg: CodegenContext, item: Instruction, count: int) -> Instruction:
+    """Return the instruction for the lanes that address the rows of `count` matrices."""
+    lanes = ROWS * count
+    if lanes == WARP:
+        return item
+    flags = ", ".join(f"i1 {'true' if lane < lanes else 'false'}" for lane in range(WARP))
+    return cg.for_lanes(item, f"<{flags}>")
 
 
 def _words_by_row(cg: CodegenContext, matrices: list[str]) -> tuple[Value, ...]:

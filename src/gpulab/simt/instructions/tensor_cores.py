@@ -6,16 +6,24 @@ The registers of a warp hold the matrices as `matrix_fragments` describes, which
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.addressing import address, state_space
+from gpulab.simt.codegen.addressing import address, check_access, state_space
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.instruction_forms import handles
+from gpulab.simt.codegen.instruction_forms import HANDLERS, handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.instructions.loads_stores import read, write
-from gpulab.simt.instructions.matrix import load_rows, require_full_warp, transposed_matrix
+from gpulab.simt.instructions.matrix import (
+    check_rows,
+    load_rows,
+    matrix_count,
+    require_full_warp,
+    row_addresses,
+    transposed_matrix,
+)
 from gpulab.simt.instructions.matrix_fragments import (
     BITS,
     Fragment,
@@ -83,6 +91,8 @@ def _multiply(cg: CodegenContext, item: Instruction, types: tuple[str, str, str,
             builder.line(f"store {vector(ty)} {value}, ptr {_place(cg, name, ty, number)}, align 64")
     d, a, b, c = (fragment.ty for fragment, _ in operands)
     summation = Summation.of(cg.launch_constants.module.architecture)
+    if wmma and a == "tf32":  # the assembler generates HMMA.1684
+        summation = replace(summation, operand_bytes=16)
     product = MatrixProduct(shape, a, b, c, d, "satfinite" in item.parts, summation)
     product.call(builder, cg.buffer("matrices", BUFFER_BYTES))
 
@@ -122,15 +132,14 @@ def load_fragment(cg: CodegenContext, item: Instruction) -> None:
     require_full_warp(cg, item)
     fragment, layout = accessed_fragment(item)
     registers = _registers(item, item.operands[0], fragment)
-    location = _Location(cg, item, item.operands[1], fragment, layout)
+    location = _Location(cg, item, item.operands[1:], fragment, layout)
     accesses = fragment.accesses(layout)
-    if (
-        state_space(item) == "shared"
-        and fragment.use != "c"
-        and BITS[fragment.ty] < 32
-        and accesses[0].size == 4
-    ):
-        values = _load_rows(cg, item, location, accesses)
+    if _loads_rows(item, fragment, accesses):
+        values = [
+            value
+            for addresses, count in _rows(location, accesses)
+            for value in load_rows(cg, item, addresses, count, transposed=accesses[0].transposed)
+        ]
     else:
         values = _load_elements(cg, item, location, fragment, accesses)
     for number, value in enumerate(values):
@@ -138,17 +147,18 @@ def load_fragment(cg: CodegenContext, item: Instruction) -> None:
             cg.assign(register, Value(fragment.register_type, "varying", (value,)), item.predicate)
 
 
-def _load_rows(
-    cg: CodegenContext, item: Instruction, location: _Location, accesses: list[FragmentAccess]
-) -> list[str]:
-    """Load blocks as `ldmatrix` does, up to four at a time, with one row of 16 bytes for each of 8 lanes."""
-    values = []
+def _loads_rows(item: Instruction, fragment: Fragment, accesses: list[FragmentAccess]) -> bool:
+    """Return True if the fragment is loaded as by `ldmatrix`."""
+    narrow = fragment.use != "c" and BITS[fragment.ty] < 32 and accesses[0].size == 4
+    return narrow and state_space(item) == "shared" and "load" in item.parts
+
+
+def _rows(location: _Location, accesses: list[FragmentAccess]) -> Iterator[tuple[Value, int]]:
+    """Yield the addresses of the rows of up to four blocks, 8 lanes for each, and the number of blocks."""
     for first in range(0, len(accesses), 4):
         group = accesses[first : first + 4]
         rows = [access.places[lane] for access in group for lane in range(0, WARP, 4)]
-        addresses = location.addresses(tuple(rows * (WARP // len(rows))))
-        values += load_rows(cg, item, addresses, len(group), transposed=group[0].transposed)
-    return values
+        yield location.addresses(tuple(rows * (WARP // len(rows)))), len(group)
 
 
 def _load_elements(
@@ -184,7 +194,7 @@ def store_fragment(cg: CodegenContext, item: Instruction) -> None:
     require_full_warp(cg, item)
     fragment, layout = accessed_fragment(item)
     registers = _registers(item, item.operands[1], fragment)
-    location = _Location(cg, item, item.operands[0], fragment, layout)
+    location = _Location(cg, item, item.operands[::2], fragment, layout)
     ty = fragment.register_type
     for access in fragment.accesses(layout):
         values = [cg.to_vector(cg.operand(registers[number], ty)) for number in access.registers]
@@ -198,12 +208,18 @@ class _Location:
     """A matrix in memory: the address of its first element, and the distance of its rows or columns."""
 
     def __init__(
-        self, cg: CodegenContext, item: Instruction, memory: Operand, fragment: Fragment, layout: str
+        self,
+        cg: CodegenContext,
+        item: Instruction,
+        operands: tuple[Operand, ...],
+        fragment: Fragment,
+        layout: str,
     ) -> None:
+        memory = operands[0]
         if not isinstance(memory, Mem) or memory.rest:
             raise UnsupportedInstruction(item.text, item.line, "an operand that is not an address")
         packed = fragment.columns if layout == "row" else fragment.rows
-        stride = cg.operand(item.operands[2] if len(item.operands) > 2 else Imm(packed), "i32")
+        stride = cg.operand(operands[1] if len(operands) > 1 else Imm(packed), "i32")
         lanes = Value("i32", "varying", (cg.to_vector(stride),))
         distance = cg.convert(lanes, "i64", lambda t, r, o: f"zext {t} {r} to {o}")
         self.cg, self.by_rows, self.size = cg, layout == "row", BITS[fragment.ty] // 8
@@ -221,3 +237,27 @@ class _Location:
 
 def _constants(numbers: Iterable[int]) -> str:
     return "<" + ", ".join(f"i64 {number}" for number in numbers) + ">"
+
+
+def _touch(cg: CodegenContext, item: Instruction) -> None:
+    """Check the addresses of a load or store whose values are not needed (see `simt.analysis.slicing`)."""
+    touching = replace(item, parts=item.parts[1:])
+    stores = touching.op == "stmatrix" or "store" in touching.parts
+    space, action = state_space(touching), "writes" if stores else "reads"
+    if touching.op != "wmma":
+        addresses = row_addresses(cg, touching, item.operands[0])
+        check_rows(cg, touching, addresses, matrix_count(touching), action)
+        return
+
+    fragment, layout = accessed_fragment(touching)
+    location = _Location(cg, touching, item.operands, fragment, layout)
+    accesses = fragment.accesses(layout)
+    if _loads_rows(touching, fragment, accesses):
+        for addresses, count in _rows(location, accesses):
+            check_rows(cg, touching, addresses, count, action)
+        return
+    for access in accesses:
+        check_access(cg, location.addresses(access.places), space, access.size, touching, action)
+
+
+HANDLERS["touch_matrix"] = _touch
