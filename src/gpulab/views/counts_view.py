@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulab.views.heat import amount, level, swatches
@@ -98,7 +99,8 @@ def _listing(counts: LaunchReport) -> View:
         f'{"".join(rows)}</div></div><div class="gp-line gp-dim">Colour: counted divided by ideal. '
         f"{swatches()}</div>"
     )
-    text = "\n".join("".join(piece for piece, _ in line).rstrip() for line in heat_text(counts))
+    executed = replace(counts, lines=tuple(line for line in counts.lines if line.warp_instructions))
+    text = "\n".join("".join(piece for piece, _ in line).rstrip() for line in heat_text(executed))
     return View(html, text)
 
 

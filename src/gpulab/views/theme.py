@@ -193,10 +193,9 @@ _SHEETS = {
 }
 
 
-def _values(which: int, jupyter: bool, names: Container[str]) -> str:
+def _values(which: int, names: Container[str]) -> str:
     values = {name: pair[which] for name, pair in _COLOURS.items() if name in names}
-    if jupyter:
-        values |= {n: f"var({variable},{values[n]})" for n, variable in _JUPYTER.items() if n in names}
+    values |= {n: f"var({variable},{values[n]})" for n, variable in _JUPYTER.items() if n in names}
     return "".join(f"--gp-{name}:{value};" for name, value in values.items())
 
 
@@ -204,10 +203,10 @@ def _style_sheet(rules: Mapping[str, str], html: str = "", colours: Iterable[str
     """Return the rules as text, after rules that define the colours in use."""
     names = set(re.findall(r"var\(--gp-([\w-]+)", " ".join((*rules.values(), html)))).union(colours)
     sets = {
-        ".gpulab": f"{_values(0, False, names)}color-scheme:light",
-        "@media (prefers-color-scheme:dark)": f".gpulab{{{_values(1, False, names)}color-scheme:dark}}",
-        '[data-jp-theme-light="true"] .gpulab': f"{_values(0, True, names)}color-scheme:light",
-        '[data-jp-theme-light="false"] .gpulab': f"{_values(1, True, names)}color-scheme:dark",
+        ".gpulab": f"{_values(0, names)}color-scheme:light",
+        "@media (prefers-color-scheme:dark)": '.gpulab:not([data-jp-theme-light="true"] *)'
+        f"{{{_values(1, names)}color-scheme:dark}}",
+        '[data-jp-theme-light="false"] .gpulab': f"{_values(1, names)}color-scheme:dark",
     }
     return "\n".join(f"{selector}{{{body}}}" for selector, body in (*sets.items(), *rules.items()))
 

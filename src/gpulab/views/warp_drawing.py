@@ -193,7 +193,7 @@ def _scale(access: WarpAccess, boxes: list[Box], bottom: float) -> str:
     """Write the names of the sectors as far as there is room, or the numbers of the banks."""
     y = f"{bottom + 12:g}"
     if access.space == "shared":
-        return f'<text x="0" y="{y}">bank</text>{_numbers(bottom + 12)}'
+        return f'<text x="0" y="{y}">bank</text>{_numbers(bottom + 12, 4)}'
     names, free = [], 0.0
     for sector, (x, _, w, _) in zip(access.touched, boxes, strict=True):
         width = 6.6 * len(sector.name)  # estimate for a font size of 10
@@ -204,10 +204,10 @@ def _scale(access: WarpAccess, boxes: list[Box], bottom: float) -> str:
     return "".join(names)
 
 
-def _numbers(y: float) -> str:
-    """Write 0 to 31 in the middle of their columns, as one text with a position for each digit."""
+def _numbers(y: float, step: int = 1) -> str:
+    """Write every step-th number in the middle of its column, as one text with a position for each digit."""
     digits, places = "", []
-    for number in range(BANKS):
+    for number in range(0, BANKS, step):
         middle = _LEFT + number * _PITCH + _PITCH // 2
         digits += str(number)
         places += [middle] if number < 10 else [middle - 3, middle + 3]
