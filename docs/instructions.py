@@ -16,11 +16,14 @@ BEGIN, END = "<!-- instructions -->\n", "<!-- end of instructions -->\n"
 
 # Control flow is lowered without a handler, so that these forms are not in `FORMS`.
 CONTROL = {
+    "alloca": "`alloca.u32\\|u64`: on the thread's stack",
     "bra": "`bra{.uni}`",
     "brx": "`brx.idx{.uni}`",
     "call": f"`call{{.uni}}`: by name, through a pointer, recursive; {', '.join(f'`{n}`' for n in BUILTINS)}",
     "exit": "`exit`",
     "ret": "`ret{.uni}`",
+    "stackrestore": "`stackrestore.u32\\|u64`",
+    "stacksave": "`stacksave.u32\\|u64`",
     "trap": "`trap`: ends the launch",
 }
 

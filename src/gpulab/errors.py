@@ -200,9 +200,8 @@ class UnsupportedInstruction(GpulabError):
     --------
     >>> import gpulab
     >>> dev = gpulab.device("sim")
-    >>> kernel = dev.compile("__global__ void k(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }")
     >>> try:
-    ...     kernel(1, 1, (dev.zeros(1),))
+    ...     dev.compile("__global__ void k(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }")
     ... except gpulab.UnsupportedInstruction as error:
     ...     print(error.instruction, error.line)
     tex.1d.v4.f32.s32 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import gpulab
+from gpulab.cell import parse_cell
 from gpulab.devices.base import Device
+from gpulab.verification.check import check_cell
 
 EARLY_RETURN = """__global__ void k(float* x) {
     __shared__ float s[64];
@@ -39,6 +43,20 @@ TWO_BARRIERS = """__global__ void k(float* x) {
         __syncthreads();
     }
     x[t] = s[63 - t];
+}"""
+
+
+PRODUCT = """%%cuda matmul.Ks --block 32 2
+__global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+    if (threadIdx.y == 0)
+        __syncthreads();
+    else
+        __syncthreads();
+    float sum = 0;
+    for (int k = 0; k < p; k++)
+        if (i < n && j < m) sum += b[i + n * k] * c[k + p * j];
+    if (i < n && j < m) a[i + n * j] = sum;
 }"""
 
 
@@ -81,6 +99,28 @@ def test_whole_warps_at_two_barriers_are_a_warning_in_both(simulator: Device) ->
     assert simulator.asnumpy(x)[0] == 126
     (finding,) = gpulab.sanitize(kernel, 1, 64, (x,))
     assert (finding.severity, finding.line) == ("warning", 6)
+
+
+@pytest.mark.parametrize("run", [gpulab.counters, gpulab.profile])
+def test_whole_warps_at_two_barriers_are_a_warning_when_counted_and_modelled(
+    run: Callable[..., object], simulator: Device
+) -> None:
+    kernel, x = simulator.compile(TWO_BARRIERS), simulator.zeros(64)
+    with pytest.warns(gpulab.LaunchWarning, match=r"line 6: whole warps .* line 9"):
+        run(kernel, 1, 64, (x,))
+
+
+@pytest.mark.parametrize("source", [EARLY_RETURN, BARRIER_IN_A_BRANCH, LANES_PART])
+def test_threads_that_part_are_an_error_when_counted(source: str, simulator: Device) -> None:
+    with pytest.raises(gpulab.LaunchError) as error:
+        gpulab.counters(simulator.compile(source), 1, 64, (simulator.zeros(64),))
+    assert error.value.findings == plain_findings(source, simulator)
+
+
+def test_check_accepts_whole_warps_at_two_barriers_with_a_warning(simulator: Device) -> None:
+    result = check_cell(parse_cell(PRODUCT, "cell 1"), simulator)
+    assert (result.correct, result.findings) == (True, ())
+    assert sum("whole warps wait" in str(warning) for warning in result.warnings) == 1
 
 
 def test_warning_does_not_stay_for_the_next_launch(simulator: Device) -> None:

@@ -6,6 +6,7 @@ Code above this package tests the capabilities of a device (`measures_time`, `ne
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from gpulab.compiler.program import Program, Resources
 from gpulab.devices.query import DeviceProperties, published_properties
 from gpulab.devices.streams import DeviceOperation, OperationObserver, Stream
-from gpulab.errors import UsageError
+from gpulab.errors import LaunchWarning, UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Kernel(ABC):
         The translation unit that contains it: source, PTX and machine code.
     device : Device
         The device on which it runs.
+    cooperative : bool
+        Launches are cooperative: all blocks are resident at once.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Kernel(ABC):
     name: str
     program: Program
     device: Device
+    cooperative: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(parameter.name for parameter in self.program.signatures.get(self.name, ()))
@@ -168,6 +172,11 @@ class RecordableKernel(Kernel):
     entry: str
     printed: str
     warned: tuple[Finding, ...]
+
+    def warn(self) -> None:
+        """Issue a `LaunchWarning` at the caller's caller for each warning about the last launch."""
+        for finding in self.warned:
+            warnings.warn(str(finding), LaunchWarning, stacklevel=3)
 
     @property
     @abstractmethod
@@ -412,6 +421,8 @@ class Device(ABC):
         name: str | None = None,
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
+        *,
+        cooperative: bool = False,
     ) -> Kernel:
         """Compile CUDA C++ for the device.
 
@@ -425,6 +436,9 @@ class Device(ABC):
             Macros by name; the values are numbers or one line of C.
         options : sequence of str, optional
             NVRTC options such as ``"--use_fast_math"``.
+        cooperative : bool, optional
+            Launch the kernel cooperatively, with all blocks resident at once, as
+            `cooperative_groups::this_grid().sync()` requires. A launch of more blocks raises `LaunchError`.
 
         Returns
         -------
@@ -655,4 +669,6 @@ class RecordableDevice(Device):
         name: str | None = None,
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
+        *,
+        cooperative: bool = False,
     ) -> RecordableKernel: ...

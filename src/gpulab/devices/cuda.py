@@ -71,8 +71,11 @@ class CudaKernel(Kernel):
     printed = ""  # CUDA writes the output of printf to the standard output of the process
     device: CudaDevice
 
-    def __init__(self, context: CudaContext, spec: GpuSpec, program: Program, name: str) -> None:
+    def __init__(
+        self, context: CudaContext, spec: GpuSpec, program: Program, name: str, cooperative: bool = False
+    ) -> None:
         self.name = name
+        self.cooperative = cooperative
         self.program = program
         self._context = context
         self._spec = spec
@@ -91,7 +94,7 @@ class CudaKernel(Kernel):
     def on_simulator(self) -> RecordableKernel:
         from gpulab.devices.simulated import simulator_of
 
-        return simulator_of(self._spec).kernel_of(self.program, self.name)
+        return simulator_of(self._spec).kernel_of(self.program, self.name, self.cooperative)
 
     @property
     def resources(self) -> Resources:
@@ -144,6 +147,7 @@ class CudaKernel(Kernel):
         context.check_alive()
         grid, block = dim3(grid, "grid"), dim3(block, "block")
         check_launch(spec, self.name, self._resources, grid, block, shared_mem, arch=spec.arch)
+        options = {"enable_cooperative_groups": True} if self.cooperative else {}
         values = convert(
             self.program.signatures[self.name],
             args,
@@ -155,7 +159,7 @@ class CudaKernel(Kernel):
 
         with context.activate(f"`{self.name}`"), on_stream(stream, context):
             self._allow_shared(shared_mem)
-            self._function(grid, block, tuple(values), shared_mem=shared_mem)
+            self._function(grid, block, tuple(values), shared_mem=shared_mem, **options)
             context.running = self.name
         if isinstance(stream, CudaStream):
             stream.hold(*values)
@@ -281,13 +285,15 @@ class CudaDevice(Device):
         name: str | None = None,
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
+        *,
+        cooperative: bool = False,
     ) -> CudaKernel:
         self._context.check_alive()
         program = compile_program(source, arch=self.spec.arch, defines=defines, options=options)
-        return self._kernel(program, name)
+        return self._kernel(program, name, cooperative)
 
-    def _kernel(self, program: Program, name: str | None) -> CudaKernel:
-        kernel = CudaKernel(self._context, self.spec, program, program.pick(name))
+    def _kernel(self, program: Program, name: str | None, cooperative: bool = False) -> CudaKernel:
+        kernel = CudaKernel(self._context, self.spec, program, program.pick(name), cooperative)
         kernel.device = self
         return kernel
 

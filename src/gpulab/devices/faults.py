@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,12 @@ def explain(
             f"{thread} never leaves this loop: it waits for threads of its own warp, which do not run until "
             "it leaves the loop, as on GPUs before Volta (deadlock)."
         )
+    elif fault.kind == "budget" and _waits_for_grid(kernel, line):
+        tool, kind = "synccheck", "barrier_deadlock"
+        text = (
+            f"{thread} waits for the other blocks of the grid forever: every block must reach this barrier. "
+            "Move it out of the branch that only some threads take."
+        )
     elif fault.kind == "budget":
         tool, kind = "synccheck", "never_ends"
         loop = innermost_loop(source, line)
@@ -88,6 +95,13 @@ def explain(
     finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
     error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
     return error(str(finding), [finding])
+
+
+def _waits_for_grid(kernel: RecordableKernel, line: int) -> bool:
+    """Return True if a kernel that is launched cooperatively waits for the whole grid in a line."""
+    lines = kernel.program.source.splitlines()
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
+    return kernel.cooperative and re.search(r"\b(sync|barrier_wait)\s*\(", text) is not None
 
 
 _SYNC = {

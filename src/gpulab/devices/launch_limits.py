@@ -8,9 +8,11 @@ from operator import index
 
 from gpulab.compiler.program import Resources
 from gpulab.errors import LaunchError
+from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.limits import Dims, Limits
+from gpulab.gpus.occupancy import occupancy
 
-__all__ = ["check_launch", "dim3"]
+__all__ = ["check_cooperative", "check_launch", "dim3"]
 
 
 def dim3(value: int | Sequence[int], what: str = "grid") -> Dims:
@@ -91,6 +93,25 @@ def check_launch(
             f"{kernel}: {threads} threads with {resources.registers} registers each need "
             f"{registers} registers; {name} has {spec.registers_per_block} per block. "
             "Launch fewer threads per block."
+        )
+
+
+def check_cooperative(
+    spec: GpuSpec, kernel: str, resources: Resources, grid: Dims, block: Dims, shared_mem: int = 0
+) -> None:
+    """Raise `LaunchError` if the blocks of a cooperative launch are not all resident at once.
+
+    The parameters are those of `check_launch`.
+    """
+    shared = resources.shared_bytes + shared_mem
+    resident = occupancy(spec, prod(block), resources.registers, shared)
+    most = resident.blocks_per_sm * spec.sms
+    if prod(grid) > most:
+        raise LaunchError(
+            f"{kernel}: a cooperative launch needs all of its {prod(grid):,} blocks on the GPU at once, and "
+            f"{spec.name} holds {most:,} ({resident.blocks_per_sm} on each of {spec.sms} SMs, limited by "
+            f"{resident.limited_by}). Launch at most {most:,} blocks and let each thread work on several "
+            "elements in a loop."
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,16 +19,16 @@ from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel
 from gpulab.devices.faults import explain, explain_barriers
 from gpulab.devices.host_operations import HostOperations
-from gpulab.devices.launch_limits import check_launch, dim3
+from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.simulated_streams import DelayedCopies, SimulatedStream, copy_operation, pinned_array
 from gpulab.devices.streams import DeviceOperation, Launch, Stream, array_shape, check_destination
-from gpulab.errors import LaunchError, LaunchWarning, UsageError
+from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.ptx.call_graph import function_address, referenced_variables
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.host_memory import Contents, host_budget
-from gpulab.simt.runtime.layout import DEFAULT_BUDGET
+from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
 
 if TYPE_CHECKING:
     from gpulab.simt.analysis.basic_blocks import ControlFlow
@@ -131,23 +130,36 @@ class SimulatedKernel(RecordableKernel):
     device: SimulatedDevice
 
     def __init__(
-        self, device: SimulatedDevice, program: Program, name: str, independent_threads: bool
+        self,
+        device: SimulatedDevice,
+        program: Program,
+        name: str,
+        independent_threads: bool,
+        cooperative: bool = False,
     ) -> None:
         from gpulab.simt.ptx.parser import parse
 
         self.device, self.program, self.name = device, program, name
         self.printed = ""
         self.warned: tuple[Finding, ...] = ()
-        self.independent_threads = independent_threads
+        self.independent_threads, self.cooperative = independent_threads, cooperative
         self.module = parse(program.ptx)
         self.entry = program.entries.get(name, name)
         function = self.module.functions.get(self.entry)
         if function is None or len(function.params) != len(program.signatures[name]):
             raise UsageError(f"this PTX is malformed: the parameters of `{name}` cannot be read.")
+        self._syncs_grid = self._check_instructions()
         self._symbols: dict[str, Allocation] = {}
         self._native: dict[Any, Any] = {}
         self._static_shared: int | None = None
         self._allocate_variables()
+
+    def _check_instructions(self) -> bool:
+        """Return True if the kernel can wait for the whole grid; raise for instructions that are refused."""
+        from gpulab.simt.codegen.special_registers import GRID_BARRIER
+        from gpulab.simt.codegen.support import check_kernel
+
+        return not check_kernel(self.module, self.entry).isdisjoint(GRID_BARRIER)
 
     def _allocate_variables(self) -> None:
         """Allocate and initialise the global and constant variables that the module's code uses."""
@@ -203,8 +215,7 @@ class SimulatedKernel(RecordableKernel):
         launch = Launch(self, grid, block, args, shared_mem)
         with self.device.ordered(DeviceOperation("kernel", self.name, stream, launch=launch)):
             self.record(None, grid, block, args, shared_mem)
-        for finding in self.warned:
-            warnings.warn(str(finding), LaunchWarning, stacklevel=2)
+        self.warn()
 
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
         self._code(recorder, dim3(block, "block"), shared_mem, blocks=1)
@@ -256,6 +267,8 @@ class SimulatedKernel(RecordableKernel):
             device=self.device.name,
         )
 
+        barrier = self._grid_barrier(grid3, block3, shared_mem, order)
+
         recorder = recorder or Recorder()
         blocks = prod(grid3) if order is None else len(order)
         native, shared_bytes = self._code(recorder, block3, shared_mem, blocks)
@@ -268,7 +281,7 @@ class SimulatedKernel(RecordableKernel):
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
-            budget, recorder, order,
+            budget, recorder, order, 0 if barrier is None else barrier.allocation.address,
         )  # fmt: skip
         del parameter_copy  # it must live until the launch has ended
 
@@ -286,6 +299,32 @@ class SimulatedKernel(RecordableKernel):
         if outcome.mixed_barriers is not None:
             self.warned = (explain_barriers(outcome.mixed_barriers),)
         return native
+
+    def _grid_barrier(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_mem: int,
+        order: npt.NDArray[np.int64] | None,
+    ) -> SimulatedArray | None:
+        """Return the memory of the barrier of a cooperative launch; None for another launch.
+
+        Raises `LaunchError` if the kernel or the grid does not permit the launch.
+        """
+        if not self.cooperative:
+            if self._syncs_grid:
+                raise LaunchError(
+                    f"{self.name} uses cooperative_groups::this_grid(), which needs a cooperative launch: "
+                    "compile the kernel with dev.compile(source, cooperative=True)."
+                )
+            return None
+        check_cooperative(self.device.spec, self.name, self.resources, grid, block, shared_mem)
+        if order is not None and len(order) < prod(grid):
+            raise LaunchError(
+                f"{self.name} is launched cooperatively: its blocks wait for each other, so that some of "
+                "them cannot run alone, as modelling a launch requires."
+            )
+        return self.device.zeros(GRID_BARRIER_BYTES, np.uint8)
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
         """Return the addresses of symbols, and the array of the parameters if one of them refers to it."""
@@ -392,13 +431,14 @@ class SimulatedDevice(RecordableDevice):
         defines: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
         *,
+        cooperative: bool = False,
         independent_threads: bool = True,
     ) -> SimulatedKernel:
         """Compile CUDA C++ for the simulator; see `Device.compile`.
 
         Parameters
         ----------
-        source, name, defines, options
+        source, name, defines, options, cooperative
             As for `Device.compile`.
         independent_threads : bool, optional
             If True, diverged lanes of a warp make progress independently, as since Volta. False runs one
@@ -414,14 +454,16 @@ class SimulatedDevice(RecordableDevice):
         ------
         CompileError, IncludeRefused, UsageError
             As for `Device.compile`.
+        UnsupportedInstruction
+            If the kernel contains an instruction that the simulator does not execute.
         """
         arch = max(OLDEST_ARCH, self.spec.arch)
         program = compile_program(source, arch=arch, defines=defines, options=options)
-        return SimulatedKernel(self, program, program.pick(name), independent_threads)
+        return SimulatedKernel(self, program, program.pick(name), independent_threads, cooperative)
 
-    def kernel_of(self, program: Program, name: str) -> SimulatedKernel:
+    def kernel_of(self, program: Program, name: str, cooperative: bool = False) -> SimulatedKernel:
         """Return a kernel of a program that was compiled before, for any device."""
-        return SimulatedKernel(self, program, name, True)
+        return SimulatedKernel(self, program, name, True, cooperative)
 
     def load_ptx(
         self, text: str, name: str | None = None, *, independent_threads: bool = True

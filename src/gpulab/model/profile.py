@@ -170,9 +170,12 @@ def profile_launch(
     copies = copy_arguments(args, device, simulated.device)
     launch = SampledLaunch(simulated, dim3(grid, "grid"), dim3(block, "block"), copies, shared_mem)
     if sum(getattr(array, "nbytes", 0) for array in copies) <= KEPT_BYTES:
-        return _profile(launch, device.spec, lambda: _middle_block(launch))
-    counters = _middle_block(launch)
-    return _profile(launch, device.spec, lambda: counters)
+        profile = _profile(launch, device.spec, lambda: _middle_block(launch))
+    else:
+        counters = _middle_block(launch)
+        profile = _profile(launch, device.spec, lambda: counters)
+    simulated.warn()
+    return profile
 
 
 def _with_loops_of(spec: GpuSpec, kernel: RecordableKernel, config: KernelConfig) -> RecordableKernel:

@@ -19,7 +19,7 @@ Segment = tuple[str, int]  # a piece of a line of text, and its heat step
 
 _SHOWN = 8  # accesses of a line, those with the most excess traffic
 _DRAWN = 16  # accesses of a cell, so that a notebook of long kernels stays small
-_PLURALS = {"copy": "copies"}
+_PLURALS = {"copy": "copies", "bulk copy": "bulk copies"}
 _HEADERS = (("sectors", "/request"), ("conflicts", "/request"), ("instruc-", "tions, %"), ("active", "lanes"))
 _TOOLTIPS = (
     "32-byte sectors of global memory per request of a warp; 32 adjacent floats need 4",

@@ -30,9 +30,9 @@ UNKNOWN_MODIFIERS = {
     "atom.global.exch.b128 %rd5, [%rd0], %rd6;": ".b128",
     "atom.shared::cluster.add.u32 %r5, [%rd0], 1;": ".shared::cluster",
     "redux.sync.min.f32 %f1, %f2, -1;": ".f32",
-    "cp.async.bulk.commit_group;": ".bulk",
+    "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd0], [%r5], 16, %h1;": ".cp_mask",
     "barrier.cluster.arrive;": ".cluster",
-    "fence.proxy.async;": ".proxy",
+    "fence.proxy.alias;": ".alias",
     "prmt.b32.f5e %r5, %r6, %r7, %r8;": ".f5e",
     "st.async.shared::cluster.u32 [%rd0], %r5;": ".async",
 }
@@ -72,6 +72,12 @@ GPU_ONLY = [
 ]
 
 
+def test_refused_modifiers_are_named() -> None:
+    text = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes"
+    error = rejected(f"\t{text} [%r5], [%rd0, {{%r6}}], [%r7];")
+    assert (error.instruction, "tensor maps" in str(error)) == (text, True)
+
+
 @pytest.mark.parametrize("text", GPU_ONLY)
 def test_instruction_that_only_a_gpu_executes_is_rejected(text: str) -> None:
     error = rejected(f"\t{text}")
@@ -82,14 +88,31 @@ def test_component_of_a_scalar_register_is_rejected() -> None:
     assert rejected("\tvadd.s32.s32.s32 %r5, %r6.b1, %r7;").instruction == "%r6.b1"
 
 
-def test_error_has_the_source_line() -> None:
-    device = gpulab.device("sim")
-    kernel = device.compile(
-        '__global__ void k(unsigned* x)\n{\n    asm("vmad.u32.u32.u32 %0, %0, %0, %0;" : "+r"(x[0]));\n}'
-    )
+VMAD = 'asm("vmad.u32.u32.u32 %0, %0, %0, %0;" : "+r"(x[0]));'
+
+
+def test_error_has_the_source_line_and_is_raised_by_the_compiler() -> None:
     with pytest.raises(gpulab.UnsupportedInstruction) as caught:
-        kernel((1, 1, 1), (32, 1, 1), [device.zeros(4, np.uint32)])
+        gpulab.device("sim").compile(f"__global__ void k(unsigned* x)\n{{\n    {VMAD}\n}}")
     assert caught.value.line == 3
+
+
+def test_kernel_beside_one_that_is_refused_compiles() -> None:
+    source = f"__global__ void k(unsigned* x) {{ {VMAD} }}\n__global__ void right(unsigned* x) {{ *x = 1; }}"
+    assert gpulab.device("sim").compile(source, name="right").name == "right"
+
+
+def test_instruction_of_a_called_function_is_refused() -> None:
+    called = f"__device__ __noinline__ void f(unsigned* x) {{ {VMAD} }}"
+    with pytest.raises(gpulab.UnsupportedInstruction) as caught:
+        gpulab.device("sim").compile(called + "\n__global__ void k(unsigned* x) { f(x); }")
+    assert caught.value.line == 1
+
+
+def test_special_register_is_refused_by_the_compiler() -> None:
+    source = '__global__ void k(unsigned* x) {\n    asm("mov.u32 %0, %cluster_ctarank;" : "=r"(x[0]));\n}'
+    with pytest.raises(gpulab.UnsupportedInstruction, match=r"line 2: .*thread block clusters"):
+        gpulab.device("sim").compile(source)
 
 
 def test_unreachable_code_is_not_checked() -> None:

@@ -78,9 +78,30 @@ def test_object_outside_shared_memory_faults(place: str) -> None:
         results(f"\tmbarrier.arrive.b64 %rd5, [{place}];", 32, 32)
 
 
-def test_transactions_are_refused() -> None:
-    with pytest.raises(gpulab.UnsupportedInstruction, match="expect_tx"):
-        results("\tmbarrier.arrive.expect_tx.shared.b64 %rd5, [bar], 64;", 32, 32)
+def test_phase_waits_for_the_expected_bytes() -> None:
+    expect = "\t@%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 3200;\n\tbar.sync 0;\n"
+    arrive = "\tmbarrier.arrive.shared.b64 %rd5, [bar];\n\tbar.sync 0;\n"
+    complete = "\tmbarrier.complete_tx.shared::cta.b64 [bar], {size};\n\tbar.sync 0;"
+    done = query("test_wait.shared.b64 %p2, [bar], %rd5")
+    assert not results(expect + arrive + done, 32, 32).any()
+    assert not results(expect + arrive + complete.format(size=99) + done, 32, 32).any()
+    assert results(expect + arrive + complete.format(size=100) + done, 32, 32).all()
+
+
+def test_bytes_may_be_copied_before_they_are_expected() -> None:
+    complete = "\t@%p1 mbarrier.complete_tx.shared::cta.b64 [bar], 64;\n\tbar.sync 0;\n"
+    arrive = "\tmbarrier.arrive.expect_tx.shared.b64 %rd5, [bar], 2;\n\tbar.sync 0;\n"
+    done = query("test_wait.shared.b64 %p2, [bar], %rd5")
+    assert results(complete + arrive + done, 32, 32).all()
+    assert not results(arrive + done, 32, 32).any()
+
+
+def test_next_phase_expects_no_bytes() -> None:
+    first = "\tmbarrier.arrive.expect_tx.shared.b64 %rd5, [bar], 16;\n\tbar.sync 0;\n"
+    complete = "\tmbarrier.complete_tx.shared::cta.b64 [bar], 16;\n\tbar.sync 0;\n"
+    arrive = "\tmbarrier.arrive.shared.b64 %rd5, [bar];\n\tbar.sync 0;\n"
+    done = query("test_wait.shared.b64 %p2, [bar], %rd5")
+    assert results(first + complete + arrive + done, 32, 32).all()
 
 
 HEADER = "#include <cuda_awbarrier_primitives.h>\n"

@@ -303,6 +303,8 @@ def _kind(item: Instruction, used: set[str]) -> str:
 
     if "param" in item.parts:
         return "parameter"
+    if item.op == "cp" and "bulk" in item.parts:
+        return "bulk copy"
     kind = KINDS.get(item.op, item.op)
     if item.op == "wmma":
         kind = item.parts[1]

@@ -151,6 +151,7 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
 
     copies = list(args) if in_place else copy_arguments(args, device, simulated.device)
     counts = record_samples(simulated, grid3, block3, copies, shared_mem, samples).counters
+    simulated.warn()
     if samples is None:
         copy_back(copies, args, simulated.device, device)
     return counts

@@ -40,7 +40,8 @@ class AccessCounter:
         Source line.
     kind : str
         "load", "store", "atomic" (the result is used), "reduction" (it is not), "copy" (`cp.async`, which has
-        one counter for each side), "barrier" (`mbarrier`) or "parameter".
+        one counter for each side), "bulk copy" (`cp.async.bulk`; Nsight Compute does not count its sectors as
+        loads, because it bypasses the load-store unit), "barrier" (`mbarrier`) or "parameter".
     space : str
         "global", "shared", "local" or "const"; of a generic address, the space that it points to.
     opcode : str

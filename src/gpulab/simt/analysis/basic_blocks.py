@@ -91,7 +91,7 @@ def has_result(item: Instruction) -> bool:
     if item.op in ("bar", "barrier"):
         return "red" in item.parts
     if item.op == "mbarrier":
-        return not {"init", "inval"} & set(item.parts)
+        return item.parts[1] not in ("init", "inval", "expect_tx", "complete_tx")
     if item.op == "wmma":
         return "store" not in item.parts
     return item.op not in NO_RESULT

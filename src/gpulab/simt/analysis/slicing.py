@@ -53,8 +53,8 @@ def _slice(blocks: list[Block]) -> tuple[set[str], set[str]]:
             result = not needed.isdisjoint(writes(item))
             if result and _reads_memory(item):
                 spaces |= _spaces(item)
-            if item.op == "cp" and "shared" in spaces:
-                spaces.add("global")
+            if item.op == "cp" and _target_space(item) in spaces:
+                spaces |= _spaces(item)
             if result or _has_side_effect(item, spaces):
                 needed.update(reads(item))
             else:
@@ -115,6 +115,12 @@ def _stride(item: Instruction) -> tuple[Operand, ...]:
 
 def _reads_memory(item: Instruction) -> bool:
     return any(isinstance(operand, Mem) for operand in item.operands)
+
+
+def _target_space(item: Instruction) -> str:
+    """Return the state space that a copy writes; empty for other instructions on copies."""
+    stems = (part.partition("::")[0] for part in item.parts[1:])
+    return next((stem for stem in stems if stem in SPACES), "")
 
 
 def _spaces(item: Instruction) -> set[str]:

@@ -35,10 +35,14 @@ class InstrumentationHooks:
         LLVM IR that is appended to `runtime.ll`. It defines `@sim_on_block(ptr context)`, which is called
         at the start of a block, and `@sim_on_barrier(ptr context, i32 warps, i32 barrier)`, which is called
         when a barrier completes; `barrier` is -1 if every remaining warp arrived at the same
-        `__syncthreads()`.
+        `__syncthreads()`. `@sim_on_resume(ptr context)` is called before each turn of a block of a
+        cooperative launch.
     """
 
     runtime = """
+define internal void @sim_on_resume(ptr %ctx) alwaysinline {
+  ret void
+}
 define internal void @sim_on_block(ptr %ctx) alwaysinline {
   ret void
 }
@@ -76,6 +80,16 @@ out:
 
     def on_async_copy(self, cg: CodegenContext, item: Instruction) -> None:
         """Emit code where asynchronous copies are committed to a group or waited for."""
+
+    def on_bulk_copy(self, cg: CodegenContext, target: str, size: str, barrier: str) -> None:
+        """Emit code after a bulk copy of one lane to shared memory.
+
+        target, size and barrier are i64: the offset and the bytes of the copy in shared memory, and the
+        offset of the `mbarrier` object that counts them.
+        """
+
+    def on_phase_test(self, cg: CodegenContext, item: Instruction, barrier: Value) -> None:
+        """Emit code where lanes test whether a phase of an `mbarrier` object is complete."""
 
     def on_fence(self, cg: CodegenContext, item: Instruction) -> None:
         """Emit code at a memory fence."""
@@ -209,6 +223,19 @@ class CodegenContext(KernelContext):
         if predicate is None:
             return base
         return b.value(f"and {vector('i1')} {base}, {self.to_vector(self.predicate(predicate))}")
+
+    @contextmanager
+    def whole_warp(self) -> Iterator[None]:
+        """Make all lanes of the warp active, for an operation of one lane that the warp executes together."""
+        if self.all_active:
+            yield
+            return
+        before = self.mask_now()
+        self.b.line(f"store i32 -1, ptr {self.mask_slot}")
+        self._mask_bits, self._mask_vector = "-1", "splat (i1 true)"
+        yield
+        self.b.line(f"store i32 {before}, ptr {self.mask_slot}")
+        self._mask_bits = self._mask_vector = ""
 
     def combine_masks(self, operation: str, mask: Value) -> str:
         """Return the `and` or the `or` of the masks of all active lanes."""

@@ -20,12 +20,23 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.ptx.syntax import Instruction
 
-__all__ = ["FORMS", "HANDLERS", "MALFORMED", "REFUSED", "Form", "Handler", "check", "handles", "refuses"]
+__all__ = [
+    "FORMS",
+    "MALFORMED",
+    "PSEUDO_HANDLERS",
+    "REFUSED",
+    "Form",
+    "Handler",
+    "check",
+    "handles",
+    "lower_instruction",
+    "refuses",
+]
 
 Handler = Callable[[CodegenContext, Instruction], None]
-HANDLERS: dict[str, Handler] = {}  # handler of each operation
+PSEUDO_HANDLERS: dict[str, Handler] = {}  # handlers of instructions that only the simulator inserts
 FORMS: dict[str, list[Form]] = {}  # forms of each operation
-REFUSED: dict[str, str] = {}  # reason why an operation is not executed, by operation
+REFUSED: dict[str, str] = {}  # reason why instructions are not executed, by operation or by first words
 
 # Exceptions that a handler may raise for an instruction without the operands that the PTX manual defines.
 MALFORMED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -94,28 +105,33 @@ def _parse_form(text: str, handler: Handler) -> tuple[list[str], Form]:
 _HANDLER_OF_PARTS: dict[tuple[str, ...], Handler] = {}  # cache: most instructions occur many times
 
 
-def _dispatch(cg: CodegenContext, item: Instruction) -> None:
-    handler = _HANDLER_OF_PARTS.get(item.parts)
-    if handler is None:
-        handler = _HANDLER_OF_PARTS[item.parts] = _handler_of(item)
-    handler(cg, item)
+def lower_instruction(cg: CodegenContext, item: Instruction) -> None:
+    """Emit an instruction. Raises `UnsupportedInstruction` if it matches no form."""
+    _handler_of(item)(cg, item)
 
 
 def check(item: Instruction) -> None:
-    """Raise `UnsupportedInstruction` if an instruction matches no form.
-
-    For instructions that are not lowered by their handler, such as barriers.
-    """
+    """Raise `UnsupportedInstruction` if an instruction matches no form."""
     _handler_of(item)
 
 
 def _handler_of(item: Instruction) -> Handler:
-    forms = FORMS[item.op]
+    handler = _HANDLER_OF_PARTS.get(item.parts) or PSEUDO_HANDLERS.get(item.op)
+    if handler is None:
+        handler = _HANDLER_OF_PARTS[item.parts] = _find_handler(item)
+    return handler
+
+
+def _find_handler(item: Instruction) -> Handler:
+    forms = FORMS.get(item.op, [])
     modifiers = item.parts[1:]
     for form in forms:
         if form.fits(modifiers):
             return form.handler
 
+    reason = next((why for words, why in REFUSED.items() if f"{item.text}.".startswith(f"{words}.")), "")
+    if reason or not forms:
+        raise UnsupportedInstruction(item.text, item.line, reason)
     accepted = frozenset().union(*(form.words for form in forms))
     rejected = [f"`.{word}`" for word in modifiers if word not in accepted]
     reason = f"{item.op} with {' and '.join(rejected)}" if rejected else "this combination of modifiers"
@@ -129,7 +145,6 @@ def handles(*forms: str) -> Callable[[Handler], Handler]:
         for text in forms:
             operations, form = _parse_form(text, handler)
             for operation in operations:
-                HANDLERS[operation] = _dispatch
                 FORMS.setdefault(operation, []).append(form)
         return handler
 
@@ -137,11 +152,5 @@ def handles(*forms: str) -> Callable[[Handler], Handler]:
 
 
 def refuses(reason: str, *operations: str) -> None:
-    """Register operations that are rejected as a whole; the error message states the reason."""
-
-    def refuse(_cg: CodegenContext, item: Instruction) -> None:
-        raise UnsupportedInstruction(item.text, item.line, reason)
-
-    for operation in operations:
-        HANDLERS[operation] = refuse
-        REFUSED[operation] = reason
+    """Register operations, or their first words, that are rejected; the error message states the reason."""
+    REFUSED.update(dict.fromkeys(operations, reason))

@@ -15,7 +15,7 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_blocks, resume_order, target_sets
 from gpulab.simt.codegen import barriers, special_registers, suspension
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.instruction_forms import HANDLERS, MALFORMED
+from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
 from gpulab.simt.codegen.ir import vector
 from gpulab.simt.codegen.jit import IN_MEMORY
 from gpulab.simt.runtime.layout import PATIENCE, SLICE
@@ -141,11 +141,8 @@ class Lowering(CodegenContext):
                 b.jump(f"at{entries[self.instruction_index]}")
                 b.open(f"at{entries[self.instruction_index]}")
                 self.invalidate_cache()
-            handler = HANDLERS.get(item.op)
-            if handler is None:
-                raise UnsupportedInstruction(item.text, item.line)
             try:
-                handler(self, item)
+                lower_instruction(self, item)
             except MALFORMED as error:
                 reason = "its operands are not those of this instruction"
                 raise UnsupportedInstruction(item.text, item.line, reason) from error
@@ -341,4 +338,4 @@ class Lowering(CodegenContext):
             )
 
 
-HANDLERS["skip"] = lambda _cg, _item: None  # see `gpulab.simt.analysis.slicing`
+PSEUDO_HANDLERS["skip"] = lambda _cg, _item: None  # see `gpulab.simt.analysis.slicing`

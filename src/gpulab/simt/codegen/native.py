@@ -38,6 +38,7 @@ from gpulab.simt.instructions import (  # noqa: F401
     address_spaces,
     async_copy,
     atomics,
+    bulk_copy,
     collective,
     host_calls,
     loads_stores,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import lead_axis
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.kernel_context import KernelContext
 
-__all__ = ["read", "thread_indices"]
+__all__ = ["GRID_BARRIER", "check", "read", "thread_indices"]
+
+GRID_BARRIER = ("%envreg1", "%envreg2")  # the upper and the lower half of the address of the grid's barrier
+
+Reader = Callable[[KernelContext, str], Value]
 
 
 def thread_indices(cg: KernelContext, first: str) -> None:
@@ -55,40 +61,94 @@ def thread_indices(cg: KernelContext, first: str) -> None:
 
 def read(cg: KernelContext, name: str) -> Value:
     """Return the value of a special register."""
+    check(name, cg.line)
+    return cg.specials.get(name) or _READERS[_stem(name)](cg, name)
+
+
+def check(name: str, line: int) -> None:
+    """Raise `UnsupportedInstruction` if the simulator does not have a special register."""
+    stem = _stem(name)
+    if stem not in _READERS and stem not in ("tid", "laneid"):
+        reason = next((why for words, why in _REFUSED.items() if words in stem), "a special register")
+        raise UnsupportedInstruction(name, line, reason)
+
+
+def _stem(name: str) -> str:
+    """Return the name of a register without its axis: "ctaid" for "%ctaid.x"."""
+    return name[1:].partition(".")[0]
+
+
+def _block_size(cg: KernelContext, name: str) -> Value:
+    return Value("i32", "uniform", (cg.constant("i32", "block", name[-1]),))
+
+
+def _of_grid(cg: KernelContext, name: str) -> Value:
+    wide = cg.load_field(("ctaid_" if _stem(name) == "ctaid" else "grid_") + name[-1])
+    return Value("i32", "uniform", (cg.b.value(f"trunc i64 {wide} to i32"),))
+
+
+def _warp(_cg: KernelContext, _name: str) -> Value:
+    return Value("i32", "uniform", ("%warp",))
+
+
+def _launch_constant(entry: str) -> Reader:
+    return lambda cg, _: Value("i32", "uniform", (cg.constant("i32", entry),))
+
+
+def _number(text: str) -> Reader:
+    return lambda _cg, _name: Value("i32", "uniform", (text,))
+
+
+def _clock(cg: KernelContext, name: str) -> Value:
     b = cg.b
-    precomputed = cg.specials.get(name)
-    if precomputed is not None:
-        return precomputed
-    stem, _, axis = name[1:].partition(".")
-    if stem == "ntid":
-        return Value("i32", "uniform", (cg.constant("i32", "block", axis),))
-    if stem in ("ctaid", "nctaid"):
-        wide = cg.load_field(("ctaid_" if stem == "ctaid" else "grid_") + axis)
-        return Value("i32", "uniform", (b.value(f"trunc i64 {wide} to i32"),))
-    if stem == "warpid":
-        return Value("i32", "uniform", ("%warp",))
-    if stem == "nwarpid":
-        return Value("i32", "uniform", (cg.constant("i32", "warp_count"),))
-    if stem in ("smid", "gridid", "nsmid"):  # every block runs on SM 0
-        return Value("i32", "uniform", ("1" if stem == "nsmid" else "0",))
-    if stem in ("clock", "clock64", "globaltimer", "clock_hi", "globaltimer_lo", "globaltimer_hi"):
-        now = b.call("llvm.readcyclecounter", "i64")
-        if stem in ("clock64", "globaltimer"):
-            return Value("i64", "uniform", (now,))
-        half = b.value(f"lshr i64 {now}, 32") if stem.endswith("_hi") else now
-        return Value("i32", "uniform", (b.value(f"trunc i64 {half} to i32"),))
-    if stem.startswith("lanemask"):
-        ty = vector("i32")
-        own = b.value(f"shl {ty} splat (i32 1), {cg.lane_vector}")
-        below = b.value(f"sub {ty} {own}, splat (i32 1)")
-        through = b.value(f"or {ty} {own}, {below}")
-        invert = {"lanemask_ge": below, "lanemask_gt": through}
-        ref = {"lanemask_eq": own, "lanemask_lt": below, "lanemask_le": through}.get(stem)
-        ref = ref or b.value(f"xor {ty} {invert[stem]}, splat (i32 -1)")
-        return Value("i32", "varying", (ref,))
-    if stem in ("dynamic_smem_size", "total_smem_size"):
-        entry = "shared_bytes" if stem == "total_smem_size" else "dynamic_bytes"
-        return Value("i32", "uniform", (cg.constant("i32", entry),))
-    if "cluster" in stem:
-        raise UnsupportedInstruction(name, cg.line, "thread block clusters")
-    raise UnsupportedInstruction(name, cg.line, "a special register")
+    now = b.call("llvm.readcyclecounter", "i64")
+    if name in ("%clock64", "%globaltimer"):
+        return Value("i64", "uniform", (now,))
+    half = b.value(f"lshr i64 {now}, 32") if name.endswith("_hi") else now
+    return Value("i32", "uniform", (b.value(f"trunc i64 {half} to i32"),))
+
+
+def _grid_barrier(cg: KernelContext, name: str) -> Value:
+    """Return a half of the address of the grid's barrier, as cooperative_groups::this_grid() reads it."""
+    b, address = cg.b, cg.load_field("grid_barrier")
+    half = b.value(f"lshr i64 {address}, 32") if name == GRID_BARRIER[0] else address
+    return Value("i32", "uniform", (b.value(f"trunc i64 {half} to i32"),))
+
+
+def _lane_mask(cg: KernelContext, name: str) -> Value:
+    b, ty = cg.b, vector("i32")
+    own = b.value(f"shl {ty} splat (i32 1), {cg.lane_vector}")
+    below = b.value(f"sub {ty} {own}, splat (i32 1)")
+    through = b.value(f"or {ty} {own}, {below}")
+    invert = {"%lanemask_ge": below, "%lanemask_gt": through}
+    ref = {"%lanemask_eq": own, "%lanemask_lt": below, "%lanemask_le": through}.get(name)
+    ref = ref or b.value(f"xor {ty} {invert[name]}, splat (i32 -1)")
+    return Value("i32", "varying", (ref,))
+
+
+_READERS: dict[str, Reader] = {
+    "ntid": _block_size,
+    "ctaid": _of_grid,
+    "nctaid": _of_grid,
+    "warpid": _warp,
+    "nwarpid": _launch_constant("warp_count"),
+    "smid": _number("0"),  # every block runs on SM 0
+    "nsmid": _number("1"),
+    "gridid": _number("0"),
+    **dict.fromkeys((name[1:] for name in GRID_BARRIER), _grid_barrier),
+    "total_smem_size": _launch_constant("shared_bytes"),
+    "dynamic_smem_size": _launch_constant("dynamic_bytes"),
+    **dict.fromkeys(
+        ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi"), _clock
+    ),
+    **{f"lanemask_{relation}": _lane_mask for relation in ("eq", "lt", "le", "gt", "ge")},
+}
+
+# The reason why a register is refused, by a part of its name.
+_REFUSED = {
+    "cluster": "thread block clusters",
+    "envreg": "a register of the driver",
+    "reserved_smem": "the layout of reserved shared memory",
+    "pm": "a performance counter",
+    "graph": "CUDA graphs",
+}

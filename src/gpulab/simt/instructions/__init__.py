@@ -5,6 +5,7 @@ A new instruction belongs to the module of its group:
     address_spaces  `cvta`, `isspacep`: generic addresses and addresses of a state space
     async_copy      `cp.async`: asynchronous copies from global to shared memory
     atomics         `atom`, `red`: atomic operations on memory
+    bulk_copy       `cp.async.bulk`: copies of one thread between global and shared memory
     collective      `shfl`, `vote`, `match`, `redux`, `elect`: warp-level instructions
     host_calls      calls of printf and assert; fences; hints without an effect on values
     loads_stores    `ld`, `st`: loads and stores in any state space

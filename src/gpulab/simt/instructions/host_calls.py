@@ -10,6 +10,7 @@ from gpulab.simt.ptx.syntax import Instruction, Reg, Sym
 
 
 @handles("membar.cta|gl|sys", "fence{.sc|acq_rel|acquire|release}.cta|cluster|gpu|sys")
+@handles("fence.mbarrier_init.release.cluster", "fence.proxy.async{.global|shared::cta|shared::cluster}")
 def fence(cg: CodegenContext, item: Instruction) -> None:
     """Report the fence to the instrumentation; the accesses of a warp are executed in order anyway."""
     cg.instrumentation.on_fence(cg, item)

@@ -18,7 +18,7 @@ from gpulab.simt.codegen.addressing import (
 )
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
-from gpulab.simt.codegen.instruction_forms import HANDLERS, handles
+from gpulab.simt.codegen.instruction_forms import PSEUDO_HANDLERS, handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size, vector_elements
@@ -296,4 +296,4 @@ def _touch(cg: CodegenContext, item: Instruction) -> None:
     check_access(cg, address(cg, _memory(item, 0), space), space, size, touching, action)
 
 
-HANDLERS["touch"] = _touch
+PSEUDO_HANDLERS["touch"] = _touch

@@ -13,7 +13,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, check_access, state_space
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.instruction_forms import HANDLERS, handles
+from gpulab.simt.codegen.instruction_forms import PSEUDO_HANDLERS, handles
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.instructions.loads_stores import read, write
 from gpulab.simt.instructions.matrix import (
@@ -260,4 +260,4 @@ def _touch(cg: CodegenContext, item: Instruction) -> None:
         check_access(cg, location.addresses(access.places), space, access.size, touching, action)
 
 
-HANDLERS["touch_matrix"] = _touch
+PSEUDO_HANDLERS["touch_matrix"] = _touch

@@ -3,7 +3,7 @@
 A `.param` variable of a call becomes registers, one for each offset that is stored to it, so that passing an
 argument is a `mov`. A recursive function, or one whose address is taken, is not inlined: its body appears
 once, a call pushes the number of its return site on the thread's stack and jumps, and a return pops the
-number and jumps back. All other functions are inlined at every call.
+number and jumps back. All other functions are inlined at every call. `alloca` takes memory of the same stack.
 """
 
 from __future__ import annotations
@@ -27,12 +27,19 @@ from gpulab.simt.ptx.syntax import (
     vector_elements,
 )
 
-__all__ = ["BUILTINS", "STACK", "FlatFunction", "flatten"]
+__all__ = ["BUILTINS", "STACK", "STACK_OPERATIONS", "FlatFunction", "flatten"]
 
 BUILTINS = ("vprintf", "__assertfail", "__nanosleep")
 STACK = "stack"  # the local variable that holds the frames of functions that are not inlined
 STACK_BYTES = 16 << 10  # bytes per thread; CUDA's default is 1 KiB, and programs can raise it
+STACK_OPERATIONS = ("alloca", "stacksave", "stackrestore")
+STACK_ALIGN = 16  # bytes: the top of the stack is a multiple of it
 TOP = Reg("stack top")
+
+# The register with the offset of the shared memory that cooperative groups reserve, for groups of several
+# warps, and the variable that takes the place of that memory.
+RESERVED_REGISTER = "%reserved_smem_offset_1"
+RESERVED = Variable("reserved by cooperative groups", "shared", 288, 16)
 
 
 @dataclass
@@ -79,8 +86,9 @@ class _Flattener:
 
     def run(self) -> None:
         flat = self.flat
-        needed = self.graph.reachable(flat.name) & self.graph.not_inlined
-        if needed:
+        reached = self.graph.reachable(flat.name)
+        needed = reached & self.graph.not_inlined
+        if needed or any(map(self.allocates, reached | {flat.name})):
             flat.registers[TOP.name] = "b64"
             flat.variables[STACK] = Variable(STACK, "local", STACK_BYTES, 16)
             self.emit("mov", "u64", TOP, Sym(STACK))
@@ -89,6 +97,36 @@ class _Flattener:
             flat.body.append(f"{name}:enter")
             self.expand(self.module.functions[name], f"{name}:", name)
             self.emit_return(name)
+
+    # -- the stack ------------------------------------------------------------------------------
+
+    def allocates(self, name: str) -> bool:
+        """Return True if a function allocates memory of the stack at run time."""
+        body = self.module.functions[name].body
+        return any(isinstance(item, Instruction) and item.op in STACK_OPERATIONS for item in body)
+
+    def stack_operation(self, item: Instruction) -> None:
+        """Replace `alloca`, `stacksave` or `stackrestore` by operations on the top of the stack."""
+        if item.op == "stackrestore":
+            self.emit("mov", "b64", TOP, item.operands[0], line=item.line)
+            return
+        if item.op == "stacksave":
+            self.emit("mov", "b64", item.operands[0], TOP, line=item.line)
+            return
+        result, size, *alignment = item.operands
+        align = max(int(a.value) for a in (*alignment, Imm(STACK_ALIGN)) if isinstance(a, Imm))
+        if align > STACK_ALIGN:
+            self.emit("add", "s64", TOP, TOP, Imm(align - 1), line=item.line)
+            self.emit("and", "b64", TOP, TOP, Imm(-align), line=item.line)
+        self.emit("mov", "b64", result, TOP, line=item.line)
+        wide = self.scratch("allocated", "b64")
+        if item.parts[-1] == "u32":
+            self.emit("cvt", "u64", "u32", wide, size, line=item.line)
+        else:
+            self.emit("mov", "b64", wide, size, line=item.line)
+        self.emit("add", "s64", wide, wide, Imm(STACK_ALIGN - 1), line=item.line)
+        self.emit("and", "b64", wide, wide, Imm(-STACK_ALIGN), line=item.line)
+        self.emit("add", "s64", TOP, TOP, wide, line=item.line)
 
     # -- functions that are not inlined ---------------------------------------------------------
 
@@ -247,6 +285,9 @@ class _Flattener:
 
         def rename(operand: Operand) -> Operand:
             if isinstance(operand, Reg):
+                if operand.name == RESERVED_REGISTER:
+                    self.flat.variables[RESERVED.name] = RESERVED
+                    return Sym(RESERVED.name)
                 is_own = operand.name in function.registers
                 return replace(operand, name=prefix + operand.name) if is_own else operand
             if isinstance(operand, Sym):
@@ -274,6 +315,8 @@ class _Flattener:
                 target = item.call.target
                 target = target if isinstance(target, Sym) else rename(target)
                 self.call(replace(copy, call=replace(item.call, target=target)), prefix, owner)
+            elif item.op in STACK_OPERATIONS and item.predicate is None:
+                self.stack_operation(copy)
             elif item.op == "ret" and not function.entry:
                 self.flat.body.append(Instruction(("bra",), (Sym(f"{prefix}return"),), predicate, item.line))
             elif item.op in ("ld", "st") and "param" in item.parts and self.is_call_param(copy, entry_params):

@@ -155,6 +155,7 @@ def launch(
     budget: int = layout.DEFAULT_BUDGET,
     recorder: Recorder | None = None,
     order: npt.NDArray[np.int64] | None = None,
+    grid_barrier: int = 0,
 ) -> LaunchOutcome:
     """Run a grid. Raises `LaunchError` if it needs too much memory.
 
@@ -182,6 +183,9 @@ def launch(
         Recorder of the tier that `native` was compiled for; None for the values tier.
     order : array of int64 or None
         Numbers of the blocks to run; None for all.
+    grid_barrier : int
+        For a cooperative launch, the device address of the barrier of the grid. All blocks are resident at
+        once: one core runs them in turns, so that they can wait for each other.
     """
     blocks = grid[0] * grid[1] * grid[2]
     threads = blocks * block[0] * block[1] * block[2]
@@ -193,8 +197,9 @@ def launch(
 
     recorder = recorder or Recorder()
     blocks = blocks if order is None else len(order)
-    count = min(recorder.cores or cores(), cores(), blocks)
-    needed = count * native.warps * WARP * native.local_bytes
+    count = 1 if grid_barrier else min(recorder.cores or cores(), cores(), blocks)
+    resident = blocks if grid_barrier else 0
+    needed = max(count, resident) * native.warps * WARP * native.local_bytes
     if needed > MEMORY_LIMIT:
         raise LaunchError(
             f"the launch needs {needed:,} bytes of host memory for local memory ({native.local_bytes:,} per "
@@ -208,7 +213,8 @@ def launch(
     symbol_table = np.array(symbols or [0], np.int64)
     workers = []
     for _ in range(count):
-        worker = LaunchWorker(native, shared_bytes, prints, recorder.poison, recorder.attach)
+        worker = LaunchWorker(native, shared_bytes, prints, recorder.poison, recorder.attach, resident)
+        worker["grid_barrier"] = grid_barrier
         worker["next_block"] = common.ctypes.data
         worker["stop"] = common.ctypes.data + 8
         worker["blocks"] = blocks

@@ -6,6 +6,8 @@ Every field is a 64-bit word, so that all three agree on the offsets.
 from __future__ import annotations
 
 __all__ = [
+    "BLOCK_FIELDS",
+    "BLOCK_ROW_BYTES",
     "DEFAULT_BUDGET",
     "FALLBACK",
     "FAULTS",
@@ -27,31 +29,41 @@ FIELDS = (
     "grid_x", "grid_y", "grid_z",
     "ctaid_x", "ctaid_y", "ctaid_z",
     "block",  # linear number of the current block
-    "shared",  # address of the block's shared memory
+    # Addresses of the memory of the current block, see BLOCK_FIELDS.
+    "shared",  # shared memory
+    "local",  # local memory of the threads
+    "saved",  # registers of suspended warps
+    "canonical",  # registers of warps that enter, or run, the fallback code
+    "warps",  # the warps' states, see `codegen.suspension`
+    "arrivals",  # 16 counters: threads that executed `bar.arrive`, by barrier
+    # Four counters for each of 16 barriers: threads whose predicate of a `bar.red` is true, and all threads
+    # that voted, in the current phase; then the same for the last completed phase.
+    "votes",
+    # Address of a table with a row for each block of a cooperative launch: the fields of BLOCK_FIELDS and a
+    # flag that the block has ended; 0 for other launches, which run one block after the other.
+    "resident",
+    "grid_barrier",  # device address of the barrier of a cooperative launch, or 0
     "poison",  # byte that shared memory is filled with before a block starts
-    "local",  # address of the local memory of the block's threads
     "allocations",  # address of the table (base, bytes, host address, shadow), sorted by base
     "allocation_count",
-    "saved",  # address of the registers of suspended warps
-    "canonical",  # address of the registers of warps that enter, or run, the fallback code
     "fallback",  # address of the fallback code's `warp`; 0 until it is compiled
     "compile_fallback",  # address of a host function that compiles it; takes the context
     "wraps",  # set if an affine integer wraps around between active lanes of a row
-    "warps",  # address of the warps' states, see `codegen.suspension`
     "symbols",  # address of the table of device addresses of module variables
     "site_caches",  # address of the allocation that each site accessed last, see SITE_CACHE_BYTES
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
-    "arrivals",  # address of 16 counters: threads that executed `bar.arrive`, by barrier
-    # Address of four counters for each of 16 barriers: threads whose predicate of a `bar.red` is true, and
-    # all threads that voted, in the current phase; then the same for the last completed phase.
-    "votes",
     "recorded",  # address of the memory that the tier records into
     "callback",  # racecheck: address of the host function that checks undecided lanes
     "fault", "fault_site", "fault_lane", "fault_warp", "fault_address", "fault_block",
     # `warned` is 1 if warps waited at two barriers of the code: the two sites, and a waiting thread.
     "warned", "warned_site", "warned_other", "warned_lane", "warned_warp", "warned_block",
 )  # fmt: skip
+
+BLOCK_FIELDS = ("shared", "local", "saved", "canonical", "warps", "arrivals", "votes")
+BLOCK_ROW_BYTES = 64  # a row of the table `resident`
+GRID_BARRIER_BYTES = 8  # the driver's workspace for cooperative groups: its size, then the barrier
+GRID_BARRIER_OFFSET = 4  # of the barrier in the workspace
 
 # Words of a site's cache: base address, number of positions of the access, host address, bytes, shadow.
 SITE_CACHE_BYTES = 40

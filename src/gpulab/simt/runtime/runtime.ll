@@ -381,22 +381,16 @@ entry:
   %blocks = call i64 @get(ptr %ctx, i64 ${blocks})
   %stop.i = call i64 @get(ptr %ctx, i64 ${stop})
   %stop = inttoptr i64 %stop.i to ptr
-  %gx = call i64 @get(ptr %ctx, i64 ${grid_x})
-  %gy = call i64 @get(ptr %ctx, i64 ${grid_y})
-  %shared.i = call i64 @get(ptr %ctx, i64 ${shared})
-  %shared = inttoptr i64 %shared.i to ptr
-  %shared.size = load i64, ptr @shared_bytes
-  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
-  %states = inttoptr i64 %states.i to ptr
-  %arrivals.i = call i64 @get(ptr %ctx, i64 ${arrivals})
-  %arrivals = inttoptr i64 %arrivals.i to ptr
-  %warps = load i32, ptr @warp_count
-  %warps64 = zext i32 %warps to i64
-  %state.bytes = mul i64 %warps64, 32
   %order.i = call i64 @get(ptr %ctx, i64 ${order})
   %order = inttoptr i64 %order.i to ptr
   %whole = icmp eq i64 %order.i, 0
-  br label %take
+  %resident.i = call i64 @get(ptr %ctx, i64 ${resident})
+  %together = icmp ne i64 %resident.i, 0
+  br i1 %together, label %resident, label %take
+resident:
+  %all = call i32 @run_resident(ptr %ctx, i64 %blocks)
+  %all.failed = icmp ne i32 %all, 0
+  br i1 %all.failed, label %fault, label %finished
 take:
   %taken = atomicrmw add ptr %counter, i64 1 monotonic
   %more = icmp ult i64 %taken, %blocks
@@ -414,6 +408,83 @@ listed:
   br label %placed
 placed:
   %b = phi i64 [ %taken, %start ], [ %number, %listed ]
+  call void @place_block(ptr %ctx, i64 %b)
+  call void @start_block(ptr %ctx)
+  %result = call i32 @run_block(ptr %ctx, i1 false)
+  %ended = icmp eq i32 %result, 0
+  br i1 %ended, label %take, label %fault
+fault:
+  store atomic i64 1, ptr %stop monotonic, align 8
+  ret i32 1
+}
+
+; Run all blocks of a cooperative launch in turns. A block runs until its warps only wait in spin loops. Its
+; memory and its warps are then exchanged for those of the next block. Return 0, or 1 after a fault.
+define internal i32 @run_resident(ptr %ctx, i64 %blocks) noinline {
+entry:
+  br label %starts
+starts:
+  %s = phi i64 [ 0, %entry ], [ %s.next, %started ]
+  %s.more = icmp ult i64 %s, %blocks
+  br i1 %s.more, label %started, label %turn
+started:
+  %s.row = call ptr @select_block(ptr %ctx, i64 %s)
+  call void @start_block(ptr %ctx)
+  %s.next = add i64 %s, 1
+  br label %starts
+turn:
+  br label %each
+each:
+  %n = phi i64 [ 0, %turn ], [ %n.next, %next ]
+  %waiting = phi i64 [ 0, %turn ], [ %waiting.next, %next ]
+  %more = icmp ult i64 %n, %blocks
+  br i1 %more, label %visit, label %turned
+visit:
+  %row = call ptr @select_block(ptr %ctx, i64 %n)
+  %ended.p = getelementptr i8, ptr %row, i64 56
+  %ended = load i64, ptr %ended.p
+  %gone = icmp ne i64 %ended, 0
+  br i1 %gone, label %next, label %run
+run:
+  call void @sim_on_resume(ptr %ctx)
+  %result = call i32 @run_block(ptr %ctx, i1 true)
+  %failed = icmp slt i32 %result, 0
+  br i1 %failed, label %fault, label %ran
+ran:
+  %waits = zext i32 %result to i64
+  %ends = xor i64 %waits, 1
+  store i64 %ends, ptr %ended.p
+  br label %next
+next:
+  %add = phi i64 [ 0, %visit ], [ %waits, %ran ]
+  %waiting.next = add i64 %waiting, %add
+  %n.next = add i64 %n, 1
+  br label %each
+turned:
+  %some = icmp ne i64 %waiting, 0
+  br i1 %some, label %turn, label %done
+done:
+  ret i32 0
+fault:
+  ret i32 1
+}
+
+; Make a block of a cooperative launch the current one. Return its row of the table `resident`: the fields from
+; `shared` to `votes`, and a flag that it has ended.
+define internal ptr @select_block(ptr %ctx, i64 %number) {
+  %table.i = call i64 @get(ptr %ctx, i64 ${resident})
+  %table = inttoptr i64 %table.i to ptr
+  %offset = mul i64 %number, 64
+  %row = getelementptr i8, ptr %table, i64 %offset
+  %fields = getelementptr i8, ptr %ctx, i64 ${shared}
+  call void @llvm.memcpy.p0.p0.i64(ptr %fields, ptr %row, i64 56, i1 false)
+  call void @place_block(ptr %ctx, i64 %number)
+  ret ptr %row
+}
+
+define internal void @place_block(ptr %ctx, i64 %b) {
+  %gx = call i64 @get(ptr %ctx, i64 ${grid_x})
+  %gy = call i64 @get(ptr %ctx, i64 ${grid_y})
   %x = urem i64 %b, %gx
   %b2 = udiv i64 %b, %gx
   %y = urem i64 %b2, %gy
@@ -422,13 +493,39 @@ placed:
   call void @put(ptr %ctx, i64 ${ctaid_y}, i64 %y)
   call void @put(ptr %ctx, i64 ${ctaid_z}, i64 %z)
   call void @put(ptr %ctx, i64 ${block}, i64 %b)
-  ; Unwritten shared memory reads as NaN or -1.
+  ret void
+}
+
+; Reset the memory and the warps of the current block. Unwritten shared memory reads as NaN or -1.
+define internal void @start_block(ptr %ctx) {
+  %shared.i = call i64 @get(ptr %ctx, i64 ${shared})
+  %shared = inttoptr i64 %shared.i to ptr
+  %shared.size = load i64, ptr @shared_bytes
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %arrivals.i = call i64 @get(ptr %ctx, i64 ${arrivals})
+  %arrivals = inttoptr i64 %arrivals.i to ptr
+  %warps = load i32, ptr @warp_count
+  %warps64 = zext i32 %warps to i64
+  %state.bytes = mul i64 %warps64, 32
   %poison.64 = call i64 @get(ptr %ctx, i64 ${poison})
   %poison = trunc i64 %poison.64 to i8
   call void @llvm.memset.p0.i64(ptr %shared, i8 %poison, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
   call void @sim_on_block(ptr %ctx)
+  ret void
+}
+
+; Run the current block until all its warps have ended, or with %yields until they only wait for other blocks.
+; Return 0, 1 if they wait, or -1 after a fault.
+define internal i32 @run_block(ptr %ctx, i1 %yields) {
+entry:
+  %stop.i = call i64 @get(ptr %ctx, i64 ${stop})
+  %stop = inttoptr i64 %stop.i to ptr
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %warps = load i32, ptr @warp_count
   br label %round
 round:
   ; Run every warp that is not blocked to its next suspend point or to its end.
@@ -482,7 +579,9 @@ ran:
   br label %each
 round.end:
   %again = icmp ne i32 %live, 0
-  br i1 %again, label %check, label %take
+  br i1 %again, label %check, label %ended
+ended:
+  ret i32 0
 check:
   %stopping.now = load atomic i64, ptr %stop monotonic, align 8
   %continues = icmp eq i64 %stopping.now, 0
@@ -494,13 +593,18 @@ release:
 on:
   %moves = add i32 %released, %free
   %some = icmp ne i32 %moves, 0
-  br i1 %some, label %round, label %deadlock
+  br i1 %some, label %moving, label %deadlock
+moving:
+  %none.released = icmp eq i32 %released, 0
+  %waits = and i1 %none.released, %yields
+  br i1 %waits, label %waiting, label %round
+waiting:
+  ret i32 1
 deadlock:
   call void @sim_deadlock(ptr %ctx, i32 %warps)
   br label %fault
 fault:
-  store atomic i64 1, ptr %stop monotonic, align 8
-  ret i32 1
+  ret i32 -1
 }
 
 ; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 site).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class LaunchWorker:
         Byte that shared memory is filled with before a block starts.
     attach : callable
         Called with the worker now, and again if its code gains access sites.
+    resident : int
+        Blocks of a cooperative launch, all of which the worker runs in turns; 0 for other launches.
     """
 
     def __init__(
@@ -46,10 +48,10 @@ class LaunchWorker:
         prints: bool,
         poison: int,
         attach: Callable[[LaunchWorker], None],
+        resident: int = 0,
     ) -> None:
         threads = native.warps * WARP
-        sizes = {
-            "site_caches": 0,
+        block_sizes = {
             "shared": shared_bytes + 64,
             "local": threads * native.local_bytes,
             "saved": native.warps * native.saved_bytes,
@@ -57,8 +59,10 @@ class LaunchWorker:
             "warps": native.warps * _STATE_BYTES,
             "arrivals": 16 * 8,
             "votes": 16 * 32,
-            "printed": PRINT_BYTES if prints else 0,
         }
+        block_sizes = {name: -(-size // 64) * 64 for name, size in block_sizes.items()}
+        sizes = {name: size * max(resident, 1) for name, size in block_sizes.items()}
+        sizes |= {"site_caches": 0, "printed": PRINT_BYTES if prints else 0}
         self.memory = {name: aligned(size) for name, size in sizes.items()}
         self.memory["votes"].fill(0)
         self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
@@ -67,6 +71,8 @@ class LaunchWorker:
         self.words[:] = 0
         for name, buffer in self.memory.items():
             self[name] = buffer.ctypes.data
+        if resident:
+            self._add_table(block_sizes, resident)
         self["poison"] = poison
         self["printed_limit"] = sizes["printed"]
         self["fallback"] = native.fallback
@@ -76,6 +82,15 @@ class LaunchWorker:
         self._callback = weak_callback(_CALLBACK, self.compile_fallback)
         self["compile_fallback"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self.reset_site_caches()
+
+    def _add_table(self, sizes: Mapping[str, int], resident: int) -> None:
+        """Make the table `resident` of `layout.FIELDS`; `sizes` are the bytes of one block by field."""
+        table = aligned(layout.BLOCK_ROW_BYTES * resident).view(np.int64).reshape(resident, -1)
+        table[:] = 0
+        for column, name in enumerate(layout.BLOCK_FIELDS):
+            table[:, column] = self[name] + sizes[name] * np.arange(resident)
+        self.memory["resident"] = table.reshape(-1).view(np.uint8)
+        self["resident"] = table.ctypes.data
 
     def reset_site_caches(self) -> None:
         """Give every access site an empty cache of the allocation that it accessed last."""

@@ -138,7 +138,7 @@ def counted_traffic(cell: KernelCell, kernel: Kernel) -> VersionTraffic:
 
     count = count_cell(cell, kernel)
     counters, config = count.recorded.counters, cell.config
-    copies = [a for a in counters.accesses if (a.kind, a.space) == ("copy", "global")]  # asynchronous
+    copies = [a for a in counters.accesses if (a.kind, a.space) == ("bulk copy", "global")]
     counts = {
         "global_loads": counters.global_load_requests + sum(a.requests for a in copies),
         "load_sectors": counters.global_load_sectors + sum(a.sectors for a in copies),

@@ -5,6 +5,9 @@
 declare i32 @llvm.ctpop.i32(i32)
 declare i32 @llvm.umax.i32(i32, i32)
 
+define internal void @sim_on_resume(ptr %ctx) alwaysinline {
+  ret void
+}
 define internal void @sim_on_block(ptr %ctx) alwaysinline {
   ret void
 }

@@ -99,7 +99,8 @@ class HazardCheck:
         self.warp, self.action, self.strong = warp, access.action, access.strong
         self.flags = min(access.site, MAX_SITE) << SITE_SHIFT | STRONG * access.strong | SWAP * access.swap
         self.now = state.now
-        self.start = int(state.words("start")[0])
+        self.start, self.turn, self.epoch = (int(state.words(name)[0]) for name in ("start", "turn", "epoch"))
+        self.since = self.turn  # the time since which all accesses are those of this block
         self.warp_sync = int(state.words("warp_sync", WARP)[warp])
         self.clocks = state.words("clocks", WARP * WARP)[warp * WARP :][:WARP]
         self.acquired = state.words("acquired", 1024).reshape(-1, WARP).max(axis=1)  # by warp
@@ -117,7 +118,8 @@ class HazardCheck:
         """
         thread = self.warp * WARP + lane
         shared = shadow is self.state.shared
-        oldest = self.start if shared else LAUNCH_START
+        oldest = self.start if shared else self.epoch
+        self.since = self.start if shared else self.turn
         shadow.settled[cell] = 0
         write_time, writer = shadow.write_times[cell], shadow.writers[cell]
         if write_time == PENDING and not self.state.is_copying(cell):
@@ -171,6 +173,8 @@ class HazardCheck:
         shared = shadow is self.state.shared
         if write_time >= (self.start if shared else shadow.oldest_valid):
             return
+        if shared and offset in self.state.reserved:
+            return
         key = (*place, self.start if shared else 0)
         if key not in self.log.uninitialized:
             address, now = self.describe(shadow, offset, thread)
@@ -181,7 +185,7 @@ class HazardCheck:
         if time < oldest:
             return 0
         flags = 0
-        if time < self.start:
+        if time < self.since:
             flags = OTHER_BLOCKS
         elif not self.are_reads_ordered(time, word, thread):
             flags = word & (OTHER_LANES | OTHER_WARPS)
@@ -211,7 +215,7 @@ class HazardCheck:
 
     def is_write_ordered(self, time: int, word: int, thread: int) -> bool:
         """Return True if this access cannot race with the earlier write."""
-        both_strong = self.strong and word & STRONG and not (word & AFTER_PLAIN and time < self.start)
+        both_strong = self.strong and word & STRONG and not (word & AFTER_PLAIN and time < self.since)
         if both_strong or (self.action == "reads" and word & (SWAP | SILENT)):
             return True
         return self.is_synchronized(time, word & ~OTHER_LANES, thread, self.fenced, self.state.block_fenced)
@@ -220,9 +224,9 @@ class HazardCheck:
         """Return True if this access cannot race with the earlier reads that an access word stands for."""
         if (self.strong and word & STRONG) or self.access.swap:
             return True
-        if word & OTHER_BLOCKS and time >= self.start:
+        if word & OTHER_BLOCKS and time >= self.since:
             return False
-        if not word & OTHER_WARPS or time < self.start:  # all readers are in the warp of the last one
+        if not word & OTHER_WARPS or time < self.since:  # all readers are in the warp of the last one
             return self.is_synchronized(time, word, thread, self.released, self.block_released)
         return time < self.all_released or time < self.all_synchronized
 
@@ -235,8 +239,10 @@ class HazardCheck:
         thread, or `block_released`, by block) and this thread has acquired them.
         """
         state = self.state
-        if time < self.start:
-            return bool(time < block_released[state.block_at(time)] <= state.block_acquired[self.block])
+        if time < self.since:
+            block = state.block_at(time)
+            released_later = time < block_released[block] <= state.block_acquired[self.block]
+            return block == self.block or bool(released_later)
         other = word & THREAD_MASK
         if other == thread and not word & OTHER_LANES:
             return time != PENDING

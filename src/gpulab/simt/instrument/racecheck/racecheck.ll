@@ -37,12 +37,30 @@ define internal void @sim_on_block(ptr %ctx) {
   %now = call i32 @san_tick(ptr %ctx)
   %start = call ptr @san_at(ptr %ctx, i64 ${start})
   store i32 %now, ptr %start
+  %turn = call ptr @san_at(ptr %ctx, i64 ${turn})
+  store i32 %now, ptr %turn
   call void @san_sync_block(ptr %ctx, i32 %now)
   %times.p = call ptr @san_at(ptr %ctx, i64 ${block_times})
   %times = load ptr, ptr %times.p
   %block = call i64 @get(ptr %ctx, i64 ${block})
   %time = getelementptr i32, ptr %times, i64 %block
   store i32 %now, ptr %time
+  ret void
+}
+; A block waits only in spin loops when its turn ends, so that its accesses of earlier turns count as ordered.
+define internal void @sim_on_resume(ptr %ctx) {
+  %now = call i32 @san_tick(ptr %ctx)
+  %turn = call ptr @san_at(ptr %ctx, i64 ${turn})
+  store i32 %now, ptr %turn
+  %times.p = call ptr @san_at(ptr %ctx, i64 ${block_times})
+  %times = load ptr, ptr %times.p
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %time = getelementptr i32, ptr %times, i64 %block
+  %began = load i32, ptr %time
+  %start = call ptr @san_at(ptr %ctx, i64 ${start})
+  store i32 %began, ptr %start
+  call void @san_sync_block(ptr %ctx, i32 %now)
+  call void @san_callback(ptr %ctx, i32 $TURN, i32 0, ptr null, i32 0, i32 0, i32 0, ptr null)
   ret void
 }
 define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) {

@@ -21,12 +21,14 @@ from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.codegen.special_registers import GRID_BARRIER
 from gpulab.simt.instructions.collective import group_by_group
 from gpulab.simt.instructions.matrix_fragments import accessed_fragment
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
 from gpulab.simt.instrument.racecheck.access_check import AccessCheck, CheckBuffers
 from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, type_size
+from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Reg, type_size
+from gpulab.simt.runtime.layout import GRID_BARRIER_OFFSET
 
 if TYPE_CHECKING:
     from gpulab.simt.codegen.context import CodegenContext
@@ -38,7 +40,9 @@ I32, I64 = vector("i32"), vector("i64")
 
 def _runtime() -> str:
     text = resources.files("gpulab.simt.instrument.racecheck").joinpath("racecheck.ll").read_text()
-    return Template(text).safe_substitute({name: str(at) for name, at in STATE.items()})
+    return Template(text).safe_substitute(
+        {name: str(at) for name, at in STATE.items()} | {"TURN": str(CALLBACKS["turn"])}
+    )
 
 
 class RacecheckInstrumentation(Instrumentation):
@@ -61,8 +65,11 @@ class RacecheckInstrumentation(Instrumentation):
     def on_entry(self, cg: CodegenContext) -> None:
         sizes: dict[str, set[int]] = {"global": set(), "shared": set()}
         self.uses_flags = bool(cg.analysis.spin_loops)  # threads may wait for flags of other threads
+        self.copies_in_bulk = self.syncs_grid = False
         for item in (i for block in cg.flow.blocks for i in block.code):
+            self.syncs_grid |= any(isinstance(o, Reg) and o.name in GRID_BARRIER for o in item.operands)
             self.uses_flags |= item.op in ("membar", "fence")
+            self.copies_in_bulk |= item.op == "cp" and "mbarrier::complete_tx::bytes" in item.parts
             for space, size in _accessed(item):
                 sizes[space].add(size)
         self.granule = {space: min([8, *used]) for space, used in sizes.items()}
@@ -178,6 +185,22 @@ class RacecheckInstrumentation(Instrumentation):
         arguments = f"i32 %warp, ptr null, i32 {cg.mask()}, i32 {pending}, i32 {everything}, ptr null"
         cg.b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['copy_group']}, {arguments})")
 
+    def on_bulk_copy(self, cg: CodegenContext, target: str, size: str, barrier: str) -> None:
+        b = cg.b
+        for number, word in enumerate((target, size, barrier)):
+            place = b.value(f"getelementptr i64, ptr {self.buffers.addresses}, i64 {number}")
+            b.line(f"store i64 {word}, ptr {place}")
+        arguments = f"i32 %warp, ptr {self.buffers.addresses}, i32 0, i32 0, i32 0, ptr null"
+        b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['bulk_copy']}, {arguments})")
+
+    def on_phase_test(self, cg: CodegenContext, item: Instruction, barrier: Value) -> None:
+        if not self.copies_in_bulk:
+            return
+        b, mask = cg.b, cg.mask_bits(item.predicate)
+        b.line(f"store {I64} {cg.to_vector(barrier)}, ptr {self.buffers.addresses}, align 64")
+        arguments = f"i32 %warp, ptr {self.buffers.addresses}, i32 {mask}, i32 0, i32 0, ptr null"
+        b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['phase_test']}, {arguments})")
+
     def on_arrive(self, cg: CodegenContext, barrier: str) -> None:
         arguments = f"i32 %warp, ptr null, i32 0, i32 {barrier}, i32 0, ptr null"
         cg.b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['arrive']}, {arguments})")
@@ -187,8 +210,35 @@ class RacecheckInstrumentation(Instrumentation):
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         if access.space in ("local", "const"):
             return
-        item, b = access.item, cg.b
         self.describe_site(cg, access)
+        if not self.syncs_grid or access.space == "shared" or not self.is_strong(access):
+            self.check_access(cg, access)
+            return
+
+        b = cg.b
+        barrier, usual, done = b.new_label("grid_barrier"), b.new_label("usual"), b.new_label("accessed")
+        b.branch(self.accesses_grid_barrier(cg, access), barrier, usual)
+        with cg.side_block(barrier):
+            if access.action == "updates":
+                arguments = "i32 %warp, ptr null, i32 0, i32 0, i32 0, ptr null"
+                b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['grid_barrier']}, {arguments})")
+            b.jump(done)
+        with cg.side_block(usual):
+            self.check_access(cg, access)
+            b.jump(done)
+        b.open(done)
+
+    def accesses_grid_barrier(self, cg: CodegenContext, access: MemoryAccess) -> str:
+        """Return an i1 that is true if a lane accesses the barrier of the grid, which the host tracks."""
+        b = cg.b
+        place = b.value(f"add i64 {cg.load_field('grid_barrier')}, {GRID_BARRIER_OFFSET}")
+        same = b.value(f"icmp eq {I64} {cg.to_vector(access.address)}, {b.splat('i64', place)}")
+        lanes = b.value(f"and i32 {cg.pack_mask(same)}, {cg.mask_bits(access.item.predicate)}")
+        return b.value(f"icmp ne i32 {lanes}, 0")
+
+    def check_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
+        """Emit the check of an access, and the synchronization that it implies."""
+        item, b = access.item, cg.b
         strong = self.is_strong(access)
         if strong and {"release", "acq_rel"} & set(item.parts) | {item.op} & {"mbarrier"}:
             self.on_fence(cg, item)
@@ -197,7 +247,7 @@ class RacecheckInstrumentation(Instrumentation):
         for part in range(access.size // granule):
             AccessCheck(self.buffers, cg, access, part * granule, granule, strong).emit()
 
-        if item.op == "cp" and access.action == "writes":
+        if item.op == "cp" and "bulk" not in item.parts and access.action == "writes":
             addresses = self.buffers.addresses
             b.line(f"store {I64} {cg.to_vector(access.address)}, ptr {addresses}, align 64")
             mask = cg.mask_bits(item.predicate)

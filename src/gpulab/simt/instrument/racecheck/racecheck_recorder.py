@@ -21,6 +21,7 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
 from gpulab.simt.instrument.racecheck.shadow_memory import ArrayShadow
 from gpulab.simt.instrument.racecheck.sync_state import SyncState
 from gpulab.simt.instrument.recorder import Recorder
+from gpulab.simt.ptx.inlining import RESERVED
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import Memory
 from gpulab.simt.runtime.host_memory import POISON
@@ -76,6 +77,9 @@ class RacecheckRecorder(Recorder):
         shared = ArrayShadow(0, shared_bytes, granules["shared"], 0, 0)
         self.state.shared, self.state.warps = shared, native.warps
         self.state.set_pointer("shared_shadow", shared.raw)
+        reserved = native.metadata["shared"].get(RESERVED.name)
+        if reserved is not None:
+            self.state.reserved = range(reserved, reserved + RESERVED.size)
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         table = memory.table().copy()
@@ -122,6 +126,14 @@ class RacecheckRecorder(Recorder):
                 self.state.on_copy(warp, _words_at(addresses), mask, b)
             elif event == CALLBACKS["copy_group"]:
                 self.state.on_copy_group(warp, a, bool(b))
+            elif event == CALLBACKS["bulk_copy"]:
+                self.state.on_bulk_copy(*_words_at(addresses)[:3])
+            elif event == CALLBACKS["phase_test"]:
+                self.state.on_phase_test(_words_at(addresses), mask)
+            elif event == CALLBACKS["turn"]:
+                self.state.on_turn()
+            elif event == CALLBACKS["grid_barrier"]:
+                self.state.on_grid_barrier()
             elif event == CALLBACKS["syncwarp"]:
                 self.state.on_syncwarp(warp, _words_at(addresses), mask)
             else:

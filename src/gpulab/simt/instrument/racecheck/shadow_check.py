@@ -257,8 +257,11 @@ class ShadowCheck:
         """Emit the check; return the lanes that the host has to check, as 32 bits."""
         b = self.b
         self.locate_cells()
-        now, self.start = self.load_state("now"), self.splat(self.load_state("start"))
-        self.oldest_relevant = self.start if self.shared else f"splat (i32 {LAUNCH_START})"
+        now, self.start = (
+            self.load_state("now"),
+            self.splat(self.load_state("start" if self.shared else "turn")),
+        )
+        self.oldest_relevant = self.start if self.shared else self.splat(self.load_state("epoch"))
         self.warp_sync = self.splat(self.load_state("warp_sync", self.warp))
         self.block_sync = self.splat(self.load_state("block_sync", self.warp))
         self.now = self.splat(now)

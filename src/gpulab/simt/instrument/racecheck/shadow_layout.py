@@ -52,7 +52,9 @@ LAUNCH_START = (
 PENDING = (1 << 32) - 1  # time of a write by an asynchronous copy that has not completed
 
 ACTIONS = ("reads", "writes", "updates")
-CALLBACKS = {"access": 0, "barrier": 1, "arrive": 2, "syncwarp": 3, "copy": 4, "copy_group": 5}
+_EVENTS = ("access", "barrier", "arrive", "syncwarp", "copy", "copy_group", "bulk_copy", "phase_test", "turn",
+           "grid_barrier")  # fmt: skip
+CALLBACKS = {name: number for number, name in enumerate(_EVENTS)}
 FENCE_HISTORY = 4  # number of fences that are recorded for each thread
 
 # Byte offsets in a worker's state. A table of the grid has an element for each block.
@@ -61,6 +63,8 @@ _END = 0
 for _name, _size in (
     ("now", 4),  # the current time
     ("start", 4),  # the time at which the current block started
+    ("turn", 4),  # the time at which the current block continued; its start, except in a cooperative launch
+    ("epoch", 4),  # the time of the last barrier of the grid: accesses before it are ordered
     ("collisions", 4),  # lanes of the current write whose cell was written by another lane of it
     ("no_shadow", 64),  # head of the shadow of arrays that have none
     ("warp_sync", 4 * 32),  # by warp: time of the last synchronization of its lanes

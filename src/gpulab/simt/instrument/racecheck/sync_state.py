@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_right
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.racecheck.shadow_layout import LAUNCH_START, PENDING, STATE
+from gpulab.simt.instrument.racecheck.shadow_layout import LAUNCH_START, PENDING, SETTLED, STATE, WRITE_TIME
 from gpulab.simt.instrument.racecheck.shadow_memory import ArrayShadow
 from gpulab.simt.runtime.worker import LaunchWorker, aligned
 
 __all__ = ["SyncState"]
+
+
+@dataclass(frozen=True)
+class BulkCopy:
+    """A bulk copy to shared memory whose completion no thread has observed.
+
+    Attributes
+    ----------
+    block : int
+        Its block.
+    cells : range
+        The cells that it writes.
+    barrier : int
+        Offset of the `mbarrier` object that counts its bytes.
+    phase : int
+        Parity of the object's phase in which it was made.
+    time : int
+        Time of the copy.
+    """
+
+    block: int
+    cells: range
+    barrier: int
+    phase: int
+    time: int
 
 
 class SyncState:
@@ -33,12 +60,18 @@ class SyncState:
         self.block_acquired = np.zeros(blocks, np.uint32)
         for name in ("block_times", "block_fenced", "block_published", "block_acquired"):
             self.set_pointer(name, getattr(self, name))
-        self.words("now")[0] = LAUNCH_START
+        self.words("now")[0] = self.words("epoch")[0] = LAUNCH_START
+        self.grid_arrivals = 0  # blocks that have arrived at the barrier of the grid
+        self.turn_times: list[int] = []  # the start of each turn of a block of a cooperative launch
+        self.turn_blocks: list[int] = []
 
         self.lane_syncs = np.zeros((WARP, WARP, WARP), np.uint32)  # last __syncwarp() of (warp, lane, lane)
         # Pending asynchronous copies by (block, warp): groups of cells, the last of which is still open.
         self.copies: dict[tuple[int, int], list[list[int]]] = {}
+        self.bulk_copies: list[BulkCopy] = []
         self.shared: ArrayShadow | None = None
+        self.reserved = range(0)  # offsets of the shared memory that cooperative groups reserve
+        self.block_shadows: dict[int, ArrayShadow] = {}  # of shared memory, by block of a cooperative launch
         self.worker: LaunchWorker | None = None
         self.warps = 0  # warps of a block
 
@@ -62,6 +95,8 @@ class SyncState:
 
     def block_at(self, time: int) -> int:
         """Return the block that ran at a time of the worker's clock."""
+        if self.turn_times:
+            return self.turn_blocks[bisect_right(self.turn_times, time) - 1]
         blocks = np.flatnonzero(self.block_times)
         starts = self.block_times[blocks]
         order = np.argsort(starts)
@@ -72,7 +107,8 @@ class SyncState:
     def on_barrier(self, warps: int, barrier: int) -> None:
         """Merge the clocks of the warps that a barrier releases."""
         assert self.worker is not None
-        states = self.worker.memory["warps"].view(np.int32).reshape(-1, 8)
+        states = np.ctypeslib.as_array((ctypes.c_int32 * (8 * warps)).from_address(self.worker["warps"]))
+        states = states.reshape(warps, 8)
         released = [w for w in range(warps) if states[w, 0] > 0 and states[w, 2] and states[w, 1] == barrier]
         now = self.now
         clocks = self.words("clocks", WARP * WARP).reshape(WARP, WARP)
@@ -105,6 +141,28 @@ class SyncState:
                 for other in range(WARP):
                     if named & 1 << other:
                         self.lane_syncs[warp, lane, other] = now
+
+    # -- cooperative launches -------------------------------------------------------------------
+
+    def on_turn(self) -> None:
+        """Record that a block of a cooperative launch continues, and exchange the shadow of shared memory."""
+        assert self.worker is not None
+        assert self.shared is not None
+        block = self.block
+        self.turn_times.append(self.now)
+        self.turn_blocks.append(block)
+        size, granule = self.shared.size, self.shared.granule
+        self.shared = self.block_shadows.setdefault(block, ArrayShadow(0, size, granule, 0, 0))
+        self.shared.host = self.worker["shared"]
+        self.set_pointer("shared_shadow", self.shared.raw)
+
+    def on_grid_barrier(self) -> None:
+        """Count a block that arrives at the barrier of the grid; the last one orders all earlier accesses."""
+        self.grid_arrivals += 1
+        if self.grid_arrivals == len(self.block_times):
+            self.grid_arrivals = 0
+            self.words("now")[0] += 1
+            self.words("epoch")[0] = self.now
 
     # -- asynchronous copies --------------------------------------------------------------------
 
@@ -140,7 +198,44 @@ class SyncState:
         if not groups:
             groups.append([])
 
+    def on_bulk_copy(self, target: int, size: int, barrier: int) -> None:
+        """Mark the cells that a bulk copy writes as pending until its phase of the `mbarrier` is tested."""
+        shared = self.shared
+        assert shared is not None
+        block = self.block
+        self.bulk_copies = [copy for copy in self.bulk_copies if copy.block == block]
+        cells = range(target // shared.granule, (target + size) // shared.granule)
+        part = slice(cells.start, cells.stop)
+        shared.arrays[WRITE_TIME][part], shared.arrays[SETTLED][part] = PENDING, 0
+        self.bulk_copies.append(BulkCopy(block, cells, barrier, self._phase(barrier), self.now))
+
+    def on_phase_test(self, addresses: ctypes.Array[ctypes.c_uint64], mask: int) -> None:
+        """Complete the copies whose phase of one of these `mbarrier` objects is complete."""
+        if not self.bulk_copies:
+            return
+        tested = {addresses[lane] for lane in range(WARP) if mask >> lane & 1}
+        pending = []
+        for copy in self.bulk_copies:
+            if (
+                copy.barrier in tested
+                and copy.block == self.block
+                and self._phase(copy.barrier) != copy.phase
+            ):
+                assert self.shared is not None
+                times = self.shared.arrays[WRITE_TIME][copy.cells.start : copy.cells.stop]
+                times[times == PENDING] = copy.time
+            else:
+                pending.append(copy)
+        self.bulk_copies = pending
+
+    def _phase(self, barrier: int) -> int:
+        """Return the parity of the current phase of an `mbarrier` object; see `instructions.mbarrier`."""
+        assert self.shared is not None
+        return ctypes.c_uint64.from_address(self.shared.host + barrier).value >> 63
+
     def is_copying(self, cell: int) -> bool:
         """Return True if a copy of the current block to this cell of shared memory is pending."""
         block = self.block
+        if any(copy.block == block and cell in copy.cells for copy in self.bulk_copies):
+            return True
         return any(cell in g for (b, _), groups in self.copies.items() if b == block for g in groups)
