@@ -122,9 +122,20 @@ def test_floating_constants_become_constant_expressions() -> None:
     assert compile_program(cell.source).kernel_names == ("k",)
 
 
-def test_template_kernels_are_named() -> None:
-    text = "template <int N> __global__ void t() {}\ntemplate <> __global__ void s<1>() {}\n"
-    assert [cell.templates for cell in cells(text)] == [("t",), ()]
+@pytest.mark.parametrize(
+    ("launch", "instance"),
+    [
+        ("t<float, 8><<<1, 1>>>();", "t<float, 8>"),
+        ("const int n = 4; t<float, n><<<1, 1>>>();", "t<float, 4>"),
+        ("t<T, 1><<<1, 1>>>(); t<int, 2><<<1, 1>>>();", "t<int, 2>"),
+        ("t<T, n><<<1, 1>>>();", "t"),
+    ],
+)
+def test_templates_have_the_instance_that_host_code_launches(launch: str, instance: str) -> None:
+    text = "template <class T, int N> __global__ void t() {}\ntemplate <> __global__ void s<1>() {}\n"
+    t, s = cells(f"{text}int main() {{ {launch} }}\n")
+    assert t.instances == (instance,)
+    assert s.instances == ()
 
 
 def test_headers_of_the_folders_are_read_once_and_missing_ones_are_named(tmp_path: Path) -> None:

@@ -6,19 +6,22 @@ cells = extract(read_items(Path("reduction.cu")).items)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, items_of
+from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, angle_end, items_of
 from gpulab.compiler.preprocess.headers import OWN_HEADERS, allowed_headers, namespace_of
-from gpulab.compiler.preprocess.phases import read_source
+from gpulab.compiler.preprocess.phases import Token, read_source
 from gpulab.errors import GpulabError, UsageError
 
 __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
+_KNOWN_ARGUMENTS = frozenset(
+    ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
+) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
 _MARKERS = (ItemKind.OPENING, ItemKind.BRANCH, ItemKind.CLOSING)
 # Items that a cell keeps only if it uses one of their names.
 _NEEDED = (
@@ -69,14 +72,15 @@ class ExtractedCell:
     ----------
     kernels : tuple of str
         The names of its kernels, in the order of the file.
-    templates : tuple of str
-        Those of them that are templates.
+    instances : tuple of str
+        Those of them that are templates, as host code launches them: `reduce<float, 256>`; without the
+        arguments if no launch was found whose arguments are known.
     source : str
         The kernels and the declarations that they need.
     """
 
     kernels: tuple[str, ...]
-    templates: tuple[str, ...]
+    instances: tuple[str, ...]
     source: str
 
 
@@ -239,7 +243,39 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
             if item.kind is ItemKind.KERNEL and name in item.names
         )
     ]
-    return ExtractedCell(tuple(names), tuple(templates), source)
+    instances = [next(_launched_instances(items, name, declared), name) for name in templates]
+    return ExtractedCell(tuple(names), tuple(instances), source)
+
+
+def _launched_instances(items: Sequence[SourceItem], name: str, declared: set[str]) -> Iterator[str]:
+    """Yield the instances `name<…>` of a template that host code launches, as far as they can be read.
+
+    declared: the names that the cell declares. Constants of the function that launches are replaced.
+    """
+    for item in items:
+        for index, token in enumerate(item.tokens[:-1]):
+            if token.text != name or item.tokens[index + 1].text != "<":
+                continue
+            end = angle_end(item.tokens, index + 1)
+            if end >= len(item.tokens) or item.tokens[end].text != "<<<":
+                continue
+            words = [_argument(item.tokens, place, declared) for place in range(index + 2, end - 1)]
+            if all(words):
+                yield f"{name}<{' '.join(words).replace(' ,', ',')}>"
+
+
+def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
+    """Return a word of a template's arguments, a number in place of a constant; "" if it is not known."""
+    word = tokens[place].text
+    if tokens[place].kind != "identifier" or word in declared or word in _KNOWN_ARGUMENTS:
+        return word
+    values = (
+        tokens[n + 2].text
+        for n in range(place - 3, 0, -1)
+        if tokens[n].text == word and tokens[n + 1].text == "=" and tokens[n + 3].text in (",", ";")
+    )
+    value = next(values, "")
+    return value if value[:1].isdigit() else ""
 
 
 def _constant(item: SourceItem) -> str:

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from gpulab.compiler.declarators import closing_bracket
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
-__all__ = ["ItemKind", "SourceItem", "items_of"]
+__all__ = ["ItemKind", "SourceItem", "angle_end", "items_of"]
 
 
 class ItemKind(Enum):
@@ -314,11 +314,11 @@ def _without_template(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens without `template <…>` at their beginning."""
     rest = list(tokens)
     while len(rest) > 1 and rest[0].text == "template":
-        rest = rest[_angle_end(rest, 1) :] if rest[1].text == "<" else rest[1:]
+        rest = rest[angle_end(rest, 1) :] if rest[1].text == "<" else rest[1:]
     return rest
 
 
-def _angle_end(tokens: Sequence[Token], opening: int) -> int:
+def angle_end(tokens: Sequence[Token], opening: int) -> int:
     """Return the index after the `>` that closes the `<` at `opening`."""
     depth, index = 0, opening
     while index < len(tokens):
@@ -374,7 +374,7 @@ def _function_name(head: Sequence[Token]) -> frozenset[str]:
         if text in ("[", "{", "="):
             return frozenset()
         if text == "<":
-            end = _angle_end(head, index)
+            end = angle_end(head, index)
             if end < len(head) and head[end].text == "(":  # a specialization: f<int>(
                 break
             index = end - 1
@@ -426,7 +426,7 @@ def _variable_names(tokens: Sequence[Token]) -> frozenset[str]:
         if token.text in _OPEN_BRACKETS:
             index = closing_bracket(tokens, index)
         elif token.text == "<" and not in_value:
-            index = _angle_end(tokens, index) - 1
+            index = angle_end(tokens, index) - 1
         elif token.text in (",", ";"):
             names.add(name)
             name, in_value = "", False
