@@ -17,7 +17,8 @@ def items():
 
 
 def test_diagnose_reports_every_component(items):
-    assert list(items) == ["Python", "NVRTC", "llvmlite", "CuPy", "Device", "Memory", "Jupyter", "nbgrader"]
+    names = "Python NVRTC Headers llvmlite CuPy Device Memory Jupyter nbgrader"
+    assert list(items) == names.split()
 
 
 def test_item_has_a_remedy_if_and_only_if_it_fails(items):
@@ -27,6 +28,14 @@ def test_item_has_a_remedy_if_and_only_if_it_fails(items):
 def test_nvrtc_item_compiles_a_kernel(items):
     assert items["NVRTC"].ok
     assert "registers" in items["NVRTC"].detail
+
+
+def test_headers_item_names_the_command_that_installs_a_missing_extra(monkeypatch):
+    monkeypatch.setattr("gpulab.compiler.preprocess.headers._other_folders", lambda: iter(()))
+    item = next(item for item in doctor.diagnose() if item.name == "Headers")
+    assert item.ok
+    assert "CUB" in item.detail
+    assert "pip install 'gpulab[curand]'" in item.detail
 
 
 def test_llvmlite_item_has_the_vector_width(items):

@@ -58,6 +58,7 @@ def diagnose() -> list[Item]:
     checks: list[tuple[str, Callable[[], _Result], str]] = [
         ("Python", _python, "install Python 3.11 or newer"),
         ("NVRTC", _nvrtc, nvrtc),
+        ("Headers", _headers, "pip install -U nvidia-cuda-nvrtc"),
         ("llvmlite", _llvmlite, "pip install llvmlite"),
         ("CuPy", _cupy, 'pip install "gpulab[cuda13]", or [cuda12] with a CUDA 12 driver'),
         ("Device", _device, "the simulator needs llvmlite (see above)"),
@@ -95,6 +96,18 @@ def _nvrtc() -> _Result:
     program = compile_program(_KERNEL)
     registers = program.resources_of("doctor").registers
     return True, f"{major}.{minor}; compiled a test kernel ({registers} registers, sm_{program.arch})"
+
+
+def _headers() -> _Result:
+    """Return which of NVIDIA's headers kernels can include; cuRAND's is an extra that few kernels need."""
+    from gpulab.compiler.preprocess.headers import include_folders
+
+    include_folders(["cooperative_groups.h", "cub/cub.cuh"])
+    try:
+        include_folders(["curand_kernel.h"])
+    except GpulabError as error:
+        return True, f"CUDA, CUB, libcu++; {error}"
+    return True, "CUDA, CUB, libcu++, cuRAND"
 
 
 def _llvmlite() -> _Result:

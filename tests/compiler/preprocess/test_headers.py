@@ -154,6 +154,12 @@ def test_block_reduction_of_cub_runs_on_the_simulator() -> None:
 
 
 @pytest.mark.slow
+def test_operators_that_cub_has_removed_are_known() -> None:
+    text = REDUCE.replace(".Sum(x[blockIdx.x * 128 + threadIdx.x])", ".Reduce(x[threadIdx.x], cub::Max())")
+    assert compile_program(text).kernel_names == ("total",)
+
+
+@pytest.mark.slow
 @needs_curand
 def test_random_numbers_of_curand_are_uniform_on_the_simulator() -> None:
     device = gpulab.device("sim")

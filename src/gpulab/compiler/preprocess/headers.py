@@ -78,6 +78,8 @@ _CUB_CLASSES = (
     *_paths("cub/thread/thread_{}.cuh", "load operators reduce scan search sort store"),
 )
 _CUB_ALL = "cub/cub.cuh"  # see `own_headers`
+# Operators that CUB 3 has removed and that published kernels use, by name.
+_CUB_OPERATORS = {"Sum": "std::plus<>", "Max": "maximum<>", "Min": "minimum<>"}
 _CPP_STANDARD = _paths(
     "{}",
     "array bit complex concepts functional initializer_list numeric optional span tuple type_traits utility "
@@ -170,7 +172,14 @@ def own_headers(source: SourceText) -> dict[str, str]:
     """
     used = {token.text for token in source.tokens if token.kind == "identifier"}
     names = [path for path in _CUB_CLASSES if _class_of(path) in used] or ["cub/util_type.cuh"]
-    return {**OWN_HEADERS, _CUB_ALL: "".join(f"#include <{name}>\n" for name in names)}
+    lines = ["#pragma once", *(f"#include <{name}>" for name in names)]
+    operators = [
+        f"using {name} = ::cuda::{_CUB_OPERATORS[name]};" for name in sorted(used & {*_CUB_OPERATORS})
+    ]
+    if operators:
+        lines += ["#include <cuda/functional>", "#if CCCL_MAJOR_VERSION >= 3"]
+        lines += ["namespace cub {", *operators, "}", "#endif"]
+    return {**OWN_HEADERS, _CUB_ALL: "\n".join([*lines, ""])}
 
 
 def _class_of(path: str) -> str:
