@@ -70,14 +70,10 @@ def run_extract(args: argparse.Namespace) -> int:
 
 def cell_text(cell: ExtractedCell) -> str:
     """Return a cell with its header."""
-    from gpulab.compiler.mangling import without_arguments
     from gpulab.problems import problem_names
 
     name = cell.kernels[0]
-    header = f"%%cuda {name}{'_kernel' * (name in problem_names())}"
-    if cell.kernels == tuple(without_arguments(instance) for instance in cell.instances):
-        header += f' --kernel "{cell.instances[0]}"' * (cell.instances[0] != name)
-    return f"{header}\n{cell.source}"
+    return f"%%cuda {name}{'_kernel' * (name in problem_names())}\n{cell.source}"
 
 
 def write_notebook(path: Path, cells: Sequence[str]) -> None:

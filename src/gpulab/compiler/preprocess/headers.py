@@ -10,6 +10,7 @@ import atexit
 import functools
 import importlib.util
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -174,7 +175,9 @@ def own_headers(source: SourceText) -> dict[str, str]:
     names = [path for path in _CUB_CLASSES if _class_of(path) in used] or ["cub/util_type.cuh"]
     lines = ["#pragma once", *(f"#include <{name}>" for name in names)]
     operators = [
-        f"using {name} = ::cuda::{_CUB_OPERATORS[name]};" for name in sorted(used & {*_CUB_OPERATORS})
+        f"using {name} = ::cuda::{operator};"
+        for name, operator in _CUB_OPERATORS.items()
+        if re.search(rf"\bcub\s*::\s*{name}\b", source.text)
     ]
     if operators:
         lines += ["#include <cuda/functional>", "#if CCCL_MAJOR_VERSION >= 3"]
