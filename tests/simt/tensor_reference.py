@@ -169,17 +169,17 @@ def matrix_product(
     step = operand_bytes * 8 // {"tf32": 32}.get(a_type, 16)
     if wmma and a_type == "tf32":  # machine code multiplies four columns of A at a time
         step = 4
+    ty = "f16" if c_type == d_type == "f16" else "f32"  # machine code converts the other type
     rows, columns = [[_decoded(a_type, x) for x in row] for row in a.tolist()], b.T.tolist()
     columns = [[_decoded(a_type, x) for x in column] for column in columns]
     result = np.zeros(c.shape, STORAGE[d_type])
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
-            total, ty = int(c[i, j]), c_type
+            total = _converted(int(c[i, j]), c_type, ty)
             for first in range(0, len(row), step):
                 part = slice(first, first + step)
-                total = _sum(_decoded(ty, total), row[part], column[part], fraction, d_type)
-                ty = d_type
-            result[i, j] = total
+                total = _sum(_decoded(ty, total), row[part], column[part], fraction, ty)
+            result[i, j] = _converted(total, ty, d_type)
     return result
 
 
@@ -202,6 +202,11 @@ def _decoded(ty: str, bits: int) -> _Operand:
     exponent = max(field, 1) - form.bias
     significand = fraction + ((1 << form.fraction) if field else 0)
     return _Operand((sign * significand, exponent - form.fraction), exponent)
+
+
+def _converted(bits: int, source: str, target: str) -> int:
+    """Return a number in another format, rounded to nearest."""
+    return FORMATS[target].encode(*FORMATS[source].decode(bits)) if source != target else bits
 
 
 def _sum(c: _Operand, row: list[_Operand], column: list[_Operand], fraction: int, d_type: str) -> int:

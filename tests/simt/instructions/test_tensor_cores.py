@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import gpulab
-from tests.simt.ptx_harness import HEAD, launch
+from tests.simt.ptx_harness import HEAD, launch, simulator
 from tests.simt.tensor_reference import LAYOUTS, STORAGE, Place, Types, matrix_product, random_matrix
 
 Array = npt.NDArray[Any]
@@ -23,7 +23,7 @@ F64: Types = ("f64", "f64", "f64", "f64")
 BYTES: list[Types] = [("s32", a, b, "s32") for a in ("s8", "u8") for b in ("s8", "u8")]
 MMA = [
     *(("m16n8k8", types) for types in (HALF[0], HALF[3], BF16, TF32, F64)),
-    *(("m16n8k16", types) for types in (*HALF, BF16, *BYTES, F64)),
+    *(("m16n8k16", types) for types in (HALF[0], HALF[3], BF16, *BYTES, F64)),
     *(("m16n8k4", types) for types in (TF32, F64)),
     ("m8n8k4", F64),
     *((shape, types) for shape in ("m8n8k16", "m16n8k32") for types in BYTES),
@@ -79,20 +79,21 @@ def mma_kernel(instruction: str, counts: list[int], words: list[int], head: str 
 
     `counts` and `words` are the registers of A, B, C and D, and their bytes.
     """
-    names = "abcd"
-    lines = [f".reg .{'f64' if word == 8 else 'b32'} %{name}<{count}>;"
-             for name, count, word in zip(names, counts, words, strict=True)]  # fmt: skip
+    names, types = "abcd", instruction.split(".")[-3:] + instruction.split(".")[-4:-3]
+    kinds = [ty if ty in ("f32", "f64") else "b32" for ty in types]
+    lines = [
+        f".reg .{kind} %{name}<{count}>;" for name, kind, count in zip(names, kinds, counts, strict=True)
+    ]
     lines += [".reg .b64 %rd<9>;", ".reg .b32 %r<9>;", "mov.u32 %r0, %ctaid.x;", "mov.u32 %r1, %tid.x;"]
     vectors = {name: "{" + ", ".join(f"%{name}{n}" for n in range(c)) + "}"
                for name, c in zip(names, counts, strict=True)}  # fmt: skip
-    for number, (name, count, word) in enumerate(zip(names, counts, words, strict=True)):
+    for number, (name, ty, count, word) in enumerate(zip(names, kinds, counts, words, strict=True)):
         lines += [f"ld.param.u64 %rd0, [p{number}];", f"mad.lo.u32 %r2, %r0, {32 * count}, %r1;",
                   f"mul.wide.u32 %rd1, %r2, {word};", "add.s64 %rd0, %rd0, %rd1;"]  # fmt: skip
         if name == "d":
             lines.append(f"{instruction} {', '.join(vectors[x] for x in 'dabc')};")
         for register in range(count):
-            ty, place = "f64" if word == 8 else "b32", f"[%rd0+{32 * word * register}]"
-            operand = f"%{name}{register}"
+            place, operand = f"[%rd0+{32 * word * register}]", f"%{name}{register}"
             store = f"st.global.{ty} {place}, {operand};"
             lines.append(store if name == "d" else f"ld.global.{ty} {operand}, {place};")
     parameters = ", ".join(f".param .u64 p{n}" for n in range(4))
@@ -245,10 +246,15 @@ def in_memory(matrix: Array, layout: str, pitch: int) -> Array:
 @pytest.mark.parametrize(("shape", "types"), WMMA, ids=lambda x: x if isinstance(x, str) else ".".join(x))
 @pytest.mark.parametrize("space", ["", ".shared"])
 def test_wmma(shape: str, types: Types, space: str) -> None:
+    check_wmma(shape, types, space)
+
+
+def check_wmma(shape: str, types: Types, space: str = "", architecture: int = 90) -> None:
+    """Compare a product in two pairs of layouts with the reference."""
     warp = warps_of(shape, types, seed=3)[3]
-    expected = matrix_product(*warp, types, wmma=True)
+    expected = matrix_product(*warp, types, architecture, wmma=True)
     pitch = 32 + PADDING
-    dev = gpulab.device("sim")
+    dev = simulator()
     for layouts in ("row col row", "col row col"):
         kernel = dev.load_ptx(wmma_kernel(shape, types, layouts, ", %r0", space))
         names = layouts.split()
@@ -263,7 +269,7 @@ def test_wmma(shape: str, types: Types, space: str) -> None:
 
 def test_wmma_without_a_stride_has_packed_matrices() -> None:
     warp = warps_of("m32n8k16", BF16, seed=4)[0]
-    dev = gpulab.device("sim")
+    dev = simulator()
     kernel = dev.load_ptx(wmma_kernel("m32n8k16", BF16, "col col row", "", ".global"))
     arrays = [dev.asarray(m) for m in (warp[0].T.copy(), warp[1].T.copy(), warp[2])]
     result = dev.zeros((32, 8), np.uint32)
@@ -314,7 +320,7 @@ def test_a_matrix_instruction_in_a_divergent_branch_faults(operation: str) -> No
 
 def test_a_predicate_that_is_false_for_all_lanes_keeps_the_result() -> None:
     text = mma_kernel("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", [4, 2, 4, 4], [4, 4, 4, 4])
-    text = text.replace("mma.sync", "setp.ne.u32 %never, %r1, %r1; mov.b32 %d0, 7; @%never mma.sync")
+    text = text.replace("mma.sync", "setp.ne.u32 %never, %r1, %r1; mov.f32 %d0, 0f00000007; @%never mma.sync")
     text = text.replace(".reg .b64", ".reg .pred %never; .reg .b64")
     one = np.full(128, 0x3F803F80, np.uint32)
     assert (launch(text, 1, 32, one, one, one, np.zeros(128, np.uint32))[3][:32] == 7).all()

@@ -196,18 +196,21 @@ class MatrixProduct:
         return b.value(f"add {ty} {accumulator}, {total}")
 
     def _float_sum(self, b: Builder, operands: _Operands, accumulator: str) -> str:
-        """Return the bits of the result: f16 as i16, f32 as float."""
-        step = min(self.summation.products(self.a), self.shape.k)
-        ty, value = self.c, accumulator
-        for first in range(0, self.shape.k, step):
-            wide = _as_double(b, ty, value, GROUPS)
-            power = _power(b, wide, _smallest_exponent(ty), GROUPS)
-            value = self._fused_sum(b, operands, range(first, first + step), wide, power)
-            ty = self.d
-        return value
+        """Return the bits of the result: f16 as i16, f32 as float.
 
-    def _fused_sum(self, b: Builder, operands: _Operands, ks: range, c: str, c_power: str) -> str:
-        """Return the sum of some products and `c`, truncated together and rounded to the type of D."""
+        If only one of C and D is f16, the sum is computed in f32 and converted, as in machine code.
+        """
+        ty = "f16" if self.c == self.d == "f16" else "f32"
+        step = min(self.summation.products(self.a), self.shape.k)
+        value, wide = "", _as_double(b, self.c, accumulator, GROUPS)
+        for first in range(0, self.shape.k, step):
+            power = _power(b, wide, _smallest_exponent(ty), GROUPS)
+            value = self._fused_sum(b, operands, range(first, first + step), wide, power, ty)
+            wide = _as_double(b, ty, value, GROUPS)
+        return value if ty == self.d else narrow(b, EIGHT["double"], wide, F16)
+
+    def _fused_sum(self, b: Builder, operands: _Operands, ks: range, c: str, c_power: str, ty: str) -> str:
+        """Return the sum of some products and `c`, truncated together and rounded to a type."""
         t, flags = EIGHT["double"], EIGHT["i1"]
         largest = _maximum(b, c_power, _power_literal(-126))
         plain, products = c, []
@@ -230,7 +233,7 @@ class MatrixProduct:
         # The plain sum is infinite or NaN only if an operand is: products are far from the largest double.
         finite = b.value(f"fcmp ord {t} {b.value(f'fsub {t} {plain}, {plain}')}, zeroinitializer")
         total = b.value(f"select {flags} {finite}, {t} {total}, {t} {plain}")
-        return narrow(b, t, total, F16) if self.d == "f16" else _towards_zero(b, total)
+        return narrow(b, t, total, F16) if ty == "f16" else _towards_zero(b, total)
 
 
 class _Operands:
