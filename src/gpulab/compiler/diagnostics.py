@@ -72,6 +72,7 @@ _CLEARER_MESSAGES = (
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
+_NO_MEMBER_OF_STD = re.compile(r'namespace "std" has no member "(\w+)"')
 _UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
 _UNDEFINED_NAMESPACE = (
     'name followed by "::" must be a class or namespace name',
@@ -212,6 +213,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
         name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
         header = header_of(name)
         return f": add `#include <{header}>` above the kernel, which declares `{name}`" if header else ""
+    if match := _NO_MEMBER_OF_STD.fullmatch(text):
+        return f"; kernels include libcu++, such as `cuda/std/functional`, and use `cuda::std::{match[1]}`"
     match = _UNDEFINED_NAME.fullmatch(text)
     if match is None:
         return ""

@@ -24,6 +24,7 @@ KERNEL = "__global__ void k(float* x) {{ {0} }}\n"
         "std::numeric_limits<int>::max() == 2147483647 && std::numeric_limits<unsigned char>::max() == 255",
         "std::numeric_limits<float>::infinity() > std::numeric_limits<float>::max()",
         "std::numeric_limits<float>::lowest() < -3e38f && std::numeric_limits<long>::is_signed",
+        "std::numeric_limits<int>::digits == 31 && std::numeric_limits<double>::digits == 53",
         "sizeof(std::size_t) == 8 && sizeof(std::uint16_t) == 2",
     ],
 )
@@ -44,6 +45,11 @@ def test_functions_of_std_have_the_overloads_of_cmath() -> None:
     x = device.asarray(np.array([4, 0, 0], np.float32))
     device.compile("#include <cmath>\n#include <algorithm>\n" + KERNEL.format(body))(1, 1, (x,))
     np.testing.assert_array_equal(device.asnumpy(x), [2 + 4 + 16 + 1 + 20, 3, 0])
+
+
+def test_using_namespace_std_makes_its_names_known() -> None:
+    body = "x[0] = min(numeric_limits<float>::max(), x[1]); swap(x[2], x[3]); x[4] = std::powf(2, 3);"
+    assert compile_program("using namespace std;\n" + KERNEL.format(body)).kernel_names == ("k",)
 
 
 @pytest.mark.parametrize(

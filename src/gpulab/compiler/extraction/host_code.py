@@ -36,7 +36,7 @@ def without_host_code(source: SourceText, errors: Sequence[Diagnostic]) -> list[
     if includes:
         lines = ", ".join(map(str, includes))
         message += f" and the #include{'s' * (len(includes) > 1)} in line{'s' * (len(includes) > 1)} {lines}"
-    message += ", or run `gpulab extract FILE.cu`, which writes cells with the kernels."
+    message += ", or save the program and run `gpulab extract FILE.cu`, which prints its kernels as cells."
     return [Diagnostic(line, 1, "error", message, source.student_line(line)), *others]
 
 

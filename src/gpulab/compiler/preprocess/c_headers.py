@@ -44,6 +44,7 @@ typedef signed long long intmax_t;  typedef unsigned long long uintmax_t;
 _SYS_TYPES = """
 typedef unsigned char uchar;   typedef unsigned short ushort;
 typedef unsigned int uint;     typedef unsigned long ulong;
+typedef long ssize_t;
 """
 
 # Types of CUDA's driver interface and of cuFFT that appear in the parameters of kernels.
@@ -83,11 +84,13 @@ _FLOAT = """
 #define FLT_EPSILON 1.19209290e-7f
 #define FLT_MIN 1.17549435e-38f
 #define FLT_MAX 3.40282347e+38f
+#define FLT_TRUE_MIN 1.40129846e-45f
 #define DBL_DIG 15
 #define DBL_MANT_DIG 53
 #define DBL_EPSILON 2.2204460492503131e-16
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_MAX 1.7976931348623157e+308
+#define DBL_TRUE_MIN 4.9406564584124654e-324
 """
 
 # Constant expressions, as constant memory may be initialized with them.
@@ -106,6 +109,7 @@ _MATH = """
 #define M_PI_4 0.78539816339744830962
 #define M_1_PI 0.31830988618379067154
 #define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
 """
@@ -182,14 +186,21 @@ _STD = {
         " { T c = static_cast<T&&>(a); a = static_cast<T&&>(b); b = static_cast<T&&>(c); }"
     ),
 }
-_FROM_C = """
-abs fabs acos asin atan atan2 cos sin tan cosh sinh tanh acosh asinh atanh exp exp2 expm1 log log2 log10
-log1p pow sqrt cbrt hypot erf erfc tgamma lgamma ceil floor trunc round lround llround nearbyint rint
-lrint llrint fma fmin fmax fdim fmod remainder remquo frexp ldexp logb ilogb scalbn modf copysign
-nextafter signbit isfinite isinf isnan memcpy memset printf size_t ptrdiff_t clock_t
+_MATH_FUNCTIONS = """
+abs fabs acos asin atan atan2 cos sin tan cosh sinh tanh acosh asinh atanh exp exp2 expm1 log log2 log10 log1p
+pow sqrt cbrt hypot erf erfc tgamma lgamma ceil floor trunc round lround llround nearbyint rint lrint llrint
+fma fmin fmax fdim fmod remainder remquo frexp ldexp logb ilogb scalbn modf copysign nextafter
+"""
+_OTHER_NAMES_OF_C = """
+signbit isfinite isinf isnan memcpy memset printf size_t ptrdiff_t clock_t
 int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t intptr_t uintptr_t
 """
-_STD |= {name: f"using ::{name};" for name in _FROM_C.split()}
+_FROM_C = [
+    *_MATH_FUNCTIONS.split(),
+    *(f"{name}f" for name in _MATH_FUNCTIONS.split() if name != "abs"),
+    *_OTHER_NAMES_OF_C.split(),
+]
+_STD |= {name: f"using ::{name};" for name in _FROM_C}
 
 
 def _numeric_limits() -> str:
@@ -209,11 +220,13 @@ def _numeric_limits() -> str:
             members["epsilon"] = value[f"{prefix}_EPSILON"]
             members["infinity"] = f"__builtin_bit_cast({name}, {infinity})"
             members["quiet_NaN"] = f"__builtin_bit_cast({name}, {nan})"
+        digits = {"float": "24", "double": "53"}.get(name, f"sizeof({name}) * 8 - {int(lowest != '0')}")
         functions = " ".join(f"{head} {name} ({m})() {{ return {v}; }}" for m, v in members.items())
         is_signed = str(lowest != "0").lower()
         lines.append(
             f"template <> struct numeric_limits<{name}> {{ {functions} static constexpr bool "
-            f"is_specialized = true, is_signed = {is_signed}, is_integer = {str(not is_real).lower()}; }};"
+            f"is_specialized = true, is_signed = {is_signed}, is_integer = {str(not is_real).lower()}; "
+            f"static constexpr int digits = {digits}; }};"
         )
     return "\n".join(lines)
 
@@ -268,7 +281,10 @@ def _is_declared(source: SourceText, name: str) -> bool:
 
 
 def _members_of_std(source: SourceText) -> Iterator[str]:
+    """Yield the names in `_STD` that a source uses; those of C need no `std::` if it uses the namespace."""
     tokens = source.tokens
+    if re.search(r"\busing\s+namespace\s+std\s*;", source.text):
+        yield from (token.text for token in tokens if token.text in ("clamp", "numeric_limits", "swap"))
     for index in range(len(tokens) - 2):
         if tokens[index].text == "std" and tokens[index + 1].text == "::" and tokens[index + 2].text in _STD:
             if index > 1 and tokens[index - 1].text == "::" and tokens[index - 2].kind == "identifier":
