@@ -74,6 +74,7 @@ _ATTRIBUTES = frozenset(
 ) | frozenset(("__cluster_dims__", "__maxnreg__", "noexcept", "__block_size__"))
 _MODULE_MEMORY = frozenset(("__device__", "__constant__", "__managed__"))
 _CONSTANT = frozenset(("const", "constexpr", "__shared__", "texture", "surface"))
+MAX_SPECIFIERS = 100  # tokens before a declaration in an `#if`, with its directives
 _OPEN_BRACKETS = ("(", "[", "{")
 _CLOSE_BRACKETS = (")", "]", "}")
 
@@ -163,15 +164,16 @@ class _Reader:
             return False
         depth = words = 0
         index = first
-        while index < len(self.tokens):
+        # Specifiers are few: the bound keeps nested conditions from being read again and again.
+        while index < min(len(self.tokens), first + MAX_SPECIFIERS):
             if self.tokens[index].directive:
                 name = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
                 depth += (name in _OPENING) - (name == "endif")
                 if not depth:
                     return words > 0
-                index = _directive_end(self.source, index)
                 if name in ("include", "define"):
                     return False
+                index = _directive_end(self.source, index)
                 continue
             if self.tokens[index].text in ("{", "}", ";"):
                 return False
@@ -199,7 +201,7 @@ class _Reader:
     def _declaration_end(self, first: int) -> tuple[int, bool]:
         """Return the index after a declaration, and whether it opens a namespace or `extern "C" {`."""
         depth = opened = skipped = 0
-        is_function = False
+        is_function: bool | None = None  # None before the first `{`
         index = first
         while index < len(self.tokens):
             token = self.tokens[index]
@@ -218,7 +220,7 @@ class _Reader:
                 index = _directive_end(self.source, index)
                 continue
             if not skipped:
-                if token.text == "{" and not depth:
+                if token.text == "{" and not depth and is_function is None:
                     head = _without_attributes(self._plain(first, index))
                     if _is_container(head):
                         return index + 1, True

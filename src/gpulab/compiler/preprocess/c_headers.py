@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 
 from gpulab.compiler.preprocess.phases import SourceText
 
@@ -203,6 +204,25 @@ _FROM_C = [
 _STD |= {name: f"using ::{name};" for name in _FROM_C}
 
 
+# Words before a name that they declare.
+_BEFORE_A_NAME = frozenset(
+    (
+        "define",
+        "using",
+        "struct",
+        "class",
+        "enum",
+        "union",
+        "float",
+        "double",
+        "int",
+        "unsigned",
+        "long",
+        "short",
+    )
+)
+
+
 def _numeric_limits() -> str:
     """Return `std::numeric_limits` for the arithmetic types, with what kernels use of it."""
     value = dict(re.findall(r"#define (\w+) (.+)", _LIMITS + _FLOAT))
@@ -260,7 +280,8 @@ def implicit_definitions(source: SourceText, defined: Mapping[str, object]) -> s
         Macros that are defined on the command line, by name; they keep their meaning.
     """
     used = dict.fromkeys(token.text for token in source.tokens if token.text in _NAMES)
-    lines = [_NAMES[name] for name in used if name not in defined and not _is_declared(source, name)]
+    declared = _declared_names(source) if used else set()
+    lines = [_NAMES[name] for name in used if name not in defined and name not in declared]
     if "std" in source.text:
         members = dict.fromkeys(_members_of_std(source))
         inside = "\n".join(_STD[name] for name in members)
@@ -268,16 +289,23 @@ def implicit_definitions(source: SourceText, defined: Mapping[str, object]) -> s
     return "\n".join([*lines, ""]) if lines else ""
 
 
-def _is_declared(source: SourceText, name: str) -> bool:
-    """Return True if a source declares a name: a macro, a type, a variable or an enumerator."""
-    declaration = rf"""
-        ^[ \t]*[#][ \t]*define[ \t]+{name}\b
-      | \btypedef\b[^;{{}}]*\b{name}\s*; | }}\s*{name}\s*;
-      | \b(?:using|struct|class|enum|union|float|double|int|unsigned|long|short|char)\s+{name}\b
-      | \b{name}\s*=(?!=)
-      | \benum\b[^;{{}}]*{{[^}}]*\b{name}\b
-    """
-    return re.search(declaration, source.text, re.MULTILINE | re.VERBOSE) is not None
+def _declared_names(source: SourceText) -> set[str]:
+    """Return the names in `_NAMES` that a source declares: macros, types, variables and enumerators."""
+    declared: set[str] = set()
+    statement = before = ""  # the first word of the statement, and the token before
+    for token, after, second in zip_longest(source.tokens, source.tokens[1:], source.tokens[2:]):
+        following = after.text if after else ""
+        if token.text in _NAMES:
+            is_assigned = following == "=" and not (second and second.text == "=")
+            is_defined = statement in ("typedef", "enum") and following in (";", ",", "}", "=")
+            if is_assigned or is_defined or before in _BEFORE_A_NAME or (before == "}" and following == ";"):
+                declared.add(token.text)
+        if token.text == ";":
+            statement = ""
+        elif token.text in ("typedef", "enum"):
+            statement = token.text
+        before = token.text
+    return declared
 
 
 def _members_of_std(source: SourceText) -> Iterator[str]:
