@@ -115,3 +115,62 @@ def test_fragments_loaded_with_ldmatrix_and_multiplied_with_inline_ptx() -> None
 
     expected = matrix_product(a, b, np.tile(c, (1, 4)).view(np.uint32), ("f32", "bf16", "bf16", "f32"))
     assert np.array_equal(dev.asnumpy(result).view(np.uint32), expected)
+
+
+WAITING = """
+#include <mma.h>
+using namespace nvcuda;
+
+__global__ void k(float* c, const half* a, volatile int* flag)
+{
+    if (threadIdx.x == 0)
+        while (*flag == 0) { }
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+    wmma::fill_fragment(fc, 0.0f);
+    wmma::load_matrix_sync(fa, a, 16);
+    wmma::load_matrix_sync(fb, a, 16);
+    wmma::mma_sync(fc, fa, fb, fc);
+    wmma::store_matrix_sync(c + threadIdx.x / 32 * 256, fc, 16, wmma::mem_row_major);
+    __threadfence();
+    if (threadIdx.x == 63)
+        *flag = 1;
+}
+"""
+
+
+def test_lanes_that_wait_for_a_flag_join_their_warp_at_a_product() -> None:
+    dev = gpulab.device("sim:h200")
+    a = np.eye(16, dtype=np.float16)
+    c = dev.empty((2, 16, 16))
+    dev.compile(WAITING)(1, 64, (c, dev.asarray(a), dev.zeros(1, np.int32)))
+    assert (dev.asnumpy(c) == a).all()
+
+
+STORES = """
+#include <mma.h>
+using namespace nvcuda;
+
+__global__ void k(float* c)
+{
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+    wmma::fill_fragment(fc, 1.0f + threadIdx.x / 32);
+    wmma::store_matrix_sync(c + threadIdx.x / 32 * DISTANCE, fc, 16, wmma::mem_row_major);
+}
+"""
+
+
+@pytest.mark.parametrize(("distance", "tools"), [(256, set()), (240, {"racecheck"})])
+def test_fragments_of_two_warps_in_the_same_elements_are_a_race(distance: int, tools: set[str]) -> None:
+    dev = gpulab.device("sim:h200")
+    kernel = dev.compile(STORES, defines={"DISTANCE": distance})
+    findings = gpulab.sanitize(kernel, 1, 64, (dev.empty(512),))
+    assert {finding.tool for finding in findings} == tools
+
+
+def test_a_fragment_past_the_end_of_an_array_is_a_fault() -> None:
+    dev = gpulab.device("sim:h200")
+    kernel = dev.compile(STORES, defines={"DISTANCE": 264})
+    with pytest.raises(gpulab.MemoryFault, match=r"c\[512\]"):
+        kernel(1, 64, (dev.empty(512),))

@@ -19,7 +19,7 @@ from gpulab.gpus.architectures import architecture, calibration
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
-from gpulab.model.estimate import estimate, explain_bound
+from gpulab.model.estimate import Work, estimate, explain_bound
 from gpulab.model.resource_usage import resource_usage
 from gpulab.model.sampling import SampledLaunch, prepare_sampling, sample_launch
 from gpulab.model.unrolling import without_unrolling
@@ -198,6 +198,11 @@ def _middle_block(launch: SampledLaunch) -> Counters:
     return recorded.counters
 
 
+def _calibration(spec: GpuSpec, work: Work) -> str:
+    note = calibration(spec)
+    return f"{note}; not compared for tensor cores" if work.pipes["tensor"] else note
+
+
 def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]) -> Profile:
     figures = architecture(spec)
     sample, residency, sampled = sample_launch(launch, spec, figures)
@@ -214,7 +219,7 @@ def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]
 
     return Profile(
         time_ms=estimated.time_ms,
-        provenance=Provenance("modelled", spec.name, calibration(spec)),
+        provenance=Provenance("modelled", spec.name, _calibration(spec, work)),
         occupancy=residency,
         bottleneck=estimated.bound,
         terms=estimated.terms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, Reg, Vec
+from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg, Vec
 
 __all__ = [
     "Block",
@@ -15,6 +15,7 @@ __all__ = [
     "live_before",
     "reads",
     "registers_of",
+    "synchronized_lanes",
     "widening_sites",
     "with_code",
     "writes",
@@ -26,6 +27,7 @@ NO_RESULT = {
     "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "setmaxnreg",
     "stmatrix", "touch", "touch_matrix", "skip",
 }  # fmt: skip
+MATRIX = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix")  # instructions for all lanes of a warp
 
 
 @dataclass
@@ -120,10 +122,15 @@ def reads(item: Instruction) -> tuple[str, ...]:
 
 
 def is_warp_sync(item: Instruction) -> bool:
-    """Return True if an instruction waits for the lanes in the mask that is its last operand."""
-    if item.op in ("shfl", "vote", "match", "redux", "elect"):
+    """Return True if an instruction waits for lanes of its warp; see `synchronized_lanes`."""
+    if item.op in ("shfl", "vote", "match", "redux", "elect", *MATRIX):
         return "sync" in item.parts
     return item.op == "bar" and "warp" in item.parts
+
+
+def synchronized_lanes(item: Instruction) -> Operand:
+    """Return the mask of the lanes for which an instruction waits: its last operand, or all lanes."""
+    return Imm(-1) if item.op in MATRIX else item.operands[-1]
 
 
 def with_code(blocks: list[Block], registers: set[str]) -> ControlFlow:

@@ -20,6 +20,7 @@ from gpulab.simt.analysis.basic_blocks import (
     is_warp_sync,
     reads,
     registers_of,
+    synchronized_lanes,
     with_code,
     writes,
 )
@@ -84,7 +85,7 @@ def _read_by_stand_in(item: Instruction) -> Iterator[str]:
         if item.predicate is not None:
             yield item.predicate.name
     if is_warp_sync(item):
-        yield from registers_of(item.operands[-1:])
+        yield from registers_of((synchronized_lanes(item),))
 
 
 def _sliced(item: Instruction, needed: set[str], spaces: set[str]) -> Instruction:

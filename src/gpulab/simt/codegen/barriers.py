@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.analysis.basic_blocks import Block
+from gpulab.simt.analysis.basic_blocks import Block, synchronized_lanes
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import check, handles
@@ -70,7 +70,7 @@ def converge(cg: CodegenContext, block: Block) -> None:
     """Run suspended lanes that the `.sync` instruction of a block names and that can still reach it."""
     b = cg.b
     assert block.warp_sync is not None
-    named = cg.combine_masks("or", cg.operand(block.warp_sync.operands[-1], "i32"))
+    named = cg.combine_masks("or", cg.operand(synchronized_lanes(block.warp_sync), "i32"))
     past = cg.past[block.number]
     for number in sorted(cg.analysis.frontier[block.number] - past - {block.number}):
         others = b.value(f"load i32, ptr {cg.suspended[number]}")
