@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulab.errors import UsageError
 from gpulab.exercises.choice_exercise import Truth
 from gpulab.problems.measurements import MeasuredKernel, measured_kernels
+from gpulab.views.tables.number_format import milliseconds
 
 if TYPE_CHECKING:
     from gpulab.gpus.catalogue import GpuSpec
@@ -22,7 +23,7 @@ def comparison(ms: float, before_ms: float) -> str:
     """Return "faster", "slower" or "same", with both times."""
     change = 100 * (ms / before_ms - 1)
     word = "same" if abs(change) < SAME_PERCENT else "faster" if change < 0 else "slower"
-    return f"{word}: {ms:.3g} ms instead of {before_ms:.3g} ms"
+    return f"{word}: {milliseconds(ms)} ms instead of {milliseconds(before_ms)} ms"
 
 
 def truth_of_opt_1() -> dict[str, Truth]:
@@ -38,7 +39,8 @@ def truth_of_opt_1() -> dict[str, Truth]:
         if opt_1 is None or naive is None:
             raise UsageError("run the cell `%%cuda stencil.opt_1` until the kernel is correct.")
         text = comparison(opt_1.median_ms, naive.median_ms)
-        truths[name] = Truth(text, f"{naive.provenance.kind}, {opt_1.provenance.kind}; {spec.name}")
+        kinds = dict.fromkeys((naive.provenance.kind, opt_1.provenance.kind))
+        truths[name] = Truth(text, f"{', '.join(kinds)}; {spec.name}")
     return truths
 
 
@@ -86,7 +88,7 @@ def truth_of_ablation() -> dict[str, Truth]:
 
     return {
         "naive_helped_most_by": Truth(
-            f"{_fastest(changes)}; without a change {naive.measured_ms:.3g} ms", source
+            f"{_fastest(changes)}; without a change {milliseconds(naive.measured_ms)} ms", source
         ),
         "opt_3_with_cap": compared(row("opt_3", cap=True)),
         "opt_3_split": compared(row("opt_3", split=True)),
@@ -97,5 +99,5 @@ def truth_of_ablation() -> dict[str, Truth]:
 def _fastest(rows: Mapping[str, MeasuredKernel]) -> str:
     """Return the names of the rows with their times, the fastest first."""
     times = sorted(rows.items(), key=lambda item: item[1].measured_ms)
-    first, *others = (f"{name} {row.measured_ms:.3g} ms" for name, row in times)
+    first, *others = (f"{name} {milliseconds(row.measured_ms)} ms" for name, row in times)
     return f"{first}; then {', '.join(others)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.views.tables.number_format import byte_size, milliseconds, rate
+from gpulab.views.tables.number_format import block_extents, byte_size, milliseconds, rate
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,10 @@ def test_time_has_three_significant_digits(value: float | None, shown: str) -> N
 )
 def test_byte_size_uses_the_largest_unit_that_fits(nbytes: int, shown: str) -> None:
     assert byte_size(nbytes) == shown
+
+
+@pytest.mark.parametrize(
+    ("block", "shown"), [((32, 8, 1), "32x8"), ((8, 8, 4), "8x8x4"), ((64, 1, 1), "64x1"), ((16, 4), "16x4")]
+)
+def test_block_has_a_third_extent_only_if_it_is_not_1(block: tuple[int, ...], shown: str) -> None:
+    assert block_extents(block) == shown

@@ -13,7 +13,7 @@ from gpulab.problems.baselines import shipped_baseline
 from gpulab.provenance import Provenance
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import extents, milliseconds
+from gpulab.views.tables.number_format import block_extents, milliseconds
 from gpulab.views.tables.residency_columns import RESIDENCY_COLUMNS, residency_caption
 from gpulab.views.tables.session_kernels import correct_kernel, left_out
 from gpulab.views.unfinished import keep_finished
@@ -163,7 +163,7 @@ def _columns(rows: Sequence[_VersionRow]) -> tuple[Column, ...]:
         Column("speed-up", speedup, "{:.2f}".format),
         Column("bound by", "modelled.bottleneck"),
         *RESIDENCY_COLUMNS,
-        Column("block", lambda row: extents(row.block)),
+        Column("block", lambda row: block_extents(row.block)),
     )
 
 

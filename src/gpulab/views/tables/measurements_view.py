@@ -8,9 +8,11 @@ from gpulab.problems import problem as problem_named
 from gpulab.problems.measurements import MeasuredKernel, MeasuredTable
 from gpulab.views.html import View
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import extents, milliseconds, percentage
+from gpulab.views.tables.number_format import extents, percentage
 
 __all__ = ["measurements_view"]
+
+MS = "{:.3f}".format  # the launches take tenths of a millisecond; equal digits can be compared at a glance
 
 
 def measurements_view(problem: str, table: MeasuredTable, kernels: Sequence[MeasuredKernel]) -> View:
@@ -48,8 +50,8 @@ def _columns(problem: str, table: MeasuredTable, kernels: Sequence[MeasuredKerne
     yield Column("spilled (B)", lambda kernel: kernel.spill_bytes or None, str, optional=True)
     yield Column("resident", lambda kernel: table.occupancy(kernel).blocks_per_sm, str)
     yield Column("waves", table.waves, "{:.2f}".format)
-    yield Column("measured (ms)", "measured_ms", milliseconds, lambda _: f"measured, {table.source}")
-    yield Column("modelled (ms)", "modelled_ms", milliseconds, lambda _: f"modelled, {table.gpu}")
+    yield Column("measured (ms)", "measured_ms", MS, lambda _: f"measured, {table.source}")
+    yield Column("modelled (ms)", "modelled_ms", MS, lambda _: f"modelled, {table.gpu}")
     yield Column("error", lambda kernel: round(kernel.error_percent), "{:+d} %".format)
     if counted:
         yield Column("instructions", "instructions", "{:.0f}".format)

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from gpulab.provenance import Provenance
 
-__all__ = ["MISSING", "byte_size", "extents", "milliseconds", "percentage", "provenance_text", "rate"]
+__all__ = [
+    "MISSING",
+    "block_extents",
+    "byte_size",
+    "extents",
+    "milliseconds",
+    "percentage",
+    "provenance_text",
+    "rate",
+]
 
 MISSING = "-"  # a figure that is not known
 
@@ -33,6 +42,11 @@ def percentage(fraction: float) -> str:
 def extents(numbers: Sequence[int]) -> str:
     """Format a block, a tile or a size: 32x8x1."""
     return "x".join(map(str, numbers))
+
+
+def block_extents(block: Sequence[int]) -> str:
+    """Format a block; its z extent is left out if it is 1: 32x8, 8x8x4."""
+    return extents(block[:2] if tuple(block[2:]) == (1,) else block)
 
 
 def byte_size(nbytes: int) -> str:

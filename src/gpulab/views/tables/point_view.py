@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import (
+    block_extents,
     extents,
     milliseconds,
     percentage,
@@ -69,7 +70,7 @@ def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> 
     columns = [
         Column("", lambda _: next(marks)),
         *([Column("kernel", "config.name")] if len(names) > 1 else []),
-        Column("block", lambda point: extents(point.block)),
+        Column("block", lambda point: block_extents(point.block)),
         Column("tile", lambda point: extents(point.tile)),
         Column("kernel (ms)", "kernel_ms", milliseconds, "provenance"),
         _KERNEL_RATE,
