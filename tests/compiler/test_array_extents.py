@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.compiler.array_extents import shared_extents
+from gpulab.compiler.array_extents import declared_extents
 from gpulab.compiler.preprocess.phases import read_source
 
 
@@ -24,5 +24,5 @@ from gpulab.compiler.preprocess.phases import read_source
     ],
 )
 def test_extents_of_a_declaration(declaration: str, extents: tuple[int, ...] | None) -> None:
-    found = shared_extents(read_source(declaration), {"BLOCK_X": 32, "BLOCK_Y": 8})
+    found = declared_extents(read_source(declaration), {"BLOCK_X": 32, "BLOCK_Y": 8})
     assert found.get("tile") == extents

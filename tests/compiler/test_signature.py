@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpulab.compiler import Parameter, compile_program, ptx_program
-from gpulab.compiler.mangling import plain_name, plain_names
+from gpulab.compiler.mangling import demangled, kernel_names, plain_name
 from gpulab.errors import UsageError
 
 
@@ -27,8 +27,30 @@ def test_plain_name_of_a_mangled_entry(entry: str, name: str) -> None:
     assert plain_name(entry) == name
 
 
-def test_plain_names_gives_the_first_overload_the_plain_name() -> None:
-    assert plain_names(["_Z1kPf", "_Z1kPi"]) == {"k": "_Z1kPf", "_Z1kPi": "_Z1kPi"}
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ("_Z1kILi8EEvPf", "k<8>"),
+        ("_ZN1A2ktIfLi3EEEvPT_", "A::kt<float, 3>"),
+        ("_Z1kIPKfLb1ELin5ELj7EEvv", "k<const float*, true, -5, 7>"),
+        ("_Z1kI6float4S0_EvT_S1_PT0_", "k<float4, float4>"),
+        ("_Z1kIN1A1BIiEEEvT_", "k<A::B<int>>"),
+        ("_Z1kIL5Color1EEvv", "k<(Color)1>"),
+        ("_Z1kIXadL_Z1fvEEEvv", "_Z1kIXadL_Z1fvEEEvv"),
+        ("_ZZ6kernelPfE5count", "kernel::count"),
+        ("_ZN1A1gE", "A::g"),
+    ],
+)
+def test_demangled_name_has_its_template_arguments(entry: str, name: str) -> None:
+    assert demangled(entry) == name
+
+
+def test_overloads_are_named_with_their_parameters() -> None:
+    assert kernel_names(["_Z1kPfi", "_Z1kPKi", "_Z1gv"]) == {
+        "k(float*, int)": "_Z1kPfi",
+        "k(const int*)": "_Z1kPKi",
+        "g": "_Z1gv",
+    }
 
 
 def parameters(text: str) -> list[tuple[str, str, int]]:
@@ -113,11 +135,11 @@ def test_kernels_are_in_the_order_of_the_source() -> None:
     )
     assert program.kernel_names[:2] == ("N::b", "a")
     assert program.kernel_names[-1] == "c"
-    assert "t" in program.kernel_names
+    assert {"t<float>", "t<int>"} < set(program.kernel_names)
     assert program.entries["a"] == "a"
     assert program.entry("c") == program.entries["c"] == "_Z1cPf"
     assert set(program.resources) == set(program.signatures) == set(program.entries)
-    assert program.signatures["t"] == (Parameter("x", "pointer", 8),)
+    assert program.signatures["t<int>"] == (Parameter("x", "pointer", 8),)
 
 
 def test_pick_returns_the_named_kernel_and_refuses_others() -> None:

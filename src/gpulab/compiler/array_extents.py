@@ -1,4 +1,4 @@
-"""Extents of the arrays that a kernel declares, such as (10, 34) for `tile[BLOCK_Y + 2][BLOCK_X + 2]`.
+"""Extents of the arrays that a source declares, such as (10, 34) for `tile[BLOCK_Y + 2][BLOCK_X + 2]`.
 
 PTX has the number of bytes of an array only. The extents are read from the source; an array whose extents are
 not constant expressions is left out.
@@ -12,7 +12,7 @@ from gpulab.compiler.constant_expressions import NamedValues, constant_value, na
 from gpulab.compiler.declarators import closing_bracket
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
-__all__ = ["TYPES", "private_extents", "shared_extents"]
+__all__ = ["TYPES", "declared_extents", "private_extents"]
 
 TYPES = frozenset(
     ("float", "double", "int", "unsigned", "long", "short", "half", "__half", "float2", "float4")
@@ -20,8 +20,10 @@ TYPES = frozenset(
 _NOT_PRIVATE = frozenset(("__shared__", "__device__", "__constant__"))
 
 
-def shared_extents(source: SourceText, defines: Mapping[str, object]) -> dict[str, tuple[int, ...]]:
-    """Return the extents of each `__shared__` array by name.
+def declared_extents(
+    source: SourceText, defines: Mapping[str, object], specifiers: Sequence[str] = ("__shared__",)
+) -> dict[str, tuple[int, ...]]:
+    """Return the extents of each array by name.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ def shared_extents(source: SourceText, defines: Mapping[str, object]) -> dict[st
         The source.
     defines : mapping
         Macros that are defined on the command line.
+    specifiers : sequence of str
+        The specifiers of the declarations that are read.
 
     Returns
     -------
@@ -39,7 +43,7 @@ def shared_extents(source: SourceText, defines: Mapping[str, object]) -> dict[st
     starts = [
         index
         for index, token in enumerate(tokens)
-        if token.text == "__shared__" and not (index and tokens[index - 1].text == "extern")
+        if token.text in specifiers and not (index and tokens[index - 1].text == "extern")
     ]
     return _extents(tokens, starts, named_values(source, tokens, defines))
 

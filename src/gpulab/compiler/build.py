@@ -8,16 +8,18 @@ from dataclasses import replace
 
 from gpulab.compiler import nvrtc, store
 from gpulab.compiler.advice import advice
-from gpulab.compiler.array_extents import shared_extents
+from gpulab.compiler.array_extents import declared_extents
+from gpulab.compiler.declarators import templates
 from gpulab.compiler.diagnostics import parse_log
 from gpulab.compiler.extraction.host_code import without_host_code
-from gpulab.compiler.mangling import plain_name, plain_names
+from gpulab.compiler.mangling import kernel_names, plain_name
+from gpulab.compiler.module_variables import module_variables
 from gpulab.compiler.preprocess.c_headers import IMPLICIT_HEADER, implicit_definitions
 from gpulab.compiler.preprocess.headers import include_folders, own_headers
 from gpulab.compiler.preprocess.includes import check_source
 from gpulab.compiler.preprocess.options import check_options
 from gpulab.compiler.preprocess.phases import SourceText, read_source
-from gpulab.compiler.program import Program
+from gpulab.compiler.program import Program, check_name_expressions
 from gpulab.compiler.resources import parse_report
 from gpulab.compiler.signature import entry_signature, ptx_entries, target_arch
 from gpulab.errors import CompileError, Diagnostic, IncludeRefused, UsageError
@@ -29,6 +31,10 @@ _NO_CACHE = "--no-cache"
 # An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
 _SUPPRESS_UNUSED = "--diag-suppress=177,550"
 _USED_BEFORE_SET = re.compile(r'variable "(\w+)" is used before its value is set')
+_NAME_ERROR = re.compile(
+    rf"^{nvrtc.NAMES_FILE}\(\d+\): error: (?P<text>.*)\n\s*#pragma nv_mangled_name (?P<name>.*)$",
+    re.MULTILINE,
+)
 _FILE_LINE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 
@@ -38,6 +44,7 @@ def compile_program(
     arch: int = 90,
     defines: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
+    name_expressions: Sequence[str] = (),
 ) -> Program:
     """Compile CUDA C++ with NVRTC; no GPU and no driver is needed.
 
@@ -53,6 +60,8 @@ def compile_program(
         Macros by name; the values are numbers or one line of C.
     options : sequence of str
         NVRTC options that `gpulab.compiler.preprocess.options` allows.
+    name_expressions : sequence of str
+        Instances of templates to compile, such as `k<8>`.
 
     Raises
     ------
@@ -65,15 +74,22 @@ def compile_program(
     GpulabError
         If NVRTC is not installed.
     """
-    key = store.key_of(source, arch, defines, options)
+    expressions = check_name_expressions(name_expressions)
+    key = store.key_of(source, arch, defines, options, expressions)
     program = store.load(key)
     if program is None:
-        program = _compile(source, arch, defines, options)
+        program = _compile(source, arch, defines, options, expressions)
         store.save(key, program)
     return program
 
 
-def _compile(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> Program:
+def _compile(
+    source: str,
+    arch: int,
+    defines: Mapping[str, object] | None,
+    options: Sequence[str],
+    expressions: Sequence[str],
+) -> Program:
     chosen = check_options(options, defines)
     text = read_source(source)
     try:
@@ -98,15 +114,18 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
     ptx = ""
     if "asm" in checked.text or "##" in checked.text or "%:%:" in checked.text:
         # ptxas crashes on a line marker (`# 1 "file"`) in inline assembly, so the PTX is checked first.
-        output = nvrtc.compile_text(checked.text, [*flags, f"--gpu-architecture=compute_{arch}"], headers)
+        to_ptx = [*flags, f"--gpu-architecture=compute_{arch}"]
+        output = nvrtc.compile_text(checked.text, to_ptx, headers, expressions)
         ptx = output.ptx
         _refuse_line_markers(ptx, text, folders)
 
     flags += [f"--gpu-architecture=sm_{arch}", "--ptxas-options=-v"]
-    output = nvrtc.compile_text(checked.text, flags, headers)
+    output = nvrtc.compile_text(checked.text, flags, headers, expressions)
     diagnostics = parse_log(output.log, text, ptx, folders)
     if not output.ok:
         errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+        if not errors:
+            _refuse_unknown_names(output.log)
         unknown = Diagnostic(0, 0, "error", "the compiler rejected the source without a message.")
         raise CompileError(without_host_code(text, errors) or [unknown])
 
@@ -116,7 +135,9 @@ def _compile(source: str, arch: int, defines: Mapping[str, object] | None, optio
     return replace(
         _program(text, output, arch, folders, (*found, *advised)),
         source=source,
-        shared_extents=shared_extents(text, chosen.defines),
+        shared_extents=declared_extents(text, chosen.defines),
+        variables=module_variables(output.ptx, text, chosen.defines),
+        templates=templates(text),
     )
 
 
@@ -136,18 +157,26 @@ def ptx_program(text: str) -> Program:
         raise UsageError("this is not PTX: it has no `.target sm_…` directive.")
 
     entries = ptx_entries(text)
-    names = plain_names(entry.name for entry in entries)
+    names = kernel_names(entry.name for entry in entries)
     by_name = {entry.name: entry for entry in entries}
     signatures = {name: entry_signature(by_name[entry]) for name, entry in names.items()}
-    return Program(source=text, ptx=text, arch=arch, signatures=signatures, entries=names)
+    return Program(
+        source=text,
+        ptx=text,
+        arch=arch,
+        signatures=signatures,
+        entries=names,
+        variables=module_variables(text),
+    )
 
 
 def _program(
     text: SourceText, output: nvrtc.Output, arch: int, folders: Sequence[str], warnings: tuple[str, ...]
 ) -> Program:
     entries = sorted(ptx_entries(output.ptx), key=lambda entry: entry.line)
-    names = plain_names(entry.name for entry in entries)
+    names = kernel_names(entry.name for entry in entries)
     by_name = {entry.name: entry for entry in entries}
+    name_of = {entry: name for name, entry in names.items()}
     report = parse_report(output.log, output.cubin)
 
     return Program(
@@ -161,7 +190,16 @@ def _program(
         },
         warnings=warnings,
         entries=names,
+        expressions={
+            expression: name_of[symbol] for expression, symbol in output.lowered.items() if symbol in name_of
+        },
     )
+
+
+def _refuse_unknown_names(log: str) -> None:
+    """Raise `UsageError` if NVRTC found no kernel for a name expression."""
+    if match := _NAME_ERROR.search(log):
+        raise UsageError(f"the source has no kernel `{match['name']}`: {match['text']}.")
 
 
 def _refuse_line_markers(ptx: str, text: SourceText, folders: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Parameter lists of C functions: names, pointers and signedness, read from the source.
+"""Declarations of C: parameters of functions, types of variables and templates, read from the source.
 
 This is not a C++ parser: macros are expanded only if they name a type, and what cannot be read is left out.
 The sizes of the parameters come from the PTX.
@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from gpulab.compiler.preprocess.phases import SourceText, Token, tokenize
 
-__all__ = ["Declared", "Definition", "closing_bracket", "definitions", "macros"]
+__all__ = [
+    "Declared",
+    "Definition",
+    "closing_bracket",
+    "declared_types",
+    "definitions",
+    "macros",
+    "templates",
+]
 
 _QUALIFIERS = frozenset(
     ("const", "volatile", "struct", "class", "enum", "union", "typename", "register", "constexpr", "mutable")
@@ -35,6 +43,17 @@ _ELEMENTS = (
     (("long", "ulong", "int64_t", "uint64_t", "size_t", "ptrdiff_t", "ssize_t"), "int64"),
     (("int", "unsigned", "signed", "uint", "int32_t", "uint32_t"), "int32"),
 )
+_VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])")
+_VECTOR_ELEMENTS = {
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "longlong": "int64",
+} | {
+    "float": "float32",
+    "double": "float64",
+}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\n]+)$", re.MULTILINE)
 
@@ -85,6 +104,120 @@ def definitions(source: SourceText, name: str) -> Iterator[Definition]:
         first_line, _ = source.place_of(tokens[first].offset)
         last_line, _ = source.place_of(tokens[body].offset)
         yield Definition(parameters, first_line, last_line)
+
+
+def declared_types(source: SourceText, specifiers: Sequence[str]) -> dict[str, tuple[str, int] | None]:
+    """Return the NumPy name and the elements of the type of each variable: ("float32", 4) for a `float4`.
+
+    Variables whose declaration does not begin with a specifier, such as `__constant__`, are left out. None
+    stands for a type that is not a number or a vector of numbers.
+    """
+    tokens = [token for token in source.tokens if not token.directive]
+    aliases = _type_aliases(source, tokens)
+    types: dict[str, tuple[str, int] | None] = {}
+    for index, token in enumerate(tokens):
+        if token.text not in specifiers:
+            continue
+        first, *others = map(_before_initializer, _split(_declaration(tokens, index + 1)))
+        for declarator in (first, *others):
+            if declarator:
+                is_pointer = "*" in declarator
+                types[declarator[-1]] = ("uint64", 1) if is_pointer else _number_type(first[:-1], aliases)
+    return types
+
+
+def _declaration(tokens: Sequence[Token], index: int) -> list[Token]:
+    """Return the tokens from an index to the end of the declaration; none for a function."""
+    start = index
+    while index < len(tokens) and tokens[index].text != ";":
+        is_attribute = tokens[index - 1].text in ("alignas", "__align__")
+        is_initializer = any(token.text == "=" for token in tokens[start:index])
+        if tokens[index].text == "(" and not is_attribute and not is_initializer:
+            return []  # a function
+        index = closing_bracket(tokens, index) if tokens[index].text in _CLOSING else index
+        index += 1
+    return list(tokens[start:index])
+
+
+def _before_initializer(tokens: Sequence[Token]) -> list[str]:
+    """Return the words of a declarator up to its name, without attributes and template arguments."""
+    words: list[str] = []
+    depth = 0
+    for index, token in enumerate(tokens):
+        if token.text in ("=", "[", "{"):
+            break
+        if token.text in ("(", "<"):
+            depth += 1
+        elif token.text in (")", ">"):
+            depth -= 1
+        elif not depth and token.text not in ("alignas", "__align__"):
+            if token.text == "::" or (words and tokens[index - 1].text == "::"):
+                words = words[:-1]  # only the last part of a qualified name is needed
+            words.append(token.text)
+    return [word for word in words if word != "::"]
+
+
+def _number_type(
+    identifiers: Sequence[str], aliases: Mapping[str, Sequence[Token]]
+) -> tuple[str, int] | None:
+    """Return the NumPy name and the elements of a type; None if it is no number and no vector."""
+    words, stars, unsigned, _ = _type(identifiers, aliases)
+    if stars:
+        return "uint64", 1
+    if "bool" in words:
+        return "bool", 1
+    if words & {"char", "uchar", "int8_t", "uint8_t"}:
+        return ("uint8" if unsigned else "int8"), 1
+    if element := _element(words):
+        return (f"u{element}" if unsigned and element.startswith("int") else element), 1
+    for match in filter(None, map(_VECTOR.fullmatch, words)):
+        return match[1] + _VECTOR_ELEMENTS[match[2]], int(match[3])
+    return None
+
+
+def templates(source: SourceText) -> dict[str, str]:
+    """Return an example of an instance of each kernel template by its name: `k<float, 8>` for `k`."""
+    tokens = [token for token in source.tokens if not token.directive]
+    examples: dict[str, str] = {}
+    for index, token in enumerate(tokens[:-1]):
+        if token.text != "template" or tokens[index + 1].text != "<":
+            continue
+        close = _closing_angle(tokens, index + 1)
+        head: list[str] = []
+        for later in tokens[close + 1 :]:
+            if later.text in (";", "{"):
+                break
+            head.append(later.text)
+        if "__global__" in head and (name := _function_name(head)):
+            parameters = _split(tokens[index + 2 : close])
+            examples[name] = f"{name}<{', '.join(map(_example_argument, parameters))}>"
+    return examples
+
+
+def _closing_angle(tokens: Sequence[Token], opening: int) -> int:
+    """Return the index of the `>` that closes the `<` at `opening`; the number of tokens if none does."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += {"<": 1, ">": -1, ">>>": -3}.get(tokens[index].text, 0)
+        if depth <= 0:
+            return index
+    return len(tokens)
+
+
+def _function_name(head: Sequence[str]) -> str:
+    """Return the name of a function in the words before its body: the identifier before its parameters."""
+    for index, word in enumerate(head[1:], 1):
+        if word == "(" and head[index - 1].isidentifier() and head[index - 1] != "__launch_bounds__":
+            return head[index - 1]
+    return ""
+
+
+def _example_argument(parameter: Sequence[Token]) -> str:
+    """Return an argument for a template parameter: a type, or a value of the parameter's type."""
+    words = [token.text for token in parameter]
+    if words[:1] in (["typename"], ["class"]):
+        return "float"
+    return "true" if "bool" in words else "8"
 
 
 def closing_bracket(tokens: Sequence[Token], opening: int) -> int:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
 
-from gpulab.compiler.mangling import plain_name
-from gpulab.compiler.nvrtc import FILE_NAME
+from gpulab.compiler.mangling import demangled
+from gpulab.compiler.nvrtc import FILE_NAME, NAMES_FILE
 from gpulab.compiler.preprocess.headers import header_of
 from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.errors import Diagnostic
@@ -108,6 +108,8 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
     for message in _messages(log, ptx):
         if message.severity in _WARNINGS and message.file not in ("", FILE_NAME):
             continue  # warnings about headers are not the student's concern
+        if message.file == NAMES_FILE:
+            continue  # the name of a kernel is not part of the source
 
         line, column, text = message.line, message.column, _clearer(message.text, folders)
         if message.file and message.file != FILE_NAME:
@@ -240,14 +242,14 @@ def _earlier_declaration(name: str, source: SourceText, line: int) -> int:
 
 def _clearer_ptxas(text: str) -> str:
     if match := _TOO_MUCH_SHARED.match(text):
-        kernel, size, limit = plain_name(match[1]), int(match[2], 16), int(match[3], 16)
+        kernel, size, limit = demangled(match[1]), int(match[2], 16), int(match[3], 16)
         return (
             f"`{kernel}` declares {size:,} bytes of shared memory; the limit is "
             f"{limit:,} bytes ({limit // 1024} KiB) per block."
         )
     if match := _UNDEFINED_FUNCTION.match(text):
-        return f"the function `{plain_name(match[1])}` is called but not defined."
-    return re.sub(r"'(_Z\w+)'", lambda match: f"`{plain_name(match[1])}`", text)
+        return f"the function `{demangled(match[1])}` is called but not defined."
+    return re.sub(r"'(_Z\w+)'", lambda match: f"`{demangled(match[1])}`", text)
 
 
 def _line_of_ptx(ptx: str, line: int) -> int:
@@ -262,7 +264,7 @@ def _line_of_ptx(ptx: str, line: int) -> int:
 
 def _line_of_name(source: SourceText, text: str) -> int:
     """Return the line on which the first `name` of a ptxas message occurs in the source; 0 if it does not."""
-    if match := re.search(r"`([A-Za-z_]\w*)`", text):
+    if match := re.search(r"`(?:\w+::)*([A-Za-z_]\w*)(?:<[^`]*>)?`", text):
         for token in source.tokens:
             if token.text == match[1] and not token.directive:
                 return source.text.count("\n", 0, token.offset) + 1

@@ -13,15 +13,16 @@ import functools
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpulab.errors import GpulabError, UsageError
 
-__all__ = ["FILE_NAME", "Output", "check_arch", "compile_text", "install_headers", "version"]
+__all__ = ["FILE_NAME", "NAMES_FILE", "Output", "check_arch", "compile_text", "install_headers", "version"]
 
 # An absolute name, so that NVRTC does not prepend the working directory in `.file` and in the cubin.
 FILE_NAME = "/cell.cu"
+NAMES_FILE = "__nv_name_map"  # the file in which NVRTC reads name expressions, one `#pragma` for each
 
 # Time limit of one compilation, in seconds; a kernel takes well under one. NVRTC checks it between its passes
 # only, so that a compilation may take longer.
@@ -32,12 +33,16 @@ _INSTALL = "run `pip install nvidia-cuda-nvrtc cuda-bindings` and restart Python
 
 @dataclass(frozen=True)
 class Output:
-    """The output of one run of NVRTC; `ptx` and `cubin` are empty unless `ok`."""
+    """The output of one run of NVRTC; all but the log is empty unless `ok`.
+
+    lowered: the PTX symbols of the name expressions.
+    """
 
     ok: bool
     log: str
     ptx: str
     cubin: bytes
+    lowered: Mapping[str, str] = field(default_factory=dict)
 
 
 @functools.cache
@@ -97,10 +102,13 @@ def install_headers(folder: str) -> bool:
     return True
 
 
-def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) -> Output:
+def compile_text(
+    text: str, options: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str] = ()
+) -> Output:
     """Compile a text that the include guard has checked.
 
-    headers: the texts of headers, by the name in `#include <…>`.
+    headers: the texts of headers, by the name in `#include <…>`. expressions: names of kernels, among them
+    instances of templates, which NVRTC then compiles.
 
     Raises `UsageError` if NVRTC does not accept an option or exceeds the time limit, and `GpulabError` if it
     fails for another reason than the text.
@@ -112,6 +120,8 @@ def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) 
     results = binding.nvrtcResult
     try:
         flags = [option.encode() for option in options]
+        for expression in expressions:
+            _call("nvrtcAddNameExpression", program, expression.encode())
         with _time_limit(binding, program):
             status = binding.nvrtcCompileProgram(program, len(flags), flags)[0]
         log = _text(program, "ProgramLog")
@@ -120,7 +130,8 @@ def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) 
             cubin = bytearray(size)
             if size:
                 _call("nvrtcGetCUBIN", program, cubin)
-            return Output(True, log, _text(program, "PTX"), bytes(cubin))
+            lowered = {name: _lowered_name(program, name) for name in expressions}
+            return Output(True, log, _text(program, "PTX"), bytes(cubin), lowered)
         if status == results.NVRTC_ERROR_COMPILATION:
             return Output(False, log, "", b"")
         if status == results.NVRTC_ERROR_INVALID_OPTION:
@@ -133,6 +144,12 @@ def compile_text(text: str, options: Sequence[str], headers: Mapping[str, str]) 
         raise GpulabError(f"NVRTC failed ({status.name}); {_INSTALL}")
     finally:
         binding.nvrtcDestroyProgram(program)
+
+
+def _lowered_name(program: Any, expression: str) -> str:
+    """Return the PTX symbol of a name expression."""
+    symbol = _call("nvrtcGetLoweredName", program, expression.encode())
+    return symbol.decode() if isinstance(symbol, bytes) else str(symbol)
 
 
 def _text(program: Any, kind: str) -> str:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpulab.errors import UsageError
 
-__all__ = ["Parameter", "Program", "Resources", "Signature"]
+__all__ = [
+    "ModuleVariable",
+    "Parameter",
+    "Program",
+    "Resources",
+    "Signature",
+    "check_name_expressions",
+    "name_expressions_of",
+]
+
+# The characters of `N::k<float, 8>`. A name expression is compiled with the source, so it must not be able
+# to contain a directive, a string or a call.
+_NAME_EXPRESSION = re.compile(r"[A-Za-z_][\w:<>,*&+\- ]{0,300}")
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,31 @@ Signature = tuple[Parameter, ...]
 
 
 @dataclass(frozen=True)
+class ModuleVariable:
+    """A `__device__` or `__constant__` variable.
+
+    Attributes
+    ----------
+    symbol : str
+        The name in the PTX.
+    size : int
+        Bytes.
+    dtype : str
+        NumPy's name of the type of its elements; bytes (`uint8`) if it is not known.
+    shape : tuple of int
+        The extents; one axis if they are not known. () for a variable that is not an array.
+    constant : bool
+        True for `__constant__`.
+    """
+
+    symbol: str
+    size: int
+    dtype: str
+    shape: tuple[int, ...]
+    constant: bool = False
+
+
+@dataclass(frozen=True)
 class Program:
     """A compiled translation unit.
 
@@ -72,6 +110,12 @@ class Program:
         The names of the kernels in PTX and cubin; they are mangled unless declared `extern "C"`.
     shared_extents : mapping of str to tuple of int
         The extents of each `__shared__` array by name, as far as they are known.
+    variables : mapping of str to ModuleVariable
+        The `__device__` and `__constant__` variables by name. Unused `static` variables are left out.
+    expressions : mapping of str to str
+        The kernels that name expressions such as `k<WIDTH>` stand for.
+    templates : mapping of str to str
+        An example of an instance of each kernel template, by the template's name.
     """
 
     source: str
@@ -83,6 +127,9 @@ class Program:
     warnings: tuple[str, ...] = ()
     entries: Mapping[str, str] = field(default_factory=dict)
     shared_extents: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    variables: Mapping[str, ModuleVariable] = field(default_factory=dict)
+    expressions: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kernel_names(self) -> tuple[str, ...]:
@@ -100,19 +147,79 @@ class Program:
     def pick(self, name: str | None) -> str:
         """Return the name of the kernel to use: `name`, or the only kernel if None.
 
-        Raises `UsageError` if there is no kernel of this name, or None is ambiguous.
+        A name without template arguments or parameters may stand for the only kernel that has them.
+
+        Raises `UsageError` if there is no kernel of this name, or the choice is ambiguous.
         """
         names = self.kernel_names
         if name is None:
             if len(names) == 1:
                 return names[0]
             if not names:
-                raise UsageError("the source has no `__global__` function; write one, or check its spelling.")
+                raise UsageError(self._without_kernels())
             raise UsageError(
                 f"the source has {len(names)} kernels ({', '.join(names)}); pass the name of one of them."
             )
-        if name not in names:
+        name = self.expressions.get(name, name)
+        if name in names:
+            return name
+        alike = [
+            known
+            for known in names
+            if name == _without_parameters(known) or _compact(name) == _compact(known)
+        ]
+        if len(alike) == 1:
+            return alike[0]
+        if alike:
+            raise UsageError(f"the source has {len(alike)} kernels `{name}`; choose from {', '.join(alike)}.")
+        if name in self.templates:
+            raise UsageError(self._without_instance(name))
+        raise UsageError(f"the source has no kernel `{name}`; its kernels are: {', '.join(names) or 'none'}.")
+
+    def variable(self, name: str) -> ModuleVariable:
+        """Return a variable; raise `UsageError` if the module does not contain it."""
+        if name in self.variables:
+            return self.variables[name]
+        known = ", ".join(self.variables) or "none"
+        raise UsageError(
+            f"the module has no variable `{name}`; its __device__ and __constant__ variables are: {known}."
+        )
+
+    def _without_kernels(self) -> str:
+        if self.templates:
+            return self._without_instance(next(iter(self.templates)))
+        return "the source has no `__global__` function; write one, or check its spelling."
+
+    def _without_instance(self, template: str) -> str:
+        example = self.templates[template]
+        return (
+            f"`{template}` is a template, and the source does not say for which arguments to compile it. "
+            f'Name an instance: dev.compile(source, "{example}"), or in the header of a cell, '
+            f'--kernel "{example}".'
+        )
+
+
+def name_expressions_of(name: str | None) -> tuple[str, ...]:
+    """Return the name expressions that the compiler needs to find a kernel: that of an instance, or none."""
+    return (name,) if name is not None and "<" in name else ()
+
+
+def check_name_expressions(expressions: Sequence[str]) -> tuple[str, ...]:
+    """Return the name expressions; raise `UsageError` for a text that is none."""
+    for expression in expressions:
+        if not _NAME_EXPRESSION.fullmatch(expression):
             raise UsageError(
-                f"the source has no kernel `{name}`; its kernels are: {', '.join(names) or 'none'}."
+                f"`{expression}` does not name a kernel or an instance of a template; "
+                "the form is k, k<8> or k<float, 8>."
             )
-        return name
+    return tuple(expressions)
+
+
+def _compact(name: str) -> str:
+    """Return a name as it may be typed, without blanks."""
+    return name.replace(" ", "")
+
+
+def _without_parameters(name: str) -> str:
+    """Return a kernel's name without template arguments and parameters."""
+    return re.split(r"[<(]", name, maxsplit=1)[0]

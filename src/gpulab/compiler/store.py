@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gpulab.cache import fingerprint, kernel_cache, sources_of
-from gpulab.compiler.program import Parameter, Program, Resources
+from gpulab.compiler.program import ModuleVariable, Parameter, Program, Resources
 
 __all__ = ["key_of", "load", "save"]
 
@@ -28,10 +28,17 @@ def _compiler() -> tuple[str, ...]:
     return (*versions, sources_of([Path(__file__).parent]))
 
 
-def key_of(source: str, arch: int, defines: Mapping[str, object] | None, options: Sequence[str]) -> str:
+def key_of(
+    source: str,
+    arch: int,
+    defines: Mapping[str, object] | None,
+    options: Sequence[str],
+    expressions: Sequence[str] = (),
+) -> str:
     """Return the name of a program in the cache."""
     macros = sorted((str(name), str(value)) for name, value in (defines or {}).items())
-    return "program-" + fingerprint(_compiler(), str(source), arch, macros, list(map(str, options)))
+    choices = [list(map(str, options)), list(expressions)]
+    return "program-" + fingerprint(_compiler(), str(source), arch, macros, choices)
 
 
 def load(key: str) -> Program | None:
@@ -54,6 +61,12 @@ def load(key: str) -> Program | None:
         warnings=tuple(fields["warnings"]),
         entries=fields["entries"],
         shared_extents={name: tuple(extents) for name, extents in fields["shared_extents"].items()},
+        variables={
+            name: ModuleVariable(**{**variable, "shape": tuple(variable["shape"])})
+            for name, variable in fields["variables"].items()
+        },
+        expressions=fields["expressions"],
+        templates=fields["templates"],
     )
 
 
@@ -75,5 +88,8 @@ def save(key: str, program: Program) -> None:
         "warnings": list(program.warnings),
         "entries": dict(program.entries),
         "shared_extents": dict(program.shared_extents),
+        "variables": {name: asdict(variable) for name, variable in program.variables.items()},
+        "expressions": dict(program.expressions),
+        "templates": dict(program.templates),
     }
     cache.put(key, json.dumps(fields).encode())

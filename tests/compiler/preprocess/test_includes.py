@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -143,8 +144,10 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     compile_text = nvrtc.compile_text
 
-    def record(text: str, options: list[str], headers: dict[str, str]) -> nvrtc.Output:
-        output = compile_text(text, options, headers)
+    def record(
+        text: str, options: list[str], headers: dict[str, str], expressions: Sequence[str] = ()
+    ) -> nvrtc.Output:
+        output = compile_text(text, options, headers, expressions)
         seen.append(f"{output.log}{output.ptx}{output.cubin!r}")
         return output
 
@@ -258,6 +261,16 @@ def test_option_that_could_read_or_write_a_file_is_refused(options: list[str], l
 def test_macro_value_that_is_not_a_plain_value_is_refused(value: str) -> None:
     with pytest.raises(UsageError):
         compile_program(KERNEL, defines={"X": value})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["k<8>\n#include </etc/passwd>", "k<__has_include(</etc/passwd>)>", '"k', "k##b", "k\\", "#k", "%:k", ""],
+)
+def test_name_expression_that_is_not_a_name_is_refused(name: str, logs: list[str]) -> None:
+    with pytest.raises(UsageError):
+        compile_program(KERNEL, name_expressions=[name])
+    assert logs == []
 
 
 ALLOWED = {
