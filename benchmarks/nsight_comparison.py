@@ -97,7 +97,7 @@ def _measured_kernel(
         entries=program["entries"],
         resources={name: Resources(**resources) for name, resources in program["resources"].items()},
     )
-    return SimulatedKernel(device, measured, launch.kernel, independent_threads=True)
+    return device.module_of(measured).get_function(launch.kernel)
 
 
 def _counted(counters: gpulab.Counters) -> dict[str, int]:

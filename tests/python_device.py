@@ -9,10 +9,41 @@ from typing import Any
 import numpy as np
 
 from gpulab.compiler.program import Parameter, Program, Resources
-from gpulab.devices.base import Device, Kernel
+from gpulab.devices.base import Device, DeviceModule, Kernel
 from gpulab.gpus.catalogue import gpu
 
 Function = Callable[..., None]  # called with the kernel's arguments; arrays are NumPy arrays
+
+
+class SourceModule(DeviceModule):
+    """A module without variables, whose device compiles each kernel when it is asked for."""
+
+    def __init__(self, device: Device, source: str, defines: Mapping[str, object] | None) -> None:
+        self.device, self.defines = device, defines
+        self.program = Program(source, "", 90)
+
+    @property
+    def on_simulator(self) -> Any:
+        raise NotImplementedError
+
+    def get_function(self, name: str | None = None, *, cooperative: bool = False) -> Kernel:
+        return self.device.compile(self.program.source, name, self.defines)
+
+    def get_global(self, name: str) -> Any:
+        raise NotImplementedError
+
+
+class StandInDevice(Device):
+    """A device whose kernels share no variables."""
+
+    def module(
+        self,
+        source: str,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+    ) -> DeviceModule:
+        return SourceModule(self, source, defines)
 
 
 class PythonKernel(Kernel):
@@ -32,7 +63,7 @@ class PythonKernel(Kernel):
         self.function(*args)
 
 
-class PythonDevice(Device):
+class PythonDevice(StandInDevice):
     """A device that compiles a kernel's name to a Python function; the source is ignored.
 
     Parameters

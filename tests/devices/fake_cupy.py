@@ -50,9 +50,36 @@ class OutOfMemoryError(MemoryError):
 class ndarray:  # noqa: N801 - CuPy's name
     """A device array, here in host memory; it is not a NumPy array."""
 
-    def __init__(self, values):
-        self.values = values
-        self.shape, self.dtype, self.nbytes = values.shape, values.dtype, values.nbytes
+    def __init__(self, shape, dtype, memptr=None):
+        self.values = np.zeros(shape, dtype) if memptr is None else memptr.view(shape, dtype)
+        self.shape, self.dtype, self.nbytes = self.values.shape, self.values.dtype, self.values.nbytes
+
+    @classmethod
+    def of(cls, values):
+        array = cls(values.shape, values.dtype)
+        array.values[...] = values
+        return array
+
+    def set(self, host):
+        if not isinstance(host, np.ndarray) or (host.shape, host.dtype) != (self.shape, self.dtype):
+            raise TypeError("only a numpy.ndarray of this shape and dtype can be set")
+        self.values[...] = host
+
+
+class UnownedMemory:
+    """Memory of a module; an address is the index of one of the owner's byte arrays."""
+
+    def __init__(self, ptr, size, owner, device_id=-1):
+        self.contents, self.size, self.owner, self.device_id = owner.memories[ptr], size, owner, device_id
+
+
+class MemoryPointer:
+    def __init__(self, mem, offset):
+        self.mem, self.offset = mem, offset
+
+    def view(self, shape, dtype):
+        count = int(np.prod(shape, dtype=int))
+        return self.mem.contents[self.offset :].view(dtype)[:count].reshape(shape)
 
 
 class FakeCupy(ModuleType):
@@ -85,16 +112,18 @@ class FakeCupy(ModuleType):
             driver=driver,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             function=SimpleNamespace(Module=lambda: _Module(self)),
+            UnownedMemory=UnownedMemory,
+            MemoryPointer=MemoryPointer,
             Device=self._device,
             Event=lambda: SimpleNamespace(record=lambda: self.calls.append("event")),
             get_elapsed_time=lambda start, stop: 1.5,
         )
 
     def asarray(self, host):
-        return ndarray(np.array(host))
+        return ndarray.of(np.array(host))
 
     def empty(self, shape, dtype):
-        return ndarray(np.zeros(shape, dtype))
+        return ndarray(shape, dtype)
 
     def asnumpy(self, array):
         return array.values.copy()
@@ -112,9 +141,19 @@ class FakeCupy(ModuleType):
 class _Module:
     def __init__(self, cupy):
         self.cupy = cupy
+        self.symbols = []
+        self.memories = []
 
     def load(self, code):
         self.cupy.calls.append(("load", code))
+
+    def get_global_var(self, name):
+        if name == "hidden":
+            raise CudaError(500, "CUDA_ERROR_NOT_FOUND: named symbol not found")
+        if name not in self.symbols:
+            self.symbols.append(name)
+            self.memories.append(np.zeros(64, np.uint8))
+        return self.symbols.index(name)
 
     def get_function(self, name):
         cupy = self.cupy

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpulab.compiler import compile_program
 from gpulab.compiler.program import Program
 from gpulab.devices import open_device
-from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
+from gpulab.devices.simulated import SimulatedDevice, SimulatedModule
 from gpulab.errors import CompileError, LaunchError, UnsupportedInstruction
 from gpulab.simt.ptx.parser import parse
 from tests.fuzz.instructions import NotInterpreted, Unspecified
@@ -222,7 +222,7 @@ def _simulate(
 ) -> tuple[dict[str, Array], Any]:
     device = open_device("sim")
     assert isinstance(device, SimulatedDevice)
-    kernel = SimulatedKernel(device, program, KERNEL, case.independent)
+    kernel = SimulatedModule(device, program, independent_threads=case.independent).get_function(KERNEL)
     launch_arguments = {
         n: device.asarray(v) if isinstance(v, np.ndarray) else v for n, v in arguments.items()
     }

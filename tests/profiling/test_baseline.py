@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems import problem
 from gpulab.profiling.baseline import time_against_baseline
 from tests.kernel_configs import config
+from tests.python_device import StandInDevice
 
 SHAPE = (34, 18, 10)
 
@@ -40,7 +41,7 @@ class OnDevice:
         self.data = Memory(calls)
 
 
-class ClockedGpu(Device):
+class ClockedGpu(StandInDevice):
     """A GPU that launches nothing: a kernel takes 4 ms, a copy 2 ms, and both 50 times as long at first."""
 
     kind = "cuda"

@@ -11,14 +11,15 @@ import pytest
 
 from gpulab.compiler.program import Program, Resources
 from gpulab.devices import open_device
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu, names
 from gpulab.profiling.ceilings import LAUNCHES, measured_ceilings, published_ceilings, shared_gb_s
 from gpulab.profiling.roofline import Ceiling, Roofline
+from tests.python_device import StandInDevice
 
 
-class TimedGpu(Device):
+class TimedGpu(StandInDevice):
     """A GPU that launches nothing: the first timed row takes 2 ms, all others 4 ms, at 1500 MHz."""
 
     kind = "cuda"

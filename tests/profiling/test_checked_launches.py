@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems import problem
 from gpulab.problems.base import Argument
 from gpulab.profiling.baseline import BaselineComparison, time_against_baseline
 from tests.kernel_configs import config
+from tests.python_device import StandInDevice
 
 SHAPE = (34, 18, 10)
 
 
-class NumpyGpu(Device):
+class NumpyGpu(StandInDevice):
     """A GPU whose arrays are NumPy's, with a time for each kernel and for the copy."""
 
     kind = "cuda"

@@ -1,15 +1,16 @@
-"""Copies of kernel arguments from one device to another, for launches on the simulator."""
+"""Copies of arguments and variables from one device to another, for launches on the simulator."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from gpulab.devices.base import Device
+from gpulab.devices.base import Device, Kernel
 
-__all__ = ["copy_arguments", "copy_back"]
+__all__ = ["copy_arguments", "copy_back", "simulated_variables"]
 
 
 def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[Any]:
@@ -36,6 +37,32 @@ def copy_back(copies: Sequence[Any], args: Sequence[Any], source: Device, target
     for array, copy in zip(args, copies, strict=True):
         if copy is not array:
             array[...] = target.asarray(source.asnumpy(copy))
+
+
+@contextmanager
+def simulated_variables(kernel: Kernel, *, keep: bool) -> Iterator[None]:
+    """Launch a kernel on the simulator with the values of its module's variables within a block.
+
+    A kernel of a GPU gets copies of the variables, which are copied back at the end.
+
+    keep: the variables of the kernel keep their values, as arrays do whose copies are launched with.
+    """
+    module, simulated = kernel.module, kernel.on_simulator.module
+    if simulated is module and not keep:
+        yield
+        return
+
+    before = module.read_variables()
+    if simulated is not module:
+        simulated.write_variables(before)
+    try:
+        yield
+    finally:
+        if simulated is module:
+            module.write_variables(before)
+        elif not keep:
+            after = simulated.read_variables()
+            module.write_variables({name: after[name] for name in before})
 
 
 def _whole(array: Any) -> Any:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.compiler.program import Program, Resources
+from gpulab.compiler.program import ModuleVariable, Program, Resources
 from gpulab.devices.query import DeviceProperties, published_properties
 from gpulab.devices.streams import DeviceOperation, OperationObserver, Stream
+from gpulab.devices.variables import variable_values
 from gpulab.errors import LaunchWarning, UsageError
 from gpulab.provenance import Provenance
 
@@ -28,9 +29,18 @@ if TYPE_CHECKING:
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
     from gpulab.simt.ptx.syntax import Module
-    from gpulab.simt.runtime.allocation import Memory
+    from gpulab.simt.runtime.allocation import Allocation, Memory
 
-__all__ = ["Array", "Device", "Dim3", "Kernel", "RecordableDevice", "RecordableKernel"]
+__all__ = [
+    "Array",
+    "Device",
+    "DeviceModule",
+    "Dim3",
+    "Kernel",
+    "RecordableDevice",
+    "RecordableKernel",
+    "RecordableModule",
+]
 
 Dim3 = int | Sequence[int]
 Profiler = Callable[..., Any]  # (kernel, grid, block, args, shared_mem) -> gpulab.Profile
@@ -52,6 +62,8 @@ class Kernel(ABC):
         The device on which it runs.
     cooperative : bool
         Launches are cooperative: all blocks are resident at once.
+    module : DeviceModule
+        The module that contains it, with the variables that it shares with the module's other kernels.
 
     Examples
     --------
@@ -70,6 +82,7 @@ class Kernel(ABC):
     program: Program
     device: Device
     cooperative: bool = False
+    module: DeviceModule
 
     def __repr__(self) -> str:
         names = ", ".join(parameter.name for parameter in self.program.signatures.get(self.name, ()))
@@ -150,6 +163,179 @@ class Kernel(ABC):
         """
 
 
+class DeviceModule(ABC):
+    """The kernels and variables of one text, loaded on a device.
+
+    `Device.module` returns it, and so does the attribute `module` of a kernel. All kernels of a module share
+    its `__device__` and `__constant__` variables.
+
+    Attributes
+    ----------
+    program : Program
+        The translation unit: source, PTX and machine code.
+    device : Device
+        The device.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> dev = gpulab.device("sim")
+    >>> module = dev.module('''
+    ... __constant__ float weights[3];
+    ... __global__ void weigh(float* x) { x[threadIdx.x] *= weights[threadIdx.x]; }''')
+    >>> module.set_global("weights", [1, 2, 1])
+    >>> x = dev.full(3, 10.0)
+    >>> module.get_function("weigh")(1, 3, (x,))
+    >>> dev.asnumpy(x)
+    array([10., 20., 10.], dtype=float32)
+    """
+
+    program: Program
+    device: Device
+
+    def __repr__(self) -> str:
+        kernels = ", ".join(self.kernel_names) or "none"
+        variables = ", ".join(self.variables) or "none"
+        return f"<module for {self.device.name}: kernels {kernels}; variables {variables}>"
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of the kernels, in the order of the source."""
+        return self.program.kernel_names
+
+    @property
+    def variables(self) -> Mapping[str, ModuleVariable]:
+        """The `__device__` and `__constant__` variables, by name."""
+        return self.program.variables
+
+    @property
+    @abstractmethod
+    def on_simulator(self) -> RecordableModule:
+        """The same module on the simulator of its GPU, with variables of its own; created once.
+
+        On the simulator, the module itself.
+        """
+
+    @abstractmethod
+    def get_function(self, name: str | None = None, *, cooperative: bool = False) -> Kernel:
+        """Return a kernel of the module.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of the kernel. It may be omitted if there is only one.
+        cooperative : bool, optional
+            As for `Device.compile`.
+
+        Returns
+        -------
+        Kernel
+            The kernel.
+
+        Raises
+        ------
+        UsageError
+            If there is no kernel of this name.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> module = gpulab.device("sim").module("__global__ void a() { } __global__ void b() { }")
+        >>> module.get_function("b").name
+        'b'
+        """
+
+    @abstractmethod
+    def get_global(self, name: str) -> Array:
+        """Return a `__device__` or `__constant__` variable as an array of the device.
+
+        Parameters
+        ----------
+        name : str
+            The name of the variable: `count`, or `N::count` in a namespace.
+
+        Returns
+        -------
+        array
+            The memory of the variable, not a copy. `dev.asnumpy` reads it, and its method `set` copies a
+            NumPy array of the same shape and dtype to it. Shape and dtype are the declared ones; a
+            `float4` adds an axis of 4. If the type is a struct, the elements are bytes (`uint8`).
+
+        Raises
+        ------
+        UsageError
+            If the module has no such variable.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> module = dev.module("__device__ int n[2] = {3, 4}; __global__ void k() { n[threadIdx.x]++; }")
+        >>> module.get_function()(1, 2, ())
+        >>> dev.asnumpy(module.get_global("n"))
+        array([4, 5], dtype=int32)
+        """
+
+    def set_global(self, name: str, values: npt.ArrayLike) -> None:
+        """Copy values to a `__device__` or `__constant__` variable, as `cudaMemcpyToSymbol`.
+
+        Parameters
+        ----------
+        name : str
+            The name of the variable.
+        values : array_like
+            A number for all elements, or an array of the variable's shape. The values are converted to the
+            variable's dtype. A struct takes any array with as many bytes.
+
+        Raises
+        ------
+        UsageError
+            If the module has no such variable, the values have another shape, or an integer variable cannot
+            hold them.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> module = dev.module("__device__ int hits; __global__ void k() { atomicAdd(&hits, 1); }")
+        >>> module.set_global("hits", 100)
+        >>> module.get_function()(1, 32, ())
+        >>> dev.asnumpy(module.get_global("hits"))
+        array(132, dtype=int32)
+        """
+        self.get_global(name).set(variable_values(name, self.program.variable(name), values))
+
+    def read_variables(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all variables on the host, by name."""
+        return {name: self.device.asnumpy(self.get_global(name)) for name in self.variables}
+
+    def write_variables(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Copy values that `read_variables` returned to the variables."""
+        for name, host in values.items():
+            self.get_global(name).set(host)
+
+
+class RecordableModule(DeviceModule):
+    """A module of the simulator.
+
+    Attributes
+    ----------
+    ptx : Module
+        The parsed PTX.
+    """
+
+    device: RecordableDevice
+    ptx: Module
+
+    @property
+    @abstractmethod
+    def allocations(self) -> Mapping[str, Allocation]:
+        """The memory of the variables, by their names in PTX."""
+
+    @abstractmethod
+    def get_function(self, name: str | None = None, *, cooperative: bool = False) -> RecordableKernel: ...
+
+
 class RecordableKernel(Kernel):
     """A kernel of the simulator, whose launches can be instrumented.
 
@@ -157,8 +343,8 @@ class RecordableKernel(Kernel):
     ----------
     device : RecordableDevice
         The device that runs it.
-    module : Module
-        The parsed PTX.
+    module : RecordableModule
+        The module that contains it.
     entry : str
         The name of its entry in the PTX.
     printed : str
@@ -168,7 +354,7 @@ class RecordableKernel(Kernel):
     """
 
     device: RecordableDevice
-    module: Module
+    module: RecordableModule
     entry: str
     printed: str
     warned: tuple[Finding, ...]
@@ -187,6 +373,12 @@ class RecordableKernel(Kernel):
     def constants(self) -> Mapping[int, str]:
         """The variables in constant memory that the module's code uses: names by address."""
         return {}
+
+    def named_arrays(self, args: Sequence[Any]) -> dict[str, Any]:
+        """Return the arguments by parameter name, and the module's variables as arrays by theirs."""
+        names = [parameter.name for parameter in self.program.signatures[self.name]]
+        variables = {name: self.module.get_global(name) for name in self.module.variables}
+        return variables | dict(zip(names, args, strict=False))
 
     @abstractmethod
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
@@ -424,14 +616,15 @@ class Device(ABC):
         *,
         cooperative: bool = False,
     ) -> Kernel:
-        """Compile CUDA C++ for the device.
+        """Compile CUDA C++ for the device, and return one kernel.
 
         Parameters
         ----------
         source : str
             The source. It may include the usual C headers and NVIDIA's, but no other files.
         name : str, optional
-            The kernel to return. It may be omitted if the source has only one ``__global__`` function.
+            The kernel to return, or an instance of a kernel template such as ``"k<8>"``. It may be omitted
+            if the source has only one ``__global__`` function.
         defines : mapping, optional
             Macros by name; the values are numbers or one line of C.
         options : sequence of str, optional
@@ -453,6 +646,15 @@ class Device(ABC):
             If the source includes a file that is not allowed.
         UsageError
             If an option is not allowed, or there is no kernel of this name.
+        UnsupportedInstruction
+            If the device is the simulator, and it does not implement an instruction of the kernel.
+
+        Notes
+        -----
+        Kernels that are compiled from one source with the same macros and options share one module, and with
+        it their ``__device__`` and ``__constant__`` variables, as with CuPy's ``RawKernel``. The variables
+        keep their values when the source is compiled again; `module` loads it with initial values. Instances
+        of templates share variables if they are named together, in the `name_expressions` of `module`.
 
         Examples
         --------
@@ -461,6 +663,55 @@ class Device(ABC):
         >>> source = "__global__ void k(float* x) { x[threadIdx.x] = N; }"
         >>> dev.compile(source, defines={"N": 3}).name
         'k'
+
+        An instance of a template:
+
+        >>> source = "template <int N> __global__ void k(int* x) { x[threadIdx.x] = N; }"
+        >>> dev.compile(source, "k<8>").name
+        'k<8>'
+        """
+
+    @abstractmethod
+    def module(
+        self,
+        source: str,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+    ) -> DeviceModule:
+        """Compile CUDA C++ and load it as a module, whose variables have their initial values.
+
+        Afterwards, `compile` takes the kernels of the same source from this module.
+
+        Parameters
+        ----------
+        source, defines, options
+            As for `compile`.
+        name_expressions : sequence of str, optional
+            Instances of kernel templates to compile, such as ``("k<8>", "k<16>")``.
+
+        Returns
+        -------
+        DeviceModule
+            The module: `get_function` returns its kernels, `get_global` and `set_global` access its
+            ``__device__`` and ``__constant__`` variables.
+
+        Raises
+        ------
+        CompileError, IncludeRefused, UsageError
+            As for `compile`.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> dev = gpulab.device("sim")
+        >>> module = dev.module('''
+        ... __device__ int g[4];
+        ... __global__ void put() { g[threadIdx.x] = threadIdx.x; }
+        ... __global__ void get(int* x) { x[threadIdx.x] = g[threadIdx.x]; }''')
+        >>> module.get_function("put")(1, 4, ())
+        >>> dev.asnumpy(module.get_global("g"))
+        array([0, 1, 2, 3], dtype=int32)
         """
 
     def properties(self) -> DeviceProperties:
@@ -672,3 +923,12 @@ class RecordableDevice(Device):
         *,
         cooperative: bool = False,
     ) -> RecordableKernel: ...
+
+    @abstractmethod
+    def module(
+        self,
+        source: str,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+    ) -> RecordableModule: ...

@@ -19,9 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler import compile_program, ptx_program
-from gpulab.compiler.program import Program, Resources
+from gpulab.compiler.program import Program, Resources, name_expressions_of
 from gpulab.devices.arguments import convert
-from gpulab.devices.base import Array, Device, Dim3, Kernel, RecordableKernel
+from gpulab.devices.base import (
+    Array,
+    Device,
+    DeviceModule,
+    Dim3,
+    Kernel,
+    RecordableKernel,
+    RecordableModule,
+)
 from gpulab.devices.cuda_context import CudaContext, gpus
 from gpulab.devices.cuda_streams import (
     CudaStream,
@@ -31,12 +39,12 @@ from gpulab.devices.cuda_streams import (
     queue_copy,
 )
 from gpulab.devices.launch_limits import check_launch, dim3
+from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
 from gpulab.devices.streams import CopyKind, DeviceOperation, Launch, Stream, array_shape, check_destination
 from gpulab.errors import LaunchError, UsageError
-from gpulab.gpus.catalogue import GpuSpec
 
-__all__ = ["CudaDevice", "CudaKernel", "cuda_device"]
+__all__ = ["CudaDevice", "CudaKernel", "CudaModule", "cuda_device"]
 
 # Values of CUfunction_attribute (CUDA Driver API), part of CUDA's binary interface.
 _SHARED, _CONSTANT, _LOCAL, _REGISTERS, _MAX_DYNAMIC_SHARED = 1, 2, 3, 4, 8
@@ -65,36 +73,71 @@ _DELAY_NS = 300_000  # longer than Python takes to enqueue a kernel and two even
 _opened: dict[int, CudaDevice] = {}
 
 
+class CudaModule(DeviceModule):
+    """A module on a CUDA GPU.
+
+    Attributes
+    ----------
+    loaded : cupy.cuda.function.Module
+        The module in the CUDA context.
+    """
+
+    device: CudaDevice
+
+    def __init__(self, device: CudaDevice, program: Program) -> None:
+        self.device, self.program = device, program
+        # Module.load takes the machine code and is the same in CuPy 13 and 14. RawModule(path=…) would need a
+        # file, and would cache every module by its path.
+        with device.context.activate(f"loading {', '.join(map('`{}`'.format, program.kernel_names))}"):
+            self.loaded = device.context.cupy.cuda.function.Module()
+            self.loaded.load(program.cubin if program.cubin is not None else program.ptx.encode() + b"\0")
+
+    @cached_property
+    def on_simulator(self) -> RecordableModule:
+        from gpulab.devices.simulated import simulator_of
+
+        return simulator_of(self.device.spec).module_of(self.program)
+
+    def get_function(self, name: str | None = None, *, cooperative: bool = False) -> CudaKernel:
+        return CudaKernel(self, self.program.pick(name), cooperative)
+
+    def get_global(self, name: str) -> Array:
+        variable, context = self.program.variable(name), self.device.context
+        cuda = context.cupy.cuda
+        with context.activate(f"the variable `{name}`"):
+            address = self.loaded.get_global_var(variable.symbol)
+            memory = cuda.UnownedMemory(address, variable.size, self.loaded, context.index)
+            pointer = cuda.MemoryPointer(memory, 0)
+            return context.cupy.ndarray(variable.shape, np.dtype(variable.dtype), pointer)
+
+    def read_variables(self) -> dict[str, npt.NDArray[Any]]:
+        values: dict[str, npt.NDArray[Any]] = {}
+        for name in self.variables:
+            with suppress(LaunchError):  # CUDA does not find the names of some `static` variables
+                values[name] = self.device.asnumpy(self.get_global(name))
+        return values
+
+
 class CudaKernel(Kernel):
     """A `__global__` function on a CUDA GPU."""
 
     printed = ""  # CUDA writes the output of printf to the standard output of the process
     device: CudaDevice
+    module: CudaModule
 
-    def __init__(
-        self, context: CudaContext, spec: GpuSpec, program: Program, name: str, cooperative: bool = False
-    ) -> None:
-        self.name = name
-        self.cooperative = cooperative
-        self.program = program
-        self._context = context
-        self._spec = spec
-        self._prints = "vprintf" in program.ptx
+    def __init__(self, module: CudaModule, name: str, cooperative: bool = False) -> None:
+        self.module, self.name, self.cooperative = module, name, cooperative
+        self.device, self.program = module.device, module.program
+        self._context, self._spec = module.device.context, module.device.spec
+        self._prints = "vprintf" in self.program.ptx
         self._dynamic_shared = 0  # value of the kernel's attribute MaxDynamicSharedMemorySize, in bytes
-
-        # Module.load takes the machine code and is the same in CuPy 13 and 14. RawModule(path=…) would need a
-        # file, and would cache every module by its path.
-        with context.activate(f"loading `{name}`"):
-            module = context.cupy.cuda.function.Module()
-            module.load(program.cubin if program.cubin is not None else program.ptx.encode() + b"\0")
-            self._function = module.get_function(program.entries.get(name, name))
-            self._resources = program.resources.get(name) or self._reported_resources()
+        with self._context.activate(f"loading `{name}`"):
+            self._function = module.loaded.get_function(self.program.entry(name))
+            self._resources = self.program.resources.get(name) or self._reported_resources()
 
     @cached_property
     def on_simulator(self) -> RecordableKernel:
-        from gpulab.devices.simulated import simulator_of
-
-        return simulator_of(self._spec).kernel_of(self.program, self.name, self.cooperative)
+        return self.module.on_simulator.get_function(self.name, cooperative=self.cooperative)
 
     @property
     def resources(self) -> Resources:
@@ -196,27 +239,28 @@ class CudaDevice(Device):
     needs_own_process = True
 
     def __init__(self, index: int = 0) -> None:
-        self._context = CudaContext(index)
+        self.context = CudaContext(index)
         self._streams = count(1)
+        self._modules = LoadedModules()
         properties = self.properties()
-        self.name = self._context.device = properties.name
+        self.name = self.context.device = properties.name
         self.spec = spec_of(properties)
 
     def __repr__(self) -> str:
-        return f"<CudaDevice {self._context.index}: {self.name}>"
+        return f"<CudaDevice {self.context.index}: {self.name}>"
 
     @property
     def selector(self) -> str:
-        return f"{self.kind}:{self._context.index}"
+        return f"{self.kind}:{self.context.index}"
 
     def properties(self) -> DeviceProperties:
         """Return the properties that CUDA reports."""
-        with self._context.activate("device query"):
-            return cuda_properties(self._context.cupy.cuda.runtime, self._context.index)
+        with self.context.activate("device query"):
+            return cuda_properties(self.context.cupy.cuda.runtime, self.context.index)
 
     def asarray(self, host: npt.ArrayLike, *, stream: Stream | None = None) -> Array:
-        cupy = self._context.cupy
-        with self._context.activate("copying an array to the GPU"):
+        cupy = self.context.cupy
+        with self.context.activate("copying an array to the GPU"):
             if isinstance(host, cupy.ndarray):
                 return cupy.ascontiguousarray(host)
             source = np.asarray(host, order="C")
@@ -226,16 +270,16 @@ class CudaDevice(Device):
                 )
             if stream is None and self.observer is None:
                 return cupy.asarray(source)
-            with on_stream(stream, self._context):  # CuPy's pool reuses memory in the order of this stream
+            with on_stream(stream, self.context):  # CuPy's pool reuses memory in the order of this stream
                 array = cupy.empty(source.shape, source.dtype)
         with self._copying("copy to device", source, stream):
-            queue_copy(self._context, stream, array, source, to_device=True)
+            queue_copy(self.context, stream, array, source, to_device=True)
         return array
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
         sizes = array_shape(shape)
-        with self._context.activate("allocating an array"):
-            return self._context.cupy.empty(sizes, dtype)
+        with self.context.activate("allocating an array"):
+            return self.context.cupy.empty(sizes, dtype)
 
     # `full` and `zeros` of the base class copy from the host. CuPy's would compile a kernel, which needs an
     # installation of the CUDA headers.
@@ -243,41 +287,41 @@ class CudaDevice(Device):
     def asnumpy(
         self, array: Array, *, stream: Stream | None = None, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any]:
-        cupy = self._context.cupy
+        cupy = self.context.cupy
         if isinstance(array, np.ndarray):
             return array
         if not isinstance(array, cupy.ndarray):
             raise LaunchError(f"a {type(array).__name__} is not an array of {self.name}.")
         if stream is None and out is None and self.observer is None:
-            with self._context.activate("copying an array from the GPU"):
+            with self.context.activate("copying an array from the GPU"):
                 copied: npt.NDArray[Any] = cupy.asnumpy(array)
                 return copied
 
         host = np.empty(array.shape, array.dtype) if out is None else out
         check_destination(host, array.shape, array.dtype)
         with self._copying("copy to host", host, stream):
-            queue_copy(self._context, stream, cupy.ascontiguousarray(array), host, to_device=False)
+            queue_copy(self.context, stream, cupy.ascontiguousarray(array), host, to_device=False)
         return host
 
     @contextmanager
     def _copying(self, kind: CopyKind, host: npt.NDArray[Any], stream: Stream | None) -> Iterator[None]:
         """Make the GPU and the stream current, and the copy observed, within a block."""
-        with self._context.activate(kind), on_stream(stream, self._context), ExitStack() as stack:
+        with self.context.activate(kind), on_stream(stream, self.context), ExitStack() as stack:
             if self.observer is not None:
-                stack.enter_context(self.observer(copy_operation_of(self._context, kind, host, stream)))
+                stack.enter_context(self.observer(copy_operation_of(self.context, kind, host, stream)))
             yield
 
     def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-        with self._context.activate("allocating page-locked memory"):
-            return pinned_memory(self._context, array_shape(shape), np.dtype(dtype))
+        with self.context.activate("allocating page-locked memory"):
+            return pinned_memory(self.context, array_shape(shape), np.dtype(dtype))
 
     def stream(self) -> CudaStream:
-        with self._context.activate("creating a stream"):
-            return CudaStream(next(self._streams), self._context)
+        with self.context.activate("creating a stream"):
+            return CudaStream(next(self._streams), self.context)
 
     def synchronize(self) -> None:
-        with self._context.activate("waiting for the GPU"):
-            self._context.wait()
+        with self.context.activate("waiting for the GPU"):
+            self.context.wait()
 
     def compile(
         self,
@@ -288,19 +332,34 @@ class CudaDevice(Device):
         *,
         cooperative: bool = False,
     ) -> CudaKernel:
-        self._context.check_alive()
-        program = compile_program(source, arch=self.spec.arch, defines=defines, options=options)
-        return self._kernel(program, name, cooperative)
+        self.context.check_alive()
+        expressions = name_expressions_of(name)
+        module = self._modules.get(module_key(source, defines, options, expressions))
+        if not isinstance(module, CudaModule):
+            module = self.module(source, defines, options, expressions)
+        return module.get_function(name, cooperative=cooperative)
 
-    def _kernel(self, program: Program, name: str | None, cooperative: bool = False) -> CudaKernel:
-        kernel = CudaKernel(self._context, self.spec, program, program.pick(name), cooperative)
-        kernel.device = self
-        return kernel
+    def module(
+        self,
+        source: str,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+    ) -> CudaModule:
+        self.context.check_alive()
+        program = compile_program(
+            source,
+            arch=self.spec.arch,
+            defines=defines,
+            options=options,
+            name_expressions=name_expressions,
+        )
+        key = module_key(source, defines, options, name_expressions)
+        return self._modules.keep(key, CudaModule(self, program))
 
     def load_ptx(self, text: str, name: str | None = None) -> CudaKernel:
-        self._context.check_alive()
-        program = ptx_program(text)
-        return self._kernel(program, name)
+        self.context.check_alive()
+        return CudaModule(self, ptx_program(text)).get_function(name)
 
     def time(self, launch: Callable[[], object]) -> float:
         """Measure the milliseconds between two CUDA events around a launch.
@@ -308,9 +367,9 @@ class CudaDevice(Device):
         A delay kernel runs first, so that events and launches are enqueued before the GPU reaches them: the
         time does not include work of the host. Kernel calls within `launch` do not wait.
         """
-        with self._context.activate("timing"):
+        with self.context.activate("timing"):
             delay = self._delay
-            self._context.wait()
+            self.context.wait()
             with self.asynchronous_launches():
                 delay((1,), (1,), (_DELAY_NS,))
                 start = self.record_event()
@@ -324,25 +383,25 @@ class CudaDevice(Device):
 
     def record_event(self, stream: Stream | None = None) -> Any:
         """Record a CUDA event on a stream, or on CuPy's current one, and return it."""
-        with self._context.activate("timing"), on_stream(stream, self._context):
-            event = self._context.cupy.cuda.Event()
+        with self.context.activate("timing"), on_stream(stream, self.context):
+            event = self.context.cupy.cuda.Event()
             event.record()
             return event
 
     def elapsed_ms(self, start: Any, stop: Any) -> float:
         """Return the milliseconds between two events, after all work on the GPU has finished."""
-        with self._context.activate("timing"):
-            self._context.wait()
-            return float(self._context.cupy.cuda.get_elapsed_time(start, stop))
+        with self.context.activate("timing"):
+            self.context.wait()
+            return float(self.context.cupy.cuda.get_elapsed_time(start, stop))
 
     @contextmanager
     def asynchronous_launches(self) -> Iterator[None]:
         """Let kernel calls within this block return without waiting until the kernel has finished."""
-        before, self._context.synchronous = self._context.synchronous, False
+        before, self.context.synchronous = self.context.synchronous, False
         try:
             yield
         finally:
-            self._context.synchronous = before
+            self.context.synchronous = before
 
 
 def cuda_device(index: int = 0) -> CudaDevice:

@@ -32,8 +32,9 @@ def explain(
 ) -> LaunchError:
     """Return the exception for a fault: `MemoryFault` for a memory access, else `LaunchError`.
 
-    arguments: the kernel's arguments by parameter name. budget: the instruction limit of a warp. mixed: warps
-    that waited for each other at two barriers before the fault, so that some of them later wait alone.
+    arguments: the kernel's arguments by parameter name, and the variables of its module by theirs. budget:
+    the instruction limit of a warp. mixed: warps that waited for each other at two barriers before the fault,
+    so that some of them later wait alone.
     """
     if mixed is not None and fault.kind in ("exited_threads", "barrier_deadlock"):
         cause = explain_barriers(mixed, ends=True)

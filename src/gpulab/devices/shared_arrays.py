@@ -61,11 +61,12 @@ def shared_arrays(kernel: RecordableKernel) -> list[SharedArray]:
     from gpulab.simt.ptx.inlining import flatten
 
     simulated = kernel.on_simulator
-    flat = flatten(simulated.module, simulated.entry)
-    sizes = {v.name: v.size for v in [*simulated.module.variables.values(), *flat.variables.values()]}
+    ptx = simulated.module.ptx
+    flat = flatten(ptx, simulated.entry)
+    sizes = {v.name: v.size for v in [*ptx.variables.values(), *flat.variables.values()]}
     extents = simulated.program.shared_extents
     arrays = []
-    for symbol, start in shared_layout(simulated.module, flat)[0].items():
+    for symbol, start in shared_layout(ptx, flat)[0].items():
         name, size = variable_name(symbol), sizes[symbol]
         declared = extents.get(name, ())
         fits = declared and size and size % prod(declared) == 0

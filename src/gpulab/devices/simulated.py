@@ -14,28 +14,36 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler import compile_program, ptx_program
-from gpulab.compiler.program import Program
+from gpulab.compiler.program import ModuleVariable, Program, name_expressions_of
 from gpulab.devices.arguments import convert
-from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel
+from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel, RecordableModule
 from gpulab.devices.faults import explain, explain_barriers
 from gpulab.devices.host_operations import HostOperations
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
+from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.simulated_streams import DelayedCopies, SimulatedStream, copy_operation, pinned_array
 from gpulab.devices.streams import DeviceOperation, Launch, Stream, array_shape, check_destination
 from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
-from gpulab.simt.ptx.call_graph import function_address, referenced_variables
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.host_memory import Contents, host_budget
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
+from gpulab.simt.runtime.variable_memory import VariableMemory
 
 if TYPE_CHECKING:
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
 
-__all__ = ["SimulatedArray", "SimulatedDevice", "SimulatedKernel", "simulator", "simulator_of"]
+__all__ = [
+    "SimulatedArray",
+    "SimulatedDevice",
+    "SimulatedKernel",
+    "SimulatedModule",
+    "simulator",
+    "simulator_of",
+]
 
 OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
 
@@ -95,6 +103,15 @@ class SimulatedArray(HostOperations):
         """Return a copy on the host, as `cupy.ndarray.get`."""
         return self.view().copy()
 
+    def set(self, host: Any) -> None:
+        """Copy a NumPy array of the same shape and dtype to the array, as `cupy.ndarray.set`."""
+        if not isinstance(host, np.ndarray) or (host.shape, host.dtype) != (self.shape, self.dtype):
+            raise UsageError(
+                f"this device array takes a NumPy array of shape {self.shape} and dtype {self.dtype}."
+            )
+        self.view()[...] = host
+        self.memory.mark_written(self.allocation.address)
+
     def copy(self) -> SimulatedArray:
         """Return a copy on the device, as `cupy.ndarray.copy`."""
         copy = SimulatedArray(self.memory, self.shape, self.dtype, "any")
@@ -124,63 +141,74 @@ class _ArrayPart(SimulatedArray):
         return self._whole
 
 
-class SimulatedKernel(RecordableKernel):
-    """A kernel on the simulator; its native code is compiled at the first launch with each block shape."""
+class _VariableArray(SimulatedArray):
+    """A variable of a module as an array. The memory is freed with the module."""
+
+    def __init__(self, module: SimulatedModule, variable: ModuleVariable) -> None:
+        self.memory = module.device.memory
+        self.shape, self.dtype = variable.shape, np.dtype(variable.dtype)
+        self.size = prod(self.shape)
+        self.nbytes = variable.size
+        self.allocation = module.memory.allocation(variable.symbol)
+        self._module = module  # keeps the memory
+
+
+class SimulatedModule(RecordableModule):
+    """A module on the simulator. Its kernels share the parsed PTX and the memory of the variables."""
 
     device: SimulatedDevice
 
     def __init__(
-        self,
-        device: SimulatedDevice,
-        program: Program,
-        name: str,
-        independent_threads: bool,
-        cooperative: bool = False,
+        self, device: SimulatedDevice, program: Program, *, independent_threads: bool = True
     ) -> None:
         from gpulab.simt.ptx.parser import parse
 
-        self.device, self.program, self.name = device, program, name
+        self.device, self.program = device, program
+        self.independent_threads = independent_threads
+        self.ptx = parse(program.ptx)
+        self.memory = VariableMemory(device.memory, self.ptx)
+
+    @property
+    def on_simulator(self) -> SimulatedModule:
+        return self
+
+    @property
+    def allocations(self) -> Mapping[str, Allocation]:
+        return self.memory.allocations
+
+    def get_function(self, name: str | None = None, *, cooperative: bool = False) -> SimulatedKernel:
+        return SimulatedKernel(self, self.program.pick(name), cooperative)
+
+    def get_global(self, name: str) -> SimulatedArray:
+        return _VariableArray(self, self.program.variable(name))
+
+
+class SimulatedKernel(RecordableKernel):
+    """A kernel on the simulator; its native code is compiled at the first launch with each block shape."""
+
+    device: SimulatedDevice
+    module: SimulatedModule
+
+    def __init__(self, module: SimulatedModule, name: str, cooperative: bool) -> None:
+        self.module, self.name = module, name
+        self.device, self.program = module.device, module.program
         self.printed = ""
         self.warned: tuple[Finding, ...] = ()
-        self.independent_threads, self.cooperative = independent_threads, cooperative
-        self.module = parse(program.ptx)
-        self.entry = program.entries.get(name, name)
-        function = self.module.functions.get(self.entry)
-        if function is None or len(function.params) != len(program.signatures[name]):
+        self.cooperative = cooperative
+        self.entry = self.program.entry(name)
+        function = module.ptx.functions.get(self.entry)
+        if function is None or len(function.params) != len(self.program.signatures[name]):
             raise UsageError(f"this PTX is malformed: the parameters of `{name}` cannot be read.")
         self._syncs_grid = self._check_instructions()
-        self._symbols: dict[str, Allocation] = {}
         self._native: dict[Any, Any] = {}
         self._static_shared: int | None = None
-        self._allocate_variables()
 
     def _check_instructions(self) -> bool:
         """Return True if the kernel can wait for the whole grid; raise for instructions that are refused."""
         from gpulab.simt.codegen.special_registers import GRID_BARRIER
         from gpulab.simt.codegen.support import check_kernel
 
-        return not check_kernel(self.module, self.entry).isdisjoint(GRID_BARRIER)
-
-    def _allocate_variables(self) -> None:
-        """Allocate and initialise the global and constant variables that the module's code uses."""
-        variables = referenced_variables(self.module)
-        for variable in variables:
-            allocation = self.device.memory.allocate(max(variable.size, 1))
-            assert allocation.host is not None
-            allocation.host[:] = 0
-            self.device.memory.mark_written(allocation.address)
-            if variable.initial is not None:
-                allocation.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
-            self._symbols[variable.name] = allocation
-            self.device.memory.free_with(self, allocation.address)
-
-        for variable in variables:
-            for offset, symbol, addend in variable.references:
-                target = self._symbols.get(symbol)
-                address = target.address if target else function_address(self.module, symbol)
-                host = self._symbols[variable.name].host
-                if host is not None and address is not None:
-                    host[offset : offset + 8].view(np.int64)[0] = address + addend
+        return not check_kernel(self.module.ptx, self.entry).isdisjoint(GRID_BARRIER)
 
     @property
     def on_simulator(self) -> SimulatedKernel:
@@ -188,10 +216,10 @@ class SimulatedKernel(RecordableKernel):
 
     @property
     def constants(self) -> dict[int, str]:
-        variables = self.module.variables
+        variables = self.module.ptx.variables
         return {
             allocation.address: name
-            for name, allocation in self._symbols.items()
+            for name, allocation in self.module.allocations.items()
             if variables[name].space == "const"
         }
 
@@ -201,7 +229,7 @@ class SimulatedKernel(RecordableKernel):
         from gpulab.simt.codegen.native import control_flow_of
         from gpulab.simt.ptx.inlining import flatten
 
-        return control_flow_of(flatten(self.module, self.entry))
+        return control_flow_of(flatten(self.module.ptx, self.entry))
 
     def __call__(
         self,
@@ -228,11 +256,11 @@ class SimulatedKernel(RecordableKernel):
         from gpulab.simt.codegen.variable_layout import static_shared_bytes
 
         if self._static_shared is None:
-            self._static_shared = static_shared_bytes(self.module, self.entry)
+            self._static_shared = static_shared_bytes(self.module.ptx, self.entry)
         key = Specialization(
             block,
             self._static_shared + shared_mem,
-            self.independent_threads,
+            self.module.independent_threads,
             recorder.tier,
             recorder.forms,
             is_small_launch(recorder.tier, prod(block) * blocks),
@@ -240,7 +268,7 @@ class SimulatedKernel(RecordableKernel):
         if key.small and replace(key, small=False) in self._native:
             key = replace(key, small=False)  # code that is optimised for large launches runs small ones too
         if key not in self._native:
-            self._native[key] = compile_kernel(self.module, self.entry, key)
+            self._native[key] = compile_kernel(self.module.ptx, self.entry, key)
         return self._native[key], key.shared_bytes
 
     def record(
@@ -274,7 +302,7 @@ class SimulatedKernel(RecordableKernel):
         native, shared_bytes = self._code(recorder, block3, shared_mem, blocks)
         packed = self._pack(values)
         symbols, parameter_copy = self._addresses(native.symbols, packed)
-        prints = "vprintf" in self.module.functions
+        prints = "vprintf" in self.module.ptx.functions
         self.printed, self.warned = "", ()
         if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
             self.device.memory.mark_written()
@@ -293,9 +321,7 @@ class SimulatedKernel(RecordableKernel):
         if outcome.print_lost:
             self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
         if outcome.fault is not None:
-            names = [p.name for p in self.program.signatures[self.name]]
-            arguments = dict(zip(names, values, strict=True))
-            raise explain(outcome.fault, self, arguments, budget, outcome.mixed_barriers)
+            raise explain(outcome.fault, self, self.named_arrays(values), budget, outcome.mixed_barriers)
         if outcome.mixed_barriers is not None:
             self.warned = (explain_barriers(outcome.mixed_barriers),)
         return native
@@ -330,16 +356,17 @@ class SimulatedKernel(RecordableKernel):
         """Return the addresses of symbols, and the array of the parameters if one of them refers to it."""
         from gpulab.simt.codegen.kernel_context import PARAMETERS
 
+        variables = self.module.allocations
         if PARAMETERS not in names:
-            return [self._symbols[name].address for name in names], None
+            return [variables[name].address for name in names], None
         copy = self.device.asarray(np.frombuffer(packed, np.uint8))
         addresses = {PARAMETERS: copy.allocation.address}
-        return [addresses.get(name) or self._symbols[name].address for name in names], copy
+        return [addresses.get(name) or variables[name].address for name in names], copy
 
     def _pack(self, values: list[Any]) -> bytes:
         """Return the parameter buffer: each parameter at its alignment, arrays as addresses."""
         data = bytearray()
-        for param, value in zip(self.module.functions[self.entry].params, values, strict=True):
+        for param, value in zip(self.module.ptx.functions[self.entry].params, values, strict=True):
             data.extend(b"\0" * (-len(data) % param.align))
             if isinstance(value, SimulatedArray):
                 data.extend(value.allocation.address.to_bytes(8, "little"))
@@ -361,6 +388,7 @@ class SimulatedDevice(RecordableDevice):
         self.budget = DEFAULT_BUDGET
         self._copies = DelayedCopies()
         self._streams = count(1)
+        self._modules = LoadedModules()
 
     def __repr__(self) -> str:
         return f"<SimulatedDevice {self.spec.key}>"
@@ -457,19 +485,60 @@ class SimulatedDevice(RecordableDevice):
         UnsupportedInstruction
             If the kernel contains an instruction that the simulator does not execute.
         """
-        arch = max(OLDEST_ARCH, self.spec.arch)
-        program = compile_program(source, arch=arch, defines=defines, options=options)
-        return SimulatedKernel(self, program, program.pick(name), independent_threads, cooperative)
+        expressions = name_expressions_of(name)
+        key = module_key(source, defines, options, expressions, independent_threads)
+        module = self._modules.get(key)
+        if not isinstance(module, SimulatedModule):
+            module = self.module(
+                source, defines, options, expressions, independent_threads=independent_threads
+            )
+        return module.get_function(name, cooperative=cooperative)
 
-    def kernel_of(self, program: Program, name: str, cooperative: bool = False) -> SimulatedKernel:
-        """Return a kernel of a program that was compiled before, for any device."""
-        return SimulatedKernel(self, program, name, True, cooperative)
+    def module(
+        self,
+        source: str,
+        defines: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+        *,
+        independent_threads: bool = True,
+    ) -> SimulatedModule:
+        """Compile CUDA C++ and load it as a module; see `Device.module`.
+
+        Parameters
+        ----------
+        source, defines, options, name_expressions
+            As for `Device.module`.
+        independent_threads : bool, optional
+            As for `compile`.
+
+        Returns
+        -------
+        SimulatedModule
+            The module.
+
+        Raises
+        ------
+        CompileError, IncludeRefused, UsageError
+            As for `Device.compile`.
+        """
+        arch = max(OLDEST_ARCH, self.spec.arch)
+        program = compile_program(
+            source, arch=arch, defines=defines, options=options, name_expressions=name_expressions
+        )
+        module = SimulatedModule(self, program, independent_threads=independent_threads)
+        key = module_key(source, defines, options, name_expressions, independent_threads)
+        return self._modules.keep(key, module)
+
+    def module_of(self, program: Program) -> SimulatedModule:
+        """Load a program that was compiled before, for any device."""
+        return SimulatedModule(self, program)
 
     def load_ptx(
         self, text: str, name: str | None = None, *, independent_threads: bool = True
     ) -> SimulatedKernel:
-        program = ptx_program(text)
-        return SimulatedKernel(self, program, program.pick(name), independent_threads)
+        module = SimulatedModule(self, ptx_program(text), independent_threads=independent_threads)
+        return module.get_function(name)
 
 
 @cache

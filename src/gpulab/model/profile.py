@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulab.config import KernelConfig
-from gpulab.devices.argument_copies import copy_arguments
+from gpulab.devices.argument_copies import copy_arguments, simulated_variables
 from gpulab.devices.base import Device, Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import CompileError
@@ -165,15 +165,17 @@ def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> 
 def profile_launch(
     kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared_mem: int = 0, *, device: Device
 ) -> Profile:
-    """Return the profile of any launch on the device's GPU. The arrays keep their values."""
+    """Return the profile of any launch on the device's GPU. Arrays and variables keep their values."""
     simulated = kernel.on_simulator
     copies = copy_arguments(args, device, simulated.device)
     launch = SampledLaunch(simulated, dim3(grid, "grid"), dim3(block, "block"), copies, shared_mem)
-    if sum(getattr(array, "nbytes", 0) for array in copies) <= KEPT_BYTES:
+    kept = sum(getattr(array, "nbytes", 0) for array in copies) <= KEPT_BYTES
+    if kept and not kernel.module.variables:
         profile = _profile(launch, device.spec, lambda: _middle_block(launch))
     else:
-        counters = _middle_block(launch)
-        profile = _profile(launch, device.spec, lambda: counters)
+        with simulated_variables(kernel, keep=True):
+            counters = _middle_block(launch)
+            profile = _profile(launch, device.spec, lambda: counters)
     simulated.warn()
     return profile
 

@@ -32,7 +32,7 @@ class HazardMessages:
     recorder : RacecheckRecorder
         The recorder of the launch.
     arguments : mapping
-        The kernel's arguments by parameter name.
+        The kernel's arguments by parameter name, and the variables of its module by theirs.
     grid, block : Index3
         Shape of the launch.
     """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gpulab.devices.argument_copies import copy_arguments, copy_back
+from gpulab.devices.argument_copies import copy_arguments, copy_back, simulated_variables
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import LaunchError
@@ -40,7 +40,7 @@ def sanitize(
     """Launch a kernel once on the simulator and check every access and every barrier.
 
     The launch has its usual effect: the arrays hold its results afterwards. For a kernel of a CUDA GPU, the
-    simulator works on copies of the arrays, and the results are copied back.
+    simulator works on copies of the arrays and of the module's variables, and the results are copied back.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def sanitize(
     device = kernel.device
     simulated = kernel.on_simulator
     launch_args = args if simulated is kernel else copy_arguments(args, device, simulated.device)
-    findings = _find(simulated, grid, block, launch_args, shared_mem, budget)
+    with simulated_variables(kernel, keep=False):
+        findings = _find(simulated, grid, block, launch_args, shared_mem, budget)
     copy_back(launch_args, args, simulated.device, device)
     return Findings(findings, kernel.program.source)
 
@@ -103,7 +104,8 @@ def _find(
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     memory = kernel.device.memory
     recorder = RacecheckRecorder(memory, prod(grid3))
-    snapshot = _Snapshot(memory, [a.whole.allocation for a in args if hasattr(a, "allocation")])
+    arrays = [a.whole.allocation for a in args if hasattr(a, "allocation")]
+    snapshot = _Snapshot(memory, [*arrays, *kernel.module.allocations.values()])
     faults: list[Finding] = []
     warnings: list[Finding] = []
     try:
@@ -114,8 +116,7 @@ def _find(
             raise
         faults = list(error.findings)
 
-    names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
-    messages = HazardMessages(kernel, recorder, dict(zip(names, args, strict=False)), grid3, block3)
+    messages = HazardMessages(kernel, recorder, kernel.named_arrays(args), grid3, block3)
     hazards = recorder.hazards()
     recorder.finish()
 

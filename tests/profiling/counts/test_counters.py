@@ -167,7 +167,8 @@ def test_results_are_copied_back_to_the_arrays_of_another_device(device: Simulat
     kernel = PythonDevice({"scale": print}).compile("", "scale")
     kernel.program = device.compile(SCALE).program
     kernel.device = PythonDevice()
-    kernel.on_simulator = device.kernel_of(kernel.program, "scale")
+    kernel.on_simulator = device.module_of(kernel.program).get_function("scale")
+    kernel.module = kernel.on_simulator.module
     array = np.ones(64, np.float32)
     counts = gpulab.counters(kernel, 1, 64, (array, 60, 2.0))
     assert counts.global_load_requests == 2

@@ -172,9 +172,10 @@ def _check_on_simulator(exercise: KernelExercise, kernel: Any, case: KernelCase)
 
 
 def _check_lockstep(exercise: KernelExercise, kernel: Any, cases: tuple[KernelCase, ...]) -> None:
-    from gpulab.devices.simulated import SimulatedKernel
+    from gpulab.devices.simulated import SimulatedModule
 
-    older = SimulatedKernel(kernel.device, kernel.program, kernel.name, independent_threads=False)
+    module = SimulatedModule(kernel.device, kernel.program, independent_threads=False)
+    older = module.get_function(kernel.name)
     for case in cases:
         arguments = _placed(case, older.device)
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpulab.cell import KernelCell
 from gpulab.config import LaunchConfig
-from gpulab.devices.argument_copies import copy_arguments
+from gpulab.devices.argument_copies import copy_arguments, simulated_variables
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import UsageError
@@ -203,7 +203,8 @@ def count_launch(
     size = f"a grid of {_sizes(grid3, 'block')} of {_sizes(block3, 'thread')}"
     program = kernel.program
     text = "" if program.source == program.ptx else program.source  # PTX alone: its own text is no source
-    counts = counters(simulated, grid3, block3, list(given.values()), shared_mem)
+    with simulated_variables(kernel, keep=True):
+        counts = counters(simulated, grid3, block3, list(given.values()), shared_mem)
     return _by_line(counts, simulated, size, grid3, given, text)
 
 

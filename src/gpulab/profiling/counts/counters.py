@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from gpulab.compiler.sass.memory_forms import shared_forms
-from gpulab.devices.argument_copies import copy_arguments, copy_back
+from gpulab.devices.argument_copies import copy_arguments, copy_back, simulated_variables
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
@@ -86,7 +86,8 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
 
     The arrays hold the results of the launch afterwards. If the kernel belongs to a CUDA GPU, the simulator
     works on copies of the arrays, and its results are copied back. A grid of more than 2**20 threads is
-    counted on a sample of its blocks, which works on copies; the arrays then keep their values.
+    counted on a sample of its blocks, which works on copies; the arrays then keep their values. The variables
+    of the kernel's module are treated as the arrays are.
 
     Parameters
     ----------
@@ -150,7 +151,8 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
     in_place = simulated is kernel and samples is None
 
     copies = list(args) if in_place else copy_arguments(args, device, simulated.device)
-    counts = record_samples(simulated, grid3, block3, copies, shared_mem, samples).counters
+    with simulated_variables(kernel, keep=samples is not None):
+        counts = record_samples(simulated, grid3, block3, copies, shared_mem, samples).counters
     simulated.warn()
     if samples is None:
         copy_back(copies, args, simulated.device, device)

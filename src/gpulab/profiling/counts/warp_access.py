@@ -142,7 +142,7 @@ class Places:
             for name, value in arguments.items()
             if hasattr(value, "allocation")
         ]
-        offsets, _ = shared_layout(kernel.module, flatten(kernel.module, kernel.entry))
+        offsets, _ = shared_layout(kernel.module.ptx, flatten(kernel.module.ptx, kernel.entry))
         return cls(arrays, [(variable_name(symbol), at) for symbol, at in offsets.items()], grid)
 
     def array(self, space: str, address: int) -> str:
