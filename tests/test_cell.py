@@ -54,6 +54,29 @@ def test_plain_name_gives_a_plain_header() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "kernel"),
+    [
+        ("%%cuda both --kernel get", "get"),
+        ("%%cuda both --block 8 --kernel k<8>", "k<8>"),
+        ("%%cuda both --kernel 'N::k<float, 8>' --block 8", "N::k<float, 8>"),
+        ("%%cuda both", ""),
+    ],
+)
+def test_kernel_option_names_a_function_or_an_instance(line: str, kernel: str) -> None:
+    header = parse_header(line)
+    assert header.kernel == kernel
+    assert parse_header(str(header)) == header
+
+
+def test_kernel_option_replaces_the_kernel_of_a_step() -> None:
+    header = parse_header("%%cuda stencil.naive --kernel laplace<8>")
+    assert isinstance(header, KernelConfig)
+    assert header.kernel_name == "laplace<8>"
+    assert header.with_geometry((8,)).kernel_name == "laplace<8>"
+    assert parse_header(str(header)) == header
+
+
+@pytest.mark.parametrize(
     ("line", "token"),
     [
         ("%%cuda", "%%cuda"),
@@ -76,6 +99,9 @@ def test_plain_name_gives_a_plain_header() -> None:
         ("%%cuda stencil.naive fast", "fast"),
         ("%%cuda stencil.naive --block=8", "--block=8"),
         ("%%cuda 'stencil.naive", "quot"),
+        ("%%cuda a --kernel", "--kernel"),
+        ("%%cuda a --kernel k <8>", "quotes"),
+        ("%%cuda a --kernel k(8)", "k(8)"),
     ],
 )
 def test_invalid_header_raises_one_line_that_names_the_error(line: str, token: str) -> None:

@@ -1,7 +1,7 @@
 """Kernel cells: the parser of their header, and cells read from .cu files and notebooks.
 
-    %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]]
-    %%cuda NAME
+    %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]] [--kernel KERNEL]
+    %%cuda NAME [--kernel KERNEL]
 
 A .cu file has the same line after `//`. The header is declarative: the magic, the command line and the
 grader read it without running the student's code.
@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gpulab.compiler.program import check_name_expressions
 from gpulab.config import KernelConfig
 from gpulab.errors import HeaderError, UsageError
 from gpulab.problems import Problem, problem_names
@@ -36,7 +38,7 @@ __all__ = [
     "unwritten_lines",
 ]
 
-FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]], or %%cuda NAME"
+FORM = "%%cuda PROBLEM.VARIANT --block X [Y [Z]] --tile X [Y [Z]] --kernel KERNEL, or %%cuda NAME"
 LARGEST = 2**31 - 1  # largest number in a header, because kernels index with int
 
 _MARKER = re.compile(r"\s*(//\s*)?%%cuda(?=\s|$)")
@@ -49,18 +51,22 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class PlainHeader:
-    """The header of a cell that belongs to no problem: a name, and the geometry if the line gives one."""
+    """The header of a cell that belongs to no problem: a name, and the geometry if the line gives one.
+
+    kernel: the `__global__` function that the name stands for; "" if the header does not say it.
+    """
 
     name: str
     block: Block | None = None
     tile: Block | None = None
+    kernel: str = ""
 
     def __str__(self) -> str:
         text = f"%%cuda {self.name}"
         for option, numbers in (("--block", self.block), ("--tile", self.tile)):
             if numbers is not None:
                 text += f" {option} {' '.join(map(str, numbers))}"
-        return text
+        return f'{text} --kernel "{self.kernel}"' if self.kernel else text
 
 
 Header = KernelConfig | PlainHeader
@@ -147,9 +153,11 @@ def parse_header(line: str) -> Header:
 
     kernel = _problem_and_variant(name)
     options = _options(rest)
-    block, tile = options.get("--block"), options.get("--tile")
+    function = _function_name(options.pop("--kernel", None))
+    numbers = {option: _numbers(option, words) for option, words in options.items()}
+    block, tile = numbers.get("--block"), numbers.get("--tile")
     if kernel is None:
-        return PlainHeader(name, _filled(block, (1, 1, 1)), _filled(tile, (1, 1, 1)))
+        return PlainHeader(name, _filled(block, (1, 1, 1)), _filled(tile, (1, 1, 1)), function)
 
     problem, variant = kernel
     return KernelConfig(
@@ -158,6 +166,7 @@ def parse_header(line: str) -> Header:
         # Missing numbers of a block are 1; those of a tile are the problem's, where 0 means a loop.
         _filled(block, (1, 1, 1)) or problem.block_of(variant),
         _filled(tile, problem.default_tile) or problem.default_tile,
+        function,
     )
 
 
@@ -284,25 +293,39 @@ def _variants(problem_name: str) -> str:
     return ", ".join(problem_named(problem_name).variants)
 
 
-def _options(words: list[str]) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of `--block` and `--tile`."""
-    options: dict[str, tuple[int, ...]] = {}
+def _options(words: list[str]) -> dict[str, Sequence[str]]:
+    """Return the words after `--block`, `--tile` and `--kernel`."""
+    options: dict[str, Sequence[str]] = {}
     position = 0
     while position < len(words):
         option = words[position]
-        if option not in ("--block", "--tile"):
+        if option not in ("--block", "--tile", "--kernel"):
             raise HeaderError(f"the header has no option `{option}`; its form is {FORM}.")
         if option in options:
             raise HeaderError(f"the header has {option} twice; give it once.")
         end = position + 1
         while end < len(words) and not words[end].startswith("--"):
             end += 1
-        options[option] = _numbers(option, words[position + 1 : end])
+        options[option] = words[position + 1 : end]
         position = end
     return options
 
 
-def _numbers(option: str, words: list[str]) -> tuple[int, ...]:
+def _function_name(words: Sequence[str] | None) -> str:
+    """Return the kernel that `--kernel` names; "" if the header does not have the option."""
+    if words is None:
+        return ""
+    if len(words) != 1:
+        raise HeaderError(
+            '--kernel takes one name; write an instance of a template in quotes: "k<float, 8>".'
+        )
+    try:
+        return check_name_expressions(words)[0]
+    except UsageError as error:
+        raise HeaderError(f"--kernel: {error}") from None
+
+
+def _numbers(option: str, words: Sequence[str]) -> tuple[int, ...]:
     """Return the one to three numbers of an option; raise `HeaderError` for anything else."""
     allowed = "integers of at least 1" if option == "--block" else "integers; 0 stands for the whole axis"
     if not 1 <= len(words) <= 3:

@@ -30,12 +30,16 @@ class KernelConfig:
         Threads of a block on the axes (x, y, z).
     tile : tuple of int
         Output points that a thread computes on each axis; 0 stands for the whole axis, in a loop.
+    kernel : str
+        The `__global__` function that is the step's kernel, or an instance of a template such as `k<8>`; ""
+        for the name that the problem gives it.
     """
 
     problem: Problem
     variant: str
     block: Block
     tile: Block
+    kernel: str = ""
 
     @property
     def name(self) -> str:
@@ -45,7 +49,7 @@ class KernelConfig:
     @property
     def kernel_name(self) -> str:
         """The name of the `__global__` function that the cell must define."""
-        return self.problem.kernel_name(self.variant)
+        return self.kernel or self.problem.kernel_name(self.variant)
 
     @property
     def defines(self) -> Mapping[str, object]:
@@ -124,7 +128,8 @@ class KernelConfig:
 
     def __str__(self) -> str:
         block, tile = (" ".join(map(str, numbers)) for numbers in (self.block, self.tile))
-        return f"%%cuda {self.name} --block {block} --tile {tile}"
+        kernel = f' --kernel "{self.kernel}"' if self.kernel else ""
+        return f"%%cuda {self.name} --block {block} --tile {tile}{kernel}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gpulab.cell import PlainCell
 from gpulab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def keep_cell(
     Without a kernel, an earlier kernel of the same name is removed. compiler: compiles the kernel when it is
     first used.
     """
+    _CELLS.pop(executed.name, None)  # the cells are in the order of their last runs
     _CELLS[executed.name] = executed
     _COMPILERS.pop(executed.name, None)
     _INCORRECT.discard(executed.name)
@@ -71,18 +73,20 @@ def kernel(name: str) -> Kernel:
     Parameters
     ----------
     name : str
-        The name in the header of the cell: `NAME`, or `PROBLEM.VARIANT`.
+        The name in the header of the cell: `NAME`, or `PROBLEM.VARIANT`. If a cell of the first kind has
+        several kernels, also the name of one of them.
 
     Returns
     -------
     Kernel
         The kernel of the cell's last run, compiled for this session's device. Call it with a grid, a block
-        and arguments.
+        and arguments. `kernel.module` gives the `__device__` and `__constant__` variables of the cell.
 
     Raises
     ------
     UsageError
-        If no cell of this name ran, or its last run did not compile.
+        If no cell of this name ran, its last run did not compile, or the name of a cell does not say which
+        of its kernels is meant.
 
     Examples
     --------
@@ -92,10 +96,14 @@ def kernel(name: str) -> Kernel:
     >>> x = dev.full(8, 1.5)                 # doctest: +SKIP
     >>> gpulab.kernel("scale")(1, 8, (x,))   # doctest: +SKIP
     """
-    if name not in _KERNELS and name in _COMPILERS:
-        _KERNELS[name] = _COMPILERS[name]()
+    if name in _COMPILERS:
+        _compile(name)
     if name in _KERNELS:
+        _require_choice(name)
         return _KERNELS[name]
+    among_others = _kernel_among_others(name)
+    if among_others is not None:
+        return among_others
     if name in _CELLS:
         raise UsageError(f"the cell of kernel `{name}` ran but did not compile. Correct it and run it again.")
 
@@ -103,6 +111,35 @@ def kernel(name: str) -> Kernel:
     raise UsageError(
         f"no kernel `{name}` was compiled in this session (compiled: {compiled}). Run its %%cuda cell first."
     )
+
+
+def _compile(name: str) -> None:
+    """Compile the kernel of a cell that was stored without one."""
+    _KERNELS[name] = _COMPILERS[name]()
+    del _COMPILERS[name]
+
+
+def _require_choice(name: str) -> None:
+    """Raise `UsageError` if a plain cell has several kernels, and its header picks none of them."""
+    stored, executed = _KERNELS[name], _CELLS.get(name)
+    names = stored.program.kernel_names
+    if not isinstance(executed, PlainCell) or executed.header.kernel or len(names) < 2 or name in names:
+        return
+    calls = " or ".join(f'gpulab.kernel("{each}")' for each in names)
+    raise UsageError(f"the cell `{name}` has {len(names)} kernels: take one by its name, {calls}.")
+
+
+def _kernel_among_others(name: str) -> Kernel | None:
+    """Return a kernel of a plain cell with several kernels, of the last cell that has one of this name."""
+    for cell_name, executed in reversed(_CELLS.items()):
+        if not isinstance(executed, PlainCell) or executed.source.count("__global__") < 2:
+            continue
+        if cell_name in _COMPILERS and name.partition("<")[0] in executed.source:
+            _compile(cell_name)
+        stored = _KERNELS.get(cell_name)
+        if stored is not None and name in stored.program.kernel_names:
+            return stored.module.get_function(name)
+    return None
 
 
 def cell(name: str) -> Cell | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from gpulab.finding import Finding
 from gpulab.gpus.catalogue import gpu
 from gpulab.notebook import load
 from gpulab.problems import problem
+from tests.python_device import StandInDevice
 
 
 class ScriptedKernel(Kernel):
@@ -59,7 +60,7 @@ class ScriptedKernel(Kernel):
             self.printed = "hello from <thread 0>\n"
 
 
-class ScriptedDevice(Device):
+class ScriptedDevice(StandInDevice):
     """Device of `ScriptedKernel`s, on NumPy arrays."""
 
     kind = "sim"
@@ -128,10 +129,10 @@ class CellRun:
 class Notebook:
     """IPython shell with gpulab loaded; `run` runs one cell."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_device: Callable[[], Device] | None = ScriptedDevice) -> None:
         InteractiveShell.clear_instance()
         self.shell = InteractiveShell.instance(colors="nocolor")
-        load(self.shell, ScriptedDevice)
+        load(self.shell, open_device)
 
     def run(self, text: str) -> CellRun:
         return CellRun(self.shell, text)

@@ -8,7 +8,7 @@ from gpulab.problems import problem, problem_names
 
 __all__ = ["candidates", "install"]
 
-_OPTIONS = ("--block", "--tile")
+_OPTIONS = ("--block", "--tile", "--kernel")
 
 
 def candidates(line: str) -> list[str]:

@@ -43,14 +43,20 @@ class CudaMagics(Magics):
     def cuda(self, line: str, cell: str) -> None:
         """Compile a cell of CUDA C, check its values, count its memory traffic, and time it.
 
-            %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]]
-            %%cuda NAME
+            %%cuda PROBLEM.VARIANT [--block X [Y [Z]]] [--tile X [Y [Z]]] [--kernel KERNEL]
+            %%cuda NAME [--kernel KERNEL]
 
         PROBLEM.VARIANT   a step of a lab, such as stencil.opt_1 or matmul.K5; the cell must
                           define the kernel of the step (block2D_opt_1, mmkernel).
         NAME              a kernel of your own. It is compiled and returned by gpulab.kernel("NAME").
         --block X Y Z     threads per block on each axis, at most 1024 in total.
         --tile X Y Z      output points per thread on each axis; 0 means the whole axis, in a loop.
+        --kernel KERNEL   the function that the name stands for, if the cell has several; also an
+                          instance of a template, as in --kernel "k<8>".
+
+        Without --kernel, NAME stands for the kernel of this name, or for the only one. Other kernels of
+        the cell have their own names: gpulab.kernel("OTHER"). They share its __device__ and
+        __constant__ variables: gpulab.kernel("NAME").module.set_global("variable", values).
 
         The grid is ceil(extent / (block * tile)) on each axis. The macros BLOCK_X, BLOCK_Y,
         BLOCK_Z, TILE_X, TILE_Y and TILE_Z hold these numbers in the source.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab.cell import Cell, KernelCell, unwritten_lines
-from gpulab.compiler.program import Resources
+from gpulab.compiler.program import Resources, name_expressions_of
 from gpulab.config import KernelConfig, check_block, defines
 from gpulab.devices.base import Device, Kernel
 from gpulab.errors import CompileError, GpulabError, KernelNotWritten, UnsupportedInstruction, UsageError
@@ -100,7 +100,10 @@ class CheckResult:
 
 
 def compile_cell(cell: Cell, device: Device) -> Kernel:
-    """Compile a cell's kernel for a device, with its block and tile as macros.
+    """Compile a cell for a device, with its block and tile as macros, and return its kernel.
+
+    The cell is loaded as a new module, whose variables have their initial values. Its other kernels, if it
+    has any, are those of `kernel.module`.
 
     Raises `CompileError`, `KernelNotWritten` if parts are still to be written, and `UsageError` for a block
     or an amount of shared memory that no launch can have and for a text without the kernel that the header
@@ -109,15 +112,15 @@ def compile_cell(cell: Cell, device: Device) -> Kernel:
     if lines := unwritten_lines(cell.source):
         raise KernelNotWritten(cell.name, lines)
 
-    header, name, macros = cell.header, None, None
+    header, macros = cell.header, None
     if header.block is not None:
         check_block(header.block, device.spec)
         macros = defines(header.block, header.tile or (1, 1, 1))
-    if isinstance(cell, KernelCell):
-        name = cell.config.kernel_name
+    expressions = name_expressions_of(header.kernel)
 
     try:
-        kernel = device.compile(cell.source, name, macros)
+        module = device.module(cell.source, macros, name_expressions=expressions)
+        kernel = module.get_function(_kernel_name(cell, module.kernel_names))
     except CompileError as error:
         # The text is valid C but asks for more than the GPU has, as a block of too many threads does.
         excess = next((d for d in error.diagnostics if TOO_MUCH_SHARED.search(d.message)), None)
@@ -132,6 +135,17 @@ def compile_cell(cell: Cell, device: Device) -> Kernel:
             f"{most:,} ({most // 1024} KB) per block of the {device.spec.name}."
         )
     return kernel
+
+
+def _kernel_name(cell: Cell, names: Sequence[str]) -> str | None:
+    """Return the kernel that a cell's name stands for; for a plain cell that does not say it, the first."""
+    if isinstance(cell, KernelCell):
+        return cell.config.kernel_name
+    if cell.header.kernel:
+        return cell.header.kernel
+    if cell.name in names:
+        return cell.name
+    return next(iter(names), None)
 
 
 def check_cell(

@@ -16,7 +16,8 @@ from gpulab.views.resource_view import resource_view
 from gpulab.views.verdict_view import findings_view, printed_view, verdict_view
 
 if TYPE_CHECKING:
-    from gpulab.devices.base import Device
+    from gpulab.compiler.program import ModuleVariable, Resources
+    from gpulab.devices.base import Device, Kernel
     from gpulab.verification.check import CheckResult
 
 __all__ = ["checked_view", "failed_case_view", "kernel_view", "launch_error_view", "verdict_section"]
@@ -43,19 +44,53 @@ def verdict_section(cell: Cell, result: CheckResult) -> View:
 
 
 def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:
-    """Return the resources of a kernel and, if the cell has a block, the occupancy on the device's GPU."""
-    name, block, resources = cell.name, cell.header.block, result.resources
+    """Return the resources of a kernel and, if the cell has a block, the occupancy on the device's GPU.
+
+    For a plain cell, all its kernels, and how to use them and their variables in Python.
+    """
+    if isinstance(cell, PlainCell) and result.kernel is not None:
+        return _plain_view(cell, result.kernel, device)
+    used = _resources(cell, cell.name, result.resources, device)
+    return used if result.correct else disclosure("registers and occupancy", used)
+
+
+def _resources(cell: Cell, name: str, resources: Resources, device: Device) -> View:
+    """Return the resources of one kernel of a cell."""
+    block = cell.header.block
     threads = prod(block) if block else 0
     allowed = None
     if threads:
         allowed = occupancy(device.spec, threads, resources.registers, resources.shared_bytes)
-    stored = None
-    if isinstance(cell, PlainCell):
-        stored = note("good", f'✓ compiled. In Python it is gpulab.kernel("{name}").')
-    used = resource_view(name, resources, device.spec.name, threads, allowed)
-    if not result.correct:
-        used = disclosure("registers and occupancy", used)
-    return stack(used, stored)
+    return resource_view(name, resources, device.spec.name, threads, allowed)
+
+
+def _plain_view(cell: PlainCell, kernel: Kernel, device: Device) -> View:
+    """Return the kernels of a cell of no problem: their resources and names in Python."""
+    program = kernel.program
+    names = program.kernel_names
+    if len(names) < 2:
+        calls, used = [_call(cell.name)], [_resources(cell, cell.name, kernel.resources, device)]
+    else:
+        calls = [_call(name) for name in names]
+        used = [_resources(cell, name, program.resources_of(name), device) for name in names]
+    compiled = f"✓ compiled. In Python it is {calls[0]}."
+    if len(calls) > 1:
+        compiled = f"✓ compiled {len(calls)} kernels. In Python they are {' and '.join(calls)}."
+    if cell.header.kernel and len(names) > 1:
+        compiled += f" {_call(cell.name)} is `{kernel.name}`."
+    variables = [_variable(name, variable, calls[0]) for name, variable in program.variables.items()]
+    return stack(*used, note("good", compiled, variables))
+
+
+def _call(name: str) -> str:
+    return f'gpulab.kernel("{name}")'
+
+
+def _variable(name: str, variable: ModuleVariable, kernel: str) -> str:
+    """Return the type of a variable, and how Python code writes it."""
+    extents = "".join(f"[{extent}]" for extent in variable.shape)
+    kind = "__constant__" if variable.constant else "__device__"
+    return f'`{name}{extents}` ({kind}, {variable.dtype}): {kernel}.module.set_global("{name}", values)'
 
 
 def launch_error_view(error: GpulabError, source: str) -> View:
