@@ -87,7 +87,7 @@ def test_operators_of_used_types_are_kept() -> None:
 
 def test_allowed_headers_are_kept_if_their_namespace_is_used() -> None:
     text = (
-        "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include <iostream>\n"
+        "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include <iostream>\n#include <stdint.h>\n"
         "namespace cg = cooperative_groups;\n__global__ void a(half* x) { *x = 1; }\n"
         "__global__ void b() { cg::this_thread_block().sync(); }\n"
     )
@@ -97,6 +97,7 @@ def test_allowed_headers_are_kept_if_their_namespace_is_used() -> None:
     assert "#include <cooperative_groups.h>\n" in b.source
     assert "namespace cg = cooperative_groups;" in b.source
     assert "iostream" not in b.source
+    assert "stdint" not in b.source
 
 
 def test_using_namespace_is_kept_if_the_cell_has_the_namespace() -> None:

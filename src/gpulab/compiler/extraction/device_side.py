@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, angle_end, items_of
-from gpulab.compiler.preprocess.headers import OWN_HEADERS, allowed_headers, namespace_of
+from gpulab.compiler.preprocess.headers import allowed_headers, namespace_of, nvidia_header
 from gpulab.compiler.preprocess.phases import Token, read_source
 from gpulab.errors import GpulabError, UsageError
 
@@ -288,8 +288,9 @@ def _include(item: SourceItem) -> re.Match[str] | None:
 
 
 def _is_useful(header: str, uses: set[str]) -> bool:
-    """Return True for an allowed header of NVIDIA whose namespace, if it has one, is named."""
-    if header not in allowed_headers() or OWN_HEADERS.get(header, "#include") == "":
-        return False
+    """Return True for a header of NVIDIA whose namespace, if it has one, is named.
+
+    The names of C's headers are known without them.
+    """
     namespace = namespace_of(header)
-    return not namespace or namespace in uses
+    return bool(nvidia_header(header)) and (not namespace or namespace in uses)

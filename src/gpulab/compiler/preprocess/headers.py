@@ -29,6 +29,7 @@ __all__ = [
     "header_of",
     "include_folders",
     "namespace_of",
+    "nvidia_header",
     "own_headers",
 ]
 
@@ -208,7 +209,7 @@ def include_folders(names: Iterable[str]) -> tuple[str, ...]:
 
     Raises `GpulabError`, with the command that installs it, if a header of NVIDIA is not installed.
     """
-    needed = [header for name in names if (header := _nvidia_header(name))]
+    needed = [header for name in names if (header := nvidia_header(name))]
     if not needed:
         return ()
     with _lock:
@@ -225,7 +226,7 @@ def include_folders(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(str, folders))
 
 
-def _nvidia_header(name: str) -> str:
+def nvidia_header(name: str) -> str:
     """Return a header of NVIDIA that is needed for a header; "" if none is."""
     if name in NVIDIA_HEADERS:
         return name
