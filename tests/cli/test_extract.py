@@ -28,6 +28,13 @@ def test_extract_prints_cells_and_names_headers_that_were_not_found(cu: Any, cap
     assert "vector" not in printed.err
 
 
+def test_extract_names_the_instance_of_a_template(cu: Any, capsys: Any) -> None:
+    text = "template <int N> __global__ void t(int* x) { *x = N; }\nint main() { t<8><<<1, 1>>>(0); }\n"
+    assert main(["extract", cu(text)]) == 0
+    header = parse_cell(capsys.readouterr().out).header
+    assert (header.name, header.kernel) == ("t", "t<8>")
+
+
 def test_extract_writes_a_notebook_and_keeps_an_existing_one(cu: Any, tmp_path: Path, capsys: Any) -> None:
     notebook = tmp_path / "out.ipynb"
     assert main(["extract", cu(PROGRAM), "--notebook", str(notebook)]) == 0

@@ -73,7 +73,11 @@ def cell_text(cell: ExtractedCell) -> str:
     from gpulab.problems import problem_names
 
     name = cell.kernels[0]
-    return f"%%cuda {name}{'_kernel' * (name in problem_names())}\n{cell.source}"
+    header = f"%%cuda {name}{'_kernel' * (name in problem_names())}"
+    instance = next((each for each in cell.instances if each.partition("<")[0] == name), name)
+    if instance != name:
+        header += f' --kernel "{instance}"'
+    return f"{header}\n{cell.source}"
 
 
 def write_notebook(path: Path, cells: Sequence[str]) -> None:
