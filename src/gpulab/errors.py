@@ -187,7 +187,7 @@ class KernelNotWritten(CompileError):
 
 
 class UnsupportedInstruction(GpulabError):
-    """The simulator does not implement a PTX instruction of the kernel (tensor cores, textures, …).
+    """The simulator does not implement a PTX instruction of the kernel (textures, `wgmma`, …).
 
     Attributes
     ----------

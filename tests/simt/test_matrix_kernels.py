@@ -102,6 +102,14 @@ def test_product_of_uninitialized_elements_is_reported() -> None:
     assert {(f.tool, f.line) for f in findings} == {("initcheck", line)}
 
 
+def test_the_lane_that_addresses_an_uninitialized_row_is_reported() -> None:
+    dev = gpulab.device("sim:h200")
+    kernel = dev.compile(INLINE.replace("i < 256", "i < 16 * 13"))
+    arrays = (dev.empty((16, 8)), dev.zeros((16, 16), np.uint16), dev.zeros((16, 8), np.uint16))
+    (finding,) = gpulab.sanitize(kernel, 1, 32, arrays)
+    assert (finding.tool, finding.thread) == ("initcheck", (13, 0, 0))
+
+
 def test_fragments_loaded_with_ldmatrix_and_multiplied_with_inline_ptx() -> None:
     dev = gpulab.device("sim:h200")
     random = np.random.default_rng(2)

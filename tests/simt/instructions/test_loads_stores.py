@@ -267,6 +267,15 @@ def test_ldmatrix_of_four_matrices(trans: str) -> None:
         assert np.array_equal(actual[:, number], fragment(matrix.T if trans else matrix))
 
 
+@pytest.mark.parametrize(("count", "registers"), [(1, "%r10"), (2, "%r10, %r11")])
+def test_ldmatrix_ignores_the_addresses_of_other_lanes(count: int, registers: str) -> None:
+    shared = random_bits(16, 256, 4)
+    away = f"setp.ge.u32 %p1, %r2, {8 * count}; @%p1 mov.b32 %r20, 1;"
+    actual = moved(f"{away} ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{registers}}}, [%r20];", shared)
+    for number in range(count):
+        assert np.array_equal(actual[:, number], fragment(shared.reshape(4, 8, 8)[number]))
+
+
 def test_movmatrix_transposes() -> None:
     shared = random_bits(16, 256, 2)
     text = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r20];"

@@ -244,9 +244,15 @@ def in_memory(matrix: Array, layout: str, pitch: int) -> Array:
 
 
 @pytest.mark.parametrize(("shape", "types"), WMMA, ids=lambda x: x if isinstance(x, str) else ".".join(x))
-@pytest.mark.parametrize("space", ["", ".shared"])
-def test_wmma(shape: str, types: Types, space: str) -> None:
-    check_wmma(shape, types, space)
+def test_wmma(shape: str, types: Types) -> None:
+    check_wmma(shape, types)
+
+
+@pytest.mark.parametrize("shape", ["m16n16k16", "m32n8k16", "m8n32k16"])
+@pytest.mark.parametrize("types", [HALF[0], BYTES[0]], ids=".".join)
+def test_wmma_from_shared_memory(shape: str, types: Types) -> None:
+    """Fragments of A and B are loaded by rows, except those of bytes that are not neighbours in memory."""
+    check_wmma(shape, types, ".shared")
 
 
 def check_wmma(shape: str, types: Types, space: str = "", architecture: int = 90) -> None:
