@@ -1,14 +1,14 @@
 """Comparison of the simulator with a plain interpreter on random kernels; `make fuzz` runs many more.
 
 A random kernel may have no defined result in CUDA C. The interpreter detects this and the case counts as
-`unspecified`. Every second kernel is compiled with little optimisation, as large kernels are.
+`unspecified`. Every second kernel is optimised before its launch, as kernels are that run for longer.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from gpulab.simt.instrument.base import Instrumentation
+from gpulab.simt.codegen import native
 from tests.fuzz.worker import run_request
 
 # A selection of the first 260 kernels with all their 357 forms of PTX instructions, block shapes,
@@ -25,9 +25,9 @@ SEEDS_WITH_FAULT = (
 
 
 @pytest.fixture(autouse=True)
-def compile_odd_seeds_with_little_optimisation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def optimise_odd_seeds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
-        monkeypatch.setattr(Instrumentation, "optimize_up_to_lines", 0)
+        monkeypatch.setattr(native, "OPTIMIZATION_S", 0.0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

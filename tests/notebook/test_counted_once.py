@@ -31,12 +31,12 @@ def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inte
 def test_cell_is_compiled_once_per_tier_and_counted_once(
     shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    compiled: Counter[tuple[str, bool]] = Counter()
+    compiled: Counter[str] = Counter()
     launched: Counter[str] = Counter()
     compile_kernel, record = native.compile_kernel, SimulatedKernel.record
 
     def counting_compile(module: Any, entry: str, special: Any) -> Any:
-        compiled[special.tier, special.small] += 1
+        compiled[special.tier] += 1
         return compile_kernel(module, entry, special)
 
     def counting_record(kernel: Any, recorder: Any, *args: Any, **options: Any) -> Any:

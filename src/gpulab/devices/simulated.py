@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, cached_property
 from itertools import count
 from math import prod
@@ -246,13 +245,13 @@ class SimulatedKernel(RecordableKernel):
         self.warn()
 
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
-        self._code(recorder, dim3(block, "block"), shared_mem, blocks=1)
+        self._code(recorder, dim3(block, "block"), shared_mem)
 
     def _code(
-        self, recorder: Recorder, block: tuple[int, int, int], shared_mem: int, blocks: int
+        self, recorder: Recorder, block: tuple[int, int, int], shared_mem: int
     ) -> tuple[NativeKernel, int]:
-        """Return the native code for a launch of `blocks` blocks, and the shared bytes per block."""
-        from gpulab.simt.codegen.native import Specialization, compile_kernel, is_small_launch
+        """Return the native code for launches with this block, and the shared bytes per block."""
+        from gpulab.simt.codegen.native import Specialization, compile_kernel
         from gpulab.simt.codegen.variable_layout import static_shared_bytes
 
         if self._static_shared is None:
@@ -263,10 +262,7 @@ class SimulatedKernel(RecordableKernel):
             self.module.independent_threads,
             recorder.tier,
             recorder.forms,
-            is_small_launch(recorder.tier, prod(block) * blocks),
         )
-        if key.small and replace(key, small=False) in self._native:
-            key = replace(key, small=False)  # code that is optimised for large launches runs small ones too
         if key not in self._native:
             self._native[key] = compile_kernel(self.module.ptx, self.entry, key)
         return self._native[key], key.shared_bytes
@@ -298,8 +294,7 @@ class SimulatedKernel(RecordableKernel):
         barrier = self._grid_barrier(grid3, block3, shared_mem, order)
 
         recorder = recorder or Recorder()
-        blocks = prod(grid3) if order is None else len(order)
-        native, shared_bytes = self._code(recorder, block3, shared_mem, blocks)
+        native, shared_bytes = self._code(recorder, block3, shared_mem)
         packed = self._pack(values)
         symbols, parameter_copy = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.ptx.functions

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpulab.compiler.elf import undefined_symbols
 
-__all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "load", "max_stack_bytes"]
+__all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "is_large", "load", "max_stack_bytes"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are not made SSA values
 
@@ -63,7 +63,7 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
 
     Raises `RuntimeError` if the text is not valid IR.
     """
-    large = text.count("\n") > LARGE
+    large = is_large(text)
     with _LOCK:
         if not large and not quickly:
             return _compile(text, _machine())
@@ -74,6 +74,11 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
             if not undefined_symbols(code):
                 return code
         return _compile(text, _machine(0), large=large)
+
+
+def is_large(text: str) -> bool:
+    """Return True for IR that takes too long to optimise."""
+    return text.count("\n") > LARGE
 
 
 def _compile(text: str, machine: Any, *, large: bool = False) -> bytes:

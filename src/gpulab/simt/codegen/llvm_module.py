@@ -42,7 +42,6 @@ def module_text(lowering: Lowering, function: str) -> str:
         constants[name] = ty, alias or f"constant {ty} {launch_constants.value(name)}"
     for name, (ty, definition) in constants.items():
         runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {definition}")
-    runtime = runtime.replace("declare i32 @warp(ptr, i32, i32)\n", "")
     if table:
         runtime += table.definition()
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from functools import cache
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +66,11 @@ from gpulab.simt.ptx.call_graph import referenced_variables
 from gpulab.simt.ptx.inlining import FlatFunction, flatten
 from gpulab.simt.ptx.syntax import Module
 
-__all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of", "is_small_launch"]
+__all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of"]
 
 _FALLBACK_LOCK = threading.Lock()
 STACK_BYTES = 1 << 24  # smallest stack of a host thread that runs a kernel
-SMALL_LAUNCH = 1 << 14  # threads; up to here the compile time dominates
+OPTIMIZATION_S = 40e-6  # processor time to optimise one line of IR, roughly
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,6 @@ class Specialization:
         The instrumentation.
     forms : Forms
         See `Instrumentation.forms`.
-    small : bool
-        Launches have few threads, so that the compile time dominates.
     """
 
     block: tuple[int, int, int]
@@ -98,17 +96,28 @@ class Specialization:
     independent: bool = True
     tier: str = "values"
     forms: Forms = ()
-    small: bool = False
 
 
 @dataclass
 class NativeKernel:
     """Compiled code, and what a launch must provide for it.
 
+    Code is first compiled without optimisation, which takes a third of the time and runs at half the speed.
+    Once launches have spent `patience_s` in it, they call `optimize`, also while they run.
+
     Attributes
     ----------
     run : callable
         `run_blocks` of runtime.ll; takes the address of a worker's context.
+    warp : int
+        Address of `warp`, which `run` calls through the context.
+    patience_s : float
+        Processor time in unoptimised code after which optimisation pays; infinite if there is nothing left
+        to optimise.
+    compile_optimized : callable
+        Returns the optimised code, with the same sites and the same layout of saved registers.
+    spent_s : float
+        Processor time of the launches so far, at most.
     sites : list of AccessSite
         Sites by number.
     symbols : list of str
@@ -132,6 +141,9 @@ class NativeKernel:
     """
 
     run: Callable[[int], int]
+    warp: int
+    patience_s: float
+    compile_optimized: Callable[[], jit.Loaded | None]
     sites: list[AccessSite]
     symbols: list[str]
     warps: int
@@ -143,6 +155,14 @@ class NativeKernel:
     lower_fallback: Callable[[list[AccessSite]], tuple[Lowering, str]]
     code: list[jit.Loaded]
     fallback: int = 0
+    spent_s: float = 0.0
+
+    def optimize(self) -> None:
+        """Replace `warp` by optimised code."""
+        self.patience_s = inf
+        if (loaded := self.compile_optimized()) is not None:
+            self.code.append(loaded)
+            self.warp = loaded.address("warp")
 
     def compile_fallback(self) -> int:
         """Compile the fallback code once and return its address; 0 if the stack is too small for it.
@@ -160,13 +180,6 @@ class NativeKernel:
                 self.sites = lowering.sites
                 self.fallback = loaded.address("warp")
             return self.fallback
-
-
-def is_small_launch(tier: str, threads: int) -> bool:
-    """Return `Specialization.small` of a launch; False for a tier that treats all launches alike."""
-    instrumentation = create_instrumentation(tier)
-    distinguishes = instrumentation.optimize_small_up_to_lines != instrumentation.optimize_up_to_lines
-    return distinguishes and threads <= SMALL_LAUNCH
 
 
 def _launch_constants(module: Module, flat: FlatFunction, special: Specialization) -> LaunchConstants:
@@ -246,13 +259,19 @@ def lower(
 
 def compile_kernel(module: Module, name: str, special: Specialization) -> NativeKernel:
     """Compile a kernel, or load it from the cache. Raises `UnsupportedInstruction`."""
-    metadata, machine_code = _compiled_or_cached(module, name, special)
-    loaded = jit.load(machine_code)
-    if metadata["constants"]:
-        constants = _launch_constants(module, flatten(module, name), special)
-        loaded.fill(SYMBOL, constants.table(metadata["constants"]))
+    code = _compiled_or_cached(module, name, special)
+    metadata = code.metadata
+    loaded = _load(module, name, special, code)
+
+    def compile_optimized() -> jit.Loaded | None:
+        optimized = _compiled_or_cached(module, name, special, optimize=True)
+        return _load(module, name, special, optimized) if optimized.metadata == metadata else None
+
     return NativeKernel(
         run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
+        warp=loaded.address("warp"),
+        patience_s=inf if code.optimized else OPTIMIZATION_S * metadata["lines"],
+        compile_optimized=compile_optimized,
         sites=[AccessSite(*site) for site in metadata["sites"]],
         symbols=metadata["symbols"],
         warps=-(-prod(special.block) // WARP),
@@ -266,8 +285,27 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
     )
 
 
-def _compiled_or_cached(module: Module, name: str, special: Specialization) -> tuple[dict[str, Any], bytes]:
-    """Return the metadata that a launch needs, and the machine code.
+@dataclass(frozen=True)
+class _Code:
+    """Machine code, and the metadata that a launch needs. optimized: nothing faster can be compiled."""
+
+    metadata: dict[str, Any]
+    machine_code: bytes
+    optimized: bool
+
+
+def _load(module: Module, name: str, special: Specialization, code: _Code) -> jit.Loaded:
+    loaded = jit.load(code.machine_code)
+    if code.metadata["constants"]:
+        constants = _launch_constants(module, flatten(module, name), special)
+        loaded.fill(SYMBOL, constants.table(code.metadata["constants"]))
+    return loaded
+
+
+def _compiled_or_cached(
+    module: Module, name: str, special: Specialization, *, optimize: bool = False
+) -> _Code:
+    """Return the code of a kernel: the optimised one if it is in the cache or `optimize` asks for it.
 
     Code that several kernels share has two cache entries: one with the constants that remain literals in it,
     and one with the code, whose key contains the values of these constants.
@@ -280,21 +318,22 @@ def _compiled_or_cached(module: Module, name: str, special: Specialization) -> t
         identity = _sources(), jit.host(), module.template_digest, name, block_class(special.block), launch
     literals_key = f"literals-{fingerprint(*identity)}"
     literals: list[int] = json.loads((store and shared and store.get(literals_key)) or b"[]")
-    cached = store.get(_key(identity, module, literals)) if store else None
-    if cached is not None:
-        head, _, machine_code = cached.partition(b"\n")
-        return json.loads(head), machine_code
+    for optimized in (True,) if optimize else (True, False):
+        cached = store.get(_key(identity, module, literals, optimized)) if store else None
+        if cached is not None:
+            head, _, machine_code = cached.partition(b"\n")
+            return _Code(_metadata(head), machine_code, optimized)
 
     try:
         lowering, function = lower(module, name, special, literals=literals)
         text = module_text(lowering, function)
-        tier = create_instrumentation(special.tier)
-        limit = tier.optimize_small_up_to_lines if special.small else tier.optimize_up_to_lines
-        machine_code = jit.compile_text(text, quickly=text.count("\n") > limit)
+        optimized = optimize or jit.is_large(text)
+        machine_code = jit.compile_text(text, quickly=not optimize)
     except (*MALFORMED, RuntimeError) as error:
         raise UsageError(f"invalid PTX: the simulator cannot compile `{name}` ({error}).") from error
 
     metadata = {
+        "lines": text.count("\n"),
         "sites": [astuple(site) for site in lowering.sites],
         "symbols": list(lowering.symbols),
         "constants": list(lowering.table.entries) if lowering.table else [],
@@ -305,18 +344,24 @@ def _compiled_or_cached(module: Module, name: str, special: Specialization) -> t
         "stack_bytes": max(STACK_BYTES, 16 * jit.max_stack_bytes(text)),
         "instrumentation": lowering.metadata,
     }
+    head = json.dumps(metadata).encode()
     if store:
         remaining = lowering.table.literals if lowering.table else []
         if remaining != literals:
             store.put(literals_key, json.dumps(remaining).encode())
-        entry = json.dumps(metadata).encode() + b"\n" + machine_code
-        store.put(_key(identity, module, remaining), entry)
-    return metadata, machine_code
+        store.put(_key(identity, module, remaining, optimized), head + b"\n" + machine_code)
+    return _Code(_metadata(head), machine_code, optimized)
 
 
-def _key(identity: tuple[object, ...], module: Module, literals: list[int]) -> str:
+def _key(identity: tuple[object, ...], module: Module, literals: list[int], optimized: bool) -> str:
     """Return the cache key of code in which these constants of the module are literals."""
-    return f"native-{fingerprint(*identity, [(index, module.constants[index]) for index in literals])}"
+    values = [(index, module.constants[index]) for index in literals]
+    return f"native-{fingerprint(*identity, values, optimized)}"
+
+
+def _metadata(head: bytes) -> dict[str, Any]:
+    metadata: dict[str, Any] = json.loads(head)
+    return metadata
 
 
 @cache

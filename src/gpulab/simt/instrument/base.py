@@ -24,11 +24,6 @@ class Instrumentation(InstrumentationHooks):
     ----------
     tier : str
         Name of the tier.
-    optimize_up_to_lines : int
-        Largest number of lines of LLVM IR that is compiled with optimization. For longer kernels,
-        optimization would take longer than it saves.
-    optimize_small_up_to_lines : int
-        The same limit for launches of few threads.
     values : bool
         The tier needs the values that the kernel computes; False if it needs only control flow and addresses.
     shared : bool
@@ -40,7 +35,6 @@ class Instrumentation(InstrumentationHooks):
     """
 
     tier = "values"
-    optimize_up_to_lines = optimize_small_up_to_lines = 1_000_000
     values = True
     shared = False
     forms: Mapping[int, tuple[int, int]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +27,7 @@ __all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
 
 MEMORY_LIMIT = 1 << 30  # bytes of the host for the local memory of all cores
 THREAD_LIMIT = 1 << 29  # threads of one launch
+POLL_S = 0.1  # between two looks at a running launch
 _STARTING = threading.Lock()  # the stack size of new threads is a setting of the whole process
 
 
@@ -206,6 +208,8 @@ def launch(
             f"thread), and the limit is {MEMORY_LIMIT:,}; use smaller arrays in the kernel or smaller blocks."
         )
 
+    if native.spent_s >= native.patience_s:
+        native.optimize()
     common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
     parameters = np.frombuffer(params or b"\0", np.uint8).copy()
     recorder.prepare(native, shared_bytes)
@@ -232,12 +236,20 @@ def launch(
 
 
 def _run(native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64]) -> None:
+    """Run all blocks; replace the code while it runs once it has proved worth optimising."""
     pool = worker_pool(1 << (native.stack_bytes - 1).bit_length())
+    before, start = native.spent_s, time.monotonic()
     futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
     try:
         pending = set(futures)
         while pending:
-            _, pending = wait(pending, timeout=0.1)
+            left = (native.patience_s - native.spent_s) / len(workers)
+            _, pending = wait(pending, timeout=min(max(left, 0.0), POLL_S))
+            native.spent_s = before + (time.monotonic() - start) * len(workers)
+            if pending and native.spent_s >= native.patience_s:
+                native.optimize()
+                for worker in workers:
+                    worker["warp"] = native.warp
     except BaseException:
         common[1] = 1
         wait(futures)

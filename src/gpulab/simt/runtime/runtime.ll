@@ -7,7 +7,6 @@
 @local_end = external constant i64
 @last_lanes = external constant i32
 
-declare i32 @warp(ptr, i32, i32)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @llvm.cttz.i32(i32, i1)
@@ -552,7 +551,9 @@ run:
   %in.fallback = icmp sge i32 %resume, ${FALLBACK}
   br i1 %in.fallback, label %run.fallback, label %run.fast
 run.fast:
-  %fast.result = call i32 @warp(ptr %ctx, i32 %w, i32 %resume)
+  %warp.i = call i64 @get(ptr %ctx, i64 ${warp})
+  %warp = inttoptr i64 %warp.i to ptr
+  %fast.result = call i32 %warp(ptr %ctx, i32 %w, i32 %resume)
   br label %stopped
 run.fallback:
   %fallback.result = call i32 @run_fallback(ptr %ctx, i32 %w, i32 %resume)

@@ -75,6 +75,7 @@ class LaunchWorker:
             self._add_table(block_sizes, resident)
         self["poison"] = poison
         self["printed_limit"] = sizes["printed"]
+        self["warp"] = native.warp
         self["fallback"] = native.fallback
 
         self.native = native

@@ -62,7 +62,6 @@ class CounterInstrumentation(Instrumentation):
     """Instrumentation that counts; `counters` is the pointer to the worker's counters."""
 
     tier = "counters"
-    optimize_up_to_lines, optimize_small_up_to_lines = 10_000, 3_000
 
     def __init__(self) -> None:
         self.runtime = _runtime()

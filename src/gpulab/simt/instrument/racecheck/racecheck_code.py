@@ -59,7 +59,6 @@ class RacecheckInstrumentation(Instrumentation):
     """
 
     tier = "racecheck"
-    optimize_up_to_lines, optimize_small_up_to_lines = 10_000, 3_000
     runtime = _runtime()
 
     def on_entry(self, cg: CodegenContext) -> None:

@@ -68,7 +68,6 @@ class TraceInstrumentation(CounterInstrumentation):
     tier = "trace"
     values = False
     shared = True
-    optimize_up_to_lines = optimize_small_up_to_lines = 0
 
     def __init__(self) -> None:
         super().__init__()
