@@ -43,7 +43,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> SimulatedDevice:
 def kernel(device: SimulatedDevice) -> SimulatedKernel:
     compiled = device.compile(SOURCE)
     assert isinstance(compiled, SimulatedKernel)
-    return SimulatedKernel(device, compiled.program, compiled.name, True)  # without code of other tests
+    return SimulatedKernel(compiled.module, compiled.name, False)  # without code of other tests
 
 
 def run(kernel: SimulatedKernel, tier: str) -> tuple[np.ndarray[Any, Any], object]:
