@@ -58,7 +58,7 @@ _CLEARER_MESSAGES = (
         "this variable is outside every function; add `__device__` or `__constant__` before its type.",
     ),
     (
-        "dynamic initialization is not supported",
+        "dynamic initialization is not supported for a __",
         "this value must be a constant expression; a `const float` in it must be `constexpr float`.",
     ),
     (

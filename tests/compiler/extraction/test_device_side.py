@@ -129,6 +129,8 @@ def test_floating_constants_become_constant_expressions() -> None:
         ("t<float, 8><<<1, 1>>>();", "t<float, 8>"),
         ("const int n = 4; t<float, n><<<1, 1>>>();", "t<float, 4>"),
         ("t<T, 1><<<1, 1>>>(); t<int, 2><<<1, 1>>>();", "t<int, 2>"),
+        ("} template <class T> void f() { t<T, 3><<<1, 1>>>();", "t<float, 3>"),
+        ("t<unsigned int, 64 / 2><<<1, 1>>>();", "t<unsigned int, 32>"),
         ("t<T, n><<<1, 1>>>();", "t"),
     ],
 )

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+from gpulab.compiler.constant_expressions import constant_value
 from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, angle_end, items_of
 from gpulab.compiler.preprocess.headers import allowed_headers, namespace_of, nvidia_header
-from gpulab.compiler.preprocess.phases import Token, read_source
+from gpulab.compiler.preprocess.phases import Token, read_source, tokenize
 from gpulab.errors import GpulabError, UsageError
 
 __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
@@ -22,6 +24,7 @@ _FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
 _KNOWN_ARGUMENTS = frozenset(
     ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
 ) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
+_PLAIN_ARGUMENT = re.compile(r"[\w:<>*& -]+")
 _MARKERS = (ItemKind.OPENING, ItemKind.BRANCH, ItemKind.CLOSING)
 # Items that a cell keeps only if it uses one of their names.
 _NEEDED = (
@@ -260,12 +263,19 @@ def _launched_instances(items: Sequence[SourceItem], name: str, declared: set[st
             if end >= len(item.tokens) or item.tokens[end].text != "<<<":
                 continue
             words = [_argument(item.tokens, place, declared) for place in range(index + 2, end - 1)]
-            if all(words):
-                yield f"{name}<{' '.join(words).replace(' ,', ',')}>"
+            arguments = [_evaluated(each) for each in " ".join(words).split(" , ")]
+            if all(words) and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
+                yield f"{name}<{', '.join(arguments)}>"
+
+
+def _evaluated(argument: str) -> str:
+    """Return the value of an argument that is a calculation, such as `1024 / 2`; any other unchanged."""
+    value = constant_value(tokenize(argument), {})
+    return argument if value is None else str(value)
 
 
 def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
-    """Return a word of a template's arguments, a number in place of a constant; "" if it is not known."""
+    """Return a word of a template's arguments, with a constant's number; "" if it is not known."""
     word = tokens[place].text
     if tokens[place].kind != "identifier" or word in declared or word in _KNOWN_ARGUMENTS:
         return word
@@ -275,6 +285,8 @@ def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
         if tokens[n].text == word and tokens[n + 1].text == "=" and tokens[n + 3].text in (",", ";")
     )
     value = next(values, "")
+    if any(key.text in ("typename", "class") and name.text == word for key, name in pairwise(tokens)):
+        return "float"  # any type of a host template would do
     return value if value[:1].isdigit() else ""
 
 
