@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gpulab.simt.instrument.recorder import Recorder
     from gpulab.simt.ptx.syntax import Module
     from gpulab.simt.runtime.allocation import Allocation, Memory
+    from gpulab.simt.runtime.heap import DeviceHeap
 
 __all__ = [
     "Array",
@@ -902,11 +903,14 @@ class RecordableDevice(Device):
     ----------
     memory : Memory
         Its allocations.
+    heap : DeviceHeap
+        The memory that kernels have allocated by `malloc` or `new`.
     budget : int
         Instructions that a warp may execute before the launch is reported as endless.
     """
 
     memory: Memory
+    heap: DeviceHeap
     budget: int
 
     @abstractmethod

@@ -84,6 +84,10 @@ def explain(
         if kind == "mask_without_caller":
             kind = "missing_lanes"
         text = f"{thread} {_SYNC[fault.kind].format(fault.address)}"
+    elif fault.kind == "invalid_free":
+        twice = memory.was_freed(fault.address)
+        what = "memory that was freed before" if twice else "an address that malloc() or new did not return"
+        text = f"{thread} frees {what} (address {fault.address:#x})."
     elif fault.kind == "no_fallback_code":
         text = f"{thread} needs code that is too large for the simulator; make the kernel smaller."
     elif fault.kind == "assert":
@@ -187,6 +191,15 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
         return f"{action} through a null pointer (address {address:#x})."
     if memory.was_freed(address):
         return f"{action} an array that was freed (address {address:#x})."
+
+    block = memory.nearest(address)
+    if block is not None and block.address in kernel.device.heap.blocks:
+        side = "before" if address < block.address else "past the end of"
+        distance = f"{block.address - address} bytes " * (address < block.address)
+        return (
+            f"{action} memory {distance}{side} the {block.size:,} bytes that malloc() or new returned. Check "
+            "the index, and the size that was requested."
+        )
 
     nearest = _nearest_argument(address, kernel, arguments)
     if nearest is None:

@@ -26,6 +26,7 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.runtime.allocation import Allocation, Memory
+from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.host_memory import Contents, host_budget
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
 from gpulab.simt.runtime.variable_memory import VariableMemory
@@ -305,6 +306,7 @@ class SimulatedKernel(RecordableKernel):
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
             budget, recorder, order, 0 if barrier is None else barrier.allocation.address,
+            self.device.heap if {"malloc", "free"} & self.module.functions.keys() else None,
         )  # fmt: skip
         del parameter_copy  # it must live until the launch has ended
 
@@ -380,6 +382,7 @@ class SimulatedDevice(RecordableDevice):
         self.spec = gpu(gpu_name)
         self.name = f"simulator ({self.spec.name})"
         self.memory = Memory(host_budget())
+        self.heap = DeviceHeap(self.memory)
         self.budget = DEFAULT_BUDGET
         self._copies = DelayedCopies()
         self._streams = count(1)

@@ -51,7 +51,7 @@ def _ends_launch(cg: CodegenContext, item: Instruction, kind: str, action: str, 
 
 @handles("call{.uni}")
 def call(cg: CodegenContext, item: Instruction) -> None:
-    """Call one of the functions that NVRTC uses to implement `printf`, `assert` and `__nanosleep`."""
+    """Call one of the functions that the simulator implements, such as those behind `printf` and `new`."""
     assert item.call is not None
     assert isinstance(item.call.target, Sym)
     name = item.call.target.name
@@ -62,8 +62,34 @@ def call(cg: CodegenContext, item: Instruction) -> None:
             cg.assign(Reg(f"{result}+0"), Value("i32", "uniform", ("0",)), item.predicate)
     elif name == "__assertfail":
         _ends_launch(cg, item, "assert", "asserts", values[0].ref if values[0].kind == "uniform" else "0")
+    elif name in ("malloc", "free"):
+        _call_heap(cg, item, values[0], frees=name == "free")
     elif name != "__nanosleep":
         raise UnsupportedInstruction(f"call {name}", item.line)
+
+
+def _call_heap(cg: CodegenContext, item: Instruction, value: Value, *, frees: bool) -> None:
+    """Allocate memory of the heap for each active lane, or free it; an address that is no block faults."""
+    assert item.call is not None
+    b, words, mask = cg.b, vector("i64"), cg.mask_bits(item.predicate)
+    given = cg.to_vector(value)
+    b.line(f"store {words} {given}, ptr {cg.scratch}, align 64")
+    b.call("sim_heap", "void", ("ptr", "%ctx"), ("i32", str(int(frees))), ("ptr", cg.scratch), ("i32", mask))
+    result = b.value(f"load {words}, ptr {cg.scratch}, align 64")
+    if not frees:
+        for target in item.call.results:
+            cg.assign(Reg(f"{target}+0"), Value("i64", "varying", (result,)), item.predicate)
+        return
+
+    bad = cg.pack_mask(b.value(f"icmp eq {words} {result}, splat (i64 1)"))
+    bad = b.value(f"and i32 {bad}, {mask}")
+    wrong, on = b.new_label("wrong"), b.new_label("on")
+    b.branch(b.value(f"icmp ne i32 {bad}, 0"), wrong, on, likely=False)
+    with cg.side_block(wrong):
+        lane = b.call("llvm.cttz.i32", "i32", ("i32", bad), ("i1", "true"))
+        address = b.value(f"extractelement {words} {given}, i32 {lane}")
+        cg.fault("invalid_free", cg.add_site("frees", "", 0), bad, address)
+    b.open(on)
 
 
 def _print(cg: CodegenContext, item: Instruction, values: list[Value]) -> None:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.base import Forms
-from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.host_memory import POISON
 from gpulab.simt.runtime.worker import LaunchWorker
 
@@ -27,12 +27,15 @@ class Recorder:
         Number of host cores that may share the launch; None for all of them.
     poison : int
         Byte that shared memory is filled with before a block starts.
+    spare_rows : int
+        Rows of the table of allocations that the launch may add; see `shadow_of_block`.
     """
 
     tier = "values"
     forms: Forms = ()
     cores: int | None = None
     poison = POISON
+    spare_rows = 0
 
     def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
         """Prepare for a launch of `native` with `shared_bytes` of shared memory per block."""
@@ -40,6 +43,10 @@ class Recorder:
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         """Return the table of allocations that running code searches, with the addresses of their shadows."""
         return memory.table()
+
+    def shadow_of_block(self, block: Allocation) -> int:  # noqa: ARG002
+        """Return the address of the shadow of memory that a kernel allocates while it runs; 0 for none."""
+        return 0
 
     def attach(self, worker: LaunchWorker) -> None:
         """Give a worker the memory that its code records into.

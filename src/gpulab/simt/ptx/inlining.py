@@ -29,7 +29,8 @@ from gpulab.simt.ptx.syntax import (
 
 __all__ = ["BUILTINS", "STACK", "STACK_OPERATIONS", "FlatFunction", "flatten"]
 
-BUILTINS = ("vprintf", "__assertfail", "__nanosleep")
+# The functions that the simulator implements, with the type of their result.
+BUILTINS = {"vprintf": "b32", "__assertfail": "b32", "__nanosleep": "b32", "malloc": "b64", "free": "b64"}
 STACK = "stack"  # the local variable that holds the frames of functions that are not inlined
 STACK_BYTES = 16 << 10  # bytes per thread; CUDA's default is 1 KiB, and programs can raise it
 STACK_OPERATIONS = ("alloca", "stacksave", "stackrestore")
@@ -390,7 +391,7 @@ class _Flattener:
         if isinstance(call.target, Sym) and call.target.name in BUILTINS:
             self.flat.body.append(replace(item, call=replace(call, results=results, arguments=arguments)))
             for result in results:
-                self.flat.registers.setdefault(f"{result}+0", "b32")
+                self.flat.registers.setdefault(f"{result}+0", BUILTINS[call.target.name])
             return
         skip = None
         if item.predicate is not None:

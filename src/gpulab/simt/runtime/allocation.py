@@ -145,6 +145,11 @@ class Memory:
             mask = self._unwritten[address]
             return np.ones(self._live[address].size, np.bool_) if mask is None else mask
 
+    def free(self, address: int) -> None:
+        """Free an allocation now."""
+        self._collected.append(address)
+        self._collect()
+
     def free_with(self, owner: object, address: int) -> None:
         """Free an allocation when its owner is garbage-collected."""
         weakref.finalize(owner, self._collected.append, address)

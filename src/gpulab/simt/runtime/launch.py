@@ -21,6 +21,8 @@ from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.heap import DeviceHeap
+from gpulab.simt.runtime.heap_calls import HEAP_ROWS, HeapCalls
 from gpulab.simt.runtime.worker import LaunchWorker
 
 __all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
@@ -158,6 +160,7 @@ def launch(
     recorder: Recorder | None = None,
     order: npt.NDArray[np.int64] | None = None,
     grid_barrier: int = 0,
+    heap: DeviceHeap | None = None,
 ) -> LaunchOutcome:
     """Run a grid. Raises `LaunchError` if it needs too much memory.
 
@@ -188,6 +191,8 @@ def launch(
     grid_barrier : int
         For a cooperative launch, the device address of the barrier of the grid. All blocks are resident at
         once: one core runs them in turns, so that they can wait for each other.
+    heap : DeviceHeap or None
+        The heap from which the kernel allocates memory; None if it allocates none.
     """
     blocks = grid[0] * grid[1] * grid[2]
     threads = blocks * block[0] * block[1] * block[2]
@@ -212,8 +217,11 @@ def launch(
         native.optimize()
     common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
     parameters = np.frombuffer(params or b"\0", np.uint8).copy()
+    recorder.spare_rows = HEAP_ROWS if heap else 0
     recorder.prepare(native, shared_bytes)
     table = recorder.table(memory)
+    allocations = len(table)
+    table = np.concatenate([table, np.zeros((recorder.spare_rows, 4), np.uint64)]) if heap else table
     symbol_table = np.array(symbols or [0], np.int64)
     workers = []
     for _ in range(count):
@@ -226,12 +234,15 @@ def launch(
         worker["params"] = parameters.ctypes.data
         worker["grid_x"], worker["grid_y"], worker["grid_z"] = grid
         worker["allocations"] = table.ctypes.data
-        worker["allocation_count"] = len(table)
+        worker["allocation_count"] = allocations
         worker["symbols"] = symbol_table.ctypes.data
         worker["budget"] = budget
         workers.append(worker)
 
+    calls = HeapCalls(heap, recorder, table, workers) if heap else None
     _run(native, workers, common)
+    if calls and calls.error:
+        raise calls.error
     return _outcome(native, workers, grid, block)
 
 

@@ -55,6 +55,7 @@ FIELDS = (
     "printed", "printed_bytes", "printed_limit",
     "budget",  # instructions a warp may execute
     "recorded",  # address of the memory that the tier records into
+    "heap",  # address of the host function for `malloc` and `free`
     "callback",  # racecheck: address of the host function that checks undecided lanes
     "fault", "fault_site", "fault_lane", "fault_warp", "fault_address", "fault_block",
     # `warned` is 1 if warps waited at two barriers of the code: the two sites, and a waiting thread.
@@ -65,6 +66,8 @@ BLOCK_FIELDS = ("shared", "local", "saved", "canonical", "warps", "arrivals", "v
 BLOCK_ROW_BYTES = 64  # a row of the table `resident`
 GRID_BARRIER_BYTES = 8  # the driver's workspace for cooperative groups: its size, then the barrier
 GRID_BARRIER_OFFSET = 4  # of the barrier in the workspace
+
+HEAP_BYTES = 8 << 20  # size of the heap of a device; CUDA's default
 
 # Words of a site's cache: base address, number of positions of the access, host address, bytes, shadow.
 SITE_CACHE_BYTES = 40
@@ -92,6 +95,7 @@ FAULTS = {  # codes of `sim_fault`
     "barrier_count": 13,
     "exited_threads": 14,
     "partial_warp": 15,
+    "invalid_free": 16,
 }
 
 

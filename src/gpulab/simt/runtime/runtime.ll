@@ -350,6 +350,14 @@ write:
   ret void
 }
 
+; Call `malloc` or, with %frees, `free` for the active lanes: each one's word is replaced by the result.
+define internal void @sim_heap(ptr %ctx, i32 %frees, ptr %words, i32 %mask) noinline cold {
+  %function.i = call i64 @get(ptr %ctx, i64 ${heap})
+  %function = inttoptr i64 %function.i to ptr
+  call void %function(ptr %ctx, i32 %frees, ptr %words, i32 %mask)
+  ret void
+}
+
 ; Run a warp in the fallback code, which is compiled when it is first needed.
 define internal i32 @run_fallback(ptr %ctx, i32 %warp, i32 %resume) noinline cold {
   %address = call i64 @get(ptr %ctx, i64 ${fallback})

@@ -32,7 +32,8 @@ from gpulab.simt.instrument.counters.counter_layout import (
 )
 from gpulab.simt.instrument.counters.loop_code import GROUPS
 from gpulab.simt.instrument.recorder import Recorder
-from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime import layout
+from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.worker import LaunchWorker
 
 __all__ = ["Count", "CounterRecorder", "RequestSample", "SiteCount"]
@@ -143,7 +144,10 @@ class CounterRecorder(Recorder):
         rows = memory.table().copy()
         lengths = (rows[:, 1] >> np.uint64(8)) + np.uint64(MAP_PADDING)
         starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(2 * lengths, dtype=np.uint64)])
-        self._map_bytes = int(starts[-1]) + MAP_PADDING
+        self._heap_map = int(starts[-1])  # all memory that the kernel allocates shares one map
+        self._map_bytes = self._heap_map + MAP_PADDING
+        if self.spare_rows:
+            self._map_bytes += 2 * ((layout.HEAP_BYTES >> 8) + MAP_PADDING)
         self._maps = [np.zeros(self._map_bytes, np.uint8)]
         rows[:, 3] = starts[:-1] + np.uint64(self._maps[0].ctypes.data)
         self._spans = [
@@ -151,6 +155,9 @@ class CounterRecorder(Recorder):
             for base, start, length in zip(rows[:, 0], starts, lengths, strict=False)
         ]
         return rows
+
+    def shadow_of_block(self, block: Allocation) -> int:  # noqa: ARG002
+        return self._maps[0].ctypes.data + self._heap_map
 
     def attach(self, worker: LaunchWorker) -> None:
         size = self.layout.sites_at + RECORD_BYTES * max(len(worker.native.sites), 1)
@@ -174,7 +181,8 @@ class CounterRecorder(Recorder):
     ) -> None:
         """Give each record its counts by allocation and the word that holds its access's home."""
         sites = worker.native.sites
-        counts = np.zeros((max(len(sites), 1), len(self._spans), AWAY_BYTES // 8), np.int64)
+        rows = len(self._spans) + self.spare_rows
+        counts = np.zeros((max(len(sites), 1), rows, AWAY_BYTES // 8), np.int64)
         if before is not None:
             earlier = worker.memory["away"].view(np.int64).reshape(-1, *counts.shape[1:])
             counts[: len(earlier)] = earlier
@@ -269,7 +277,7 @@ class CounterRecorder(Recorder):
         home = int(self._homes[_key(access)][0])
         if total is None or not home:
             return {}
-        away = np.zeros((len(self._spans), AWAY_BYTES // 8), np.int64)
+        away = np.zeros((len(self._spans) + self.spare_rows, AWAY_BYTES // 8), np.int64)
         for worker in self.workers:
             every = worker.memory["away"].view(np.int64).reshape(-1, *away.shape)
             away += every[numbers].sum(axis=0)
@@ -279,7 +287,7 @@ class CounterRecorder(Recorder):
         requests, sectors = total.executions - missed, total.units - int(away[:, 2].sum())
         if requests:
             arrays[home] = Count(requests, total.threads - int(away[:, 1].sum()), sectors, requests)
-        for (base, _, _), (requests, threads, sectors) in zip(self._spans, away.tolist(), strict=True):
+        for (base, _, _), (requests, threads, sectors) in zip(self._spans, away.tolist(), strict=False):
             if requests:
                 arrays[base] = Count(requests, threads, sectors, requests)
         return arrays

@@ -23,7 +23,7 @@ from gpulab.simt.instrument.racecheck.sync_state import SyncState
 from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.ptx.inlining import RESERVED
 from gpulab.simt.runtime import layout
-from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.host_memory import POISON
 from gpulab.simt.runtime.worker import LaunchWorker, weak_callback
 
@@ -91,14 +91,22 @@ class RacecheckRecorder(Recorder):
             )
         for row in table:
             base, size, host = (int(x) for x in row[:3])
-            unwritten = memory.unwritten_bytes(base)
-            shadow = ArrayShadow(base, size, self.granule, host, 0 if unwritten is None else 1)
-            if unwritten is not None:  # 1 for cells that the host or an earlier launch has written
-                cells = np.pad(~unwritten, (0, -len(unwritten) % self.granule)).reshape(-1, self.granule)
-                shadow.arrays[WRITE_TIME][: len(cells)] = cells.all(axis=1)
-            self.shadows.append(shadow)
-            row[3] = shadow.address
+            row[3] = self.add_shadow(base, size, host)
         return table
+
+    def shadow_of_block(self, block: Allocation) -> int:
+        assert block.host is not None
+        return self.add_shadow(block.address, block.size, block.host.ctypes.data)
+
+    def add_shadow(self, base: int, size: int, host: int) -> int:
+        """Make the shadow of an allocation, and return its address."""
+        unwritten = self.memory.unwritten_bytes(base)
+        shadow = ArrayShadow(base, size, self.granule, host, 0 if unwritten is None else 1)
+        if unwritten is not None:  # 1 for cells that the host or an earlier launch has written
+            cells = np.pad(~unwritten, (0, -len(unwritten) % self.granule)).reshape(-1, self.granule)
+            shadow.arrays[WRITE_TIME][: len(cells)] = cells.all(axis=1)
+        self.shadows.append(shadow)
+        return shadow.address
 
     def attach(self, worker: LaunchWorker) -> None:
         self.state.worker = worker

@@ -13,7 +13,7 @@ from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.instrument.trace.trace_code import LAYOUT
-from gpulab.simt.runtime.allocation import Memory
+from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.worker import LaunchWorker
 
 __all__ = ["Requests", "TraceRecorder", "Wave"]
@@ -94,6 +94,9 @@ class TraceRecorder(CounterRecorder):
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         return Recorder.table(self, memory)
+
+    def shadow_of_block(self, block: Allocation) -> int:
+        return Recorder.shadow_of_block(self, block)
 
     def attach(self, worker: LaunchWorker) -> None:
         before = worker.memory.get("recorded")
