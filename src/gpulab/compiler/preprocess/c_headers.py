@@ -118,6 +118,13 @@ _MATH = """
 # NVRTC 13.0 has no __builtin_offsetof.
 _STDDEF = "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type *)0)->member)))\n"
 
+# NVRTC has no alloca(). The lambda is inlined, so that the memory lives as long as the caller.
+_STDLIB = (
+    "#define alloca(size) ([](size_t bytes) { void* memory; "
+    'asm volatile("{ .reg .u64 a; alloca.u64 a, %1, 16; cvta.local.u64 %0, a; }" '
+    ': "=l"(memory) : "l"(bytes)); return memory; }(size))\n'
+)
+
 _TYPEDEF = re.compile(r"typedef [^;]*?(\w+);")
 _MACRO_LINE = re.compile(r"#define (\w+)")
 
@@ -140,7 +147,7 @@ _TEXTS = {
     "stddef.h": _guarded("STDDEF_H", _STDDEF),
     "stdint.h": _guarded("STDINT_H", _STDINT),
     "stdio.h": "",
-    "stdlib.h": "",
+    "stdlib.h": _guarded("STDLIB_H", _STDLIB),
     "string.h": "",
     "time.h": "",
 }
@@ -152,6 +159,7 @@ C_HEADERS: dict[str, str] = {
     **_TEXTS,
     **{"c" + name.removesuffix(".h"): text for name, text in _TEXTS.items()},
     **dict.fromkeys(("memory.h", *_CPP_HEADERS), ""),
+    "alloca.h": _TEXTS["stdlib.h"],
     "inttypes.h": _TEXTS["stdint.h"],
     "sys/types.h": _guarded("SYS_TYPES_H", _SYS_TYPES),
 }
@@ -166,7 +174,7 @@ def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
             yield match[1], match[0]
 
 
-_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF))
+_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF, _STDLIB))
 
 # Functions and types of namespace std. The mathematical ones are CUDA's, which have all overloads.
 _STD = {
