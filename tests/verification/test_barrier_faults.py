@@ -46,7 +46,7 @@ TWO_BARRIERS = """__global__ void k(float* x) {
 }"""
 
 
-PRODUCT = """%%cuda matmul.Ks --block 32 2
+PRODUCT = """%%cuda matmul.K1 --block 32 2
 __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
     if (threadIdx.y == 0)

@@ -306,7 +306,7 @@ class SimulatedKernel(RecordableKernel):
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
             budget, recorder, order, 0 if barrier is None else barrier.allocation.address,
-            self.device.heap if {"malloc", "free"} & self.module.functions.keys() else None,
+            self.device.heap if {"malloc", "free"} & self.module.ptx.functions.keys() else None,
         )  # fmt: skip
         del parameter_copy  # it must live until the launch has ended
 
