@@ -34,6 +34,7 @@ __all__ = [
     "parse_cell",
     "parse_header",
     "read_cells",
+    "require_choice",
     "require_kernel_cell",
     "unwritten_lines",
 ]
@@ -200,6 +201,20 @@ def require_kernel_cell(cell: Cell) -> KernelCell:
     raise UsageError(
         f"{where}`{cell.name}` belongs to no problem, so its arguments and its reference are unknown. "
         "The header must name PROBLEM.VARIANT."
+    )
+
+
+def require_choice(cell: Cell, names: Sequence[str]) -> None:
+    """Raise `UsageError` if a cell has several kernels, and its header does not say which one it means.
+
+    names: the kernels of the cell.
+    """
+    if isinstance(cell, KernelCell) or cell.header.kernel or len(names) < 2 or cell.name in names:
+        return
+    calls = " or ".join(f'gpulab.kernel("{name}")' for name in names)
+    raise UsageError(
+        f"the cell `{cell.name}` has {len(names)} kernels: take one by its name, {calls}, or name one in the "
+        f"header, --kernel {names[0]}."
     )
 
 

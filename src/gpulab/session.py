@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpulab.cell import PlainCell
+from gpulab.cell import PlainCell, require_choice
 from gpulab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def kernel(name: str) -> Kernel:
     if name in _COMPILERS:
         _compile(name)
     if name in _KERNELS:
-        _require_choice(name)
+        if executed := _CELLS.get(name):
+            require_choice(executed, _KERNELS[name].program.kernel_names)
         return _KERNELS[name]
     among_others = _kernel_among_others(name)
     if among_others is not None:
@@ -117,16 +118,6 @@ def _compile(name: str) -> None:
     """Compile the kernel of a cell that was stored without one."""
     _KERNELS[name] = _COMPILERS[name]()
     del _COMPILERS[name]
-
-
-def _require_choice(name: str) -> None:
-    """Raise `UsageError` if a plain cell has several kernels, and its header picks none of them."""
-    stored, executed = _KERNELS[name], _CELLS.get(name)
-    names = stored.program.kernel_names
-    if not isinstance(executed, PlainCell) or executed.header.kernel or len(names) < 2 or name in names:
-        return
-    calls = " or ".join(f'gpulab.kernel("{each}")' for each in names)
-    raise UsageError(f"the cell `{name}` has {len(names)} kernels: take one by its name, {calls}.")
 
 
 def _kernel_among_others(name: str) -> Kernel | None:

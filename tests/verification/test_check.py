@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+import gpulab
 from gpulab import session
 from gpulab.cell import parse_cell
 from gpulab.compiler.program import Resources
 from gpulab.errors import CompileError, Diagnostic, KernelNotWritten, UnsupportedInstruction, UsageError
 from gpulab.grading.release.stub import kernel_stub
-from gpulab.verification.check import check_cell
+from gpulab.verification.check import check_cell, compile_cell
 from gpulab.verification.outcome import outcome_of
 from tests.python_device import PythonDevice
 from tests.verification.test_verify import correct_stencil
@@ -35,6 +36,16 @@ class FailingCompiler(PythonDevice):
 
     def compile(self, *args: Any, **options: Any) -> Any:
         raise self.error
+
+
+def test_cell_with_several_kernels_must_say_which_one_it_means() -> None:
+    source = "\n__global__ void a() { }\n__global__ void b() { }\n"
+    device = gpulab.device("sim")
+    with pytest.raises(UsageError, match="--kernel a"):
+        compile_cell(parse_cell(f"%%cuda both{source}"), device)
+    assert compile_cell(parse_cell(f"%%cuda b{source}"), device).name == "b"
+    assert compile_cell(parse_cell(f"%%cuda both --kernel b{source}"), device).name == "b"
+    assert check_cell(parse_cell(f"%%cuda both{source}"), device).correct  # compiled, and nothing to verify
 
 
 def test_correct_cell_has_no_reasons() -> None:

@@ -94,13 +94,13 @@ class CudaMagics(Magics):
 
 def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
-    from gpulab.verification.check import check_kernel, compile_cell
+    from gpulab.verification.check import check_kernel, load_cell
 
     session.keep_cell(cell)  # before the compilation, so that an older kernel is dropped if it fails
     if isinstance(cell, KernelCell):  # a kernel that became wrong must not stay in the table
         session_timings.forget(cell.config.problem.name, cell.config.variant)
     try:
-        kernel = compile_cell(cell, device)
+        kernel = load_cell(cell, device)
         session.keep_cell(cell, kernel)
         with Progress(screen, "checking") as progress:
             result = check_kernel(cell, kernel, device, progress=progress, machine_counts=_counts_wanted())
@@ -128,9 +128,9 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
 
 def keep_unchecked(cell: Cell, device: Device) -> None:
     """Store a cell in the session; its kernel is compiled when it is first used."""
-    from gpulab.verification.check import compile_cell
+    from gpulab.verification.check import load_cell
 
-    session.keep_cell(cell, compiler=lambda: compile_cell(cell, device))
+    session.keep_cell(cell, compiler=lambda: load_cell(cell, device))
 
 
 def _counts_wanted() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.cell import Cell, KernelCell, unwritten_lines
+from gpulab.cell import Cell, KernelCell, require_choice, unwritten_lines
 from gpulab.compiler.program import Resources, name_expressions_of
 from gpulab.config import KernelConfig, check_block, defines
 from gpulab.devices.base import Device, Kernel
@@ -20,7 +20,15 @@ from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.timed_launch import TimedInputs, with_timed_launches
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
 
-__all__ = ["CheckResult", "CountedInputs", "check_cell", "check_kernel", "compile_cell", "preflight"]
+__all__ = [
+    "CheckResult",
+    "CountedInputs",
+    "check_cell",
+    "check_kernel",
+    "compile_cell",
+    "load_cell",
+    "preflight",
+]
 
 # The message of the assembler, and that of `compiler.build`, about too much shared memory.
 TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the most")
@@ -102,12 +110,20 @@ class CheckResult:
 def compile_cell(cell: Cell, device: Device) -> Kernel:
     """Compile a cell for a device, with its block and tile as macros, and return its kernel.
 
-    The cell is loaded as a new module, whose variables have their initial values. Its other kernels, if it
-    has any, are those of `kernel.module`.
-
     Raises `CompileError`, `KernelNotWritten` if parts are still to be written, and `UsageError` for a block
-    or an amount of shared memory that no launch can have and for a text without the kernel that the header
-    names.
+    or an amount of shared memory that no launch can have, for a text without the kernel that the header
+    names, and for one with several kernels if the header names none.
+    """
+    kernel = load_cell(cell, device)
+    require_choice(cell, kernel.program.kernel_names)
+    return kernel
+
+
+def load_cell(cell: Cell, device: Device) -> Kernel:
+    """Compile a cell as `compile_cell` does; of several kernels, return the first if the header names none.
+
+    The cell is loaded as a new module, whose variables have their initial values. The other kernels are those
+    of `kernel.module`.
     """
     if lines := unwritten_lines(cell.source):
         raise KernelNotWritten(cell.name, lines)
@@ -200,7 +216,7 @@ def check_cell(
             cell.config.at(shape, device.spec)
     return check_kernel(
         cell,
-        compile_cell(cell, device),
+        load_cell(cell, device),
         device,
         shapes,
         progress,
@@ -223,7 +239,7 @@ def check_kernel(
     counted: CountedInputs | None = None,
     timed: TimedInputs | None = None,
 ) -> CheckResult:
-    """Verify the kernel that `compile_cell` made of a cell; see `check_cell`."""
+    """Verify the kernel that `load_cell` made of a cell; see `check_cell`."""
     warnings = kernel.program.warnings
     if not isinstance(cell, KernelCell):
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
