@@ -137,15 +137,15 @@ def test_kernels_of_a_cell_that_is_not_checked_are_compiled_when_used(empty_sess
 
 
 def test_last_cell_with_a_kernel_of_this_name_counts(notebook: Notebook) -> None:
-    run(notebook, "first")
-    run(notebook, "second")
-    run(notebook, "first")
-    gpulab.kernel("put")(1, 4, ())
-    first = session.cell("first")
-    assert first is not None
-    assert launched("get") == [1, 2, 3, 4]
-    with pytest.raises(UsageError, match="`second` has 2 kernels"):
-        gpulab.kernel("second")
+    plus_two = TWO.replace("+ 1", "+ 2")
+    for cell, source, expected in (
+        ("first", TWO, [1, 2, 3, 4]),
+        ("second", plus_two, [2, 3, 4, 5]),
+        ("first", TWO, [1, 2, 3, 4]),
+    ):
+        run(notebook, cell, source)
+        gpulab.kernel("put")(1, 4, ())
+        assert launched("get") == expected
 
 
 def test_instruction_that_is_not_supported_is_reported_by_the_cell(notebook: Notebook) -> None:
