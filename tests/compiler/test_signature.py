@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpulab.compiler import Parameter, compile_program, ptx_program
 from gpulab.compiler.mangling import demangled, kernel_names, plain_name
@@ -43,6 +45,25 @@ def test_plain_name_of_a_mangled_entry(entry: str, name: str) -> None:
 )
 def test_demangled_name_has_its_template_arguments(entry: str, name: str) -> None:
     assert demangled(entry) == name
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="_ZNIESLT0123456789PKiftkv", max_size=60))
+def test_any_symbol_has_a_name(text: str) -> None:
+    assert demangled(f"_Z{text}")
+
+
+def test_name_that_doubles_with_each_substitution_is_not_demangled() -> None:
+    """`k<P<P<…>, P<…>>*>` with 12 levels, as the compiler mangles it, and with one level."""
+    closed = "".join(f"S{digit}_E" for digit in "123456789AB")
+    endless = f"_Z1kIP1P{'IS0_' * 11}IiiE{closed}EvPi"
+    assert demangled("_Z1kIP1PIiiEEvPi") == "k<P<int, int>*>"
+    assert demangled(endless) == endless
+
+
+def test_deeply_nested_type_is_not_demangled() -> None:
+    symbol = f"_Z1kI{'P' * 100_000}iEvv"
+    assert demangled(symbol) == symbol
 
 
 def test_overloads_are_named_with_their_parameters() -> None:

@@ -21,6 +21,7 @@ _BUILTIN_TYPES = {
 _SUFFIXES = {"P": "*", "R": "&", "O": "&&"}
 _QUALIFIERS = {"K": "const", "V": "volatile", "r": "__restrict__"}
 _INTEGERS = frozenset("ijlmxy")  # types whose literals are written as plain numbers
+MAX_CHARACTERS = 1000  # of a name; substitutions let a short symbol stand for an endless one
 
 
 def demangled(symbol: str) -> str:
@@ -58,11 +59,13 @@ def _parsed(symbol: str) -> tuple[str, Sequence[str]]:
     parser = _Parser(symbol[2:])
     try:
         name = parser.name()
-    except _UnsupportedNameError:
+    except (_UnsupportedNameError, RecursionError):
+        return symbol, ()
+    if not name:
         return symbol, ()
     try:
         return name, parser.parameters(name)
-    except _UnsupportedNameError:
+    except (_UnsupportedNameError, RecursionError):
         return name, ()
 
 
@@ -92,6 +95,12 @@ class _Parser:
         self.at = match.end()
         return match
 
+    def add_substitution(self, name: str) -> None:
+        """Let the next substitution stand for a name."""
+        if len(name) > MAX_CHARACTERS:
+            raise _UnsupportedNameError(self.text)
+        self.substitutions.append(name)
+
     def at_name(self) -> bool:
         return _LENGTH.match(self.text, self.at) is not None
 
@@ -115,7 +124,7 @@ class _Parser:
             return f"{function}::{self.source_name()}"
         name = f"std::{self.source_name()}" if self.accept("St") else self.source_name()
         if self.text.startswith("I", self.at):
-            self.substitutions.append(name)
+            self.add_substitution(name)
             name += self.template_arguments()
         return name
 
@@ -133,7 +142,7 @@ class _Parser:
                 part = self.source_name()
                 name = f"{name}::{part}" if name and part else name or part
             if not self.text.startswith("E", self.at):
-                self.substitutions.append(name)
+                self.add_substitution(name)
         return name
 
     def substitution(self) -> str:
@@ -201,7 +210,7 @@ class _Parser:
             self.arguments = outer  # those of the function, not of a class in its parameters
         else:
             raise _UnsupportedNameError(self.text)
-        self.substitutions.append(ty)
+        self.add_substitution(ty)
         return ty
 
     def parameters(self, name: str) -> list[str]:

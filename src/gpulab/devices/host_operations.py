@@ -37,7 +37,7 @@ class HostOperations:
     def __setitem__(self, _index: object, _value: object) -> NoReturn:
         raise UsageError(
             "an element of a device array cannot be written here: change a NumPy array and copy it to the "
-            "device with dev.asarray(host)."
+            "device with dev.asarray(host), or to this array with x.set(host)."
         )
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
