@@ -10,9 +10,9 @@ import pytest
 
 from gpulab.devices import cuda, cuda_context, open_device
 from gpulab.devices.argument_copies import simulated_variables
-from gpulab.errors import UsageError
+from gpulab.errors import MemoryFault, UsageError
 from gpulab.model.profile import profile_launch
-from tests.devices.fake_cupy import FakeCupy
+from tests.devices.fake_cupy import CudaError, FakeCupy
 
 SOURCE = """
 __device__ int hits = 5;
@@ -93,3 +93,17 @@ def test_variable_that_cuda_does_not_find_is_left_out_of_the_copies(device: Any)
     module = device.module(SOURCE)
     assert set(module.variables) == {"hits", "weights", "hidden"}
     assert set(module.read_variables()) == {"hits", "weights"}
+
+
+def test_write_waits_for_kernels_before_and_after(cupy: FakeCupy, device: Any) -> None:
+    module = device.module(SOURCE)
+    cupy.calls.clear()
+    module.set_global("hits", 1)
+    assert cupy.calls == ["wait", "wait"]
+
+
+def test_failure_of_an_earlier_kernel_is_explained_by_the_write(cupy: FakeCupy, device: Any) -> None:
+    module = device.module(SOURCE)
+    cupy.fail_next = CudaError(700, "cudaErrorIllegalAddress: words")
+    with pytest.raises(MemoryFault):
+        module.set_global("hits", 1)

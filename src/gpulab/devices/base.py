@@ -304,14 +304,14 @@ class DeviceModule(ABC):
         >>> dev.asnumpy(module.get_global("hits"))
         array(132, dtype=int32)
         """
-        self.get_global(name).set(variable_values(name, self.program.variable(name), values))
+        self.write_variables({name: variable_values(name, self.program.variable(name), values)})
 
     def read_variables(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all variables on the host, by name."""
         return {name: self.device.asnumpy(self.get_global(name)) for name in self.variables}
 
     def write_variables(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Copy values that `read_variables` returned to the variables."""
+        """Copy arrays, of the shapes and types that `read_variables` returns, to the variables."""
         for name, host in values.items():
             self.get_global(name).set(host)
 

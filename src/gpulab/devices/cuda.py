@@ -117,6 +117,13 @@ class CudaModule(DeviceModule):
                 values[name] = self.device.asnumpy(self.get_global(name))
         return values
 
+    def write_variables(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        context = self.device.context
+        with context.activate("writing a variable"):
+            context.wait()  # for kernels of streams that may use the old values
+            super().write_variables(values)
+            context.wait()  # kernels of other streams do not wait for CuPy's copies
+
 
 class CudaKernel(Kernel):
     """A `__global__` function on a CUDA GPU."""
