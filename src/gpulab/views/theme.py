@@ -89,7 +89,7 @@ _SHEETS = {
     },
     "gp-note": {
         ".gp-note": "border-left:4px solid var(--gp-plain);background:var(--gp-band);padding:6px 12px;"
-        "margin:4px 0",
+        "margin:4px 0;overflow-wrap:anywhere",  # a call in a note may be wider than a phone
         ".gp-note>b": "color:var(--gp-plain)",
         ".gp-note svg.gp-plane": "max-height:300px;width:auto",  # the card fits on a screen of 720 pixels
         ".gp-good": "border-left-color:var(--gp-good)",
