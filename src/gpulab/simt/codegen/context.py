@@ -116,7 +116,6 @@ class CodegenContext(KernelContext):
         self.scratch = self.b.alloca("[64 x i64]", "scratch")
         self.host_addresses = self.b.alloca("[32 x i64]", "hosts")
         self.site_caches = self.local_addresses = ""  # set at the entry of the function
-        self.buffers: dict[str, str] = {}  # see `buffer`
         # If no lane can have exited and none is suspended, all lanes of a full warp are active.
         self.can_be_full = self.threads % WARP == 0 and not any(map(self.can_lose_lanes, self.flow.blocks))
 
@@ -141,12 +140,6 @@ class CodegenContext(KernelContext):
         """Discard cached values at a point that control can reach in several ways."""
         self.cache, self.vectors = {}, {}
         self._mask_bits = self._mask_vector = ""
-
-    def buffer(self, name: str, size: int) -> str:
-        """Return a stack buffer of some bytes that all instructions with this name for it share."""
-        if name not in self.buffers:
-            self.buffers[name] = self.b.alloca(f"[{size} x i8]", name)
-        return self.buffers[name]
 
     def for_lanes(self, item: Instruction, flags: str) -> Instruction:
         """Return an instruction with a predicate that is true for the lanes in `flags`, a vector of i1.

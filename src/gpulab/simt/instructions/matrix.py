@@ -13,7 +13,7 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import address, check_access, host_pointers, state_space
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
-from gpulab.simt.codegen.ir import Value, vector
+from gpulab.simt.codegen.ir import Builder, Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, vector_elements
 
 __all__ = [
@@ -27,7 +27,8 @@ __all__ = [
 
 ROWS = 8  # rows of a matrix, each of eight 16-bit elements
 ROW_BYTES = 16
-I32, ROW, MATRIX = vector("i32"), vector("i16", ROWS), vector("i16", ROWS * ROWS)
+I32, POINTERS = vector("i32"), vector("ptr")
+ROW, MATRIX = vector("i16", ROWS), vector("i16", ROWS * ROWS)
 TRANSPOSED = [ROWS * column + row for row in range(ROWS) for column in range(ROWS)]
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 FORM = ".sync.aligned.m8n8.x1|x2|x4{.trans}{.shared|shared::cta} .b16"
@@ -64,22 +65,46 @@ def load_rows(
     cg: CodegenContext, item: Instruction, addresses: Value, count: int, *, transposed: bool
 ) -> list[str]:
     """Load matrices from memory, given the addresses of their rows by lane; return the registers."""
-    b = cg.b
+    b, result = cg.b, vector("i32", WARP * count)
     pointers = _row_pointers(cg, item, addresses, count, "reads")
-    load, done, before = b.new_label("load"), b.new_label("loaded"), b.new_label("matrix")
-    b.jump(before)
-    b.open(before)
-    b.branch(_executes(cg, item), load, done)
-    with cg.side_block(load):
-        matrices = []
-        for number in range(count):
-            places = [_pointer(cg, pointers, number, row) for row in range(ROWS)]
-            rows = [b.value(f"load {ROW}, ptr {place}, align 2") for place in places]
-            matrix = b.value(f"bitcast {MATRIX} {b.concat('i16', rows, ROWS)} to {I32}")
-            matrices.append(transposed_matrix(cg, matrix) if transposed else matrix)
-        b.jump(done)
-    b.open(done)
-    return [b.phi(I32, (matrix, load), ("zeroinitializer", before)) for matrix in matrices]
+
+    def load(b: Builder, names: list[str]) -> str:
+        return _loaded_rows(b, names[0], count, transposed=transposed)
+
+    name = f"load_rows_{count}{'_transposed' * transposed}"
+    if item.predicate is None:
+        matrices = b.define(name, result, [(POINTERS, pointers)], load)
+    else:
+        start, do, done = b.new_label("matrix"), b.new_label("load"), b.new_label("loaded")
+        b.jump(start)
+        b.open(start)
+        b.branch(_executes(cg, item), do, done)
+        with cg.side_block(do):
+            loaded = b.define(name, result, [(POINTERS, pointers)], load)
+            b.jump(done)
+        b.open(done)
+        matrices = b.phi(result, (loaded, do), ("zeroinitializer", start))
+    if count == 1:
+        return [matrices]
+    return [
+        b.pick("i32", matrices, WARP * count, list(range(first, first + WARP)))
+        for first in range(0, WARP * count, WARP)
+    ]
+
+
+def _loaded_rows(b: Builder, pointers: str, count: int, *, transposed: bool) -> str:
+    """Load the rows of `count` matrices; return their registers one after the other."""
+    registers = []
+    for number in range(count):
+        places = [
+            b.value(f"extractelement {POINTERS} {pointers}, i32 {ROWS * number + row}") for row in range(ROWS)
+        ]
+        rows = [b.value(f"load {ROW}, ptr {place}, align 2") for place in places]
+        matrix = b.concat("i16", rows, ROWS)
+        if transposed:
+            matrix = b.pick("i16", matrix, ROWS * ROWS, TRANSPOSED)
+        registers.append(b.value(f"bitcast {MATRIX} {matrix} to {I32}"))
+    return b.concat("i32", registers, WARP)
 
 
 def transposed_matrix(cg: CodegenContext, register: str) -> str:

@@ -1,6 +1,7 @@
 """Generated functions that compute D = A B + C for the fragments of one warp.
 
-The function of a shape reads the registers of A, B and C from a buffer and writes those of D. It widens the
+The function of a shape takes the registers of A, B and C and returns those of D, which it keeps in a buffer
+as the lanes have them. It widens the
 elements of A and B once, B with its columns side by side, and computes eight neighbouring elements of D at a
 time as one vector.
 
@@ -21,7 +22,7 @@ is exact: powers of two stand for exponents, so that their products are sums of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
@@ -30,7 +31,7 @@ from gpulab.simt.codegen.ir import Builder, float_literal, vector
 from gpulab.simt.instructions.arithmetic.formats import BF16, F16, Format, narrow, widen
 from gpulab.simt.instructions.matrix_fragments import BITS, GROUPS, Fragment, Shape, fragment_of
 
-__all__ = ["BUFFER_BYTES", "PLACES", "MatrixProduct", "Summation"]
+__all__ = ["MatrixProduct", "Summation"]
 
 PLACES = {"a": 0, "b": 2048, "c": 4096, "d": 6144}  # byte offsets of the matrices in the buffer
 BUFFER_BYTES = 8192
@@ -95,9 +96,23 @@ class MatrixProduct:
         shape = f"m{self.shape.m}n{self.shape.n}k{self.shape.k}"
         return f"product_{shape}_{self.d}_{self.a}_{self.b}_{self.c}" + "_sat" * self.saturates
 
-    def call(self, b: Builder, buffer: str) -> None:
-        """Append a call of the function on the registers in a buffer; define it on first use."""
-        b.define(self.name, "void", [("ptr", buffer)], lambda inner, names: self._body(inner, names[0]))
+    def call(self, b: Builder, registers: Sequence[tuple[str, str]]) -> list[str]:
+        """Append a call of the function, which is defined on first use; return the registers of D.
+
+        `registers` are the types and values of the registers of A, B and C, in this order.
+        """
+        ty, count = self._result
+        result = b.define(self.name, vector(ty, WARP * count), list(registers), self._body)
+        return [
+            b.pick(ty, result, WARP * count, list(range(first, first + WARP)))
+            for first in range(0, WARP * count, WARP)
+        ]
+
+    @property
+    def _result(self) -> tuple[str, int]:
+        """LLVM type of a register of D in one lane, and the number of registers."""
+        fragment = fragment_of("c", self.d, self.shape)
+        return fragment.register_type, fragment.registers
 
     # -- the function ---------------------------------------------------------------------------
 
@@ -109,17 +124,32 @@ class MatrixProduct:
     def _fragment(self, use: str) -> Fragment:
         return fragment_of(use, {"a": self.a, "b": self.b}[use], self.shape)
 
-    def _body(self, b: Builder, buffer: str) -> str:
+    def _body(self, b: Builder, registers: list[str]) -> str:
+        buffer = b.alloca(f"[{BUFFER_BYTES} x i8]", "buffer")
+        self._store_registers(b, registers, buffer)
         m, n, k = self.shape.m, self.shape.n, self.shape.k
         places = {}
         for name, count in (("a", m * k), ("b", k * n)):
             for part in (name, f"{name}_powers") if self.a in FLOATS else (name,):
                 places[part] = b.alloca(f"[{count} x {self._wide}]", part)
+
         self._widen_rows(b, buffer, places)
         self._widen_columns(b, buffer, places)
         strips = n // GROUPS
         _loop(b, m * strips, lambda number: self._strip(b, buffer, places, number))
-        return ""
+
+        ty, count = self._result
+        return b.value(f"load {vector(ty, WARP * count)}, ptr {_at(b, buffer, PLACES['d'])}, align 64")
+
+    def _store_registers(self, b: Builder, registers: list[str], buffer: str) -> None:
+        """Store the registers of A, B and C to the buffer."""
+        names = iter(registers)
+        for name, ty in (("a", self.a), ("b", self.b), ("c", self.c)):
+            fragment = fragment_of(name, ty, self.shape)
+            size = WARP * WIDTHS[fragment.register_type] // 8
+            for number in range(fragment.registers):
+                place = _at(b, buffer, PLACES[name] + size * number)
+                b.line(f"store {vector(fragment.register_type)} {next(names)}, ptr {place}, align 64")
 
     def _widen_rows(self, b: Builder, buffer: str, places: dict[str, str]) -> None:
         """Widen A; its blocks keep their order."""

@@ -33,7 +33,7 @@ from gpulab.simt.instructions.matrix_fragments import (
     fragment_of,
     wmma_fragment_of,
 )
-from gpulab.simt.instructions.matrix_product import BUFFER_BYTES, PLACES, MatrixProduct, Summation
+from gpulab.simt.instructions.matrix_product import MatrixProduct, Summation
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, vector_elements
 
 I64 = vector("i64")
@@ -78,30 +78,27 @@ def multiply_fragments(cg: CodegenContext, item: Instruction) -> None:
 def _multiply(cg: CodegenContext, item: Instruction, types: tuple[str, str, str, str], *, wmma: bool) -> None:
     """Pass the registers of the operands to the function of the product, and assign its result."""
     require_full_warp(cg, item)
-    builder, shape = cg.b, Shape.of(item)
+    shape = Shape.of(item)
     find = wmma_fragment_of if wmma else fragment_of
     uses = zip(("c", "a", "b", "c"), types, item.operands, strict=True)
     operands = [(fragment := find(use, ty, shape), _registers(item, o, fragment)) for use, ty, o in uses]
     if wmma and shape.is_transposed:
         shape, operands = shape.transposed, [operands[at] for at in (0, 2, 1, 3)]
 
-    for name, (fragment, registers) in zip("abc", operands[1:], strict=True):
-        ty = fragment.register_type
-        for number, register in enumerate(registers[: fragment.distinct_registers]):
-            value = cg.to_vector(cg.operand(register, ty))
-            builder.line(f"store {vector(ty)} {value}, ptr {_place(cg, name, ty, number)}, align 64")
+    values = [
+        (vector(fragment.register_type), cg.to_vector(cg.operand(register, fragment.register_type)))
+        for fragment, registers in operands[1:]
+        for register in registers[: fragment.distinct_registers]
+    ]
     d, a, b, c = (fragment.ty for fragment, _ in operands)
     summation = Summation.of(cg.launch_constants.module.architecture)
     if wmma and a == "tf32":  # the assembler generates HMMA.1684
         summation = replace(summation, operand_bytes=16)
     product = MatrixProduct(shape, a, b, c, d, "satfinite" in item.parts, summation)
-    product.call(builder, cg.buffer("matrices", BUFFER_BYTES))
 
     result, targets = operands[0]
-    ty = result.register_type
-    for number, register in enumerate(targets):
-        value = builder.value(f"load {vector(ty)}, ptr {_place(cg, 'd', ty, number)}, align 64")
-        cg.assign(register, Value(ty, "varying", (value,)), item.predicate)
+    for register, value in zip(targets, product.call(cg.b, values), strict=True):
+        cg.assign(register, Value(result.register_type, "varying", (value,)), item.predicate)
 
 
 def _registers(item: Instruction, operand: Operand, fragment: Fragment) -> tuple[Operand, ...]:
@@ -110,12 +107,6 @@ def _registers(item: Instruction, operand: Operand, fragment: Fragment) -> tuple
         reason = f"{len(registers)} registers for a fragment of {fragment.registers}"
         raise UnsupportedInstruction(item.text, item.line, reason)
     return registers
-
-
-def _place(cg: CodegenContext, name: str, ty: str, register: int) -> str:
-    size = WARP * (8 if ty == "double" else 4)
-    buffer = cg.buffer("matrices", BUFFER_BYTES)
-    return cg.b.value(f"getelementptr i8, ptr {buffer}, i64 {PLACES[name] + register * size}")
 
 
 # -- loads and stores ----------------------------------------------------------------------------
