@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpulab.compiler import compile_program, nvrtc
+from gpulab.compiler import compile_program, nvrtc, store
 from gpulab.errors import CompileError, GpulabError, UsageError
 
 SCALE = """\
@@ -140,3 +143,33 @@ def test_compilation_over_the_time_limit_is_stopped(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(nvrtc, "TIME_LIMIT_S", 0.0)
     with pytest.raises(UsageError, match="0 s"):
         compile_program(SCALE)
+
+
+GROUPS = """#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+
+__global__ void rank_in_tile(int* x)
+{{
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    x[threadIdx.x] = {value};
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("value", "runs"),
+    [("tile.thread_rank()", 1), ("cuda::std::is_same<int, long>::value", 2), ("undeclared", 2)],
+)
+def test_cooperative_groups_do_without_libcuxx_where_they_can(
+    monkeypatch: pytest.MonkeyPatch, value: str, runs: int
+) -> None:
+    compile_text, flags = nvrtc.compile_text, list[Sequence[str]]()
+
+    def recording(text: str, options: Sequence[str], *rest: Any) -> nvrtc.Output:
+        flags.append(options)
+        return compile_text(text, options, *rest)
+
+    monkeypatch.setattr(nvrtc, "compile_text", recording)
+    monkeypatch.setattr(store, "load", lambda key: None)
+    with pytest.raises(CompileError, match="undeclared") if value == "undeclared" else nullcontext():
+        compile_program(GROUPS.format(value=value))
+    assert ["-D_CG_LIMIT_INCLUDED_DEPENDENCIES" in options for options in flags] == [True, False][:runs]

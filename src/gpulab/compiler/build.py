@@ -16,7 +16,7 @@ from gpulab.compiler.mangling import kernel_names, plain_name
 from gpulab.compiler.module_variables import module_variables
 from gpulab.compiler.preprocess.c_headers import IMPLICIT_HEADER, implicit_definitions
 from gpulab.compiler.preprocess.headers import include_folders, own_headers
-from gpulab.compiler.preprocess.includes import check_source
+from gpulab.compiler.preprocess.includes import CheckedText, check_source
 from gpulab.compiler.preprocess.options import check_options
 from gpulab.compiler.preprocess.phases import SourceText, read_source
 from gpulab.compiler.program import Program, check_name_expressions
@@ -28,6 +28,9 @@ __all__ = ["compile_program", "ptx_program"]
 
 # NVRTC 12.9 and later caches programs if a driver is installed; a cached program has no ptxas report.
 _NO_CACHE = "--no-cache"
+# Cooperative groups then use their own type traits. NVRTC needs 0.9 s for those of libcu++.
+_GROUPS_ALONE = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+_LIBCUXX = ("cuda/", "cub/", "thrust/")
 # An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
 _SUPPRESS_UNUSED = "--diag-suppress=177,550"
 _USED_BEFORE_SET = re.compile(r'variable "(\w+)" is used before its value is set')
@@ -115,12 +118,11 @@ def _compile(
     if "asm" in checked.text or "##" in checked.text or "%:%:" in checked.text:
         # ptxas crashes on a line marker (`# 1 "file"`) in inline assembly, so the PTX is checked first.
         to_ptx = [*flags, f"--gpu-architecture=compute_{arch}"]
-        output = nvrtc.compile_text(checked.text, to_ptx, headers, expressions)
-        ptx = output.ptx
+        ptx = _run(checked, to_ptx, headers, expressions).ptx
         _refuse_line_markers(ptx, text, folders)
 
     flags += [f"--gpu-architecture=sm_{arch}", "--ptxas-options=-v"]
-    output = nvrtc.compile_text(checked.text, flags, headers, expressions)
+    output = _run(checked, flags, headers, expressions)
     diagnostics = parse_log(output.log, text, ptx, folders)
     if not output.ok:
         errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
@@ -139,6 +141,18 @@ def _compile(
         variables=module_variables(output.ptx, text, chosen.defines),
         templates=templates(text),
     )
+
+
+def _run(
+    checked: CheckedText, flags: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str]
+) -> nvrtc.Output:
+    """Run NVRTC; cooperative groups do without libcu++ if the source allows it."""
+    groups = any(name.startswith("cooperative_groups") for name in checked.headers)
+    if groups and not any(name.startswith(_LIBCUXX) for name in checked.headers):
+        output = nvrtc.compile_text(checked.text, [*flags, _GROUPS_ALONE], headers, expressions)
+        if output.ok:
+            return output
+    return nvrtc.compile_text(checked.text, flags, headers, expressions)
 
 
 def ptx_program(text: str) -> Program:
