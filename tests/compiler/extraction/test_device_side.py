@@ -100,6 +100,29 @@ def test_allowed_headers_are_kept_if_their_namespace_is_used() -> None:
     assert "stdint" not in b.source
 
 
+def test_member_functions_for_the_host_are_left_out() -> None:
+    text = """\
+class Base { public: void* operator new(size_t n) { void* p; cudaMallocManaged(&p, n); return p; } };
+struct A : public Base {
+  float x, (*f)(float);
+  A(float y) : x(y) {}
+  A() = default;
+  ~A();
+  friend std::ostream& operator<<(std::ostream& o, const A& a) { return o << a.x; }
+private:
+  template <class T> void host(T t) { printf("%g", x); }
+public:
+  __host__ __device__ float twice() const { return 2 * x; }
+};
+__global__ void k(A* a) { a->x = a->twice(); }
+"""
+    (cell,) = cells(text)
+    assert compile_program(cell.source).kernel_names == ("k",)
+    assert "float x, (*f)(float);" in cell.source
+    for left_out in ("ostream", "host(T t)", "cudaMallocManaged", "~A"):
+        assert left_out not in cell.source
+
+
 def test_using_namespace_is_kept_if_the_cell_has_the_namespace() -> None:
     text = (
         "namespace a { __device__ int f() { return 1; } }\nnamespace b { int g() { return 1; } }\n"

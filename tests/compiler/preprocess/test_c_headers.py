@@ -77,6 +77,10 @@ def test_macros_of_the_command_line_take_precedence() -> None:
     assert compile_program(text, defines={"M_PI": 3}).kernel_names == ("k",)
 
 
+def test_register_is_ignored_as_by_nvcc() -> None:
+    assert compile_program(KERNEL.format("register float y = x[1]; x[0] = y;")).kernel_names == ("k",)
+
+
 def test_source_without_such_names_gets_no_definition() -> None:
     text = "#include <cmath>\n" + KERNEL.format("x[0] = sqrtf(min(x[0], 1.0f)) + cuda::std::min(1, 2);")
     assert implicit_definitions(read_source(text), {}) == ""

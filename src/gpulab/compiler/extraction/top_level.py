@@ -74,6 +74,7 @@ _ATTRIBUTES = frozenset(
 ) | frozenset(("__cluster_dims__", "__maxnreg__", "noexcept", "__block_size__"))
 _MODULE_MEMORY = frozenset(("__device__", "__constant__", "__managed__"))
 _CONSTANT = frozenset(("const", "constexpr", "__shared__", "texture", "surface"))
+_ACCESS = ("public", "private", "protected")
 MAX_SPECIFIERS = 100  # tokens before a declaration in an `#if`, with its directives
 _OPEN_BRACKETS = ("(", "[", "{")
 _CLOSE_BRACKETS = (")", "]", "}")
@@ -138,25 +139,44 @@ class _Reader:
         indent = above.rpartition("\n")[2]
         return "\n" * bool(separated) + (above if is_whole else indent * indent.isspace())
 
-    def _item(self, kind: ItemKind, first: int, end: int, names: frozenset[str] = frozenset()) -> SourceItem:
-        """Return an item of the tokens from `first` to before `end`."""
-        source, tokens = self.source, self.tokens[first:end]
-        start = source.student_offset(tokens[0].offset)
-        stop = source.student_offset(tokens[-1].offset + len(tokens[-1].text) - 1) + 1
+    def _item(
+        self,
+        kind: ItemKind,
+        first: int,
+        end: int,
+        names: frozenset[str] = frozenset(),
+        left_out: Sequence[tuple[int, int]] = (),
+    ) -> SourceItem:
+        """Return an item of the tokens from `first` to before `end`, without the ranges in `left_out`."""
+        source, text, tokens = self.source, "", list[Token]()
+        start, stop = self._offsets(first, end)
         line_end = source.student.find("\n", stop)
         if source.student[stop:line_end].lstrip().startswith("//"):
             stop = line_end
         comment = self._comment_above(start)
         self.end_of_previous = stop
+
+        at = first
+        for cut_first, cut_end in (*left_out, (end, end)):
+            cut_start, cut_stop = self._offsets(cut_first, cut_end) if cut_end > cut_first else (stop, stop)
+            text += source.student[start:cut_start]
+            tokens += self.tokens[at:cut_first]
+            start, at = cut_stop, cut_end
         return SourceItem(
             kind,
-            comment + source.student[start:stop],
+            comment + text,
             names,
             frozenset(token.text for token in tokens if token.kind == "identifier"),
             source.place_of(tokens[0].offset)[0],
             source.place_of(tokens[-1].offset)[0],
             tuple(tokens),
         )
+
+    def _offsets(self, first: int, end: int) -> tuple[int, int]:
+        """Return where tokens begin and end in the student's text."""
+        last = self.tokens[end - 1]
+        start = self.source.student_offset(self.tokens[first].offset)
+        return start, self.source.student_offset(last.offset + len(last.text) - 1) + 1
 
     def _begins_declaration(self, first: int) -> bool:
         """Return True for an `#if` around the first words of a declaration, such as `__device__`."""
@@ -242,6 +262,34 @@ class _Reader:
         return [token for token in self.tokens[first:end] if not token.directive]
 
     def _declaration(self, first: int, end: int) -> SourceItem:
+        kind, names = self._classify(first, end)
+        left_out = self._host_members(first, end) if kind is ItemKind.TYPE else []
+        return self._item(kind, first, end, names, left_out)
+
+    def _host_members(self, first: int, end: int) -> list[tuple[int, int]]:
+        """Return the ranges of a class's member functions for the host, which NVRTC refuses."""
+        index = next((n for n in range(first, end) if self.tokens[n].text in ("{", "enum")), end)
+        if index == end or self.tokens[index].text == "enum":
+            return []
+        ranges = []
+        index += 1
+        while index < end and self.tokens[index].text != "}":
+            token = self.tokens[index]
+            if token.directive:
+                index = _directive_end(self.source, index)
+            elif token.text == ";":
+                index += 1
+            elif token.text in _ACCESS and self.tokens[index + 1].text == ":":
+                index += 2
+            else:
+                stop, _ = self._declaration_end(index)
+                if self._classify(index, stop, is_member=True)[0] is ItemKind.HOST_FUNCTION:
+                    ranges.append((index, stop))
+                index = stop
+        return ranges
+
+    def _classify(self, first: int, end: int, *, is_member: bool = False) -> tuple[ItemKind, frozenset[str]]:
+        """Return the kind of a declaration, and the names that it declares."""
         tokens = self._plain(first, end)
         body = next((n for n, token in enumerate(tokens) if token.text == "{"), len(tokens))
         head = _without_attributes(tokens[:body])
@@ -251,27 +299,28 @@ class _Reader:
         first_word = rest[0].text if rest else ""
 
         if first_word == "using" and any(token.text == "namespace" for token in rest[:2]):
-            return self._item(ItemKind.USING_NAMESPACE, first, end, frozenset((rest[-2].text,)))
+            return ItemKind.USING_NAMESPACE, frozenset((rest[-2].text,))
         if first_word in ("using", "namespace", "typedef"):
-            names = _typedef_names(tokens) if first_word == "typedef" else frozenset((_alias_name(rest),))
-            return self._item(ItemKind.TYPE, first, end, names)
+            is_typedef = first_word == "typedef"
+            return ItemKind.TYPE, _typedef_names(tokens) if is_typedef else frozenset((_alias_name(rest),))
         if first_word == "static_assert":
-            return self._item(ItemKind.OTHER, first, end)
-        if _is_function(rest) or (_function_name(rest) and "=" not in _outside_brackets(rest)):
+            return ItemKind.OTHER, frozenset()
+        is_prototype = _function_name(rest, constructor=is_member) and "=" not in _outside_brackets(rest)
+        if _is_function(rest) or is_prototype:
             kind = ItemKind.HOST_FUNCTION
             if "__global__" in specifiers:
                 kind = ItemKind.KERNEL
             elif specifiers & {"__device__", "constexpr"}:
                 kind = ItemKind.DEVICE_FUNCTION
-            return self._item(kind, first, end, _function_name(rest))
+            return kind, _function_name(rest, constructor=True)
         if words & _CLASS_KEYS and (body < len(tokens) or len(rest) == 3):
-            return self._item(ItemKind.TYPE, first, end, _type_names(rest, tokens[body:]))
+            return ItemKind.TYPE, _type_names(rest, tokens[body:])
         kind = ItemKind.HOST_VARIABLE
         if specifiers & _MODULE_MEMORY:
             kind = ItemKind.CONSTANT if "const" in words or "constexpr" in words else ItemKind.DEVICE_VARIABLE
         elif specifiers & _CONSTANT:
             kind = ItemKind.CONSTANT
-        return self._item(kind, first, end, _variable_names(_without_template(_without_attributes(tokens))))
+        return kind, _variable_names(_without_template(_without_attributes(tokens)))
 
 
 def _directive_end(source: SourceText, first: int) -> int:
@@ -347,7 +396,7 @@ def _is_function(head: Sequence[Token]) -> bool:
     texts = [token.text for token in rest]
     if "operator" not in texts and "=" in _outside_brackets(rest):
         return False
-    if not _function_name(rest):
+    if not _function_name(rest, constructor=True):
         return False
     # The end of `struct ALIGN(16) A` is a name, that of a function's head is `)`, `const` or a macro.
     return texts[-1] in (")", "const", "override", "final", "volatile") or texts[0] not in _CLASS_KEYS
@@ -364,8 +413,11 @@ def _outside_brackets(tokens: Sequence[Token]) -> list[str]:
     return texts
 
 
-def _function_name(head: Sequence[Token]) -> frozenset[str]:
-    """Return the name of a declared function; the class of a member; empty if it is no function."""
+def _function_name(head: Sequence[Token], *, constructor: bool = False) -> frozenset[str]:
+    """Return the name of a declared function; the class of a member; empty if it is no function.
+
+    constructor: a name without a type before it counts, too.
+    """
     index = 0
     while index < len(head):
         text = head[index].text
@@ -385,8 +437,10 @@ def _function_name(head: Sequence[Token]) -> frozenset[str]:
         return frozenset()
     if index > 2 and head[index - 2].text == "::":
         return frozenset((head[index - 3].text, head[index - 1].text))
+    if index + 1 < len(head) and head[index + 1].text == "*":  # a pointer to a function
+        return frozenset()
     # A declaration has a type before the name; a call of a macro has none.
-    return frozenset((head[index - 1].text,)) if index > 1 else frozenset()
+    return frozenset((head[index - 1].text,)) if index > 1 or constructor else frozenset()
 
 
 def _alias_name(rest: Sequence[Token]) -> str:

@@ -175,6 +175,7 @@ def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
 
 
 _NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF, _STDLIB))
+_NAMES["register"] = "#define register"  # nvcc ignores this word; in C++17 it is an error for NVRTC
 
 # Functions and types of namespace std. The mathematical ones are CUDA's, which have all overloads.
 _STD = {
