@@ -43,6 +43,12 @@ def test_extract_writes_a_notebook_and_keeps_an_existing_one(cu: Any, tmp_path: 
     assert "exists" in capsys.readouterr().err
 
 
+def test_extract_names_the_program_that_includes_a_file(cu: Any, capsys: Any) -> None:
+    cu('#include "part.cuh"\nint main() {}\n', "program.cu")
+    assert main(["extract", cu("__global__ void k() {}\n", "part.cuh")]) == 0
+    assert "program.cu includes this file" in capsys.readouterr().err
+
+
 def test_extract_of_a_file_without_kernels_exits_2(cu: Any, capsys: Any) -> None:
     assert main(["extract", cu("int main() {}\n")]) == 2
     assert "__global__" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,8 +64,8 @@ def run_extract(args: argparse.Namespace) -> int:
     else:
         write_notebook(args.notebook, texts)
         say(f"{args.notebook}: {len(cells)} cell{'s' * (len(cells) > 1)}", error=True)
-    if missing := _missing(file.missing):
-        say(missing, error=True)
+    for note in (_missing(file.missing), _including_file(args.file)):
+        say(note, error=True)
     return 0
 
 
@@ -120,3 +121,13 @@ def _missing(names: Sequence[str]) -> str:
         return ""
     more = f" and {len(shown) - _NOT_READ} more" if len(shown) > _NOT_READ else ""
     return f"not found, so left out: {', '.join(shown[:_NOT_READ])}{more} (-I DIR names their folder)."
+
+
+def _including_file(path: Path) -> str:
+    """Return a note about a program in the same folder that includes this file; "" if there is none."""
+    include = re.compile(rf'#\s*include\s*"(?:\./)?{re.escape(path.name)}"')
+    for other in sorted(path.parent.glob("*.c*")):
+        is_source = other.suffix in (".cu", ".cpp", ".c") and other != path and other.is_file()
+        if is_source and include.search(other.read_text(errors="replace")):
+            return f"{other.name} includes this file; extract {other.name} if names are missing here."
+    return ""

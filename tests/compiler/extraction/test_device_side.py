@@ -155,6 +155,7 @@ def test_floating_constants_become_constant_expressions() -> None:
         ("} template <class T> void f() { t<T, 3><<<1, 1>>>();", "t<float, 3>"),
         ("t<unsigned int, 64 / 2><<<1, 1>>>();", "t<unsigned int, 32>"),
         ("t<T, n><<<1, 1>>>();", "t"),
+        ("t<int><<<1, 1>>>();", "t"),
     ],
 )
 def test_templates_have_the_instance_that_host_code_launches(launch: str, instance: str) -> None:

@@ -25,6 +25,7 @@ KERNEL = "__global__ void k(float* x) {{ {0} }}\n"
         "std::numeric_limits<float>::infinity() > std::numeric_limits<float>::max()",
         "std::numeric_limits<float>::lowest() < -3e38f && std::numeric_limits<long>::is_signed",
         "std::numeric_limits<int>::digits == 31 && std::numeric_limits<double>::digits == 53",
+        "UINT64_C(1) << 40 == 1099511627776ull && sizeof(UINT32_C(1)) == 4",
         "sizeof(std::size_t) == 8 && sizeof(std::uint16_t) == 2",
     ],
 )

@@ -12,7 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from gpulab.compiler.constant_expressions import constant_value
-from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, angle_end, items_of
+from gpulab.compiler.extraction.top_level import (
+    ItemKind,
+    SourceItem,
+    angle_end,
+    items_of,
+    template_parameters,
+)
 from gpulab.compiler.preprocess.headers import allowed_headers, namespace_of, nvidia_header
 from gpulab.compiler.preprocess.phases import Token, read_source, tokenize
 from gpulab.errors import GpulabError, UsageError
@@ -255,6 +261,11 @@ def _launched_instances(items: Sequence[SourceItem], name: str, declared: set[st
 
     declared: the names that the cell declares. Constants of the function that launches are replaced.
     """
+    needed = max(
+        sum(token.text == "," for token in template_parameters(item.tokens)) + 1
+        for item in items
+        if item.kind is ItemKind.KERNEL and name in item.names
+    )
     for item in items:
         for index, token in enumerate(item.tokens[:-1]):
             if token.text != name or item.tokens[index + 1].text != "<":
@@ -264,7 +275,8 @@ def _launched_instances(items: Sequence[SourceItem], name: str, declared: set[st
                 continue
             words = [_argument(item.tokens, place, declared) for place in range(index + 2, end - 1)]
             arguments = [_evaluated(each) for each in " ".join(words).split(" , ")]
-            if all(words) and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
+            # Parameters that the call's arguments determine have no place in an instance's name.
+            if len(arguments) == needed and all(words) and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
                 yield f"{name}<{', '.join(arguments)}>"
 
 

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from gpulab.compiler.declarators import closing_bracket
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
-__all__ = ["ItemKind", "SourceItem", "angle_end", "items_of"]
+__all__ = ["ItemKind", "SourceItem", "angle_end", "items_of", "template_parameters"]
 
 
 class ItemKind(Enum):
@@ -367,6 +367,15 @@ def _without_template(tokens: Sequence[Token]) -> list[Token]:
     while len(rest) > 1 and rest[0].text == "template":
         rest = rest[angle_end(rest, 1) :] if rest[1].text == "<" else rest[1:]
     return rest
+
+
+def template_parameters(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens in the `<…>` of a template, up to the first default argument."""
+    parameters = list(tokens[2 : angle_end(tokens, 1) - 1]) if tokens[0].text == "template" else []
+    default = next((n for n, token in enumerate(parameters) if token.text == "="), None)
+    before = parameters[:default]
+    commas = [n for n, token in enumerate(before) if token.text == ","]
+    return before if default is None or not commas else before[: commas[-1]]
 
 
 def angle_end(tokens: Sequence[Token], opening: int) -> int:

@@ -39,6 +39,10 @@ typedef signed long long intmax_t;  typedef unsigned long long uintmax_t;
 #define INT64_MAX 9223372036854775807ll
 #define UINT64_MAX 18446744073709551615ull
 #define SIZE_MAX 18446744073709551615ull
+#define INT32_C(number) number
+#define UINT32_C(number) number##u
+#define INT64_C(number) number##ll
+#define UINT64_C(number) number##ull
 """
 
 # The abbreviations of <sys/types.h>, and `uchar`, which image-processing sources take for granted.
