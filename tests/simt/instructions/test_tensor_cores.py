@@ -79,7 +79,8 @@ def mma_kernel(instruction: str, counts: list[int], words: list[int], head: str 
 
     `counts` and `words` are the registers of A, B, C and D, and their bytes.
     """
-    names, types = "abcd", instruction.split(".")[-3:] + instruction.split(".")[-4:-3]
+    d, *rest = [part for part in instruction.split(".") if part not in ("satfinite", "rn")][-4:]
+    names, types = "abcd", [*rest, d]
     kinds = [ty if ty in ("f32", "f64") else "b32" for ty in types]
     lines = [
         f".reg .{kind} %{name}<{count}>;" for name, kind, count in zip(names, kinds, counts, strict=True)
@@ -149,6 +150,8 @@ def test_satfinite_saturates_the_whole_sum(types: Types) -> None:
         c[::2] = np.iinfo(np.int32).max - 100
         c[1::2] = np.iinfo(np.int32).min + 100
     found = multiplied("m16n8k32", types, "satfinite." + ".".join(types), warps)
+    last = multiplied("m16n8k32", types, ".".join(types) + ".satfinite", warps)
+    assert all(np.array_equal(x, y) for x, y in zip(found, last, strict=True))
     wrapped = multiplied("m16n8k32", types, ".".join(types), warps)
     for actual, plain, warp in zip(found, wrapped, warps, strict=True):
         assert np.array_equal(actual, matrix_product(*warp, types, saturates=True))
@@ -208,7 +211,7 @@ def wmma_kernel(shape: str, types: Types, layouts: str, stride: str, space: str 
         lines.append(f"{operation} {vectors[name]}, [%rd{number}]{stride};")
     named = f"{d}.{c}" if a == "f16" else ".".join(types)
     rounding = ".rn" if a == "f64" else ""
-    operation = f"wmma.mma.sync.aligned.{rows}.{columns}.{shape}{rounding}.{named}"
+    operation = f"wmma.mma.sync.aligned.{rows}.{columns}.{shape}.{named}{rounding}"
     lines.append(f"{operation} {', '.join(vectors[name] for name in 'dabc')};")
     lines.append(f"wmma.store.d.sync.aligned.{of_c}.{shape}.{d} [%rd3], {vectors['d']}{stride};")
     parameters = ", ".join([*(f".param .u64 p{n}" for n in range(4)), ".param .u32 stride"])

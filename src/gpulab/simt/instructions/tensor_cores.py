@@ -50,12 +50,12 @@ BYTES = ".s8|u8"
     "mma.sync.aligned.m16n8k8|m16n8k16.row.col.f32.f16.f16.f32",
     "mma.sync.aligned.m16n8k8|m16n8k16.row.col.f32.bf16.bf16.f32",
     "mma.sync.aligned.m16n8k4|m16n8k8.row.col.f32.tf32.tf32.f32",
-    f"mma.sync.aligned.m8n8k16|m16n8k16|m16n8k32.row.col {{.satfinite}} .s32{BYTES}{BYTES}.s32",
-    "mma.sync.aligned.m8n8k4|m16n8k4|m16n8k8|m16n8k16.row.col.f64.f64.f64.f64",
+    f"mma.sync.aligned.m8n8k16|m16n8k16|m16n8k32.row.col {{.satfinite}}.s32{BYTES}{BYTES}.s32",
+    "mma.sync.aligned.m8n8k4|m16n8k4|m16n8k8|m16n8k16.row.col {.rn}.f64.f64.f64.f64",
 )
 def multiply(cg: CodegenContext, item: Instruction) -> None:
     """Multiply matrices whose fragments the manual defines."""
-    d, a, b, c = item.parts[-4:]
+    d, a, b, c = (part for part in item.parts if part in BITS)
     _multiply(cg, item, (d, a, b, c), wmma=False)
 
 
@@ -63,12 +63,12 @@ def multiply(cg: CodegenContext, item: Instruction) -> None:
     f"wmma.mma.sync.aligned.row|col.row|col{LARGE}.f16|f32.f16|f32",
     f"wmma.mma.sync.aligned.row|col.row|col{LARGE}.f32.bf16.bf16.f32",
     "wmma.mma.sync.aligned.row|col.row|col.m16n16k8.f32.tf32.tf32.f32",
-    f"wmma.mma.sync.aligned.row|col.row|col{LARGE}.s32{BYTES}{BYTES}.s32 {{.satfinite}}",
-    "wmma.mma.sync.aligned.row|col.row|col.m8n8k4 {.rn} .f64.f64.f64.f64",
+    f"wmma.mma.sync.aligned.row|col.row|col{LARGE} {{.satfinite}}.s32{BYTES}{BYTES}.s32",
+    "wmma.mma.sync.aligned.row|col.row|col.m8n8k4 {.rn}.f64.f64.f64.f64",
 )
 def multiply_fragments(cg: CodegenContext, item: Instruction) -> None:
     """Multiply fragments that `wmma.load` has read."""
-    types = [part for part in item.parts[6:] if part in BITS]
+    types = [part for part in item.parts if part in BITS]
     if len(types) == 2:  # `.dtype.ctype`, with A and B of f16
         types = [types[0], "f16", "f16", types[1]]
     d, a, b, c = types
