@@ -14,7 +14,7 @@ A new instruction belongs to the module of its group:
     move            `mov`: moves between registers; packing and unpacking of vectors
     refused         instructions that the simulator does not support
     tensor_cores    `mma`, `wmma`: matrix products; `matrix_fragments` has the layouts of their operands and
-                    `matrix_product` the sums
+                    `matrix_product` and `matrix_numbers` the sums
     arithmetic      arithmetic, logic and conversion; `arithmetic/__init__.py` lists its modules
 
 Instructions that end a basic block are not translated here. `gpulab.simt.codegen.lowering` translates `bra`,

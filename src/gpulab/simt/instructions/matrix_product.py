@@ -1,9 +1,8 @@
 """Generated functions that compute D = A B + C for the fragments of one warp.
 
 The function of a shape takes the registers of A, B and C and returns those of D, which it keeps in a buffer
-as the lanes have them. It widens the
-elements of A and B once, B with its columns side by side, and computes eight neighbouring elements of D at a
-time as one vector.
+as the lanes have them. It widens the elements of A and B once, B with its columns side by side, and computes
+eight neighbouring elements of D at a time as one vector.
 
 Integers wrap around, or saturate once after the whole sum. Double precision is a chain of fused
 multiply-adds in the order of k. For f16, bf16 and tf32 the PTX manual leaves the order, the precision and the
@@ -27,17 +26,23 @@ from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import BITS as WIDTHS
-from gpulab.simt.codegen.ir import Builder, float_literal, vector
-from gpulab.simt.instructions.arithmetic.formats import BF16, F16, Format, narrow, widen
+from gpulab.simt.codegen.ir import Builder, vector
+from gpulab.simt.instructions.arithmetic.formats import F16, narrow
 from gpulab.simt.instructions.matrix_fragments import BITS, GROUPS, Fragment, Shape, fragment_of
+from gpulab.simt.instructions.matrix_numbers import (
+    as_double,
+    exponent_power,
+    maximum,
+    power_literal,
+    smallest_exponent,
+    towards_zero,
+)
 
 __all__ = ["MatrixProduct", "Summation"]
 
 PLACES = {"a": 0, "b": 2048, "c": 4096, "d": 6144}  # byte offsets of the matrices in the buffer
 BUFFER_BYTES = 8192
-EXPONENT_BITS = 0x7FF0_0000_0000_0000  # of a double
 EIGHT = {ty: vector(ty, GROUPS) for ty in ("i1", "i8", "i16", "i32", "i64", "float", "double")}
-FORMATS = {"f16": F16, "bf16": BF16}
 FLOATS = ("f16", "bf16", "tf32")
 
 
@@ -188,10 +193,10 @@ class MatrixProduct:
         if self._wide == "i32":
             number = b.value(f"{'sext' if ty == 's8' else 'zext'} {raw} {elements} to {wide}")
         else:
-            number = _as_double(b, ty, elements, count)
+            number = as_double(b, ty, elements, count)
         b.line(f"store {wide} {number}, ptr {_at(b, places[name], offset)}, align 8")
         if ty in FLOATS:
-            power = _power(b, number, _smallest_exponent(ty), count)
+            power = exponent_power(b, number, smallest_exponent(ty), count)
             b.line(f"store {wide} {power}, ptr {_at(b, places[name + '_powers'], offset)}, align 8")
 
     # -- eight elements of a row ------------------------------------------------------------------
@@ -232,38 +237,38 @@ class MatrixProduct:
         """
         ty = "f16" if self.c == self.d == "f16" else "f32"
         step = min(self.summation.products(self.a), self.shape.k)
-        value, wide = "", _as_double(b, self.c, accumulator, GROUPS)
+        value, wide = "", as_double(b, self.c, accumulator, GROUPS)
         for first in range(0, self.shape.k, step):
-            power = _power(b, wide, _smallest_exponent(ty), GROUPS)
+            power = exponent_power(b, wide, smallest_exponent(ty), GROUPS)
             value = self._fused_sum(b, operands, range(first, first + step), wide, power, ty)
-            wide = _as_double(b, ty, value, GROUPS)
+            wide = as_double(b, ty, value, GROUPS)
         return value if ty == self.d else narrow(b, EIGHT["double"], wide, F16)
 
     def _fused_sum(self, b: Builder, operands: _Operands, ks: range, c: str, c_power: str, ty: str) -> str:
         """Return the sum of some products and `c`, truncated together and rounded to a type."""
         t, flags = EIGHT["double"], EIGHT["i1"]
-        largest = _maximum(b, c_power, _power_literal(-126))
+        largest = maximum(b, c_power, power_literal(-126))
         plain, products = c, []
         for k in ks:
             x, y = operands.load("a", "b", k)
             px, py = operands.load("a_powers", "b_powers", k)
             products.append(b.value(f"fmul {t} {x}, {y}"))
             plain = b.value(f"fadd {t} {plain}, {products[-1]}")
-            largest = _maximum(b, b.value(f"fmul {t} {px}, {py}"), largest)
+            largest = maximum(b, b.value(f"fmul {t} {px}, {py}"), largest)
 
         bits = self.summation.fraction_bits
-        scale = b.value(f"fdiv {t} {_power_literal(bits)}, {largest}")
+        scale = b.value(f"fdiv {t} {power_literal(bits)}, {largest}")
         total = "zeroinitializer"  # positive, so that a sum of negative zeros is positive, too
         for number in (c, *products):
             part = b.call("llvm.trunc.v8f64", t, (t, b.value(f"fmul {t} {number}, {scale}")))
             total = b.value(f"fadd {t} {total}, {part}")
-        unit = b.value(f"fmul {t} {largest}, {_power_literal(-bits)}")
+        unit = b.value(f"fmul {t} {largest}, {power_literal(-bits)}")
         total = b.value(f"fmul {t} {total}, {unit}")
 
         # The plain sum is infinite or NaN only if an operand is: products are far from the largest double.
         finite = b.value(f"fcmp ord {t} {b.value(f'fsub {t} {plain}, {plain}')}, zeroinitializer")
         total = b.value(f"select {flags} {finite}, {t} {total}, {t} {plain}")
-        return narrow(b, t, total, F16) if ty == "f16" else _towards_zero(b, total)
+        return narrow(b, t, total, F16) if ty == "f16" else towards_zero(b, total)
 
 
 class _Operands:
@@ -333,64 +338,6 @@ class _RowOfBlocks:
 
     def _halves(self, base: str) -> tuple[str, str]:
         return _at(self.b, base, self.offset), _at(self.b, base, self.offset, self.register_bytes)
-
-
-# -- numbers -------------------------------------------------------------------------------------
-
-
-def _as_double(b: Builder, ty: str, elements: str, count: int) -> str:
-    """Convert elements to doubles exactly; f16, bf16, tf32 and the f64 of A and B are given as their bits."""
-    doubles, floats = vector("double", count), vector("float", count)
-    if ty == "f64":
-        return b.value(f"bitcast {vector('i64', count)} {elements} to {doubles}")
-    if ty == "tf32":
-        t = vector("i32", count)
-        kept = b.value(f"and {t} {elements}, splat (i32 {-(1 << 13)})")
-        elements = b.value(f"bitcast {t} {kept} to {floats}")
-    elif ty in FORMATS:
-        elements = widen(b, vector("i16", count), elements, FORMATS[ty])
-    return b.value(f"fpext {floats} {elements} to {doubles}")
-
-
-def _smallest_exponent(ty: str) -> int:
-    form: Format | None = FORMATS.get(ty)
-    return 1 - form.bias if form else -126
-
-
-def _power(b: Builder, number: str, smallest: int, count: int) -> str:
-    """Return 2 to the exponents of doubles, at least 2^smallest; 0 for a zero, and infinity for NaN."""
-    t, it, flags = vector("double", count), vector("i64", count), vector("i1", count)
-    bits = b.value(f"bitcast {t} {number} to {it}")
-    power = b.value(f"bitcast {it} {b.value(f'and {it} {bits}, splat (i64 {EXPONENT_BITS})')} to {t}")
-    power = _maximum(b, power, _power_literal(smallest), count)
-    zero = b.value(f"fcmp oeq {t} {number}, zeroinitializer")
-    return b.value(f"select {flags} {zero}, {t} zeroinitializer, {t} {power}")
-
-
-def _power_literal(exponent: int) -> str:
-    return f"splat (double {float_literal(1023 + exponent << 52, 'double')})"
-
-
-def _maximum(b: Builder, x: str, y: str, count: int = GROUPS) -> str:
-    """Return the larger of two vectors of doubles; y if x is NaN."""
-    t = vector("double", count)
-    return b.value(f"select {vector('i1', count)} {b.value(f'fcmp ogt {t} {x}, {y}')}, {t} {x}, {t} {y}")
-
-
-def _towards_zero(b: Builder, number: str) -> str:
-    """Round doubles to floats towards zero; from 2^128 on they become infinite, and NaN the canonical one."""
-    t, ft, it, flags = EIGHT["double"], EIGHT["float"], EIGHT["i32"], EIGHT["i1"]
-    rounded = b.value(f"fptrunc {t} {number} to {ft}")
-    back = b.value(f"fpext {ft} {rounded} to {t}")
-    size, rounded_size = (b.call("llvm.fabs.v8f64", t, (t, x)) for x in (number, back))
-    up = b.value(f"fcmp ogt {t} {rounded_size}, {size}")
-    representable = b.value(f"fcmp olt {t} {size}, {_power_literal(128)}")
-    up = b.value(f"and {flags} {up}, {representable}")
-    bits = b.value(f"bitcast {ft} {rounded} to {it}")
-    bits = b.value(f"add {it} {bits}, {b.value(f'sext {flags} {up} to {it}')}")
-    unordered = b.value(f"fcmp uno {t} {number}, zeroinitializer")
-    bits = b.value(f"select {flags} {unordered}, {it} splat (i32 {0x7FFFFFFF}), {it} {bits}")
-    return b.value(f"bitcast {it} {bits} to {ft}")
 
 
 # -- memory and loops ------------------------------------------------------------------------------
