@@ -335,7 +335,7 @@ def _written_ranges(output: WrongOutput) -> str:
     shorter = len(" ".join(missing)) <= len(" ".join(present))
     where = f"no point is written at {' or '.join(missing)}" if shorter else ""
     where = where or f"points are written at {' and '.join(present)} only"
-    return f"{where}; check the index of a thread's point."
+    return f"{where}; check the index of a thread's point, and the condition of the store."
 
 
 def _other_axes(dimensions: int, axis: int) -> tuple[int, ...]:
