@@ -347,7 +347,9 @@ def _numbers(option: str, words: Sequence[str]) -> tuple[int, ...]:
         raise HeaderError(f"{option} has {len(words)} numbers; it takes one to three: {option} X [Y [Z]].")
     for word in words:
         if not re.fullmatch(r"[0-9]{1,10}", word) or int(word) > LARGEST:
-            raise HeaderError(f"`{word}` is not valid for {option}, which takes {allowed}.")
+            example = " ".join(re.findall(r"\d+", word)[:3])
+            advice = f" Write spaces between them: {option} {example}." if " " in example else ""
+            raise HeaderError(f"`{word}` is not valid for {option}, which takes {allowed}.{advice}")
         if option == "--block" and int(word) == 0:
             raise HeaderError(f"--block {' '.join(words)} contains 0; it takes {allowed}.")
     return tuple(int(word) for word in words)

@@ -180,3 +180,15 @@ def test_header_is_completed(notebook, line, expected):
     with provisionalcompleter():
         completions = list(notebook.shell.Completer.completions(line, len(line)))
     assert expected in {line[: c.start] + c.text + line[c.end :] for c in completions}
+
+
+def test_plain_kernel_with_the_name_of_a_step_says_how_the_step_is_checked(notebook):
+    source = "%%cuda opt_1\n__global__ void opt_1(float* x) { x[0] = 1; }"
+    assert "%%cuda stencil.opt_1" in notebook.run(source).text
+    assert "not checked" not in notebook.run(source.replace("opt_1", "mine")).text
+
+
+def test_magic_with_one_percent_sign_is_explained(notebook):
+    run = notebook.run("%cuda stencil.opt_1 --block 32 8\n__global__ void k() {}")
+    assert isinstance(run.error, HeaderError)
+    assert "two percent signs" in str(run.error)

@@ -300,3 +300,11 @@ def test_parameter_of_a_wrong_type_is_named_with_the_right_one(A0: str, reason: 
     kernel = gpulab.device("sim").compile(source)
     assert signature_reason(kernel, config("stencil.naive")).startswith(reason)
     assert bool(signature_reason(kernel, config("stencil.naive"))) == bool(reason)
+
+
+def test_parameters_in_another_order_are_refused() -> None:
+    source = (
+        "__global__ void block2D_naive(float fac, float* Anext, const float* A0, int nx, int ny, int nz) {}"
+    )
+    kernel = gpulab.device("sim").compile(source)
+    assert signature_reason(kernel, config("stencil.naive")).startswith("the parameters are in another order")

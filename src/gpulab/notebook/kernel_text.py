@@ -11,6 +11,7 @@ from gpulab.errors import HeaderError
 __all__ = ["install"]
 
 _SKIPPED = re.compile(r"\s*(//.*|#\s*(define|include|pragma|if|ifdef|ifndef|endif).*)?$")
+_ONE_SIGN = re.compile(r"%cuda\b")
 _KERNEL = re.compile(r'\s*(extern\s+"C"\s*)?(__global__|__device__|__constant__|template\s*<)')
 
 
@@ -22,6 +23,8 @@ def install(shell: Any) -> None:
 
 
 def _refuse_without_header(lines: list[str]) -> list[str]:
+    if lines and _ONE_SIGN.match(lines[0]):
+        raise HeaderError("a kernel cell begins with two percent signs: write %%cuda, not %cuda.")
     first = next((line for line in lines if not _SKIPPED.match(line.rstrip("\n"))), "")
     if _KERNEL.match(first) and not (lines and lines[0].startswith("%%")):
         commented = is_kernel_cell("".join(lines))

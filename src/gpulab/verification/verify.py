@@ -179,6 +179,9 @@ def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
     for number, (parameter, argument) in enumerate(zip(declared, arguments, strict=True), 1):
         if not _takes(parameter, argument):
             return f"parameter {number} must be {types[number - 1]} ({argument.name}): {should}."
+    names = [parameter.name for parameter in declared], [argument.name for argument in arguments]
+    if names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
+        return f"the parameters are in another order: {should}."
     return ""
 
 

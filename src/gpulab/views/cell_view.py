@@ -10,6 +10,8 @@ from gpulab.cell import Cell, PlainCell
 from gpulab.errors import GpulabError, LaunchError
 from gpulab.finding import Finding
 from gpulab.gpus.occupancy import occupancy
+from gpulab.problems import problem as problem_named
+from gpulab.problems import problem_names
 from gpulab.views.compile_view import warnings_view
 from gpulab.views.html import View, card, disclosure, note, paragraph, stack
 from gpulab.views.resource_view import resource_view
@@ -79,7 +81,7 @@ def _plain_view(cell: PlainCell, kernel: Kernel, device: Device) -> View:
     if cell.header.kernel and len(names) > 1:
         compiled += f" {_call(cell.name)} is `{kernel.name}`."
     variables = [_variable(name, variable, calls[0]) for name, variable in program.variables.items()]
-    return stack(*used, note("good", compiled, variables))
+    return stack(*used, note("good", compiled, [*variables, *_steps_named(cell.name)]))
 
 
 def _call(name: str) -> str:
@@ -91,6 +93,15 @@ def _variable(name: str, variable: ModuleVariable, kernel: str) -> str:
     extents = "".join(f"[{extent}]" for extent in variable.shape)
     kind = "__constant__" if variable.constant else "__device__"
     return f'`{name}{extents}` ({kind}, {variable.dtype}): {kernel}.module.set_global("{name}", values)'
+
+
+def _steps_named(name: str) -> list[str]:
+    """Return a sentence for each step of a lab that has the name of a kernel of no problem."""
+    return [
+        f"This kernel was not checked. For the step of the lab, begin the cell with %%cuda {problem}.{name}."
+        for problem in problem_names()
+        if name in problem_named(problem).variants
+    ]
 
 
 def launch_error_view(error: GpulabError, source: str) -> View:
