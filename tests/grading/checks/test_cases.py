@@ -17,7 +17,7 @@ from tests.labs.stencil_cases import FAULTY, REPAIRED, case_cell
 FINDINGS = {
     "case_1": "a barrier is missing after the last read",
     "case_2": "a barrier is missing",
-    "case_3": "An asynchronous copy needs a wait",
+    "case_3": "may not have finished. Wait for it, and then call __syncthreads()",
 }
 
 
