@@ -123,6 +123,15 @@ def test_memory_of_a_large_variable_is_freed_with_its_kernel(device: SimulatedDe
     assert device.memory.used < 4 << 25
 
 
+def test_modules_without_kernels_are_kept_up_to_a_limit(device: SimulatedDevice) -> None:
+    for number in range(6):
+        text = f"__device__ float v[{1 << 22}]; __global__ void k() {{ v[threadIdx.x] = {number}; }}"
+        device.compile(text)(1, 1, ())
+    gc.collect()
+    assert 3 * 4 << 22 < device.memory.used <= 4 * 4 << 22
+    assert device.asnumpy(device.compile(text).module.get_global("v")[:1]).tolist() == [5]
+
+
 @pytest.mark.parametrize(
     ("name", "values", "match"),
     [

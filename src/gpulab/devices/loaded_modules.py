@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["LoadedModules", "module_key"]
 
 RECENT = 32  # modules with variables that live on although no kernel of theirs does
-KEPT_BYTES = 1 << 26  # variables of such a module
+KEPT_BYTES = 1 << 26  # variables of all these modules
 
 Loaded = TypeVar("Loaded", bound="DeviceModule")
 
@@ -28,6 +29,7 @@ class LoadedModules:
     def __init__(self) -> None:
         self._latest: WeakValueDictionary[Hashable, DeviceModule] = WeakValueDictionary()
         self._recent: deque[DeviceModule] = deque(maxlen=RECENT)
+        self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> DeviceModule | None:
         """Return the last module of a text; None if there is none."""
@@ -36,10 +38,16 @@ class LoadedModules:
     def keep(self, key: Hashable, module: Loaded) -> Loaded:
         """Store a module as the last one of its text, and return it."""
         self._latest[key] = module
-        sizes = [variable.size for variable in module.program.variables.values()]
-        if sizes and sum(sizes) <= KEPT_BYTES:
-            self._recent.append(module)
+        if 0 < _variable_bytes(module) <= KEPT_BYTES:
+            with self._lock:
+                self._recent.append(module)
+                while sum(map(_variable_bytes, self._recent)) > KEPT_BYTES:
+                    self._recent.popleft()
         return module
+
+
+def _variable_bytes(module: DeviceModule) -> int:
+    return sum(variable.size for variable in module.program.variables.values())
 
 
 def module_key(
