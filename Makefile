@@ -72,6 +72,7 @@ bench: $(VENV)/.bench ## measure the simulator beside its peers, grading, and th
 	@command -v oclgrind >/dev/null 2>&1 || \
 		echo "make bench: no oclgrind on PATH, so its row stays empty (Debian: apt install oclgrind)"
 	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks.first_launch
 	$(BIN)/python -m benchmarks.grading
 	@if command -v chromium >/dev/null 2>&1; then $(BIN)/python -m benchmarks.sliders; else \
 		echo "make bench: no chromium on PATH, so the sliders are not measured (Debian: apt install chromium)"; fi
