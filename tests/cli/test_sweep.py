@@ -33,7 +33,7 @@ def sweep(path: str, *options: str) -> int:
 
 def table_rows(out: str) -> list[str]:
     """Return the lines of the table that begin with a block, after the mark of the fastest point."""
-    return [line for line in out.splitlines() if re.match(r"[* ] +\d+x\d+x\d+ ", line)]
+    return [line for line in out.splitlines() if re.match(r"[* ] +\d+x\d+(x\d+)? ", line)]
 
 
 def test_fastest_point_is_marked(cu: Any, capsys: Any) -> None:
