@@ -84,6 +84,11 @@ def test_conditional_branches_in_a_body_do_not_unbalance_its_brackets() -> None:
     assert [item.names for item in items(text)] == [{"k"}, {"f"}]
 
 
+def test_condition_in_a_declaration_ends_in_it() -> None:
+    text = "#if A\n__device__\n#endif\n#if B\ntypedef float T;\n#endif\nint f() {}\n"
+    assert [item.names for item in items(text)] == [{"T"}, {"f"}]
+
+
 def test_item_has_the_comments_above_and_beside_it_and_its_lines() -> None:
     text = "// a file\n\n// of f\nint f()\n{\n}\nconst int N = 1;  // of N\n"
     function, constant = items(text)

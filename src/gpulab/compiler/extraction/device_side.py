@@ -30,6 +30,7 @@ _FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
 _KNOWN_ARGUMENTS = frozenset(
     ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
 ) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
+_INDEX_TYPE = re.compile(r"idx|index|int|size|offset|count", re.IGNORECASE)
 _PLAIN_ARGUMENT = re.compile(r"[\w:<>*& -]+")
 _MARKERS = (ItemKind.OPENING, ItemKind.BRANCH, ItemKind.CLOSING)
 # Items that a cell keeps only if it uses one of their names.
@@ -47,7 +48,7 @@ _HEADERS_OF_NAMES = {
     "cuda_bf16.h": "nv_bfloat16 __nv_bfloat16 nv_bfloat162 __nv_bfloat162",
     "cuComplex.h": "cuComplex cuFloatComplex cuDoubleComplex",
     "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t bool_constant "
-    "integral_constant true_type is_integral is_floating_point",
+    "integral_constant true_type is_integral is_floating_point common_type remove_reference remove_cv decay",
     "utility": "pair make_pair integer_sequence index_sequence make_index_sequence",
 }
 # Names of namespace cooperative_groups by which a kernel under `using namespace` needs its slow header.
@@ -298,7 +299,7 @@ def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
     )
     value = next(values, "")
     if any(key.text in ("typename", "class") and name.text == word for key, name in pairwise(tokens)):
-        return "float"  # any type of a host template would do
+        return "int" if _INDEX_TYPE.search(word) else "float"  # the caller of a host template chooses
     return value if value[:1].isdigit() else ""
 
 

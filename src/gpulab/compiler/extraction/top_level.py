@@ -245,18 +245,31 @@ class _Reader:
                     if _is_container(head):
                         return index + 1, True
                     is_function = _is_function(head)
+                ended = False
                 if token.text in _OPEN_BRACKETS:
                     depth += 1
                 elif token.text in _CLOSE_BRACKETS:
                     if not depth:  # the end of a namespace
                         return max(index, first + 1), False
                     depth -= 1
-                    if not depth and token.text == "}" and is_function:
-                        return index + 1, False
-                elif token.text == ";" and not depth:
-                    return index + 1, False
+                    ended = not depth and token.text == "}" and bool(is_function)
+                else:
+                    ended = token.text == ";" and not depth
+                if ended:
+                    return self._after_conditions(index + 1, opened), False
             index += 1
         return len(self.tokens), False
+
+    def _after_conditions(self, index: int, opened: int) -> int:
+        """Return the index after the `#endif`s of the conditions that a declaration has opened."""
+        while opened and index < len(self.tokens):
+            if self.tokens[index].directive:
+                name = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
+                opened += (name in _OPENING) - (name == "endif")
+                index = _directive_end(self.source, index)
+            else:
+                index += 1
+        return index
 
     def _plain(self, first: int, end: int) -> list[Token]:
         return [token for token in self.tokens[first:end] if not token.directive]
