@@ -209,3 +209,39 @@ __global__ void never(int* out) {
     device = simulator()
     with pytest.raises(gpulab.LaunchError):
         device.compile(source)(1, 32, (device.zeros(32, np.int32),))
+
+
+SUMS = """#include <cuda/barrier>
+__global__ void sums(int* a) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+    __shared__ int s[128];
+    int t = threadIdx.x, mine = a[t];
+    if (t == 0) init(&bar, 128);
+    __syncthreads();
+    for (int n = 0; n < 4; n++) {
+        s[t] = mine;
+        bar.arrive_and_wait();
+        for (int i = 0; i < 128; i++) mine += s[i] % 7;
+        SECOND;
+    }
+    a[t] = mine;
+}"""
+
+
+@pytest.mark.parametrize(("second", "lines"), [("bar.arrive_and_wait()", []), ("", [9])])
+def test_phase_of_all_warps_orders_accesses(second: str, lines: list[int]) -> None:
+    device = simulator()
+    kernel = device.compile(SUMS.replace("SECOND", second))
+    findings = gpulab.sanitize(kernel, 1, 128, (device.zeros(128, np.int32),))
+    assert [finding.line for finding in findings] == lines
+
+
+def test_phase_of_some_warps_orders_their_accesses() -> None:
+    device = simulator()
+    args = device.zeros((9, 32), np.int32), device.zeros((9, 32), np.int32), 9
+    assert gpulab.sanitize(device.compile(RING), 1, 64, args) == []
+    late = RING.replace("__mbarrier_arrive(&full[place]);", "").replace(
+        "rows[place][lane] = in", "__mbarrier_arrive(&full[place]);\n            rows[place][lane] = in"
+    )
+    (finding,) = gpulab.sanitize(device.compile(late), 1, 64, args)
+    assert (finding.tool, finding.kind) == ("racecheck", "read_after_write")

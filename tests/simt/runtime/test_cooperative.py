@@ -106,6 +106,24 @@ def test_values_that_all_blocks_read_before_a_barrier_may_be_replaced(h200: Devi
     np.testing.assert_array_equal(h200.asnumpy(args[1]), np.tile(np.arange(64) + 2016, 3))
 
 
+def test_atomics_after_a_plain_write_and_a_barrier_are_ordered(h200: Device) -> None:
+    source = """#include <cooperative_groups.h>
+    __global__ void k(double* sum, double* out) {
+        auto grid = cooperative_groups::this_grid();
+        for (int r = 0; r < 3; r++) {
+            if (grid.thread_rank() == 0) *sum = 0;
+            grid.sync();
+            atomicAdd(sum, 1.0);
+            grid.sync();
+            out[grid.thread_rank()] = *sum;
+            grid.sync();
+        }
+    }"""
+    args = h200.zeros(1, np.float64), h200.zeros(256, np.float64)
+    assert gpulab.sanitize(h200.compile(source, cooperative=True), 4, 64, args) == []
+    assert set(h200.asnumpy(args[1])) == {256}
+
+
 def test_cooperative_launch_is_counted(h200: Device) -> None:
     counts = gpulab.counters(rolling(h200), 5, 64, arguments(h200, 320))
     assert counts["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] == 2 * 3 * 10

@@ -151,7 +151,7 @@ class HazardCheck:
                 shadow.write_times[cell], shadow.writers[cell] = self.now, own_word | SILENT
             return
         written_plainly = not writer & STRONG or writer & AFTER_PLAIN
-        if self.strong and not shared and write_time >= LAUNCH_START and written_plainly:
+        if self.strong and not shared and write_time >= self.epoch and written_plainly:
             own_word |= AFTER_PLAIN
         shadow.write_times[cell], shadow.writers[cell], shadow.read_times[cell] = self.now, own_word, 0
 

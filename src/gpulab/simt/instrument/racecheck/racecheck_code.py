@@ -64,11 +64,10 @@ class RacecheckInstrumentation(Instrumentation):
     def on_entry(self, cg: CodegenContext) -> None:
         sizes: dict[str, set[int]] = {"global": set(), "shared": set()}
         self.uses_flags = bool(cg.analysis.spin_loops)  # threads may wait for flags of other threads
-        self.copies_in_bulk = self.syncs_grid = False
+        self.syncs_grid = False
         for item in (i for block in cg.flow.blocks for i in block.code):
             self.syncs_grid |= any(isinstance(o, Reg) and o.name in GRID_BARRIER for o in item.operands)
             self.uses_flags |= item.op in ("membar", "fence")
-            self.copies_in_bulk |= item.op == "cp" and "mbarrier::complete_tx::bytes" in item.parts
             for space, size in _accessed(item):
                 sizes[space].add(size)
         self.granule = {space: min([8, *used]) for space, used in sizes.items()}
@@ -193,12 +192,14 @@ class RacecheckInstrumentation(Instrumentation):
         b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['bulk_copy']}, {arguments})")
 
     def on_phase_test(self, cg: CodegenContext, item: Instruction, barrier: Value) -> None:
-        if not self.copies_in_bulk:
-            return
+        self.report_mbarrier(cg, item, barrier, "phase_test")
+
+    def report_mbarrier(self, cg: CodegenContext, item: Instruction, barrier: Value, event: str) -> None:
+        """Pass the offsets of the `mbarrier` objects of all lanes to the host."""
         b, mask = cg.b, cg.mask_bits(item.predicate)
         b.line(f"store {I64} {cg.to_vector(barrier)}, ptr {self.buffers.addresses}, align 64")
         arguments = f"i32 %warp, ptr {self.buffers.addresses}, i32 {mask}, i32 0, i32 0, ptr null"
-        b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['phase_test']}, {arguments})")
+        b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS[event]}, {arguments})")
 
     def on_arrive(self, cg: CodegenContext, barrier: str) -> None:
         arguments = f"i32 %warp, ptr null, i32 0, i32 {barrier}, i32 0, ptr null"
@@ -246,6 +247,8 @@ class RacecheckInstrumentation(Instrumentation):
         for part in range(access.size // granule):
             AccessCheck(self.buffers, cg, access, part * granule, granule, strong).emit()
 
+        if item.op == "mbarrier" and access.action == "updates":
+            self.report_mbarrier(cg, item, access.address, "mbarrier_arrival")
         if item.op == "cp" and "bulk" not in item.parts and access.action == "writes":
             addresses = self.buffers.addresses
             b.line(f"store {I64} {cg.to_vector(access.address)}, ptr {addresses}, align 64")

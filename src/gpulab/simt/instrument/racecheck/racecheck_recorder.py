@@ -137,7 +137,9 @@ class RacecheckRecorder(Recorder):
             elif event == CALLBACKS["bulk_copy"]:
                 self.state.on_bulk_copy(*_words_at(addresses)[:3])
             elif event == CALLBACKS["phase_test"]:
-                self.state.on_phase_test(_words_at(addresses), mask)
+                self.state.on_phase_test(warp, _words_at(addresses), mask)
+            elif event == CALLBACKS["mbarrier_arrival"]:
+                self.state.on_mbarrier_arrival(warp, _words_at(addresses), mask)
             elif event == CALLBACKS["turn"]:
                 self.state.on_turn()
             elif event == CALLBACKS["grid_barrier"]:

@@ -53,7 +53,7 @@ PENDING = (1 << 32) - 1  # time of a write by an asynchronous copy that has not 
 
 ACTIONS = ("reads", "writes", "updates")
 _EVENTS = ("access", "barrier", "arrive", "syncwarp", "copy", "copy_group", "bulk_copy", "phase_test", "turn",
-           "grid_barrier")  # fmt: skip
+           "grid_barrier", "mbarrier_arrival")  # fmt: skip
 CALLBACKS = {name: number for number, name in enumerate(_EVENTS)}
 FENCE_HISTORY = 4  # number of fences that are recorded for each thread
 

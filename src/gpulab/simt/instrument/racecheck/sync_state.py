@@ -42,6 +42,27 @@ class BulkCopy:
     time: int
 
 
+@dataclass
+class MbarrierClocks:
+    """The clocks of the warps that arrive at an `mbarrier` object.
+
+    Attributes
+    ----------
+    parity : int
+        Parity of the current phase.
+    arrived, completed : array
+        By warp, the time before which its accesses are ordered for threads that see the current phase, or the
+        one before it, complete.
+    warps : set of int
+        The warps that have arrived in the current phase.
+    """
+
+    parity: int
+    arrived: npt.NDArray[np.uint32]
+    completed: npt.NDArray[np.uint32]
+    warps: set[int]
+
+
 class SyncState:
     """The worker's state (see `shadow_layout.STATE`) and what the host records in addition.
 
@@ -69,6 +90,7 @@ class SyncState:
         # Pending asynchronous copies by (block, warp): groups of cells, the last of which is still open.
         self.copies: dict[tuple[int, int], list[list[int]]] = {}
         self.bulk_copies: list[BulkCopy] = []
+        self.mbarriers: dict[tuple[int, int], MbarrierClocks] = {}  # by block and offset
         self.shared: ArrayShadow | None = None
         self.reserved = range(0)  # offsets of the shared memory that cooperative groups reserve
         self.block_shadows: dict[int, ArrayShadow] = {}  # of shared memory, by block of a cooperative launch
@@ -209,11 +231,11 @@ class SyncState:
         shared.arrays[WRITE_TIME][part], shared.arrays[SETTLED][part] = PENDING, 0
         self.bulk_copies.append(BulkCopy(block, cells, barrier, self._phase(barrier), self.now))
 
-    def on_phase_test(self, addresses: ctypes.Array[ctypes.c_uint64], mask: int) -> None:
-        """Complete the copies whose phase of one of these `mbarrier` objects is complete."""
-        if not self.bulk_copies:
-            return
+    def on_phase_test(self, warp: int, addresses: ctypes.Array[ctypes.c_uint64], mask: int) -> None:
+        """Order a warp after the last complete phase of `mbarrier` objects, and complete its bulk copies."""
         tested = {addresses[lane] for lane in range(WARP) if mask >> lane & 1}
+        for address in tested:
+            self._join(warp, self._phases(address).completed, mask)
         pending = []
         for copy in self.bulk_copies:
             if (
@@ -227,6 +249,51 @@ class SyncState:
             else:
                 pending.append(copy)
         self.bulk_copies = pending
+
+    def on_mbarrier_arrival(self, warp: int, addresses: ctypes.Array[ctypes.c_uint64], mask: int) -> None:
+        """Merge the clocks of a warp into the current phase of the `mbarrier` objects at which it arrives."""
+        now = self.words("now")
+        now[0] += 1
+        for address in {addresses[lane] for lane in range(WARP) if mask >> lane & 1}:
+            clocks = self._phases(address)
+            np.maximum(clocks.arrived, self._clocks[warp], out=clocks.arrived)
+            clocks.arrived[warp] = now[0]
+            clocks.warps.add(warp)
+
+    def _phases(self, barrier: int) -> MbarrierClocks:
+        """Return the clocks of an `mbarrier` object of the current block.
+
+        A phase at which all warps arrive orders the accesses before its last arrival, as `__syncthreads()`.
+        """
+        parity = self._phase(barrier)
+        clocks = self.mbarriers.setdefault(
+            (self.block, barrier),
+            MbarrierClocks(parity, np.zeros(WARP, np.uint32), np.zeros(WARP, np.uint32), set()),
+        )
+        if clocks.parity != parity:  # a phase has been completed since the last arrival
+            if len(clocks.warps) == self.warps:
+                clocks.arrived[:] = clocks.arrived.max()
+            clocks.parity, clocks.completed, clocks.warps = parity, clocks.arrived, set()
+            clocks.arrived = np.zeros(WARP, np.uint32)
+        return clocks
+
+    @property
+    def _clocks(self) -> npt.NDArray[np.uint32]:
+        return self.words("clocks", WARP * WARP).reshape(WARP, WARP)
+
+    def _join(self, warp: int, times: npt.NDArray[np.uint32], lanes: int) -> None:
+        """Order all accesses before these times, one for each warp, before the later ones of a warp.
+
+        The accesses of its own lanes are ordered if all of them take part.
+        """
+        own = self._clocks[warp]
+        np.maximum(own, times, out=own)
+        others = [own[other] for other in range(self.warps) if other != warp]
+        block_sync = self.words("block_sync", WARP)
+        block_sync[warp] = max(block_sync[warp], min(others, default=self.now))
+        if lanes == (1 << WARP) - 1:
+            warp_sync = self.words("warp_sync", WARP)
+            warp_sync[warp] = max(warp_sync[warp], times[warp])
 
     def _phase(self, barrier: int) -> int:
         """Return the parity of the current phase of an `mbarrier` object; see `instructions.mbarrier`."""
