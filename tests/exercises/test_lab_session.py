@@ -51,7 +51,9 @@ def test_id_that_is_no_text_is_refused(student_id: Any) -> None:
         student(student_id)
 
 
-@pytest.mark.parametrize("arguments", [{"seed": "x"}, {"seed": True}, {"seed": 1, "points": -1}])
+@pytest.mark.parametrize(
+    "arguments", [{"seed": "x"}, {"seed": True}, {"seed": 1, "points": -1}, {"seed": 1, "points": {2: "8"}}]
+)
 def test_wrong_seed_or_points_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"must be"):
         start_lab(**arguments)

@@ -119,7 +119,8 @@ class TestSourceNotebook(SourceNotebookTests):
             for cell in source.cells
             if cell.cell_type == "code" and nbgrader_metadata(cell).get("grade")
         ]
-        assert f"points={sum(tests):g})" in by_id(source)["setup"].source
+        level_2 = sum(tests) - 10 - 2 - 2  # opt_1 is given, opt_2 and opt_3 give 8 points each
+        assert f"points={{1: {sum(tests):g}, 2: {level_2:g}}})" in by_id(source)["setup"].source
 
     def test_hints_open_one_by_one(self, source: NotebookNode) -> None:
         hints = [cell.source for cell in source.cells if cell.id.endswith("-hints")]

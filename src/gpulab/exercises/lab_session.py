@@ -25,8 +25,8 @@ class LabSession:
         Whether the grader has set the id; the notebook then cannot change it.
     seed : int
         The seed of the release.
-    max_points : float or None
-        Sum of the points of all automatic test cells; None if the lab does not state it.
+    max_points : mapping of int to float
+        Sum of the points of all automatic test cells at each level; empty if the lab does not state it.
     points : dict of str to float
         Points so far by the name of the check.
     committed : dict of str to mapping
@@ -36,7 +36,7 @@ class LabSession:
     student: str = ""
     graded: bool = False
     seed: int = 0
-    max_points: float | None = None
+    max_points: Mapping[int, float] = field(default_factory=dict)
     points: dict[str, float] = field(default_factory=dict)
     committed: dict[str, Mapping[str, float | str]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ def current_lab() -> LabSession:
     return STATE
 
 
-def start_lab(*, seed: int, points: float | None = None) -> None:
+def start_lab(*, seed: int, points: float | Mapping[int, float] | None = None) -> None:
     """State the seed of a release and the points of a lab; a locked cell near the top calls this.
 
     Parameters
@@ -57,13 +57,14 @@ def start_lab(*, seed: int, points: float | None = None) -> None:
     seed : int
         The seed of the release. Another seed gives every student other parameters, so that the answers of an
         earlier term are of no use.
-    points : float, optional
-        Sum of the points of all automatic test cells. Without it, a test cell shows the points so far alone.
+    points : float or mapping of int to float, optional
+        Sum of the points of all automatic test cells, or that sum at each level of the lab, such as
+        ``{1: 68, 2: 54}``. Without it, a test cell shows the points so far alone.
 
     Raises
     ------
     UsageError
-        `seed` is not an integer, or `points` is not a number of at least 0.
+        `seed` is not an integer, or `points` is not a number of at least 0, or a mapping to such numbers.
 
     Examples
     --------
@@ -72,9 +73,10 @@ def start_lab(*, seed: int, points: float | None = None) -> None:
     """
     if type(seed) is not int:
         raise UsageError(f"`seed` must be an integer such as 2026; got {seed!r}.")
-    if points is not None and not _is_points(points):
-        raise UsageError(f"`points` must be a number of at least 0; got {points!r}.")
-    STATE.seed, STATE.max_points = seed, points
+    by_level = points if isinstance(points, Mapping) else {} if points is None else {1: points}
+    if not all(map(_is_points, by_level.values())):
+        raise UsageError(f"`points` must be a number of at least 0, or one for each level; got {points!r}.")
+    STATE.seed, STATE.max_points = seed, dict(by_level)
 
 
 def _is_points(value: object) -> bool:

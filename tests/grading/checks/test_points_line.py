@@ -7,7 +7,7 @@ import pytest
 from gpulab.exercises.lab_session import grade_as, start_lab
 from gpulab.grading.checks.points import partial_score
 from gpulab.grading.checks.points_line import award, points_line, record_points
-from gpulab.notebook import screen
+from gpulab.notebook import level, screen
 from gpulab.views.html import View
 
 pytestmark = pytest.mark.usefixtures("new_lab")
@@ -18,6 +18,14 @@ def test_line_has_points_total_and_next_task() -> None:
     record_points("stencil.opt_1", 10)
     record_points("idle", 2.5)
     assert points_line(10, 10, "opt_2") == "10 of 10 points · 12.5 of 50 so far · Next: opt_2"
+
+
+def test_total_is_that_of_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    start_lab(seed=1, points={1: 68, 2: 54})
+    record_points("stencil.opt_2", 8)
+    assert points_line(8, 10) == "8 of 10 points · 8 of 68 so far"
+    monkeypatch.setattr(level.STATE, "level", 2)
+    assert points_line(8, 10, "case 2", complete=True) == "8 of 10 points · 8 of 54 so far · Next: case 2"
 
 
 def test_lab_without_a_maximum_shows_the_points_so_far() -> None:

@@ -87,6 +87,7 @@ def test_last_level_choice(sources: list[str], choice: LevelChoice | None) -> No
         (["%load_ext gpulab\nimport gpulab\n\ngpulab.start_lab(seed=2026, points=50)"], 50),
         (["start_lab(seed=1, points=5)", "start_lab(seed=1, points=7.5)"], 7.5),
         (["gpulab.start_lab(seed=2026)"], None),
+        (["gpulab.start_lab(seed=2026, points={1: 68, 2: 54})"], 68),
         (["x = 1"], None),
     ],
 )

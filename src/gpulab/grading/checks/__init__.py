@@ -113,7 +113,7 @@ def require_correct(
     reasons = [f"{name} is given at level {current} and earns no points."] if given else []
     if earned < maximum and not given:
         reasons = [f"Level {current} gives {earned:g} of {maximum:g} points."]
-    show(note("good", f"✓ {name} is correct: {points_line(earned, maximum, next)}", reasons))
+    show(note("good", f"✓ {name} is correct: {points_line(earned, maximum, next, complete=True)}", reasons))
     return None if earned == maximum else Score(earned, maximum)
 
 

@@ -44,16 +44,21 @@ def record_points(name: str, points: float) -> None:
     current_lab().points[name] = points
 
 
-def points_line(earned: float, maximum: float, following: str = "") -> str:
-    """Return the points of a cell, the points so far, and the next task if the cell earned all its points.
+def points_line(earned: float, maximum: float, following: str = "", *, complete: bool | None = None) -> str:
+    """Return the points of a cell, the points so far, and the next task if the cell is complete.
 
-    The grader shows the points of the cell only: a submission has no next task.
+    complete: by default, whether the cell earned all its points; some levels of a lab give fewer. The grader
+    shows the points of the cell only: a submission has no next task.
     """
+    from gpulab.notebook.level import current_level
+
     lab = current_lab()
+    complete = earned >= maximum if complete is None else complete
+    of_lab = lab.max_points.get(current_level(), lab.max_points.get(1))
     parts = [f"{earned:g} of {maximum:g} points"]
     if not lab.graded:
         total = f"{sum(lab.points.values()):g}"
-        parts.append(f"{total} so far" if lab.max_points is None else f"{total} of {lab.max_points:g} so far")
-        if following and earned >= maximum:
+        parts.append(f"{total} so far" if of_lab is None else f"{total} of {of_lab:g} so far")
+        if following and complete:
             parts.append(f"Next: {following}")
     return " · ".join(parts)

@@ -107,12 +107,13 @@ def last_level_choice(sources: Iterable[str]) -> LevelChoice | None:
 
 
 def stated_points(sources: Iterable[str]) -> float | None:
-    """Return the points that the last `start_lab` of the code cells `sources` states, or None."""
+    """Return the points at level 1 that the last `start_lab` of the code cells `sources` states, or None."""
     stated = None
     for source in sources:
         for call in _calls(parse_python(source), frozenset({"start_lab"})):
             keywords = {keyword.arg: keyword.value for keyword in call.keywords}
             points = _constant(keywords.get("points"), {})
+            points = points.get(1) if isinstance(points, dict) else points
             stated = float(points) if isinstance(points, (int, float)) else None
     return stated
 
