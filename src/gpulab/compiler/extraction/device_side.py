@@ -19,7 +19,12 @@ from gpulab.compiler.extraction.top_level import (
     items_of,
     template_parameters,
 )
-from gpulab.compiler.preprocess.headers import allowed_headers, namespace_of, nvidia_header
+from gpulab.compiler.preprocess.headers import (
+    allowed_headers,
+    header_of,
+    namespace_of,
+    nvidia_header,
+)
 from gpulab.compiler.preprocess.phases import Token, read_source, tokenize
 from gpulab.errors import GpulabError, UsageError
 
@@ -42,11 +47,8 @@ _NEEDED = (
     ItemKind.MACRO,
     ItemKind.UNDEF,
 )
-# Headers that programs include through one of host code, by names that are declared in them.
-_HEADERS_OF_NAMES = {
-    "cuda_fp16.h": "half half2 __half __half2",
-    "cuda_bf16.h": "nv_bfloat16 __nv_bfloat16 nv_bfloat162 __nv_bfloat162",
-    "cuComplex.h": "cuComplex cuFloatComplex cuDoubleComplex",
+# C++ headers that programs include through others, by names of namespace std that they declare.
+_STD_HEADERS = {
     "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t bool_constant "
     "integral_constant true_type is_integral is_floating_point common_type remove_reference remove_cv decay",
     "utility": "pair make_pair integer_sequence index_sequence make_index_sequence",
@@ -231,13 +233,7 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
     uses = {name for index in chosen for name in items[index].uses}
     declared = {name for index in chosen for name in items[index].names}
     included = {match[1] for item in items if (match := _include(item)) and _is_useful(match[1], uses)}
-    added = sorted(
-        header
-        for header, header_names in _HEADERS_OF_NAMES.items()
-        if header not in included
-        and (uses - declared).intersection(header_names.split())
-        and namespace_of(header) in uses | {""}
-    )
+    added = sorted(_missing_headers(uses - declared) - included)
     lines = [f"#include <{header}>" for header in added]
     for index, item in enumerate(items):
         match = _include(item)
@@ -255,6 +251,14 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
     ]
     instances = [next(_launched_instances(items, name, declared), name) for name in templates]
     return ExtractedCell(tuple(names), tuple(instances), source)
+
+
+def _missing_headers(names: set[str]) -> set[str]:
+    """Return the headers that declare these names; programs include some of them through host headers."""
+    headers = {header_of(name) for name in names} - {""}
+    if "std" in names:
+        headers |= {header for header, of_std in _STD_HEADERS.items() if names & {*of_std.split()}}
+    return headers
 
 
 def _launched_instances(items: Sequence[SourceItem], name: str, declared: set[str]) -> Iterator[str]:

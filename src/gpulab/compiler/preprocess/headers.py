@@ -131,20 +131,19 @@ OWN_HEADERS: dict[str, str] = {
     },
 }
 
-# How the names that NVIDIA's headers declare begin.
-_BEGINNINGS = {
-    "__pipeline_": "cuda_pipeline.h",
-    "__mbarrier_": "cuda_awbarrier_primitives.h",
-    "cooperative_groups": "cooperative_groups.h",
-    "nvcuda": "mma.h",
-    "__nv_bfloat16": "cuda_bf16.h",
-    "__nv_fp8": "cuda_fp8.h",
-    "__half": "cuda_fp16.h",
-    "half": "cuda_fp16.h",
-    "__float2half": "cuda_fp16.h",
-    "cuComplex": "cuComplex.h",
-    "cuFloatComplex": "cuComplex.h",
-    "CUDART_": "math_constants.h",
+# Patterns of the names that some of NVIDIA's headers declare, namespaces included.
+_DECLARED = {
+    "cooperative_groups.h": r"cooperative_groups",
+    "cub/cub.cuh": r"cub",
+    "cuComplex.h": r"(?:make_)?cu(?:Float|Double)?Complex",
+    "cuda_awbarrier_primitives.h": r"__mbarrier_\w+",
+    "cuda_bf16.h": r"(?:__)?nv_bfloat162?|__\w+2bfloat16\w*|__bfloat16\w+",
+    "cuda_fp16.h": r"(?:__)?half2?|__\w+2half\w*|__half\w+",
+    "cuda_fp8.h": r"__nv_fp8\w*",
+    "cuda_pipeline.h": r"__pipeline_\w+",
+    "curand_kernel.h": r"curandState\w*|curand_\w+",
+    "math_constants.h": r"CUDART_\w+",
+    "mma.h": r"nvcuda",
 }
 
 
@@ -153,10 +152,10 @@ def header_of(name: str) -> str:
 
     Examples
     --------
-    >>> header_of("__pipeline_commit"), header_of("cooperative_groups"), header_of("A0")
+    >>> header_of("__pipeline_commit"), header_of("cooperative_groups"), header_of("halfway")
     ('cuda_pipeline.h', 'cooperative_groups.h', '')
     """
-    return next((header for start, header in _BEGINNINGS.items() if name.startswith(start)), "")
+    return next((header for header, names in _DECLARED.items() if re.fullmatch(names, name)), "")
 
 
 @functools.cache
