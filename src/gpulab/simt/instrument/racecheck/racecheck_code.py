@@ -247,7 +247,7 @@ class RacecheckInstrumentation(Instrumentation):
         for part in range(access.size // granule):
             AccessCheck(self.buffers, cg, access, part * granule, granule, strong).emit()
 
-        if item.op == "mbarrier" and access.action == "updates":
+        if "mbarrier" in item.parts and access.action == "updates":
             self.report_mbarrier(cg, item, access.address, "mbarrier_arrival")
         if item.op == "cp" and "bulk" not in item.parts and access.action == "writes":
             addresses = self.buffers.addresses
