@@ -72,6 +72,7 @@ _CLEARER_MESSAGES = (
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
+_RUNTIME_CALL = re.compile(r"cuda[A-Z]\w+")
 _REMOVED_WARP_FUNCTIONS = ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor", "__any", "__all", "__ballot")
 _NO_MEMBER_OF_STD = re.compile(r'namespace "std" has no member "(\w+)"')
 _UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
@@ -224,6 +225,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     name = match[1]
     if name in _REMOVED_WARP_FUNCTIONS:
         return f"; CUDA has removed it: write `{name}_sync(0xffffffff, …)`"
+    if _RUNTIME_CALL.fullmatch(name):
+        return ": a kernel cannot call CUDA's runtime here; the host does, in Python"
     if header := header_of(name):
         return f"; it is declared in a header: add `#include <{header}>` above the kernel"
     if declared := _earlier_declaration(name, source, line):
