@@ -161,7 +161,9 @@ class _Module:
         class Function:
             ptr = 1
 
-            def __call__(self, grid, block, args, shared_mem):
+            def __call__(self, grid, block, args, shared_mem, enable_cooperative_groups=False):
+                if enable_cooperative_groups:
+                    cupy.calls.append("cooperative")
                 cupy.calls.append(("launch", name, grid, block, args, shared_mem))
 
         return Function()

@@ -91,6 +91,18 @@ def test_more_than_48_kib_of_shared_memory_is_allowed_once(cupy, device):
     assert [call for call in cupy.calls if call[0] == "allow"] == [("allow", 8, 48 * 1024)]
 
 
+@pytest.mark.parametrize("cooperative", [True, False])
+def test_kernel_is_launched_as_it_was_compiled(cooperative, cupy, device):
+    device.compile("…", cooperative=cooperative)(2, 32, (1, device.zeros(4), 4))
+    assert ("cooperative" in cupy.calls) == cooperative
+
+
+def test_cooperative_launch_of_too_many_blocks_does_not_reach_cuda(cupy, device):
+    with pytest.raises(LaunchError, match="at most 4,224 blocks"):
+        device.compile("…", cooperative=True)(5000, 32, (1, device.zeros(4), 4))
+    assert not launches(cupy)
+
+
 def test_launch_over_a_limit_does_not_reach_cuda(cupy, device):
     with pytest.raises(LaunchError, match="2048 threads"):
         device.compile("…")(1, (64, 32), (1, device.zeros(4), 4))

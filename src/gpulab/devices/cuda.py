@@ -38,7 +38,7 @@ from gpulab.devices.cuda_streams import (
     pinned_memory,
     queue_copy,
 )
-from gpulab.devices.launch_limits import check_launch, dim3
+from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
 from gpulab.devices.streams import CopyKind, DeviceOperation, Launch, Stream, array_shape, check_destination
@@ -198,6 +198,8 @@ class CudaKernel(Kernel):
         grid, block = dim3(grid, "grid"), dim3(block, "block")
         check_launch(spec, self.name, self._resources, grid, block, shared_mem, arch=spec.arch)
         options = {"enable_cooperative_groups": True} if self.cooperative else {}
+        if self.cooperative:
+            check_cooperative(spec, self.name, self._resources, grid, block, shared_mem)
         values = convert(
             self.program.signatures[self.name],
             args,
