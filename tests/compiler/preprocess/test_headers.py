@@ -18,7 +18,7 @@ from gpulab.compiler.preprocess.headers import (
     own_headers,
 )
 from gpulab.compiler.preprocess.phases import read_source
-from gpulab.errors import GpulabError
+from gpulab.errors import GpulabError, UsageError
 
 KERNEL = "__global__ void k(float* a) { a[0] = 1; }\n"
 SMALL = (
@@ -173,7 +173,7 @@ def test_random_numbers_of_curand_are_uniform_on_the_simulator() -> None:
 
 def test_missing_extra_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headers, "_other_folders", lambda: iter(()))
-    with pytest.raises(GpulabError) as caught:
+    with pytest.raises(UsageError) as caught:
         compile_program(RANDOM)
     assert str(caught.value) == "`curand_kernel.h` comes with `pip install 'gpulab[curand]'`."
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from gpulab.compiler import nvrtc
 from gpulab.compiler.preprocess.c_headers import C_HEADERS
 from gpulab.compiler.preprocess.phases import SourceText
-from gpulab.errors import GpulabError
+from gpulab.errors import UsageError
 
 __all__ = [
     "NVIDIA_HEADERS",
@@ -206,7 +206,7 @@ _lock = threading.Lock()  # several threads may compile at once, but only one ma
 def include_folders(names: Iterable[str]) -> tuple[str, ...]:
     """Return the include folders for these headers, after writing NVRTC's own once per user (26 MB).
 
-    Raises `GpulabError`, with the command that installs it, if a header of NVIDIA is not installed.
+    Raises `UsageError`, with the command that installs it, if a header of NVIDIA is not installed.
     """
     needed = [header for name in names if (header := nvidia_header(name))]
     if not needed:
@@ -220,7 +220,7 @@ def include_folders(names: Iterable[str]) -> tuple[str, ...]:
             (pair for pair in _other_folders() if any((each / name).is_file() for each in pair)), None
         )
         if found is None:
-            raise GpulabError(_remedy(name))
+            raise UsageError(_remedy(name))
         folders += found
     return tuple(map(str, folders))
 
