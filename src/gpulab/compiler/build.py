@@ -73,7 +73,8 @@ def compile_program(
     IncludeRefused
         If the source could open a file; NVRTC did not run.
     UsageError
-        If a header is not installed, an option or the architecture is not supported, or the source contains no code.
+        If a header is not installed, an option or the architecture is not supported, or the source contains
+        no code.
     GpulabError
         If NVRTC is not installed.
     """
