@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.cell import parse_cell
+from gpulab.cell import KernelCell, parse_cell
 from gpulab.devices.simulated import SimulatedDevice
-from gpulab.verification.check import check_cell
+from gpulab.verification.check import compile_cell
+from gpulab.verification.verify import verify
 
 ONE_THREAD = """\
 %%cuda matmul.Ks --block 32 1 --tile 1 1
@@ -31,10 +32,10 @@ def simulator() -> SimulatedDevice:
     return device
 
 
-def test_budget_of_a_check_suffices_for_one_thread_that_does_all_the_work() -> None:
-    result = check_cell(parse_cell(ONE_THREAD), simulator())
-    assert result.verdict is not None
-    assert result.verdict.correct
+def test_budget_of_the_values_suffices_for_one_thread_that_does_all_the_work() -> None:
+    cell = parse_cell(ONE_THREAD)
+    assert isinstance(cell, KernelCell)
+    assert verify(compile_cell(cell, simulator()), cell.config).correct
 
 
 @pytest.mark.parametrize(("device_budget", "argument"), [(1 << 24, 1 << 22), (1 << 22, 1 << 24)])
