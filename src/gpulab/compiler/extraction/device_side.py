@@ -12,13 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from gpulab.compiler.constant_expressions import constant_value
-from gpulab.compiler.extraction.top_level import (
-    ItemKind,
-    SourceItem,
-    angle_end,
-    items_of,
-    template_parameters,
-)
+from gpulab.compiler.extraction.declared_names import angle_end, template_parameters
+from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, items_of
 from gpulab.compiler.preprocess.headers import (
     allowed_headers,
     header_of,
@@ -37,7 +32,6 @@ _KNOWN_ARGUMENTS = frozenset(
 ) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
 _INDEX_TYPE = re.compile(r"idx|index|int|size|offset|count", re.IGNORECASE)
 _PLAIN_ARGUMENT = re.compile(r"[\w:<>*& -]+")
-_MARKERS = (ItemKind.OPENING, ItemKind.BRANCH, ItemKind.CLOSING)
 # Items that a cell keeps only if it uses one of their names.
 _NEEDED = (
     ItemKind.DEVICE_FUNCTION,

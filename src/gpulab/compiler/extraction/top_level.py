@@ -11,10 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from gpulab.compiler.declarators import closing_bracket
+from gpulab.compiler.extraction.declared_names import (
+    CLASS_KEYS,
+    CLOSE_BRACKETS,
+    OPEN_BRACKETS,
+    alias_name,
+    function_name,
+    is_container,
+    is_function,
+    outside_brackets,
+    type_names,
+    typedef_names,
+    variable_names,
+    without_attributes,
+    without_template,
+)
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
-__all__ = ["ItemKind", "SourceItem", "angle_end", "items_of", "template_parameters"]
+__all__ = ["ItemKind", "SourceItem", "items_of"]
 
 
 class ItemKind(Enum):
@@ -68,16 +82,10 @@ class SourceItem:
 
 _OPENING = frozenset(("if", "ifdef", "ifndef"))
 _BRANCH = frozenset(("else", "elif", "elifdef", "elifndef"))
-_CLASS_KEYS = frozenset(("struct", "class", "union", "enum"))
-_ATTRIBUTES = frozenset(
-    ("__launch_bounds__", "__align__", "__builtin_align__", "alignas", "__attribute__", "__declspec")
-) | frozenset(("__cluster_dims__", "__maxnreg__", "noexcept", "__block_size__"))
 _MODULE_MEMORY = frozenset(("__device__", "__constant__", "__managed__"))
 _CONSTANT = frozenset(("const", "constexpr", "__shared__", "texture", "surface"))
 _ACCESS = ("public", "private", "protected")
 MAX_SPECIFIERS = 100  # tokens before a declaration in an `#if`, with its directives
-_OPEN_BRACKETS = ("(", "[", "{")
-_CLOSE_BRACKETS = (")", "]", "}")
 
 
 def items_of(source: SourceText) -> list[SourceItem]:
@@ -221,7 +229,7 @@ class _Reader:
     def _declaration_end(self, first: int) -> tuple[int, bool]:
         """Return the index after a declaration, and whether it opens a namespace or `extern "C" {`."""
         depth = opened = skipped = 0
-        is_function: bool | None = None  # None before the first `{`
+        has_body: bool | None = None  # None before the first `{`
         index = first
         while index < len(self.tokens):
             token = self.tokens[index]
@@ -240,19 +248,19 @@ class _Reader:
                 index = _directive_end(self.source, index)
                 continue
             if not skipped:
-                if token.text == "{" and not depth and is_function is None:
-                    head = _without_attributes(self._plain(first, index))
-                    if _is_container(head):
+                if token.text == "{" and not depth and has_body is None:
+                    head = without_attributes(self._plain(first, index))
+                    if is_container(head):
                         return index + 1, True
-                    is_function = _is_function(head)
+                    has_body = is_function(head)
                 ended = False
-                if token.text in _OPEN_BRACKETS:
+                if token.text in OPEN_BRACKETS:
                     depth += 1
-                elif token.text in _CLOSE_BRACKETS:
+                elif token.text in CLOSE_BRACKETS:
                     if not depth:  # the end of a namespace
                         return max(index, first + 1), False
                     depth -= 1
-                    ended = not depth and token.text == "}" and bool(is_function)
+                    ended = not depth and token.text == "}" and bool(has_body)
                 else:
                     ended = token.text == ";" and not depth
                 if ended:
@@ -305,35 +313,35 @@ class _Reader:
         """Return the kind of a declaration, and the names that it declares."""
         tokens = self._plain(first, end)
         body = next((n for n, token in enumerate(tokens) if token.text == "{"), len(tokens))
-        head = _without_attributes(tokens[:body])
+        head = without_attributes(tokens[:body])
         words = {token.text for token in head}
         specifiers = words | {word for name in words for word in self.specifiers.get(name, ())}
-        rest = _without_template(head)
+        rest = without_template(head)
         first_word = rest[0].text if rest else ""
 
         if first_word == "using" and any(token.text == "namespace" for token in rest[:2]):
             return ItemKind.USING_NAMESPACE, frozenset((rest[-2].text,))
         if first_word in ("using", "namespace", "typedef"):
             is_typedef = first_word == "typedef"
-            return ItemKind.TYPE, _typedef_names(tokens) if is_typedef else frozenset((_alias_name(rest),))
+            return ItemKind.TYPE, typedef_names(tokens) if is_typedef else frozenset((alias_name(rest),))
         if first_word == "static_assert":
             return ItemKind.OTHER, frozenset()
-        is_prototype = _function_name(rest, constructor=is_member) and "=" not in _outside_brackets(rest)
-        if _is_function(rest) or is_prototype:
+        is_prototype = function_name(rest, constructor=is_member) and "=" not in outside_brackets(rest)
+        if is_function(rest) or is_prototype:
             kind = ItemKind.HOST_FUNCTION
             if "__global__" in specifiers:
                 kind = ItemKind.KERNEL
             elif specifiers & {"__device__", "constexpr"}:
                 kind = ItemKind.DEVICE_FUNCTION
-            return kind, _function_name(rest, constructor=True)
-        if words & _CLASS_KEYS and (body < len(tokens) or len(rest) == 3):
-            return ItemKind.TYPE, _type_names(rest, tokens[body:])
+            return kind, function_name(rest, constructor=True)
+        if words & CLASS_KEYS and (body < len(tokens) or len(rest) == 3):
+            return ItemKind.TYPE, type_names(rest, tokens[body:])
         kind = ItemKind.HOST_VARIABLE
         if specifiers & _MODULE_MEMORY:
             kind = ItemKind.CONSTANT if "const" in words or "constexpr" in words else ItemKind.DEVICE_VARIABLE
         elif specifiers & _CONSTANT:
             kind = ItemKind.CONSTANT
-        return kind, _variable_names(_without_template(_without_attributes(tokens)))
+        return kind, variable_names(without_template(without_attributes(tokens)))
 
 
 def _directive_end(source: SourceText, first: int) -> int:
@@ -356,161 +364,3 @@ def _specifier_macros(source: SourceText) -> dict[str, tuple[str, ...]]:
             if words and tokens[0].text not in found:
                 found[tokens[0].text] = words
     return found
-
-
-def _without_attributes(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens without attributes such as `__launch_bounds__(256)` and `[[nodiscard]]`."""
-    result: list[Token] = []
-    index = 0
-    while index < len(tokens):
-        following = tokens[index + 1].text if index + 1 < len(tokens) else ""
-        if tokens[index].text in _ATTRIBUTES:
-            index = closing_bracket(tokens, index + 1) if following == "(" else index
-        elif tokens[index].text == "[" and following == "[":
-            index = closing_bracket(tokens, index)
-        else:
-            result.append(tokens[index])
-        index += 1
-    return result
-
-
-def _without_template(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens without `template <…>` at their beginning."""
-    rest = list(tokens)
-    while len(rest) > 1 and rest[0].text == "template":
-        rest = rest[angle_end(rest, 1) :] if rest[1].text == "<" else rest[1:]
-    return rest
-
-
-def template_parameters(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens in the `<…>` of a template, up to the first default argument."""
-    parameters = list(tokens[2 : angle_end(tokens, 1) - 1]) if tokens[0].text == "template" else []
-    default = next((n for n, token in enumerate(parameters) if token.text == "="), None)
-    before = parameters[:default]
-    commas = [n for n, token in enumerate(before) if token.text == ","]
-    return before if default is None or not commas else before[: commas[-1]]
-
-
-def angle_end(tokens: Sequence[Token], opening: int) -> int:
-    """Return the index after the `>` that closes the `<` at `opening`."""
-    depth, index = 0, opening
-    while index < len(tokens):
-        text = tokens[index].text
-        if text in _OPEN_BRACKETS:
-            index = closing_bracket(tokens, index)
-        depth += {"<": 1, ">": -1, "<<<": 3, ">>>": -3}.get(text, 0)
-        index += 1
-        if depth <= 0:
-            break
-    return index
-
-
-def _is_container(head: Sequence[Token]) -> bool:
-    texts = [token.text for token in head]
-    if "namespace" in texts[:2]:
-        return True
-    return len(head) == 2 and texts[0] == "extern" and head[1].kind == "string"
-
-
-def _is_function(head: Sequence[Token]) -> bool:
-    """Return True for the tokens before a function's body."""
-    rest = _without_template(head)
-    texts = [token.text for token in rest]
-    if "operator" not in texts and "=" in _outside_brackets(rest):
-        return False
-    if not _function_name(rest, constructor=True):
-        return False
-    # The end of `struct ALIGN(16) A` is a name, that of a function's head is `)`, `const` or a macro.
-    return texts[-1] in (")", "const", "override", "final", "volatile") or texts[0] not in _CLASS_KEYS
-
-
-def _outside_brackets(tokens: Sequence[Token]) -> list[str]:
-    texts = []
-    index = 0
-    while index < len(tokens):
-        texts.append(tokens[index].text)
-        if tokens[index].text in _OPEN_BRACKETS:
-            index = closing_bracket(tokens, index)
-        index += 1
-    return texts
-
-
-def _function_name(head: Sequence[Token], *, constructor: bool = False) -> frozenset[str]:
-    """Return the name of a declared function; the class of a member; empty if it is no function.
-
-    constructor: a name without a type before it counts, too.
-    """
-    index = 0
-    while index < len(head):
-        text = head[index].text
-        if text == "operator":
-            return frozenset(("operator",))
-        if text == "(":
-            break
-        if text in ("[", "{", "="):
-            return frozenset()
-        if text == "<":
-            end = angle_end(head, index)
-            if end < len(head) and head[end].text == "(":  # a specialization: f<int>(
-                break
-            index = end - 1
-        index += 1
-    if not 0 < index < len(head) or head[index - 1].kind != "identifier":
-        return frozenset()
-    if index > 2 and head[index - 2].text == "::":
-        return frozenset((head[index - 3].text, head[index - 1].text))
-    if index + 1 < len(head) and head[index + 1].text == "*":  # a pointer to a function
-        return frozenset()
-    # A declaration has a type before the name; a call of a macro has none.
-    return frozenset((head[index - 1].text,)) if index > 1 or constructor else frozenset()
-
-
-def _alias_name(rest: Sequence[Token]) -> str:
-    """Return the name in `using T = …`, `using std::max` and `namespace cg = …`."""
-    texts = [token.text for token in rest]
-    return texts[1] if "=" in texts else next((t.text for t in reversed(rest) if t.kind == "identifier"), "")
-
-
-def _typedef_names(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return the names that a `typedef` declares, with the enumerators and the tag of a type in it."""
-    body = next((n for n, token in enumerate(tokens) if token.text == "{"), None)
-    head = _without_attributes(tokens[:body])
-    names = _type_names(head, tokens[body:]) if body is not None else frozenset()
-    tail = tokens[closing_bracket(tokens, body) + 1 :] if body is not None else tokens
-    for index, token in enumerate(tail):
-        if token.text == "(" and index + 2 < len(tail) and tail[index + 1].text == "*":
-            return names | {tail[index + 2].text}
-    return names | _variable_names(tail)
-
-
-def _type_names(head: Sequence[Token], body: Sequence[Token]) -> frozenset[str]:
-    """Return the names that a class or an enumeration declares; `body` begins with `{`."""
-    key = next((n for n, token in enumerate(head) if token.text in _CLASS_KEYS), len(head))
-    end = next((n for n in range(key, len(head)) if head[n].text in (":", "<", ";")), len(head))
-    names = {t.text for t in head[key + 1 : end] if t.kind == "identifier" and t.text not in _CLASS_KEYS}
-    close = closing_bracket(body, 0) if body else 0
-    if any(token.text == "enum" for token in head):
-        names |= {t.text for t in body[1:close] if t.kind == "identifier"}
-    return frozenset(names) | _variable_names(body[close + 1 :])
-
-
-def _variable_names(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return the names that a declaration of variables declares."""
-    names: set[str] = set()
-    name, in_value = "", False
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        if token.text in _OPEN_BRACKETS:
-            index = closing_bracket(tokens, index)
-        elif token.text == "<" and not in_value:
-            index = angle_end(tokens, index) - 1
-        elif token.text in (",", ";"):
-            names.add(name)
-            name, in_value = "", False
-        elif token.text == "=":
-            in_value = True
-        elif token.kind == "identifier" and not in_value:
-            name = token.text
-        index += 1
-    return frozenset(names | {name}) - {""}
