@@ -232,7 +232,8 @@ def _sum(c: _Operand, row: list[_Operand], column: list[_Operand], fraction: int
     exact = abs(Fraction(total) * Fraction(2) ** last)
     if d_type == "f32":
         return form.encode(total < 0, "inf" if exact >= 1 << 128 else exact, "rz")
-    return form.encode(total < 0, exact)
+    rounded = form.encode(total < 0, exact)
+    return 0 if rounded == form.sign_bit else rounded  # as an H200 does
 
 
 def _as_float(x: _Operand) -> float:

@@ -143,6 +143,15 @@ def test_sums_before_hopper_take_eight_products_at_once(types: Types) -> None:
     assert any(not np.array_equal(x, y) for x, y in zip(found, later, strict=True))
 
 
+def test_negative_sum_that_f16_rounds_to_zero_is_positive() -> None:
+    a, b = np.full((16, 8), 0x8001, np.uint16), np.full((8, 8), 0x0001, np.uint16)  # -2^-24 and 2^-24
+    c = np.zeros((16, 8), np.uint16)
+    types = ("f16",) * 4
+    (found,) = multiplied("m16n8k8", types, ".".join(types), [(a, b, c)])
+    assert not found.any()
+    assert_same_bits(found, matrix_product(a, b, c, types))
+
+
 @pytest.mark.parametrize("types", BYTES)
 def test_satfinite_saturates_the_whole_sum(types: Types) -> None:
     warps = warps_of("m16n8k32", types, seed=9)

@@ -13,7 +13,8 @@ al., "MMA-Sim", arXiv 2511.10909). Some products and C are summed at once:
 1. The exponent of a product is the sum of its operands' exponents; a subnormal number has the smallest
    exponent of its format. Products of zeros count as smaller than 2^-126.
 2. Each product, computed exactly, and C are truncated to F bits below the largest of these exponents.
-3. The exact sum of these numbers is rounded once: towards zero for f32, to nearest for f16. A sum of 0 is +0.
+3. The exact sum of these numbers is rounded once: towards zero for f32, to nearest for f16. A zero is +0
+   (seen on an H200 for f16, also where a negative sum is rounded to it).
 
 `Summation` has the number of products and F. The rule is evaluated in double precision, in which every step
 is exact: powers of two stand for exponents, so that their products are sums of exponents.
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import BITS as WIDTHS
 from gpulab.simt.codegen.ir import Builder, vector
+from gpulab.simt.instructions.arithmetic.elementwise import const
 from gpulab.simt.instructions.arithmetic.formats import F16, narrow
 from gpulab.simt.instructions.matrix_fragments import BITS, GROUPS, Fragment, Shape, fragment_of
 from gpulab.simt.instructions.matrix_numbers import (
@@ -256,19 +258,24 @@ class MatrixProduct:
             plain = b.value(f"fadd {t} {plain}, {products[-1]}")
             largest = maximum(b, b.value(f"fmul {t} {px}, {py}"), largest)
 
-        bits = self.summation.fraction_bits
-        scale = b.value(f"fdiv {t} {power_literal(bits)}, {largest}")
+        fraction = self.summation.fraction_bits
+        scale = b.value(f"fdiv {t} {power_literal(fraction)}, {largest}")
         total = "zeroinitializer"  # positive, so that a sum of negative zeros is positive, too
         for number in (c, *products):
             part = b.call("llvm.trunc.v8f64", t, (t, b.value(f"fmul {t} {number}, {scale}")))
             total = b.value(f"fadd {t} {total}, {part}")
-        unit = b.value(f"fmul {t} {largest}, {power_literal(-bits)}")
+        unit = b.value(f"fmul {t} {largest}, {power_literal(-fraction)}")
         total = b.value(f"fmul {t} {total}, {unit}")
 
         # The plain sum is infinite or NaN only if an operand is: products are far from the largest double.
         finite = b.value(f"fcmp ord {t} {b.value(f'fsub {t} {plain}, {plain}')}, zeroinitializer")
         total = b.value(f"select {flags} {finite}, {t} {total}, {t} {plain}")
-        return narrow(b, t, total, F16) if ty == "f16" else towards_zero(b, total)
+        if ty == "f32":
+            return towards_zero(b, total)
+        rounded = narrow(b, t, total, F16)
+        bits = EIGHT["i16"]
+        negative_zero = b.value(f"icmp eq {bits} {rounded}, {const(bits, 1 << 15)}")
+        return b.value(f"select {flags} {negative_zero}, {bits} zeroinitializer, {bits} {rounded}")
 
 
 class _Operands:
