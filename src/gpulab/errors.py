@@ -19,6 +19,7 @@ the next step.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,21 @@ __all__ = [
     "UnsupportedInstruction",
     "UsageError",
     "WrongResult",
+    "first_sentence",
 ]
+
+_SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a message, which says what is wrong and where.
+
+    Examples
+    --------
+    >>> first_sentence("line 9: a barrier is missing. Add a __syncthreads() after line 9.")
+    'line 9: a barrier is missing.'
+    """
+    return _SENTENCE_END.split(text.partition("\n")[0], maxsplit=1)[0]
 
 
 class GpulabError(Exception):

@@ -7,20 +7,18 @@ the error still reach the front end, so nbclient and nbgrader see a failed cell.
 
 from __future__ import annotations
 
-import re
 import traceback
 from pathlib import Path
 
 from gpulab.errors import GpulabError, LaunchError
 
-__all__ = ["calling_line", "first_sentence", "install", "install_if_missing", "mark_shown", "rendered"]
+__all__ = ["calling_line", "install", "install_if_missing", "mark_shown", "rendered"]
 
 _RED, _BOLD, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[0m"  # ANSI escape sequences
 _SHOWN = "_shown_above"
 _SHOWN_LINES = 3  # lines of a message after the first one; a test cell's reasons start with the cause
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 _CHECKS = str(Path(_PACKAGE, "grading", "checks"))
-_SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
 def install(*, terminal: bool) -> None:
@@ -46,17 +44,6 @@ def install_if_missing() -> None:
     shell = get_ipython()
     if shell is not None:
         install(terminal=getattr(shell, "kernel", None) is None)
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a message, which says what is wrong and where.
-
-    Examples
-    --------
-    >>> first_sentence("line 9: a barrier is missing. Add a __syncthreads() after line 9.")
-    'line 9: a barrier is missing.'
-    """
-    return _SENTENCE_END.split(text.partition("\n")[0], maxsplit=1)[0]
 
 
 def mark_shown(error: GpulabError, summary: str) -> GpulabError:

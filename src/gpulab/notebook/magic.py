@@ -10,9 +10,17 @@ from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 
 from gpulab import session
 from gpulab.cell import Cell, KernelCell, parse_cell
-from gpulab.errors import CompileError, GpulabError, LaunchError, MemoryFault, UsageError, WrongResult
+from gpulab.errors import (
+    CompileError,
+    GpulabError,
+    LaunchError,
+    MemoryFault,
+    UsageError,
+    WrongResult,
+    first_sentence,
+)
 from gpulab.notebook import level, session_timings
-from gpulab.notebook.failure import first_sentence, mark_shown
+from gpulab.notebook.failure import mark_shown
 from gpulab.notebook.progress import Progress
 from gpulab.notebook.screen import Screen, screen_of
 from gpulab.views.cell_view import kernel_view, launch_error_view, verdict_section

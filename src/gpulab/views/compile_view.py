@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.errors import CompileError, Diagnostic, KernelNotWritten
+from gpulab.errors import CompileError, Diagnostic, KernelNotWritten, first_sentence
 from gpulab.views.html import View, card, note, paragraph, preformatted, stack
 
 __all__ = ["compile_error_view", "summary", "warnings_view"]
@@ -14,18 +14,15 @@ _MOST = 8  # messages; later ones are mostly consequences of the first
 
 
 def summary(error: CompileError) -> str:
-    """Return one line that refers to the card of `compile_error_view`, which has the messages."""
+    """Return the cause of the first error in one line, without advice, and the number of the other errors."""
     if isinstance(error, KernelNotWritten):
         return str(error)
     errors = [d for d in error.diagnostics if d.severity == "error"] or error.diagnostics
     if not errors:
         return str(error) or "the compiler rejected the source."
-    if len(errors) == 1:
-        return (
-            f"line {errors[0].line}: see the message above." if errors[0].line else "see the message above."
-        )
-    where = f", the first in line {errors[0].line}" if errors[0].line else ""
-    return f"{len(errors)} errors{where}: see the messages above."
+    where = f"line {errors[0].line}: " if errors[0].line else ""
+    more = f"  (and {len(errors) - 1} more, above)" if len(errors) > 1 else ""
+    return f"{where}{first_sentence(errors[0].message)}{more}"
 
 
 def compile_error_view(error: CompileError) -> View:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpulab.errors import LaunchError, UsageError, WrongResult
+from gpulab.errors import LaunchError, UsageError, WrongResult, first_sentence
 from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.points_line import award, record_points
 from gpulab.grading.checks.recheck import last_cell
@@ -93,7 +93,7 @@ def require_kernel(name: str, points: float, *, next: str = "") -> None:  # noqa
 
 def _shown(name: str, source: str, wrong: CaseFailure) -> WrongResult:
     """Show what is wrong with a kernel, with the lines of its source, and return the error to raise."""
-    from gpulab.notebook.failure import first_sentence, mark_shown
+    from gpulab.notebook.failure import mark_shown
     from gpulab.notebook.screen import show
     from gpulab.views.cell_view import failed_case_view
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpulab.errors import first_sentence
 from gpulab.grading.reports.assignment_report import AssignmentReport, InspectedKernel
 
-__all__ = ["CommonFinding", "common_findings", "first_sentence"]
+__all__ = ["CommonFinding", "common_findings"]
 
 _SIZE = re.compile(r"^\d+(?:x\d+)+: ")
 _ELEMENT = re.compile(r"\b[A-Za-z_]\w*\[[^\]]*\]")
@@ -74,9 +75,3 @@ def _key(sentence: str) -> str:
     """Return the sentence without the parts that differ between kernels."""
     start = sentence.partition(". ")[0]
     return _NUMBER.sub("#", _QUOTED.sub("@", _ELEMENT.sub("@", start)))
-
-
-def first_sentence(text: str) -> str:
-    """Return a text up to the end of its first sentence."""
-    first, dot, _ = " ".join(text.split()).partition(". ")
-    return first + ("." if dot else "")

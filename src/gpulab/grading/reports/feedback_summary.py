@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpulab.errors import UsageError
+from gpulab.errors import UsageError, first_sentence
 from gpulab.grading.pipeline.notebook_source import check_calls
 from gpulab.grading.reports.assignment_report import step_label
-from gpulab.grading.reports.common_findings import first_sentence
 from gpulab.views.html import escape
 
 __all__ = ["GradedCell", "SummaryRow", "summary_html", "summary_row"]
