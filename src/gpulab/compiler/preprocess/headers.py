@@ -200,6 +200,7 @@ def namespace_of(name: str) -> str:
     return first if first in ("cooperative_groups", "cub", "cuda", "thrust") else ""
 
 
+_GROUPS_NEED = "nv/target"  # of CCCL, which cooperative groups include
 _lock = threading.Lock()  # several threads may compile at once, but only one may write the folders
 
 
@@ -211,6 +212,8 @@ def include_folders(names: Iterable[str]) -> tuple[str, ...]:
     needed = [header for name in names if (header := nvidia_header(name))]
     if not needed:
         return ()
+    if any(name.startswith("cooperative_groups") for name in needed):
+        needed.append(_GROUPS_NEED)
     with _lock:
         folders = [*_bundled_folders()]
     for name in needed:
@@ -237,7 +240,7 @@ def nvidia_header(name: str) -> str:
 def _remedy(name: str) -> str:
     if name.startswith("curand"):
         return f"`{name}` comes with `pip install 'gpulab[curand]'`."
-    if name.startswith(("cub/", "thrust/", "cuda/")):
+    if name.startswith(("cub/", "thrust/", "cuda/", "nv/")):
         return (
             f"`{name}` comes with `pip install 'gpulab[cccl]'`, or with `pip install -U nvidia-cuda-nvrtc`."
         )
