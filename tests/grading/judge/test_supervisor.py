@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.grading.judge import supervisor
+from gpulab.grading.judge.judging import limit_memory
 from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.judge.student_client import StudentProcess, StudentProcessFailed
@@ -253,6 +254,19 @@ def test_server_that_refuses_for_a_moment_is_asked_again(monkeypatch: pytest.Mon
     monkeypatch.setattr(supervisor, "_ask_server", refuse_at_first)
     run = supervisor.messages(emit_once, deadline=time.monotonic() + 60)
     assert list(run) == [("said", 1)]
+
+
+def test_memory_of_a_judge_is_limited() -> None:
+    run = supervisor.messages(allocate_beyond_the_limit, deadline=time.monotonic() + 60)
+    assert list(run) == [("refused", 1 << 30)]
+
+
+def allocate_beyond_the_limit(emit: Callable[[str, Any], None]) -> None:
+    limit_memory(1 << 30)
+    try:
+        bytearray(2 << 30)
+    except MemoryError:
+        emit("refused", 1 << 30)
 
 
 def emit_once(emit: Callable[[str, Any], None]) -> None:

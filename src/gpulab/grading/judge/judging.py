@@ -51,6 +51,10 @@ __all__ = ["judge_notebook", "score_of"]
 
 Emit = Callable[[str, Any], None]
 
+# Bytes of private memory of a judge process on the simulator; the labs need less than 1 GiB. There is no
+# limit with a GPU, because the CUDA driver reserves memory of its own.
+MEMORY_BYTES = 4 << 30
+
 
 def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None:
     """Judge a submission and emit the results as they come.
@@ -98,6 +102,8 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
                 leaderboard=leaderboard_name(submitted),
             ),
         )
+        if device.kind == "sim":  # after the student's process was started, which has limits of its own
+            limit_memory(MEMORY_BYTES)
         for cell in task.plan.of_kind(SETUP):
             shell.record(cell.source)
         for kernel, test in _tests(task.plan):
@@ -119,6 +125,12 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
                 emit("restart", None)
                 return
     emit("usage", _cpu_seconds())
+
+
+def limit_memory(limit_bytes: int) -> None:
+    """Limit the private memory of this process: a source can make a compiler allocate without end."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, hard))
 
 
 def run_student(

@@ -32,10 +32,6 @@ Emit = Callable[[str, Any], None]
 TIMEOUT_S = 600.0  # of one submission, with all its restarts
 SILENCE_S = 240.0  # longest time until the first message, which follows the student's own run
 CELL_SILENCE_S = 120.0  # longest time without a message after that: one test cell on a busy machine
-# Bytes of private memory of a judge process. The reference of a stencil at the size that a GPU is timed with
-# takes 9 GB; a source can make a compiler allocate memory without limit.
-MEMORY_BYTES = 12 << 30
-SIMULATOR_MEMORY_BYTES = 4 << 30
 MAX_RESTARTS = 3
 COLLECT_AFTER = 100_000  # new objects in a judge process
 START_S = 10.0  # longest time to start a judge process, with restarts of the server that forks it

@@ -27,8 +27,8 @@ from gpulab.views.terminal import Bar, say
 __all__ = ["run_demo", "set_up_class"]
 
 ASSIGNMENT = "01_stencil"
-START_S = 10.0  # imports, release and reports, on a laptop
-SUBMISSION_S = 4.0  # processor time to judge a submission with an empty cache of kernels
+START_S = 8.0  # imports, release and reports, on a laptop
+SUBMISSION_S = 3.0  # processor time to judge a submission with an empty cache of kernels
 MARKER = ".made-by-gpulab-demo"  # a file in a folder that the demo created and may delete
 
 
