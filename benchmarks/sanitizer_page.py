@@ -224,6 +224,8 @@ def page(measured: Mapping[str, Any], rows: Sequence[SanitizerRow]) -> str:
         "instruments machine code on a GPU, gpulab instruments PTX on the simulator. The reports are in",
         "[benchmarks/figures](../benchmarks/figures). `python -m benchmarks.compute_sanitizer` measures",
         "them; with `--table` it writes this page.",
+        "",
+        "[races.md](races.md) has the results on Indigo, a public suite of kernels with and without races.",
     ]
     for group in groups:
         title = "Right kernels" if group == "right" else f"Wrong kernels: {group}"
