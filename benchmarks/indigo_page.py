@@ -30,10 +30,13 @@ _REASONS = {
     "n": "No accesses conflict in this launch",
     "e": "Accesses conflict, but none changes the value of its element, which gpulab does not report",
     "g": (
-        "Plain reads conflict with `atomicMax` or `atomicMin` of the same element only, as in "
-        "`if (x[0] < v) atomicMax(x, v)`. By the CUDA memory model this is a race, and HiRace reports it. "
-        "gpulab "
-        "takes the value for a first guess that the atomic verifies ([simulator.md](simulator.md))"
+        "Plain reads conflict with `atomicMax` or `atomicMin` of the same element only, as in `if "
+        "(x[0] < v) atomicMax(x, v)`. By the CUDA memory model this is a race, and HiRace reports "
+        "it. gpulab takes the value for a first guess that the atomic verifies "
+        "([simulator.md](simulator.md)). In the kernels of `conditional_edge_neighbors_block` "
+        "without `shfl` it is no such guess: the guard compares a value of one thread, and the "
+        "atomic stores that of the block, so the result depends on the order of the blocks. There "
+        "gpulab misses a race that matters. In the other kernels, every order gives the same result"
     ),
     "v": "Accesses conflict, and a write changes the value of its element",
     "?": "The accesses were not logged",
@@ -197,7 +200,7 @@ def _differences(figures: IndigoFigures) -> list[str]:
     for title, groups in (("Not reported", missed), ("Reported without a label", alarms)):
         lines += [f"### {title}", "", *([] if groups else ["None.", ""])]
         for letter, by_graphs in sorted(groups.items()):
-            lines += _wrapped(f"{_REASONS[letter]}:")
+            lines += _wrapped(f"{_REASONS[letter]}.")
             lines += ["| graphs | kernels | |", "|---|---|---|"]
             lines += [
                 f"| {where} | {len(names)} | {', '.join(names)} |" for where, names in by_graphs.items()
