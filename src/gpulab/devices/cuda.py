@@ -250,7 +250,7 @@ class CudaDevice(Device):
     def __init__(self, index: int = 0) -> None:
         self.context = CudaContext(index)
         self._streams = count(1)
-        self._modules = LoadedModules()
+        self._modules = LoadedModules[CudaModule]()
         properties = self.properties()
         self.name = self.context.device = properties.name
         self.spec = spec_of(properties)
@@ -344,7 +344,7 @@ class CudaDevice(Device):
         self.context.check_alive()
         expressions = name_expressions_of(name)
         module = self._modules.get(module_key(source, defines, options, expressions))
-        if not isinstance(module, CudaModule):
+        if module is None:
             module = self.module(source, defines, options, expressions)
         return module.get_function(name, cooperative=cooperative)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ KEPT_BYTES = 1 << 26  # variables of all these modules
 Loaded = TypeVar("Loaded", bound="DeviceModule")
 
 
-class LoadedModules:
+class LoadedModules(Generic[Loaded]):
     """The last module of each text.
 
     `dev.compile(text, "put")(…)` leaves no reference to the module. The last ones are therefore kept, as
@@ -27,11 +27,11 @@ class LoadedModules:
     """
 
     def __init__(self) -> None:
-        self._latest: WeakValueDictionary[Hashable, DeviceModule] = WeakValueDictionary()
-        self._recent: deque[DeviceModule] = deque(maxlen=RECENT)
+        self._latest: WeakValueDictionary[Hashable, Loaded] = WeakValueDictionary()
+        self._recent: deque[Loaded] = deque(maxlen=RECENT)
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> DeviceModule | None:
+    def get(self, key: Hashable) -> Loaded | None:
         """Return the last module of a text; None if there is none."""
         return self._latest.get(key)
 

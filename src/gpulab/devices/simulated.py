@@ -386,7 +386,7 @@ class SimulatedDevice(RecordableDevice):
         self.budget = DEFAULT_BUDGET
         self._copies = DelayedCopies()
         self._streams = count(1)
-        self._modules = LoadedModules()
+        self._modules = LoadedModules[SimulatedModule]()
 
     def __repr__(self) -> str:
         return f"<SimulatedDevice {self.spec.key}>"
@@ -486,7 +486,7 @@ class SimulatedDevice(RecordableDevice):
         expressions = name_expressions_of(name)
         key = module_key(source, defines, options, expressions, independent_threads)
         module = self._modules.get(key)
-        if not isinstance(module, SimulatedModule):
+        if module is None:
             module = self.module(
                 source, defines, options, expressions, independent_threads=independent_threads
             )
