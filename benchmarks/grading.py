@@ -51,7 +51,7 @@ GPULAB = (sys.executable, "-m", "gpulab")
 OWN_CACHE = "own_cache"  # compiled kernels of a command, instead of the user's
 SAMPLE_INTERVAL_S = 0.5
 NO_BLOCK = 70_000  # index in y that no block has: a grid has at most 65,535 rows
-PR_SET_CHILD_SUBREAPER = 36  # of prctl, from <linux/prctl.h>
+PR_SET_CHILD_SUBREAPER = 36  # an option of prctl(2), defined in <linux/prctl.h>
 MIN_THROUGHPUT = 2.5  # times that of nbgrader's autograde
 MIN_SCALING = 1.7  # from one worker to two
 
@@ -110,13 +110,12 @@ def submissions(lab: str, count: int) -> Iterator[SampleSubmission]:
     right = next(sample for sample in samples if sample.student == "all_right")
     others = [sample for sample in samples if sample is not right] + [cheat.sample for cheat in cheats]
     for number in range(count):
-        sample = others[number // 2 % len(others)] if number % 2 else right
-        kernels = {name: unique(source, number) for name, source in sample.kernels.items()}
-        yield replace(
-            sample,
-            student=f"s{number:03d}_{sample.student}",
-            kernels=sample.kernels if number % 2 else kernels,
-        )
+        if number % 2:
+            sample = others[number // 2 % len(others)]
+        else:
+            kernels = {name: unique(source, number) for name, source in right.kernels.items()}
+            sample = replace(right, kernels=kernels)
+        yield replace(sample, student=f"s{number:03d}_{sample.student}")
 
 
 def measured(name: str, count: int, command: Sequence[str], folder: Path) -> GradingTime:
