@@ -45,7 +45,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class KernelVerdicts:
-    """What gpulab reports on one kernel.
+    """The reports of gpulab on one kernel.
 
     Attributes
     ----------

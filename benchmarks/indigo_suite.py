@@ -32,7 +32,7 @@ __all__ = [
     "read_suite",
 ]
 
-GRID, BLOCK = 1024, 256  # of every launch in the artifact's scripts/hirace_experiments.py
+GRID, BLOCK = 1024, 256  # of all launches, from the artifact's scripts/hirace_experiments.py
 GRAPHS = (
     "DAG_100n_200e", "DAG_200n_400e", "counterDAG_200n_1000e", "power_law_200n_1000e",
     "DAG_5n_5e", "counterDAG_5n_5e",

@@ -54,7 +54,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class PlainHeader:
     """The header of a cell that belongs to no problem: a name, and the geometry if the line gives one.
 
-    kernel: the `__global__` function that the name stands for; "" if the header does not say it.
+    kernel: the `__global__` function that the name refers to; "" if the header does not give it.
     """
 
     name: str

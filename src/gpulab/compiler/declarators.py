@@ -109,8 +109,8 @@ def definitions(source: SourceText, name: str) -> Iterator[Definition]:
 def declared_types(source: SourceText, specifiers: Sequence[str]) -> dict[str, tuple[str, int] | None]:
     """Return the NumPy name and the elements of the type of each variable: ("float32", 4) for a `float4`.
 
-    Variables whose declaration does not begin with a specifier, such as `__constant__`, are left out. None
-    stands for a type that is not a number or a vector of numbers.
+    Variables whose declaration does not begin with a specifier, such as `__constant__`, are left out. The
+    value is None for a type that is not a number or a vector of numbers.
     """
     tokens = [token for token in source.tokens if not token.directive]
     aliases = _type_aliases(source, tokens)

@@ -82,7 +82,7 @@ _UNDEFINED_NAMESPACE = (
 )
 _TYPES = {"int", "float", "bool", "double", "unsigned", "long", "size_t", "float2", "float4", "auto"}
 _BUILT_IN = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"}
-SIMILARITY = 0.8  # of two names, as difflib computes it; typing errors of one letter are above it
+SIMILARITY = 0.8  # least ratio of two names (difflib); names that differ in one letter are above it
 _MAX_NOTES = 3  # notes that are appended to one message
 _WARNINGS = ("warning", "remark", "note")
 

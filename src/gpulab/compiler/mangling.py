@@ -21,7 +21,7 @@ _BUILTIN_TYPES = {
 _SUFFIXES = {"P": "*", "R": "&", "O": "&&"}
 _QUALIFIERS = {"K": "const", "V": "volatile", "r": "__restrict__"}
 _INTEGERS = frozenset("ijlmxy")  # types whose literals are written as plain numbers
-MAX_CHARACTERS = 1000  # of a name; substitutions let a short symbol stand for an endless one
+MAX_CHARACTERS = 1000  # of a name; with substitutions, a short symbol can encode a name without end
 
 
 def demangled(symbol: str) -> str:
@@ -78,8 +78,8 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self.substitutions: list[str] = []  # what `S_`, `S0_`, `S1_`, … stand for
-        self.arguments: list[str] = []  # what `T_`, `T0_`, … stand for
+        self.substitutions: list[str] = []  # the meanings of `S_`, `S0_`, `S1_`, …
+        self.arguments: list[str] = []  # the meanings of `T_`, `T0_`, …
 
     def accept(self, text: str) -> bool:
         """Skip a text, if it is next."""

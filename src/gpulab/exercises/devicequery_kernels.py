@@ -20,7 +20,7 @@ PAIR = 64  # threads of a block of `paired`
 MAX_REREADS = 2  # loads of each element of x by `histogram`; one is enough
 FLOAT_ERROR = 1e-5  # relative; of a sum of 5000 floats
 START = 7  # *sum before a launch of `total`
-LONE_LOADS = 64  # of a block of `total`; a tree or a sum of 8 warps makes fewer, a serial sum 256
+LONE_LOADS = 64  # loads by a single lane in a block of `total`: a serial sum has 256, a tree or 8 warps fewer
 AXPY_RACE = (
     "several threads access the same element, and each element needs only one thread. Does the index count "
     "the threads of the blocks before, blockIdx.x * blockDim.x?"

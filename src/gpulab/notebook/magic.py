@@ -59,10 +59,10 @@ class CudaMagics(Magics):
         NAME              a kernel of your own. It is compiled and returned by gpulab.kernel("NAME").
         --block X Y Z     threads per block on each axis, at most 1024 in total.
         --tile X Y Z      output points per thread on each axis; 0 means the whole axis, in a loop.
-        --kernel KERNEL   the function that the name stands for, if the cell has several; also an
+        --kernel KERNEL   the function that NAME refers to, if the cell has several; also an
                           instance of a template, as in --kernel "k<8>".
 
-        Without --kernel, NAME stands for the kernel of this name, or for the only one. Other kernels of
+        Without --kernel, NAME refers to the kernel of this name, or for the only one. Other kernels of
         the cell have their own names: gpulab.kernel("OTHER"). They share its __device__ and
         __constant__ variables: gpulab.kernel("NAME").module.set_global("variable", values).
 

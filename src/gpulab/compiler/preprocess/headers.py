@@ -200,7 +200,7 @@ def namespace_of(name: str) -> str:
     return first if first in ("cooperative_groups", "cub", "cuda", "thrust") else ""
 
 
-_GROUPS_NEED = "nv/target"  # of CCCL, which cooperative groups include
+_GROUPS_NEED = "nv/target"  # a header of CCCL that cooperative_groups.h includes
 _lock = threading.Lock()  # several threads may compile at once, but only one may write the folders
 
 
