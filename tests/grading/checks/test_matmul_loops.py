@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpulab.errors import UsageError, WrongResult
-from gpulab.grading.checks import require_loops
+from gpulab.grading.checks import matmul_loops, require_loops
 from gpulab.grading.checks.loop_trace import trace_loops
 
 Loops = Callable[..., None]
 UPDATE = "a[i + n * j] += b[i + n * k] * c[k + p * j]"
 SIZES = {"n": 4, "m": 3, "p": 2}
+N_OF_64 = [68, 82, 107]  # seeds whose first size from 40 to 89 is 64, where no strip is short
 
 
 class Written:
@@ -106,7 +108,9 @@ def too_long_strips(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:
                     a[i + n * j] += b[i + n * k] * c[k + p * j]
 
 
-def test_index_past_the_end_is_refused_without_harm() -> None:
+@pytest.mark.parametrize("seed", [*range(5), *N_OF_64])
+def test_index_past_the_end_is_refused_without_harm(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matmul_loops, "random_generator", lambda *_: np.random.default_rng(seed))
     with pytest.raises(WrongResult, match="i reaches 70 and must stay below n"):
         require_loops("too_long_strips", too_long_strips, order="is i j k", points=2)
 
