@@ -12,7 +12,7 @@ RELEASED = $(firstword $(wildcard grading/work/release demo/release))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test test-fast test-grading fuzz check format bench clean
+.PHONY: help demo lab test test-fast test-grading test-gpu fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
@@ -48,6 +48,11 @@ test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill r
 		echo "make test-grading: no PostgreSQL, so its tests are skipped (Debian: apt install postgresql)"
 	$(BIN)/python -m pytest -n 2 -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
 
+# The Python of a GPU node, with the packages that docs/gpu.md lists.
+test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it is; installs nothing
+	@$(or $(PYTHON),python3) -c 'import gpulab; print("testing on", gpulab.device("cuda:0").name)'
+	$(or $(PYTHON),python3) -m pytest tests/gpu $(ARGS)
+
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
 	$(BIN)/python -m pytest -n 2 -m "not slow and not grading" $(ARGS)
 
@@ -55,6 +60,8 @@ fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests
 	$(BIN)/python -m tests.fuzz $(ARGS)
 	$(BIN)/python -m tests.fuzz --faults $(ARGS)
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
+
+test-gpu: export PYTHONPATH := src:$(PYTHONPATH)
 
 # Processes that tests start read each other's byte code, also where the environment forbids to write it.
 test test-fast test-grading fuzz: export PYTHONDONTWRITEBYTECODE =

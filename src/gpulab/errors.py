@@ -70,6 +70,17 @@ class GpulabError(Exception):
     UsageError
     """
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default, unpickling calls the class with `args`, which are not the parameters of every class.
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[GpulabError], args: tuple[Any, ...], attributes: dict[str, Any]) -> GpulabError:
+    """Return the error that was pickled."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
+
 
 class UsageError(GpulabError):
     """A request that cannot be fulfilled; the message lists what is allowed.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Self
 
-__all__ = ["TIME_LIMIT_S", "Worker", "WorkerDied", "WorkerFunction"]
+__all__ = ["TIME_LIMIT_S", "Worker", "WorkerDied", "WorkerFunction", "WorkerTimedOut", "in_worker"]
 
 # Time limit of one call, in seconds. Compiling, checking and timing one kernel takes a few seconds; a kernel
 # that is still running after a minute is taken to be endless.
@@ -24,6 +25,18 @@ WorkerFunction = Callable[..., Any]
 
 class WorkerDied(Exception):
     """The worker process ended, or was ended at its time limit, before it returned a result."""
+
+
+class WorkerTimedOut(WorkerDied):
+    """The worker process was ended at its time limit."""
+
+
+_serving = False  # True in a worker process
+
+
+def in_worker() -> bool:
+    """Return whether this process is a worker process."""
+    return _serving
 
 
 class Worker:
@@ -89,7 +102,7 @@ class Worker:
 
         if not returned:
             self.end()
-            raise WorkerDied(
+            raise WorkerTimedOut(
                 f"the kernel did not end within {limit_s:g} seconds and was stopped; "
                 "check that every loop ends"
             )
@@ -122,16 +135,34 @@ class Worker:
         process = context.Process(
             target=_serve, args=(remote, self._build, self._args), name=self._name, daemon=True
         )
-        process.start()
+        with _without_main_module():
+            process.start()
         remote.close()
         self._process, self._connection = process, connection
         return connection
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Let a process start without the program of this one.
+
+    A new process imports the file of `__main__`. A script that launches kernels outside of
+    ``if __name__ == "__main__":`` would run again there, and importing Jupyter takes a second.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _serve(
     connection: Connection[Any, Any], build: Callable[..., WorkerFunction], args: tuple[Any, ...]
 ) -> None:
     """Serve calls in the worker process until the connection is closed."""
+    global _serving  # noqa: PLW0603  (one process, one state)
+    _serving = True
     # Ctrl-C reaches both processes; the calling process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpulab.devices.base import Device, Kernel
 
-__all__ = ["copy_arguments", "copy_back", "simulated_variables"]
+__all__ = ["address_of", "copy_arguments", "copy_back", "simulated_variables", "whole_array"]
 
 
 def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[Any]:
@@ -24,11 +24,13 @@ def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[
         if not hasattr(value, "shape") or isinstance(value, np.generic):
             copies.append(value)
             continue
-        whole = _whole(value)
+        whole = whole_array(value)
         if id(whole) not in copied:
             copied[id(whole)] = whole.copy() if source is target else target.asarray(source.asnumpy(whole))
         copy = copied[id(whole)]
-        copies.append(copy if whole is value else copy.part(_address(value) - _address(whole), value.shape))
+        copies.append(
+            copy if whole is value else copy.part(address_of(value) - address_of(whole), value.shape)
+        )
     return copies
 
 
@@ -65,7 +67,7 @@ def simulated_variables(kernel: Kernel, *, keep: bool) -> Iterator[None]:
             module.write_variables({name: after[name] for name in before})
 
 
-def _whole(array: Any) -> Any:
+def whole_array(array: Any) -> Any:
     """Return the array that a contiguous slice is a part of, and any other array itself."""
     if hasattr(array, "whole"):
         return array.whole
@@ -79,5 +81,6 @@ def _whole(array: Any) -> Any:
     return base if is_part else array
 
 
-def _address(array: Any) -> int:
+def address_of(array: Any) -> int:
+    """Return the address of the first byte of an array on a device."""
     return int(array.allocation.address if hasattr(array, "allocation") else array.data.ptr)

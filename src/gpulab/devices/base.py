@@ -420,7 +420,8 @@ class Device(ABC):
     measures_time : bool
         True if `time` reads the clock of a GPU; on the simulator, times are modelled.
     needs_own_process : bool
-        True if an endless kernel can be stopped only by ending the process that launched it.
+        True if an endless kernel can be stopped only by ending the process that launched it, and a fault
+        costs this process the device. `device_process.run_in_process` then launches in another process.
     can_record : bool
         True if launches can be instrumented (counters, sanitizer, traces).
 
@@ -596,6 +597,23 @@ class Device(ABC):
     def observed(self, operation: DeviceOperation) -> AbstractContextManager[None]:
         """Return the context in which the device starts an operation."""
         return nullcontext() if self.observer is None else self.observer(operation)
+
+    @property
+    def usable(self) -> bool:
+        """False after an error from which this process cannot recover the device."""
+        return True
+
+    def in_use(self, action: str) -> AbstractContextManager[None]:
+        """Return a context in which the device is the current one, and its errors are gpulab's.
+
+        action: what is being done, for error messages.
+        """
+        del action
+        return nullcontext()
+
+    def free_unused_memory(self) -> None:
+        """Give memory of the device that no array uses back to the driver, if it is kept for later arrays."""
+        return
 
     @abstractmethod
     def synchronize(self) -> None:

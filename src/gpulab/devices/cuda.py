@@ -1,16 +1,17 @@
 """A CUDA GPU, used through CuPy: its arrays are `cupy.ndarray`, its kernels are compiled by gpulab.
 
 An endless kernel cannot be stopped by the process that launched it: CUDA has no function for this, and a GPU
-without a display has no watchdog. `gpulab check` and the grader therefore launch untrusted kernels in a
-worker process with a time limit. When that process is killed, the driver stops the kernel and frees its
-context.
+without a display has no watchdog. A fault destroys the CUDA context with all arrays. Checks and benchmarks
+therefore launch in a worker process with a time limit (see `device_process`). When that process is killed,
+the driver stops the kernel and frees its context. Only a kernel that is called by the user, on the user's
+arrays, runs in this process.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -142,6 +143,11 @@ class CudaKernel(Kernel):
             self._function = module.loaded.get_function(self.program.entry(name))
             self._resources = self.program.resources.get(name) or self._reported_resources()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process loads the kernel into a module of its own, whose variables have the same values.
+        variables = self.module.read_variables() if self.program.variables else {}
+        return _load_kernel, (self.device, self.program, self.name, self.cooperative, variables)
+
     @cached_property
     def on_simulator(self) -> RecordableKernel:
         return self.module.on_simulator.get_function(self.name, cooperative=self.cooperative)
@@ -236,6 +242,20 @@ class CudaKernel(Kernel):
         )
 
 
+def _load_kernel(
+    device: CudaDevice,
+    program: Program,
+    name: str,
+    cooperative: bool,
+    variables: Mapping[str, npt.NDArray[Any]],
+) -> CudaKernel:
+    """Return the kernel that was pickled."""
+    module = CudaModule(device, program)
+    if variables:
+        module.write_variables(variables)
+    return module.get_function(name, cooperative=cooperative)
+
+
 class CudaDevice(Device):
     """The CUDA GPU with this index; its arrays are `cupy.ndarray`.
 
@@ -258,9 +278,23 @@ class CudaDevice(Device):
     def __repr__(self) -> str:
         return f"<CudaDevice {self.context.index}: {self.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cuda_device, (self.context.index,)
+
     @property
     def selector(self) -> str:
         return f"{self.kind}:{self.context.index}"
+
+    @property
+    def usable(self) -> bool:
+        return not self.context.is_lost
+
+    def in_use(self, action: str) -> AbstractContextManager[None]:
+        return self.context.activate(action)
+
+    def free_unused_memory(self) -> None:
+        with self.context.activate("freeing memory"):
+            self.context.cupy.get_default_memory_pool().free_all_blocks()
 
     def properties(self) -> DeviceProperties:
         """Return the properties that CUDA reports."""

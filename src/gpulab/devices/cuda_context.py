@@ -53,6 +53,11 @@ class CudaContext:
             cupy.cuda.memory.OutOfMemoryError,
         )
 
+    @property
+    def is_lost(self) -> bool:
+        """True if an earlier error destroyed the context."""
+        return bool(self._lost)
+
     def check_alive(self) -> None:
         """Raise `LaunchError` if the context was lost by an earlier error."""
         if self._lost:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from gpulab.errors import GpulabError, LaunchError, MemoryFault, UsageError
 from gpulab.finding import Finding
+from gpulab.worker_process import in_worker
 
-__all__ = ["lost_context", "out_of_memory", "refused"]
+__all__ = ["OWN_PROCESS", "lost_context", "out_of_memory", "refused"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ _STICKY = {
     ),
 }
 
+OWN_PROCESS = "It ran in a process of its own: this session and its arrays are not affected."
 RESTART_ADVICE = "restart the Python kernel of the notebook to use the GPU again"
 
 _REFUSED = {
@@ -60,16 +62,16 @@ def lost_context(error: Exception, action: str, device: str) -> tuple[LaunchErro
         return None
     message = f"{action}: {sticky.cause} ({_first_line(error)})."
     finding = Finding("memcheck", sticky.kind, 0, None, None, message)
+    later = f"the CUDA context of {device} was lost earlier ({action}: {sticky.cause}); {RESTART_ADVICE}."
+    if in_worker():
+        return sticky.error(f"{message}\n{OWN_PROCESS}", [finding]), later
     failure = sticky.error(
         f'{message}\nCUDA does not report the place. Run the kernel on the simulator, gpulab.device("sim"), '
         "which reports the line, the block and the thread.\n"
         f"The CUDA context of {device} and all its arrays are lost; {RESTART_ADVICE}.",
         [finding],
     )
-    return (
-        failure,
-        f"the CUDA context of {device} was lost earlier ({action}: {sticky.cause}); {RESTART_ADVICE}.",
-    )
+    return failure, later
 
 
 def refused(error: Exception, action: str, device: str) -> GpulabError:

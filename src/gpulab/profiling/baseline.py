@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gpulab.config import KernelConfig
+from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
+from gpulab.devices.device_process import run_in_process
 from gpulab.errors import GpulabError, UsageError
 from gpulab.problems.base import Shape
 from gpulab.profiling.benchmark import Benchmark, sample
@@ -116,8 +117,22 @@ def time_against_baseline(
     """
     if not device.measures_time:
         raise UsageError(f"a comparison with {BASELINES[of]} needs a GPU; this device is the {device.name}.")
-    problem, launch = config.problem, config.at(shape or config.timing_shape, device.spec)
-    shape = launch.shape
+    launch = config.at(shape or config.timing_shape, device.spec)
+    return run_in_process(device, _compare, kernel, launch, device, of, rounds, warmup, reference, rng)
+
+
+def _compare(
+    kernel: Kernel,
+    launch: LaunchConfig,
+    device: Device,
+    of: str,
+    rounds: int,
+    warmup: int,
+    reference: tuple[Kernel, KernelConfig] | None,
+    rng: np.random.Generator | None,
+) -> BaselineComparison:
+    """Time the kernel and the baseline in this process."""
+    problem, shape = launch.config.problem, launch.shape
     checked = None if rng is None else CheckedLaunches(device, launch, rng)
     if checked is None:
         arrays = place_arguments(device, problem.arguments(shape, np.random.default_rng(0)))

@@ -6,14 +6,21 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.base import Dim3, Kernel
-from gpulab.errors import UsageError
+from gpulab.devices.device_process import run_in_process
+from gpulab.errors import LaunchError, UsageError
 from gpulab.model.profile import Profile, profile_launch
 from gpulab.provenance import Provenance
+from gpulab.verification.fault_place import with_place
+from gpulab.worker_process import TIME_LIMIT_S
 
-__all__ = ["Benchmark", "benchmark", "modelled", "sample"]
+if TYPE_CHECKING:
+    from gpulab.devices.base import RecordableKernel
+
+__all__ = ["Benchmark", "benchmark", "measure_launches", "modelled", "sample"]
 
 
 @dataclass(frozen=True)
@@ -93,8 +100,9 @@ def benchmark(
 ) -> Benchmark:
     """Time the launches of a kernel.
 
-    On a GPU, events before and after each launch measure it. On the simulator the time is modelled for the
-    simulated GPU, as one sample, and the arrays keep their values.
+    On a GPU, events before and after each launch measure it, in another process on copies of the arrays, so
+    that a fault costs this process nothing. On the simulator the time is modelled for the simulated GPU, as
+    one sample. In both cases the arrays keep their values.
 
     Parameters
     ----------
@@ -125,7 +133,8 @@ def benchmark(
     UsageError
         If `n_repeat` is less than 1.
     LaunchError, MemoryFault
-        If the launch fails.
+        If the launch fails. After a fault on a GPU, the launch is repeated on the simulator, which reports
+        the line, the block and the thread.
 
     Examples
     --------
@@ -141,10 +150,50 @@ def benchmark(
     if not device.measures_time and kernel.program.ptx:
         return modelled(profile_launch(kernel, grid, block, args, shared_mem, device=device))
 
+    def repeat(simulated: RecordableKernel) -> None:
+        simulated(grid, block, copy_arguments(args, device, simulated.device), shared_mem)
+
+    try:
+        return run_in_process(
+            device,
+            measure_launches,
+            kernel,
+            grid,
+            block,
+            list(args),
+            shared_mem,
+            n_repeat=n_repeat,
+            n_warmup=n_warmup,
+            sampling_s=limit_s,
+            detail=detail,
+            limit_s=limit_s + TIME_LIMIT_S,
+        )
+    except LaunchError as fault:
+        raise with_place(fault, kernel, repeat) from None
+
+
+def measure_launches(
+    kernel: Kernel,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Any],
+    shared_mem: int = 0,
+    *,
+    n_repeat: int = 20,
+    n_warmup: int = 1,
+    sampling_s: float = 5.0,
+    detail: str = "",
+) -> Benchmark:
+    """Time launches in this process, on the arrays themselves; see `benchmark`.
+
+    sampling_s: the `limit_s` of `benchmark`.
+    """
+    device = kernel.device
+
     def launch() -> float:
         return device.time(lambda: kernel(grid, block, args, shared_mem))
 
-    (samples,) = sample([launch], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=limit_s)
+    (samples,) = sample([launch], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=sampling_s)
     return Benchmark.from_samples(samples, device.timing_provenance(detail))
 
 

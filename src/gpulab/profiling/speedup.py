@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpulab.config import KernelConfig
+from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
+from gpulab.devices.device_process import run_in_process
+from gpulab.errors import LaunchError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
 from gpulab.model.profile import profile_variant
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem, Shape
 from gpulab.problems.baselines import ShippedBaseline, shipped_baseline
-from gpulab.profiling.benchmark import Benchmark, benchmark, modelled
+from gpulab.profiling.benchmark import Benchmark, measure_launches, modelled
 from gpulab.profiling.residency import Residency, compiler_name, residency
 from gpulab.provenance import Provenance
+from gpulab.verification.fault_place import with_place
 from gpulab.verification.inputs import place_arguments
+
+if TYPE_CHECKING:
+    from gpulab.devices.base import RecordableKernel
 
 __all__ = [
     "SpeedupRow",
@@ -232,7 +238,8 @@ def time_variant(
 ) -> VariantTiming:
     """Time a kernel of a problem.
 
-    On a GPU the time is measured. On the simulator it is modelled for the simulated GPU, as one sample.
+    On a GPU the time is measured, in another process (see `gpulab.benchmark`). On the simulator it is
+    modelled for the simulated GPU, as one sample.
 
     Parameters
     ----------
@@ -264,7 +271,7 @@ def time_variant(
     Examples
     --------
     >>> import gpulab
-    >>> from gpulab.config import KernelConfig
+    >>> from gpulab.config import KernelConfig, LaunchConfig
     >>> source = '''
     ... extern "C" __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) {
     ...     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
@@ -286,19 +293,36 @@ def time_variant(
         resident = residency(device.spec, profile.occupancy, blocks, profile.registers, compiler)
         return VariantTiming(config, launch.shape, modelled(profile), resident)
 
-    # The values do not influence the time, as long as they are numbers.
-    problem = config.problem
-    args = place_arguments(device, problem.arguments(launch.shape, np.random.default_rng(0)))
-    timing = benchmark(
-        kernel,
-        launch.grid,
-        launch.block,
-        list(args.values()),
-        n_repeat=n_repeat,
-        limit_s=limit_s,
-        detail=f"median at {problem.format_shape(launch.shape)}",
-    )
+    try:
+        timing = run_in_process(device, _measured, kernel, launch, device, n_repeat, limit_s)
+    except LaunchError as fault:
+
+        def repeat(simulated: RecordableKernel) -> None:
+            simulated(launch.grid, launch.block, _arguments(launch, simulated.device))
+
+        raise with_place(fault, kernel, repeat) from None
     used = kernel.resources
     occupied = occupancy(device.spec, prod(launch.block), used.registers, used.shared_bytes)
     resident = residency(device.spec, occupied, blocks, used.registers, compiler)
     return VariantTiming(config, launch.shape, timing, resident)
+
+
+def _measured(
+    kernel: Kernel, launch: LaunchConfig, device: Device, n_repeat: int, limit_s: float
+) -> Benchmark:
+    """Time a launch in this process, on inputs that are drawn here."""
+    return measure_launches(
+        kernel,
+        launch.grid,
+        launch.block,
+        _arguments(launch, device),
+        n_repeat=n_repeat,
+        sampling_s=limit_s,
+        detail=f"median at {launch.config.problem.format_shape(launch.shape)}",
+    )
+
+
+def _arguments(launch: LaunchConfig, device: Device) -> list[Any]:
+    """Return arguments on a device. The values do not influence the time, as long as they are numbers."""
+    inputs = launch.config.problem.arguments(launch.shape, np.random.default_rng(0))
+    return list(place_arguments(device, inputs).values())

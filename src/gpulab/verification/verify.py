@@ -13,6 +13,7 @@ import numpy as np
 from gpulab.compiler.program import Parameter
 from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
+from gpulab.devices.device_process import run_in_process
 from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Case, Problem, Shape
@@ -77,7 +78,7 @@ def verify(
     seed : int, optional
         Seed of the inputs, from an earlier verdict; by default a random one.
     progress : callable, optional
-        Called with (steps done, steps, name of the next step).
+        Called with (steps done, steps, name of the next step); not on a GPU, where a worker process launches.
     sanitized : bool
         On the simulator, also report races and uninitialized reads. Without it only values and bounds are
         checked, by code that compiles several times faster.
@@ -111,20 +112,32 @@ def verify(
     True
     """
     device = device or kernel.device
-    problem = config.problem
     seed = secrets.randbits(63) if seed is None else seed
-    rng = np.random.default_rng(seed)
     shapes = config.check_shapes if shapes is None else shapes
     launches = [config.at(shape, device.spec) for shape in shapes]
     for shape in shapes:
-        _require_memory(problem, shape)
+        _require_memory(config.problem, shape)
+    reported = None if device.needs_own_process else progress  # another process cannot call it
+    return run_in_process(device, _verify, kernel, config, device, launches, seed, sanitized, reported)
 
+
+def _verify(
+    kernel: Kernel,
+    config: KernelConfig,
+    device: Device,
+    launches: Sequence[LaunchConfig],
+    seed: int,
+    sanitized: bool,
+    progress: Progress | None,
+) -> Verdict:
+    """Run the launches and compare their values, in this process; see `verify`."""
+    problem, rng = config.problem, np.random.default_rng(seed)
     results: list[ShapeResult] = []
     findings: list[Finding] = []
     printed = ""
     for number, launch in enumerate(launches):
         if progress:
-            progress(number, len(shapes), problem.format_shape(launch.shape))
+            progress(number, len(launches), problem.format_shape(launch.shape))
         case = problem.make_case(launch.shape, rng)
         try:
             result, launch_findings = _run(kernel, case, launch, device, sanitized)
@@ -143,7 +156,7 @@ def verify(
         if result.fault:
             break
     if progress:
-        progress(len(shapes), len(shapes), "")
+        progress(len(launches), len(launches), "")
 
     causes = _merged(finding for finding in findings if finding.severity == "error")
     warnings = _merged(finding for finding in findings if finding.severity == "warning")

@@ -53,6 +53,7 @@ def recheck_cell(cell: Cell, device: Device, *, whole_launch: bool = False) -> C
     wrong, the kernel faults or races, or a requirement of its step is not met.
     """
     from gpulab.cell import KernelCell
+    from gpulab.devices.device_process import run_in_process
     from gpulab.grading.checks.sizes import draw_check_inputs
     from gpulab.notebook.screen import show
     from gpulab.verification.check import check_cell
@@ -65,7 +66,9 @@ def recheck_cell(cell: Cell, device: Device, *, whole_launch: bool = False) -> C
             cell, device, inputs.shapes, seed=inputs.seed, counted=inputs.counted, timed=inputs.timed
         )
         if whole_launch and device.measures_time and result.kernel is not None and result.correct:
-            mismatch = _whole_launch_mismatch(cell, result.kernel, device, inputs.timed)
+            mismatch = run_in_process(
+                device, _whole_launch_mismatch, cell, result.kernel, device, inputs.timed
+            )
             result = replace(result, correct=not mismatch, reasons=(mismatch,) if mismatch else ())
     else:
         result = check_cell(cell, device)

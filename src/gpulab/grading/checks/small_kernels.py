@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpulab.devices.device_process import run_in_process
 from gpulab.errors import LaunchError, UsageError, WrongResult, first_sentence
 from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.points_line import award, record_points
@@ -115,9 +116,17 @@ def _check(exercise: KernelExercise, kernel: Kernel, cases: tuple[KernelCase, ..
         _check_requirement(exercise, simulated, cases[-1])
     if simulated is not kernel:
         for case in cases:
-            arguments = _placed(case, kernel.device)
-            kernel(case.grid, case.block, arguments)
-            _compare(exercise, kernel, case, arguments)
+            _compare(exercise, kernel, case, run_in_process(kernel.device, _launched, kernel, case))
+
+
+def _launched(kernel: Kernel, case: KernelCase) -> list[Any]:
+    """Launch a kernel in a case and return its arguments, with copies of the arrays on the host."""
+    arguments = _placed(case, kernel.device)
+    kernel(case.grid, case.block, arguments)
+    return [
+        kernel.device.asnumpy(argument) if isinstance(value, np.ndarray) else value
+        for argument, value in zip(arguments, case.args, strict=True)
+    ]
 
 
 def _check_blocks(cell: Cell, case: KernelCase) -> None:
