@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gpulab.devices.nvml import ClockState
 from gpulab.errors import UsageError
 from gpulab.problems import problem
 from gpulab.profiling.benchmark import Benchmark, benchmark, sample
@@ -48,7 +49,7 @@ class ClockedDevice(PythonDevice):
 
 def timed(*seconds: float, **options: Any) -> Benchmark:
     device = ClockedDevice(*seconds)
-    return benchmark(device.kernel(device.clock.launch), 1, 1, [], **options)
+    return benchmark(device.kernel(device.clock.launch), 1, 1, [], **{"n_warmup": 1} | options)
 
 
 def test_samples_exclude_the_warm_up() -> None:
@@ -110,6 +111,84 @@ def test_time_on_a_gpu_is_measured() -> None:
     device.measures_time = True
     timing = benchmark(device.kernel(lambda: None), 1, 1, [], n_repeat=1)
     assert timing.provenance.kind == "measured"
+
+
+class ScriptedGpu(ClockedDevice):
+    """A GPU with a scripted clock, which records the operations of a measurement."""
+
+    kind, measures_time = "cuda", True
+    state = ClockState(1980, ())
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__(*seconds)
+        self.evicted = 0
+        self.replayed = 0
+
+    def time(self, launch: Callable[[], object], *, before: Callable[[], object] | None = None) -> float:
+        if before is not None:
+            before()
+        return super().time(launch)
+
+    def evict_l2(self) -> None:
+        self.evicted += 1
+
+    def repeated(self, launch: Callable[[], None], times: int) -> Callable[[], None]:
+        self.replayed = times
+        return super().repeated(launch, times)
+
+    def clock_state(self) -> ClockState:
+        return self.state
+
+
+def measured(gpu: ScriptedGpu, **options: Any) -> Benchmark:
+    return benchmark(gpu.kernel(gpu.clock.launch), 1, 1, [], **options)
+
+
+def test_warm_up_ends_when_the_times_are_steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpulab.profiling.benchmark.LEAST_WARM_S", 0.0)
+    seconds = [9.0, 5.0, 3.0, 2.0, 1.5, 1.2, 1.01, 1.0, 1.01, 1.0, 1.0]
+    result = measured(ScriptedGpu(*seconds, 0.7, 0.7), l2="cold", n_repeat=2)
+    assert result.samples_ms == pytest.approx((700, 700))
+
+
+def test_warm_up_of_long_launches_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpulab.profiling.benchmark.MOST_WARM_S", 0.0)
+    monkeypatch.setattr("gpulab.profiling.benchmark.LEAST_WARM_S", 0.0)
+    assert measured(ScriptedGpu(2.0, 3.0), l2="cold", n_repeat=1).samples_ms == pytest.approx((3000,))
+
+
+def test_l2_is_evicted_before_every_launch_if_it_is_to_be_cold() -> None:
+    gpu = ScriptedGpu(1.0, 1.0, 1.0)
+    result = measured(gpu, l2="cold", n_warmup=1, n_repeat=2)
+    assert gpu.evicted == 3
+    assert "cold L2" in result.provenance.detail
+
+
+def test_unknown_state_of_l2_raises() -> None:
+    with pytest.raises(UsageError, match="warm"):
+        timed(0.0, l2="tepid")
+
+
+def test_short_kernel_is_timed_as_a_graph_of_many_launches() -> None:
+    gpu = ScriptedGpu(*[1e-5] * 500)
+    result = measured(gpu, n_warmup=1, n_repeat=3)
+    assert result.launches_per_sample == gpu.replayed == 100
+    assert result.samples_ms == pytest.approx([0.01] * 3)
+    assert "graph of 100 launches" in result.provenance.detail
+
+
+def test_long_kernel_is_timed_launch_by_launch() -> None:
+    gpu = ScriptedGpu(*[1e-3] * 6)
+    assert measured(gpu, n_warmup=1, n_repeat=2).launches_per_sample == 1
+    assert gpu.replayed == 0
+
+
+def test_clock_and_its_limits_are_part_of_a_measurement() -> None:
+    gpu = ScriptedGpu(*[1e-3] * 6)
+    gpu.state = ClockState(1530, ("power limit",))
+    result = measured(gpu, n_warmup=1, n_repeat=2)
+    assert (result.clock_mhz, result.clock_limits) == (1530, ("power limit",))
+    assert "SMs at 1530 MHz, clock limited by power limit" in result.provenance.detail
 
 
 def row(

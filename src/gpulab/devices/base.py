@@ -24,6 +24,7 @@ from gpulab.errors import LaunchWarning, UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
+    from gpulab.devices.nvml import ClockState
     from gpulab.finding import Finding
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
@@ -766,13 +767,15 @@ class Device(ABC):
             If the text is not PTX, or there is no kernel of this name.
         """
 
-    def time(self, launch: Callable[[], object]) -> float:
+    def time(self, launch: Callable[[], object], *, before: Callable[[], object] | None = None) -> float:
         """Measure the time of a launch once.
 
         Parameters
         ----------
         launch : callable
             A function without parameters that launches one or more kernels.
+        before : callable, optional
+            Launches kernels that run before `launch` and are not part of the time.
 
         Returns
         -------
@@ -789,11 +792,34 @@ class Device(ABC):
         >>> dev.time(lambda: kernel(1, 32, (x,))) > 0
         True
         """
+        if before is not None:
+            before()
         self.synchronize()
         start = perf_counter()
         launch()
         self.synchronize()
         return (perf_counter() - start) * 1e3
+
+    def clock_state(self) -> ClockState | None:
+        """Return the clock of the GPU and what limits it now; None if that is not known."""
+        return None
+
+    def repeated(self, launch: Callable[[], None], times: int) -> Callable[[], None]:
+        """Return a function that launches `times` times what `launch` launches now.
+
+        On a GPU it replays a CUDA graph: the launches follow each other without work of the host, and with
+        the arguments that they have now.
+        """
+
+        def repeat() -> None:
+            for _ in range(times):
+                launch()
+
+        return repeat
+
+    def evict_l2(self) -> None:
+        """Queue work after which the L2 cache of a GPU holds no data of other kernels."""
+        return
 
     def timing_provenance(self, detail: str = "") -> Provenance:
         """Return the provenance of a time that `time` returned.

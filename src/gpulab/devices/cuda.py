@@ -41,6 +41,7 @@ from gpulab.devices.cuda_streams import (
 )
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
+from gpulab.devices.nvml import ClockState, open_nvml
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
 from gpulab.devices.streams import CopyKind, DeviceOperation, Launch, Stream, array_shape, check_destination
 from gpulab.errors import LaunchError, UsageError
@@ -69,6 +70,15 @@ again:
     ret;
 }
 """
+_EVICT = """extern "C" __global__ void evict(const float4* data, int n, float* sink) {
+    float sum = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        float4 x = __ldcg(data + i);
+        sum += x.x + x.y + x.z + x.w;
+    }
+    if (sum == 0.125f) sink[0] = sum;   // never true, but the compiler cannot know that
+}"""
+_EVICTED_L2S = 2  # bytes that the kernel reads, in sizes of the L2 cache
 _DELAY_NS = 300_000  # longer than Python takes to enqueue a kernel and two events
 
 _opened: dict[int, CudaDevice] = {}
@@ -404,7 +414,7 @@ class CudaDevice(Device):
         self.context.check_alive()
         return CudaModule(self, ptx_program(text)).get_function(name)
 
-    def time(self, launch: Callable[[], object]) -> float:
+    def time(self, launch: Callable[[], object], *, before: Callable[[], object] | None = None) -> float:
         """Measure the milliseconds between two CUDA events around a launch.
 
         A delay kernel runs first, so that events and launches are enqueued before the GPU reaches them: the
@@ -415,10 +425,49 @@ class CudaDevice(Device):
             self.context.wait()
             with self.asynchronous_launches():
                 delay((1,), (1,), (_DELAY_NS,))
+                if before is not None:
+                    before()
                 start = self.record_event()
                 launch()
                 stop = self.record_event()
             return self.elapsed_ms(start, stop)
+
+    def repeated(self, launch: Callable[[], None], times: int) -> Callable[[], None]:
+        cuda = self.context.cupy.cuda
+        with self.context.activate("recording a graph"), self.asynchronous_launches():
+            stream = cuda.Stream(non_blocking=True)
+            with stream:
+                stream.begin_capture()
+                for _ in range(times):
+                    launch()
+                graph = stream.end_capture()
+
+        def replay() -> None:
+            with self.context.activate("launching a graph"):
+                graph.launch(cuda.get_current_stream())
+
+        return replay
+
+    def evict_l2(self) -> None:
+        kernel, args = self._eviction
+        kernel.launch((self.spec.sms,), (1024,), args)
+
+    @cached_property
+    def _eviction(self) -> tuple[CudaKernel, tuple[Any, ...]]:
+        """A kernel that reads more memory than L2 holds, and its arguments.
+
+        It only reads, so that no data is left in L2 that the GPU would write back during a measurement.
+        """
+        elements = _EVICTED_L2S * self.spec.l2_bytes // 16
+        return self.compile(_EVICT), (self.zeros((max(elements, 1), 4)), np.int32(elements), self.zeros(1))
+
+    def clock_state(self) -> ClockState | None:
+        nvml = open_nvml()
+        if nvml is None:
+            return None
+        with self.context.activate("device query"):
+            bus_id = self.context.cupy.cuda.runtime.deviceGetPCIBusId(self.context.index)
+        return nvml.clock_state(bus_id)
 
     @cached_property
     def _delay(self) -> CudaKernel:

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gpulab.devices.argument_copies import copy_arguments
@@ -19,8 +20,19 @@ from gpulab.worker_process import TIME_LIMIT_S
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
+    from gpulab.devices.nvml import ClockState
 
-__all__ = ["Benchmark", "benchmark", "measure_launches", "modelled", "sample"]
+__all__ = ["L2_STATES", "Benchmark", "benchmark", "measure_launches", "modelled", "sample"]
+
+L2_STATES = ("warm", "cold")
+
+# Warm-up. The clock of an idle H200 rises from 345 to 1980 MHz; a launch of a second is not repeated.
+STEADY, STEADY_TIMES = 0.02, 3
+LEAST_WARM_S, MOST_WARM_S = 0.05, 1.0
+
+# Kernels that are shorter than their launch, which takes the host 5 to 50 us.
+SHORT_MS, SHORT_LAUNCHES = 0.02, 3
+REPLAY_MS, MOST_REPLAYED = 1.0, 500  # length of a graph, and its largest number of launches
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,14 @@ class Benchmark:
     samples_ms : tuple of float
         Milliseconds of each launch in the order in which they were made, without the warm-up.
     provenance : Provenance
-        Measured on a GPU, or modelled (one sample).
+        Measured on a GPU, or modelled (one sample). The detail has the conditions of a measurement.
+    clock_mhz : float or None
+        The clock of the SMs during the measurement, the median of a reading after each sample; None if it
+        is not known.
+    clock_limits : tuple of str
+        Reasons for which the GPU ran below its highest clock, such as "power limit" or "temperature".
+    launches_per_sample : int
+        Launches of which a sample is the mean: more than 1 for a kernel that is shorter than its launch.
 
     Examples
     --------
@@ -53,14 +72,19 @@ class Benchmark:
     p80_ms: float
     samples_ms: tuple[float, ...]
     provenance: Provenance
+    clock_mhz: float | None = None
+    clock_limits: tuple[str, ...] = ()
+    launches_per_sample: int = 1
 
     @classmethod
-    def from_samples(cls, samples_ms: Sequence[float], provenance: Provenance) -> Benchmark:
-        """Return the statistics of at least one sample."""
+    def from_samples(
+        cls, samples_ms: Sequence[float], provenance: Provenance, **conditions: Any
+    ) -> Benchmark:
+        """Return the statistics of at least one sample. conditions: the attributes after `provenance`."""
         low = high = statistics.median(samples_ms)
         if len(samples_ms) > 1:
             low, *_, high = statistics.quantiles(samples_ms, n=5, method="inclusive")
-        return cls(statistics.median(samples_ms), low, high, tuple(samples_ms), provenance)
+        return cls(statistics.median(samples_ms), low, high, tuple(samples_ms), provenance, **conditions)
 
     @property
     def spread_ms(self) -> float:
@@ -75,12 +99,21 @@ class Benchmark:
             "p80_ms": self.p80_ms,
             "samples_ms": list(self.samples_ms),
             "provenance": self.provenance.as_dict(),
+            "clock_mhz": self.clock_mhz,
+            "clock_limits": list(self.clock_limits),
+            "launches_per_sample": self.launches_per_sample,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Benchmark:
         """Return the benchmark that `as_dict` described."""
-        return cls.from_samples(data["samples_ms"], Provenance(**data["provenance"]))
+        return cls.from_samples(
+            data["samples_ms"],
+            Provenance(**data["provenance"]),
+            clock_mhz=data.get("clock_mhz"),
+            clock_limits=tuple(data.get("clock_limits", ())),
+            launches_per_sample=data.get("launches_per_sample", 1),
+        )
 
     def __str__(self) -> str:
         return f"{self.median_ms:.3g} ms ± {self.spread_ms / 2:.1g} ({self.provenance})"
@@ -94,7 +127,8 @@ def benchmark(
     shared_mem: int = 0,
     *,
     n_repeat: int = 20,
-    n_warmup: int = 1,
+    n_warmup: int | None = None,
+    l2: str = "warm",
     limit_s: float = 5.0,
     detail: str = "",
 ) -> Benchmark:
@@ -116,8 +150,12 @@ def benchmark(
         Bytes of dynamic shared memory per block.
     n_repeat : int
         Launches to time.
-    n_warmup : int
-        Launches before the first one that is timed.
+    n_warmup : int, optional
+        Launches before the first one that is timed; by default as many as it takes until the times are
+        steady.
+    l2 : {"warm", "cold"}
+        The state of the L2 cache before each launch: as the launch before left it, or without data of the
+        kernel. The model assumes an L2 cache without data.
     limit_s : float
         Stop early, after at least one sample, once the samples add up to this many seconds.
     detail : str
@@ -131,10 +169,16 @@ def benchmark(
     Raises
     ------
     UsageError
-        If `n_repeat` is less than 1.
+        If `n_repeat` is less than 1, or `l2` is neither "warm" nor "cold".
     LaunchError, MemoryFault
         If the launch fails. After a fault on a GPU, the launch is repeated on the simulator, which reports
         the line, the block and the thread.
+
+    Notes
+    -----
+    A delay kernel runs before each launch, so that the host has queued the launch and both events before the
+    GPU reaches them. A kernel that takes less than about 20 us is shorter than its launch: a CUDA graph of
+    many launches is then timed as a whole. docs/gpu.md compares the times with those of other tools.
 
     Examples
     --------
@@ -147,6 +191,8 @@ def benchmark(
     ('modelled', 1)
     """
     device = kernel.device
+    if l2 not in L2_STATES:
+        raise UsageError(f"the L2 cache is {' or '.join(map(repr, L2_STATES))} before a launch, not {l2!r}.")
     if not device.measures_time and kernel.program.ptx:
         return modelled(profile_launch(kernel, grid, block, args, shared_mem, device=device))
 
@@ -164,6 +210,7 @@ def benchmark(
             shared_mem,
             n_repeat=n_repeat,
             n_warmup=n_warmup,
+            l2=l2,
             sampling_s=limit_s,
             detail=detail,
             limit_s=limit_s + TIME_LIMIT_S,
@@ -180,7 +227,8 @@ def measure_launches(
     shared_mem: int = 0,
     *,
     n_repeat: int = 20,
-    n_warmup: int = 1,
+    n_warmup: int | None = None,
+    l2: str = "warm",
     sampling_s: float = 5.0,
     detail: str = "",
 ) -> Benchmark:
@@ -189,12 +237,78 @@ def measure_launches(
     sampling_s: the `limit_s` of `benchmark`.
     """
     device = kernel.device
+    states: list[ClockState] = []
 
-    def launch() -> float:
-        return device.time(lambda: kernel(grid, block, args, shared_mem))
+    def launch() -> None:
+        kernel(grid, block, args, shared_mem)
 
-    (samples,) = sample([launch], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=sampling_s)
-    return Benchmark.from_samples(samples, device.timing_provenance(detail))
+    launches, timed = 1, launch
+
+    def measure() -> float:
+        time = device.time(timed, before=device.evict_l2) if l2 == "cold" else device.time(timed)
+        states.extend(filter(None, [device.clock_state()]))
+        return time
+
+    if device.measures_time and l2 == "warm" and not kernel.cooperative:
+        shortest = min(measure() for _ in range(SHORT_LAUNCHES))
+        if shortest < SHORT_MS:
+            launches = min(int(REPLAY_MS / max(shortest, 1e-6)), MOST_REPLAYED)
+            timed = device.repeated(launch, launches)
+    (samples,) = sample([measure], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=sampling_s)
+
+    clock, limits = _clock(states[-len(samples) :])
+    conditions = [detail] if detail else []
+    if device.measures_time:
+        conditions.append(f"{l2} L2")
+    if launches > 1:
+        conditions.append(f"graph of {launches} launches")
+    if clock is not None:
+        conditions.append(f"SMs at {clock:.0f} MHz")
+    if limits:
+        conditions.append(f"clock limited by {', '.join(limits)}")
+    return Benchmark.from_samples(
+        [time / launches for time in samples],
+        device.timing_provenance(", ".join(conditions)),
+        clock_mhz=clock,
+        clock_limits=limits,
+        launches_per_sample=launches,
+    )
+
+
+def _clock(states: Sequence[ClockState]) -> tuple[float | None, tuple[str, ...]]:
+    """Return the median clock of the SMs in MHz, and all reasons for which it was limited."""
+    clocks = [state.sm_mhz for state in states if state.sm_mhz is not None]
+    limits = dict.fromkeys(limit for state in states for limit in state.limits)
+    return (statistics.median(clocks) if clocks else None), tuple(limits)
+
+
+def warm_up(measures: Sequence[Callable[[], float]], n_warmup: int | None) -> None:
+    """Call timing functions `n_warmup` times, or until the times of each are steady.
+
+    A GPU that was idle takes some milliseconds to raise its clock. Times are steady if the median of the last
+    three is that of the three before within 2 %.
+    """
+    taken: list[list[float]] = [[] for _ in measures]
+    begin = perf_counter()
+    while n_warmup is None or len(taken[0]) < n_warmup:
+        for times, measure in zip(taken, measures, strict=True):
+            times.append(measure())
+        elapsed = perf_counter() - begin
+        if (
+            n_warmup is None
+            and elapsed >= LEAST_WARM_S
+            and (all(map(_is_steady, taken)) or elapsed >= MOST_WARM_S)
+        ):
+            return
+
+
+def _is_steady(times: Sequence[float]) -> bool:
+    if len(times) < 2 * STEADY_TIMES:
+        return False
+    before, last = (
+        statistics.median(part) for part in (times[-2 * STEADY_TIMES : -STEADY_TIMES], times[-STEADY_TIMES:])
+    )
+    return abs(last - before) <= STEADY * before
 
 
 def modelled(profile: Profile, n_repeat: int = 1) -> Benchmark:
@@ -203,21 +317,23 @@ def modelled(profile: Profile, n_repeat: int = 1) -> Benchmark:
 
 
 def sample(
-    measures: Sequence[Callable[[], float]], *, n_repeat: int, n_warmup: int = 1, limit_s: float = inf
+    measures: Sequence[Callable[[], float]],
+    *,
+    n_repeat: int,
+    n_warmup: int | None = None,
+    limit_s: float = inf,
 ) -> list[list[float]]:
     """Call several timing functions alternately, and return the samples of each.
 
     The order alternates, so that no function always follows the other one on a warm GPU. A function's first
-    `n_warmup` samples are dropped. Sampling ends early, after at least one sample, once those of the first
-    function add up to `limit_s` seconds.
+    `n_warmup` samples are dropped; None drops samples until all functions are steady. Sampling ends early,
+    after at least one sample, once those of the first function add up to `limit_s` seconds.
 
     Raises `UsageError` for fewer than one repeat.
     """
     if n_repeat < 1:
         raise UsageError(f"at least one launch must be timed; {n_repeat} were requested.")
-    for _ in range(n_warmup):
-        for measure in measures:
-            measure()
+    warm_up(measures, n_warmup)
 
     samples: list[list[float]] = [[] for _ in measures]
     while len(samples[0]) < n_repeat and (not samples[0] or sum(samples[0]) < limit_s * 1e3):

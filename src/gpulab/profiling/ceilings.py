@@ -229,7 +229,7 @@ def _samples(
         mhz.append(_busy_cycles(device.asnumpy(clocks)) / ms / 1e3)
         return ms
 
-    (samples,) = sample([measure], n_repeat=repeats)
+    (samples,) = sample([measure], n_repeat=repeats, n_warmup=1)
     return list(zip(samples, mhz[-repeats:], strict=True))
 
 

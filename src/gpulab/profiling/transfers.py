@@ -97,7 +97,7 @@ def time_copy(
         return Transfer(nbytes, to_device, pinned, _modelled(device.name, device.spec, nbytes, pinned))
     direction = "to the device" if to_device else "from the device"
     detail = f"median of {repeats} copies {direction}, {_kind(pinned)} memory"
-    (samples,) = sample([_copying(device, nbytes, to_device, pinned)], n_repeat=repeats)
+    (samples,) = sample([_copying(device, nbytes, to_device, pinned)], n_repeat=repeats, n_warmup=1)
     timing = Benchmark.from_samples(samples, device.timing_provenance(detail))
     return Transfer(nbytes, to_device, pinned, timing)
 
