@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from gpulab import doctor
+from gpulab.devices import gpu_diagnosis
+from gpulab.devices.nvml import Nvml
 from gpulab.errors import GpulabError
+from tests.devices.fake_nvml import GIB, FakeGpu, FakeNvmlLibrary
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +20,7 @@ def items():
 
 
 def test_diagnose_reports_every_component(items):
-    names = "Python NVRTC Headers llvmlite CuPy Device Memory Jupyter nbgrader"
+    names = "Python NVRTC Headers llvmlite Driver GPUs CuPy Counters Device Memory Jupyter nbgrader"
     assert list(items) == names.split()
 
 
@@ -46,6 +49,90 @@ def test_missing_package_has_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)  # importing it fails
     item = next(item for item in doctor.diagnose() if item.name == "llvmlite")
     assert (item.ok, item.remedy) == (False, "pip install llvmlite")
+
+
+@pytest.fixture
+def nvml(monkeypatch):
+    """Replace NVML's library; returns the function that sets the replacement."""
+
+    def install(*gpus, **options):
+        library = Nvml(FakeNvmlLibrary(gpus, **options))
+        monkeypatch.setattr("gpulab.devices.nvml.open_nvml", lambda: library)
+        monkeypatch.setattr("gpulab.compiler.nvrtc.version", lambda: (13, 5))
+        return {item.name: item for item in doctor.diagnose()}
+
+    return install
+
+
+def test_machine_without_a_driver_needs_nothing(monkeypatch):
+    monkeypatch.setattr("gpulab.devices.nvml.open_nvml", lambda: None)
+    monkeypatch.setattr("gpulab.devices.cuda_context.has_driver", lambda: False)
+    items = {item.name: item for item in doctor.diagnose()}
+    assert items["Driver"].ok
+    assert items["GPUs"].ok
+
+
+def test_driver_as_new_as_the_compiler_works(nvml):
+    items = nvml(FakeGpu("NVIDIA H200"), driver="580.65.06", cuda=13000)
+    assert (items["Driver"].ok, items["GPUs"].ok) == (True, True)
+    assert "580.65.06, for programs of CUDA 13.0" in items["Driver"].detail
+    assert items["GPUs"].detail == "NVIDIA H200 (141 GiB)"
+
+
+def test_driver_older_than_the_compiler_is_to_be_updated_even_with_a_wheel_for_it(nvml):
+    driver = nvml(FakeGpu("NVIDIA T4"), driver="535.183.01", cuda=12020)["Driver"]
+    assert not driver.ok
+    assert "CUDA 12.2" in driver.detail
+    assert "NVRTC 13.5" in driver.detail
+    assert "CuPy is for CUDA 12" in driver.detail
+    assert "580" in driver.remedy
+    assert "GPULAB_DEVICE=sim" in driver.remedy
+
+
+def test_several_gpus_are_listed_with_the_way_to_choose_one(nvml, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    gpus = nvml(FakeGpu("NVIDIA H200"), FakeGpu("NVIDIA T4", 15 * GIB))["GPUs"]
+    assert gpus.ok
+    assert gpus.detail.startswith("2 GPUs: NVIDIA H200 (141 GiB), NVIDIA T4 (15 GiB)")
+    assert "GPULAB_DEVICE=cuda:1" in gpus.detail
+    assert "CUDA_VISIBLE_DEVICES=1" in gpus.detail
+
+
+def test_mig_slices_are_listed(nvml):
+    parts = (FakeGpu("A100 MIG 3g.20gb", 20 * GIB), FakeGpu("A100 MIG 1g.5gb", 5 * GIB))
+    gpus = nvml(FakeGpu("NVIDIA A100", 40 * GIB, mig=True, slices=parts))["GPUs"]
+    assert gpus.ok
+    assert "A100 MIG 3g.20gb (20 GiB), A100 MIG 1g.5gb (5 GiB)" in gpus.detail
+    assert "one MIG slice" in gpus.detail
+
+
+def test_mig_mode_without_slices_cannot_be_used(nvml):
+    gpus = nvml(FakeGpu("NVIDIA A100", 40 * GIB, mig=True))["GPUs"]
+    assert not gpus.ok
+    assert "nvidia-smi mig" in gpus.remedy
+
+
+def test_one_process_for_each_gpu_is_too_few(nvml):
+    gpus = nvml(FakeGpu("NVIDIA T4", compute_mode=3))["GPUs"]
+    assert not gpus.ok
+    assert "exclusive process" in gpus.detail
+    assert "nvidia-smi -c DEFAULT" in gpus.remedy
+
+
+def test_driver_without_a_gpu_is_reported(nvml):
+    assert not nvml()["GPUs"].ok
+
+
+@pytest.mark.parametrize(("user", "restricted"), [(1000, True), (0, False)])
+def test_counters_may_be_restricted_to_administrators(user, restricted, monkeypatch, tmp_path):
+    parameters = tmp_path / "params"
+    parameters.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n", encoding="utf-8")
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    assert gpu_diagnosis.counters_restricted(parameters) is restricted
+    found = gpu_diagnosis.diagnose_counters(restricted)
+    assert found.ok
+    assert ("ERR_NVGPUCTRPERM" in found.detail) is restricted
+    assert "simulator" in found.detail
 
 
 def test_failing_compiler_is_reported_with_its_message(monkeypatch):

@@ -5,17 +5,23 @@ Packages are imported only by the check that needs them. No check raises: a fail
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
 
+if TYPE_CHECKING:
+    from gpulab.devices.base import Device
+
 __all__ = ["Item", "diagnose"]
 
-_Result = tuple[bool, str]  # `Item.ok` and `Item.detail`
+_Result = tuple[bool, str] | tuple[bool, str, str]  # `ok`, `detail` and, if it depends on them, `remedy`
 
 _KERNEL = """\
 __global__ void doctor(float *x) {
@@ -60,16 +66,19 @@ def diagnose() -> list[Item]:
         ("NVRTC", _nvrtc, nvrtc),
         ("Headers", _headers, "pip install -U nvidia-cuda-nvrtc"),
         ("llvmlite", _llvmlite, "pip install llvmlite"),
+        ("Driver", _driver, ""),
+        ("GPUs", _gpus, ""),
         ("CuPy", _cupy, 'pip install "gpulab[cuda13]", or [cuda12] with a CUDA 12 driver'),
-        ("Device", _device, "the simulator needs llvmlite (see above)"),
+        ("Counters", _counters, ""),
+        ("Device", _device, "see the items above; GPULAB_DEVICE=sim selects the simulator"),
         ("Memory", _memory, "free memory, or use smaller sizes"),
         ("Jupyter", _jupyter, 'pip install "gpulab[lab]"'),
         ("nbgrader", _nbgrader, 'pip install "gpulab[lab]" (needed only by instructors)'),
     ]
     items = []
     for name, check, remedy in checks:
-        ok, detail = _run_check(check)
-        items.append(Item(name, ok, detail, "" if ok else remedy))
+        ok, detail, *own_remedy = _run_check(check)
+        items.append(Item(name, ok, detail, "" if ok else "".join(own_remedy) or remedy))
     return items
 
 
@@ -77,7 +86,7 @@ def _run_check(check: Callable[[], _Result]) -> _Result:
     try:
         return check()
     except GpulabError as error:
-        return False, str(error)
+        return False, " ".join(str(error).split())
     except Exception as error:  # noqa: BLE001 - a broken installation can raise any exception
         message = (str(error).strip() or "no message").splitlines()[0]
         return False, f"{type(error).__name__}: {message}"
@@ -119,6 +128,35 @@ def _llvmlite() -> _Result:
     return True, f"{__version__}; {binding.get_host_cpu_name()}, {width}"
 
 
+def _driver() -> _Result:
+    from gpulab.compiler.nvrtc import version as nvrtc_version
+    from gpulab.devices.cuda_context import has_driver
+    from gpulab.devices.gpu_diagnosis import diagnose_driver
+    from gpulab.devices.nvml import open_nvml
+
+    compiler = None
+    with suppress(GpulabError):
+        compiler = nvrtc_version()
+    found = diagnose_driver(open_nvml(), has_driver(), compiler)
+    return found.ok, found.detail, found.remedy
+
+
+def _gpus() -> _Result:
+    from gpulab.devices.cuda_context import has_driver
+    from gpulab.devices.gpu_diagnosis import diagnose_gpus
+    from gpulab.devices.nvml import open_nvml
+
+    found = diagnose_gpus(open_nvml(), has_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    return found.ok, found.detail, found.remedy
+
+
+def _counters() -> _Result:
+    from gpulab.devices.gpu_diagnosis import counters_restricted, diagnose_counters
+
+    found = diagnose_counters(counters_restricted())
+    return found.ok, found.detail
+
+
 def _cupy() -> _Result:
     from gpulab.devices.cuda_context import gpus, has_driver
 
@@ -134,13 +172,22 @@ def _cupy() -> _Result:
 
 def _device() -> _Result:
     from gpulab.devices import open_device
+    from gpulab.devices.device_process import run_in_process
 
     device = open_device()
     major, minor = device.spec.compute_capability
     detail = f"{device.name}, compute capability {major}.{minor}"
     if not device.measures_time:
         detail += "; kernels run on the CPU, so their wall time says nothing about a GPU"
+    if device.needs_own_process:
+        run_in_process(device, _launch, device)
+        detail += "; a test kernel ran in a worker process"
     return True, detail
+
+
+def _launch(device: Device) -> None:
+    """Compile and launch the test kernel."""
+    device.compile(_KERNEL)(1, 32, (device.empty(32),))
 
 
 def _memory() -> _Result:
