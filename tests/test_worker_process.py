@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import time
@@ -92,3 +93,12 @@ def test_worker_reports_an_exception_of_its_function_and_keeps_running() -> None
 
 def test_ending_a_worker_that_was_never_called_returns_no_exit_code() -> None:
     assert Worker(adder, 10).end() is None
+
+
+def test_worker_that_is_idle_ends_and_the_next_call_starts_another() -> None:
+    with Worker(adder, 10, name="idle worker", idle_s=0.2) as worker:
+        assert worker.call(1) == 11
+        (process,) = (each for each in multiprocessing.active_children() if each.name == "idle worker")
+        process.join(UNLIMITED_S)
+        assert process.exitcode == 0
+        assert worker.call(1) == 11

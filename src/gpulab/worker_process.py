@@ -53,10 +53,18 @@ class Worker:
         Arguments of `build`. They must be picklable.
     name : str
         Name of the process, for logs and process listings.
+    idle_s : float, optional
+        Seconds without a call after which the process ends; by default it does not.
     """
 
-    def __init__(self, build: Callable[..., WorkerFunction], *args: Any, name: str = "gpulab worker") -> None:
-        self._build, self._args, self._name = build, args, name
+    def __init__(
+        self,
+        build: Callable[..., WorkerFunction],
+        *args: Any,
+        name: str = "gpulab worker",
+        idle_s: float | None = None,
+    ) -> None:
+        self._build, self._args, self._name, self._idle_s = build, args, name, idle_s
         self._process: SpawnProcess | None = None
         self._connection: Connection[Any, Any] | None = None
 
@@ -86,7 +94,10 @@ class Worker:
             If the function raised an exception; the message contains the exception's type and message.
         """
         limit_s = TIME_LIMIT_S if limit_s is None else limit_s
-        connection = self._connection or self._start()
+        if self._process is not None and not self._process.is_alive():
+            self.end()  # it was idle for too long
+        earlier = self._connection
+        connection = earlier or self._start()
 
         try:
             connection.send(arguments)
@@ -94,6 +105,8 @@ class Worker:
             succeeded, result = connection.recv() if returned else (False, None)
         except (EOFError, OSError):
             code = self.end(grace_s=EXIT_GRACE_S)
+            if code == 0 and earlier is not None and self._idle_s is not None:
+                return self.call(*arguments, limit_s=limit_s)  # it became idle just before this call
             raise WorkerDied(f"the process of the kernel ended unexpectedly (exit code {code})") from None
         except BaseException:
             # After an interrupt, the result of this call must not be taken for the result of the next one.
@@ -133,7 +146,10 @@ class Worker:
         context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
         connection, remote = context.Pipe()
         process = context.Process(
-            target=_serve, args=(remote, self._build, self._args), name=self._name, daemon=True
+            target=_serve,
+            args=(remote, self._build, self._args, self._idle_s),
+            name=self._name,
+            daemon=True,
         )
         with _without_main_module():
             process.start()
@@ -158,16 +174,19 @@ def _without_main_module() -> Iterator[None]:
 
 
 def _serve(
-    connection: Connection[Any, Any], build: Callable[..., WorkerFunction], args: tuple[Any, ...]
+    connection: Connection[Any, Any],
+    build: Callable[..., WorkerFunction],
+    args: tuple[Any, ...],
+    idle_s: float | None,
 ) -> None:
-    """Serve calls in the worker process until the connection is closed."""
+    """Serve calls in the worker process until the connection is closed, or no call comes for `idle_s`."""
     global _serving  # noqa: PLW0603  (one process, one state)
     _serving = True
     # Ctrl-C reaches both processes; the calling process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     function: WorkerFunction | None = None
-    while True:
+    while connection.poll(idle_s):
         try:
             arguments = connection.recv()
         except EOFError:

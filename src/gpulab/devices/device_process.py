@@ -4,7 +4,7 @@ An illegal address or a failed assertion destroys the CUDA context of the proces
 and an endless kernel blocks it. `run_in_process` therefore calls a function in a worker process, which has a
 context of its own. Kernels are loaded there again, and arrays are copies, made through the host: the arrays
 of this process keep their values. The worker process serves many calls. It ends with the first fault, when
-the driver frees its memory, and the next call starts a new one.
+the driver frees its memory, or after two minutes without a call. The next call then starts a new one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from gpulab.finding import Finding
 from gpulab.worker_process import Worker, WorkerDied, WorkerFunction, WorkerTimedOut, in_worker
 
 __all__ = ["end_processes", "run_in_process"]
+
+# Seconds without a call after which a worker process ends. Until then it keeps its CUDA context, which takes
+# some hundred megabytes of the GPU's memory; starting a process takes one to three seconds.
+IDLE_S = 120.0
 
 _Result = TypeVar("_Result")
 
@@ -81,7 +85,7 @@ class _DeviceProcess:
     """The worker process of a device, which makes one call at a time."""
 
     def __init__(self, selector: str) -> None:
-        self._worker = Worker(_serve_calls, name=f"gpulab {selector}")
+        self._worker = Worker(_serve_calls, name=f"gpulab {selector}", idle_s=IDLE_S)
         self._calling = threading.Lock()
 
     def call(

@@ -48,10 +48,11 @@ def diagnose_driver(nvml: Nvml | None, installed: bool, compiler: tuple[int, int
         return GpuDiagnosis(True, detail)
     needed = _OLDEST_DRIVERS.get(compiler[0])
     newer = f"{needed} or newer" if needed else f"one for CUDA {compiler[0]}"
+    version = f"{compiler[0]}.{compiler[1]}"
     return GpuDiagnosis(
         False,
-        f"{detail}; NVRTC {compiler[0]}.{compiler[1]} compiles kernels that need driver {newer}, also if CuPy "
-        f"is for CUDA {cuda[0]}",
+        f"{detail}; NVRTC {version} compiles kernels that need driver {newer}, also if CuPy is for CUDA "
+        f"{cuda[0]}",
         f"update the NVIDIA driver to {newer}; until then, GPULAB_DEVICE=sim selects the simulator",
     )
 

@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Case, Problem, Shape
 from gpulab.verification.compare import compare
 from gpulab.verification.fault_hints import exchanged_axes, place_of_access
+from gpulab.verification.fault_place import with_place
 from gpulab.verification.inputs import place_arguments, poisoned
 from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Verdict
+
+if TYPE_CHECKING:
+    from gpulab.devices.base import RecordableKernel
 
 __all__ = [
     "Mismatch",
@@ -141,7 +145,8 @@ def _verify(
         case = problem.make_case(launch.shape, rng)
         try:
             result, launch_findings = _run(kernel, case, launch, device, sanitized)
-        except LaunchError as fault:
+        except LaunchError as error:
+            fault = _with_place(error, kernel, case, launch) if device.needs_own_process else error
             result, launch_findings = _faulted(problem, case, fault), fault.findings
         printed = printed or getattr(kernel, "printed", "")
         if (
@@ -175,6 +180,15 @@ def _verify(
         printed=printed,
         seed=seed,
     )
+
+
+def _with_place(error: LaunchError, kernel: Kernel, case: Case, launch: LaunchConfig) -> LaunchError:
+    """Return the error of a launch on a GPU, with its place if the launch faults on the simulator, too."""
+
+    def repeat(simulated: RecordableKernel) -> None:
+        _run(simulated, case, launch, simulated.device, sanitized=False)
+
+    return with_place(error, kernel, repeat)
 
 
 def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
