@@ -134,6 +134,16 @@ def test_error_that_destroys_the_context_has_a_finding_and_a_remedy(cupy, device
     assert [finding.kind for finding in caught.value.findings] == [kind]
 
 
+def test_error_in_a_worker_process_does_not_ask_for_a_restart(cupy, device, monkeypatch):
+    monkeypatch.setattr("gpulab.worker_process._serving", True)
+    kernel, array = device.compile("…"), device.zeros(4)
+    cupy.fail_next = CudaError(700, "cudaErrorIllegalAddress: words")
+    with pytest.raises(MemoryFault, match="not affected") as caught:
+        kernel(1, 1, (1, array, 4))
+    assert "restart" not in str(caught.value)
+    assert not device.usable
+
+
 USES = {
     "launch": lambda device, kernel, array: kernel(1, 1, (1, array, 4)),
     "compile": lambda device, kernel, array: device.compile("…"),
@@ -187,6 +197,16 @@ def test_time_enqueues_events_and_launch_behind_a_delay(cupy, device):
         "event",
         "wait",
     ]
+
+
+def test_work_before_a_timed_launch_is_not_timed(cupy, device):
+    kernel, array = device.compile("…"), device.zeros(4)
+    launch = lambda: kernel(1, 1, (1, array, 4))  # noqa: E731
+    device.time(launch)
+    cupy.calls.clear()
+    device.time(launch, before=lambda: cupy.calls.append("before"))
+    names = [call if isinstance(call, str) else call[0] for call in cupy.calls]
+    assert names == ["wait", "launch", "before", "event", "launch", "event", "wait"]
 
 
 def test_properties_are_those_that_cuda_reports(device):

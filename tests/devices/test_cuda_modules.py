@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from typing import Any
 
@@ -107,3 +108,12 @@ def test_failure_of_an_earlier_kernel_is_explained_by_the_write(cupy: FakeCupy, 
     cupy.fail_next = CudaError(700, "cudaErrorIllegalAddress: words")
     with pytest.raises(MemoryFault):
         module.set_global("hits", 1)
+
+
+def test_pickled_kernel_is_loaded_again_with_the_values_of_the_variables(cupy: FakeCupy, device: Any) -> None:
+    kernel = device.module(SOURCE).get_function("hit")
+    kernel.module.set_global("hits", 41)
+    other = pickle.loads(pickle.dumps(kernel))
+    assert (other.name, other.device, loads(cupy)) == ("hit", device, 2)
+    kernel.module.set_global("hits", 7)
+    assert device.asnumpy(other.module.get_global("hits")) == 41

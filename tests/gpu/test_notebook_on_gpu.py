@@ -17,7 +17,7 @@ from tests.gpu.test_faults_on_gpu import FREE_TOLERANCE, STENCIL, free_memory
 for package in ("IPython", "ipywidgets", "plotly"):
     pytest.importorskip(package)
 
-# The simulator finds the first fault before the GPU runs the kernel. The second one is in one block at the size
+# The simulator finds the first fault before the GPU runs the kernel. The second is in one block at the size
 # that is timed, which the GPU reaches unless the simulator's sample of blocks contains it.
 CELLS = (
     STENCIL.replace("nx == 512 && blockIdx.x == 7 && blockIdx.y == 9", "nx > 0"),
