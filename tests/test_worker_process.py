@@ -5,7 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,3 +105,32 @@ def test_worker_that_is_idle_ends_and_the_next_call_starts_another() -> None:
         process.join(UNLIMITED_S)
         assert process.exitcode == 0
         assert worker.call(1) == 11
+
+
+BUSY = """
+import multiprocessing, os, threading, time
+from gpulab.worker_process import Worker
+from tests.test_worker_process import adder
+
+worker = Worker(adder, 10)
+worker.call(1)
+print(multiprocessing.active_children()[0].pid, flush=True)
+threading.Thread(target=worker.call, args=("sleep",), daemon=True).start()
+time.sleep(0.2)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_busy_worker_ends_with_its_parent(tmp_path: Path) -> None:
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    printed = tmp_path / "printed"
+    with printed.open("w") as file:  # not a pipe, which the worker would keep open
+        command = [sys.executable, "-c", BUSY]
+        subprocess.run(command, stdout=file, check=False, env=os.environ | {"PYTHONPATH": paths})
+    number = printed.read_text().strip()
+    assert number.isdecimal()
+    end = time.monotonic() + UNLIMITED_S
+    while Path("/proc", number, "exe").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -173,6 +175,14 @@ def _without_main_module() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+def _end_with_parent() -> None:
+    """End this process when the calling one has ended, even within an endless kernel."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _serve(
     connection: Connection[Any, Any],
     build: Callable[..., WorkerFunction],
@@ -182,6 +192,7 @@ def _serve(
     """Serve calls in the worker process until the connection is closed, or no call comes for `idle_s`."""
     global _serving  # noqa: PLW0603  (one process, one state)
     _serving = True
+    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     # Ctrl-C reaches both processes; the calling process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
