@@ -128,6 +128,25 @@ def test_endless_call_is_stopped_and_reported(device: LosableDevice) -> None:
     assert [finding.kind for finding in caught.value.findings] == ["launch_timeout"]
 
 
+class UnopenedDevice(LosableDevice):
+    """A device that no other process can open."""
+
+    kind = "unopened"
+
+    def __reduce__(self) -> Any:
+        return refuse, ()
+
+
+def refuse() -> Device:
+    raise gpulab.UsageError("one process at a time")
+
+
+def test_device_that_the_process_cannot_open_is_reported(device: LosableDevice) -> None:
+    for _ in range(2):
+        with pytest.raises(gpulab.UsageError, match="one process at a time"):
+            run_in_process(UnopenedDevice(), process_id, limit_s=LONG_S)
+
+
 def test_end_of_the_process_is_reported(device: LosableDevice) -> None:
     with pytest.raises(LaunchError, match="exit code 3") as caught:
         run_in_process(device, os._exit, 3, limit_s=LONG_S)

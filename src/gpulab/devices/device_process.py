@@ -100,7 +100,7 @@ class _DeviceProcess:
             call = _dumps((function, args, options))
         with self._calling:
             try:
-                succeeded, result, usable = self._worker.call(device, call, limit_s=limit_s)
+                succeeded, result, usable = self._worker.call(pickle.dumps(device), call, limit_s=limit_s)
             except WorkerDied as death:
                 kind = "launch_timeout" if isinstance(death, WorkerTimedOut) else "launch_failure"
                 raise _died(f"{death}.", kind) from None
@@ -124,9 +124,13 @@ def _serve_calls() -> WorkerFunction:
     return _make_call
 
 
-def _make_call(device: Device, call: bytes) -> tuple[bool, Any, bool]:
+def _make_call(pickled_device: bytes, call: bytes) -> tuple[bool, Any, bool]:
     """Return whether the call succeeded, its result or its error, and whether the device is still usable."""
     outcome: tuple[bool, Any]
+    try:
+        device: Device = pickle.loads(pickled_device)  # noqa: S301  (from the calling process)
+    except GpulabError as error:  # the GPU admits one process, or has no memory for another context
+        return False, error.with_traceback(None), False
     try:
         with device.in_use("copying the arguments to the worker process"):
             function, args, options = pickle.loads(call)  # noqa: S301  (from the calling process)
