@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.devices.device_process import run_in_process
 from gpulab.errors import GpulabError, UsageError
 from gpulab.problems.base import Shape
-from gpulab.profiling.benchmark import Benchmark, sample
+from gpulab.profiling.benchmark import Benchmark, clock_conditions, sample
 from gpulab.profiling.checked_launches import CheckedLaunches
 from gpulab.verification.inputs import place_arguments
+
+if TYPE_CHECKING:
+    from gpulab.devices.nvml import ClockState
 
 __all__ = ["BASELINES", "BaselineComparison", "time_against_baseline"]
 
@@ -141,10 +144,13 @@ def _compare(
     nbytes, flops = problem.compulsory_bytes(shape), problem.flops(shape)
     copy_or_product = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
 
+    states: list[ClockState] = []
+
     def time_kernel() -> float:
         if checked is not None:
             checked.renew()
         time = device.time(lambda: kernel(launch.grid, launch.block, list(arrays.values())))
+        states.extend(filter(None, [device.clock_state()]))
         if checked is not None:
             checked.check()
         return time
@@ -156,11 +162,10 @@ def _compare(
         measures.append(
             lambda: device.time(lambda: solution(its_launch.grid, its_launch.block, list(arrays.values())))
         )
-    provenance = device.timing_provenance(f"median at {problem.format_shape(shape)}, in turns")
-    kernel_time, baseline_time, *others = (
-        Benchmark.from_samples(samples, provenance)
-        for samples in sample(measures, n_repeat=rounds, n_warmup=warmup)
-    )
+    taken = sample(measures, n_repeat=rounds, n_warmup=warmup)
+    conditions = [f"median at {problem.format_shape(shape)}, in turns", *clock_conditions(states[-rounds:])]
+    provenance = device.timing_provenance(", ".join(conditions))
+    kernel_time, baseline_time, *others = (Benchmark.from_samples(samples, provenance) for samples in taken)
     work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (flops / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
     return BaselineComparison(

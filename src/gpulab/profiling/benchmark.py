@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
     from gpulab.devices.nvml import ClockState
 
-__all__ = ["L2_STATES", "Benchmark", "benchmark", "measure_launches", "modelled", "sample"]
+__all__ = [
+    "L2_STATES",
+    "Benchmark",
+    "benchmark",
+    "clock_conditions",
+    "measure_launches",
+    "modelled",
+    "sample",
+]
 
 L2_STATES = ("warm", "cold")
 
@@ -256,16 +264,14 @@ def measure_launches(
             timed = device.repeated(launch, launches)
     (samples,) = sample([measure], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=sampling_s)
 
-    clock, limits = _clock(states[-len(samples) :])
+    states = states[-len(samples) :]
+    clock, limits = _clock(states)
     conditions = [detail] if detail else []
     if device.measures_time:
         conditions.append(f"{l2} L2")
     if launches > 1:
         conditions.append(f"graph of {launches} launches")
-    if clock is not None:
-        conditions.append(f"SMs at {clock:.0f} MHz")
-    if limits:
-        conditions.append(f"clock limited by {', '.join(limits)}")
+    conditions += clock_conditions(states)
     return Benchmark.from_samples(
         [time / launches for time in samples],
         device.timing_provenance(", ".join(conditions)),
@@ -273,6 +279,13 @@ def measure_launches(
         clock_limits=limits,
         launches_per_sample=launches,
     )
+
+
+def clock_conditions(states: Sequence[ClockState]) -> list[str]:
+    """Return the parts of a provenance's detail about the clock: its frequency, and what limited it."""
+    clock, limits = _clock(states)
+    frequency = [] if clock is None else [f"SMs at {clock:.0f} MHz"]
+    return [*frequency, f"clock limited by {', '.join(limits)}"] if limits else frequency
 
 
 def _clock(states: Sequence[ClockState]) -> tuple[float | None, tuple[str, ...]]:
