@@ -188,6 +188,9 @@ def benchmark(
     GPU reaches them. A kernel that takes less than about 20 us is shorter than its launch: a CUDA graph of
     many launches is then timed as a whole. docs/gpu.md describes the timer.
 
+    The process that launches on a GPU has copies of `args`. Addresses that are stored in an array are not
+    changed; `Device.time` measures a kernel that follows them.
+
     Examples
     --------
     >>> import gpulab, numpy as np
