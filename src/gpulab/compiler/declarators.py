@@ -314,15 +314,24 @@ def macros(source: SourceText) -> dict[str, Sequence[Token]]:
 
 
 def _type_aliases(source: SourceText, tokens: Sequence[Token]) -> dict[str, Sequence[Token]]:
-    """Return the tokens that replace each name of a `typedef`, `using` or `#define` of the source."""
+    """Return the tokens that replace each name of a `typedef`, `using` or `#define` of the source.
+
+    A name with different types, such as those of the branches of an `#if`, has none: its type is not known.
+    """
     aliases: dict[str, Sequence[Token]] = macros(source)
+    types: dict[str, Sequence[Token]] = {}
     for index, token in enumerate(tokens):
         if token.text not in ("typedef", "using"):
             continue
         end = next((i for i in range(index, len(tokens)) if tokens[i].text in (";", "{")), len(tokens))
         inside = tokens[index + 1 : end]
         if token.text == "typedef" and len(inside) > 1:
-            aliases[inside[-1].text] = inside[:-1]
+            name, type_ = inside[-1].text, inside[:-1]
         elif len(inside) > 2 and inside[1].text == "=":
-            aliases[inside[0].text] = inside[2:]
-    return aliases
+            name, type_ = inside[0].text, inside[2:]
+        else:
+            continue
+        other = types.setdefault(name, type_)
+        if [each.text for each in other] != [each.text for each in type_]:
+            types[name] = ()
+    return aliases | types
