@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.compatibility.launches import Array, Expected, Launch, New, Part, declarations
+from benchmarks.compatibility.launches import Array, Expected, Launch, New, Packed, Part, declarations
 from benchmarks.compatibility.listing import ListedKernel, cell_of
 from gpulab.errors import CompileError, GpulabError, LaunchError, LaunchWarning, MemoryFault, UnsupportedInstruction
 
@@ -88,14 +89,18 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
     from gpulab import sanitize
 
     device = _simulator()
+    for macro, size in launch.sizes.items():
+        source = re.sub(rf"(?m)^([ \t]*#[ \t]*define[ \t]+{macro})\b.*$", rf"\1 {size}", source)
     instance = launch.instance or name
     names = (instance,) if "<" in instance else ()
     module = device.module(source, dict(launch.defines), name_expressions=names)
     kernel = module.get_function(instance, cooperative=launch.cooperative)
     for variable, values in launch.variables.items():
         module.set_global(variable, values)
+    memory = [_argument(device, each, {}, []) for each in launch.memory]
+    addresses = [each.allocation.address for each in memory]
     copies: dict[int, Any] = {}
-    args = [_argument(device, each, copies) for each in launch.args]
+    args = [_argument(device, each, copies, addresses) for each in launch.args]
     findings = []
     warnings.simplefilter("ignore", LaunchWarning)
     try:
@@ -114,7 +119,7 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
         return Outcome("wrong", f"printed {kernel.printed[:100]!r}")
     differences = [
         f"argument {index + 1}: {difference}"
-        for index, (before, after) in enumerate(zip(launch.args, args, strict=True))
+        for index, (before, after) in enumerate(zip((*launch.args, *launch.memory), (*args, *memory), strict=True))
         if hasattr(after, "get") and (difference := _difference(before, after.get(), launch, index))
     ]
     for variable, expected in launch.expect_variables.items():
@@ -128,7 +133,10 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
     return Outcome("right")
 
 
-def _argument(device: Any, value: Any, copies: dict[int, Any]) -> Any:
+def _argument(device: Any, value: Any, copies: dict[int, Any], addresses: list[int]) -> Any:
+    if isinstance(value, Packed):
+        packed = value.pack(addresses)
+        return device.asarray(packed) if isinstance(packed, np.ndarray) else packed
     if isinstance(value, New):
         return device.empty(value.shape, value.dtype)
     if isinstance(value, np.ndarray):
@@ -141,7 +149,7 @@ def _argument(device: Any, value: Any, copies: dict[int, Any]) -> Any:
 def _difference(before: Any, after: Array, launch: Launch, index: int) -> str:
     if index in launch.expect:
         return _compare(after, launch.expect[index], launch.rtol)
-    if any(launch.args[each] is before for each in launch.expect):
+    if any((*launch.args, *launch.memory)[each] is before for each in launch.expect):
         return ""
     if isinstance(before, Part):
         before = before.array[before.start :]

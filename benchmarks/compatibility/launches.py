@@ -25,6 +25,7 @@ __all__ = [
     "Declaration",
     "Launch",
     "New",
+    "Packed",
     "Part",
     "blocks",
     "declarations",
@@ -32,6 +33,7 @@ __all__ = [
     "integers",
     "new",
     "normal",
+    "refused",
     "suite",
     "uniform",
 ]
@@ -55,6 +57,13 @@ class Part:
 
     array: Array
     start: int
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A struct with pointers: `pack` takes the addresses of the launch's `memory`, and returns bytes or an array."""
+
+    pack: Callable[[list[int]], Any]
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,10 @@ class Launch:
         The launch needs a barrier of the grid.
     defines : mapping
         Macros that the repository's build or its host code defines.
+    sizes : mapping
+        Other values for macros of the source, which make a launch small.
+    memory : sequence
+        Arrays to which pointers in structs refer. In `expect`, they follow the arguments.
     printed : callable, optional
         Returns True if the kernel printed the right text.
     assertion : bool
@@ -105,6 +118,8 @@ class Launch:
     expect_variables: Mapping[str, Expected] = field(default_factory=dict)
     cooperative: bool = False
     defines: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    memory: Sequence[Any] = ()
     printed: Callable[[str], bool] | None = None
     assertion: bool = False
     true_alarms: str = ""
@@ -156,6 +171,11 @@ def suite(name: str, folder: str = "") -> Callable[..., Callable[[Callable[..., 
         return decorate
 
     return declare
+
+
+def refused(scale: int, instance: str = "") -> Launch:
+    """Return a launch of a kernel that cannot be compiled, so that it needs no arguments."""
+    return Launch(1, 1, [], {}, instance=instance)
 
 
 def _add(declaration: Declaration) -> None:

@@ -40,15 +40,16 @@ def write_value(scale: int) -> Launch:
 def find_error(scale: int) -> list[Launch]:
     right = np.full(2048 * scale, 7, np.int8)
     wrong = right.copy()
-    wrong[1500] = 5
+    wrong[[1500, 1600]] = 5
 
     def printed(text: str) -> bool:
-        return [int(number) for number in re.findall(r"-?\d+", text)][:3] == [5, 7, 1500]
+        return re.findall(r"-?\d+", text)[:3] in (["5", "7", "1500"], ["5", "7", "1600"])
 
     grid = right.size // 1024
+    reason = "a thread that finds an error reads `errorFound` while another one that finds an error writes it"
     return [
         Launch(grid, 1024, [right, 8, 7, 9, 1], {}, printed=lambda text: not text, expect_variables={"numErrors": 0}),
-        Launch(grid, 1024, [wrong, 8, 7, 9, 1], {}, printed=printed, expect_variables={"numErrors": 1}),
+        Launch(grid, 1024, [wrong, 8, 7, 9, 1], {}, printed=printed, true_alarms=reason),
     ]
 
 
@@ -237,7 +238,7 @@ def bisect_one(scale: int) -> Launch:
     n = 100
     diagonal, off, values, low, high = _tridiagonal(n)
     bounds = np.concatenate([[low], (values[1:] + values[:-1]) / 2, [high]]).astype(np.float32)
-    args = [diagonal, Part(off, 1), n, n, bounds[:-1].copy(), bounds[1:].copy(), np.arange(1, n + 1, dtype=np.uint32), 1e-5]
+    args = [diagonal, Part(off, 1), n, n, bounds[:-1].copy(), bounds[1:].copy(), np.arange(1, n + 1, dtype=np.uint32), 1e-3]
     return Launch(1, 256, args, {4: _sorted_near(values)})
 
 
@@ -286,9 +287,9 @@ def _values(name: str, n: int) -> Array:
 
 
 def _reductions(
-    kernel: str, arguments: str, chunk: int, grid: int = 0, shared: int = 256, n: int = 8192
+    kernel: str, arguments: str, chunk: int, grid: int = 0, threads: int = 256, n: int = 8192
 ) -> list[Launch]:
-    """Return a launch for each type: a block of 256 threads sums chunks of the array."""
+    """Return a launch for each type: a block sums chunks of the array."""
     result = []
     for name, dtype in TYPES.items():
         x = _values(name, n)
@@ -297,7 +298,8 @@ def _reductions(
         args = [x, new(parts, dtype=dtype), n]
         instance = f"{kernel}<{name}{arguments}>"
         expected = {1: sums.astype(dtype)}
-        result.append(Launch(parts, 256, args, expected, shared * np.dtype(dtype).itemsize, instance=instance))
+        shared = threads * np.dtype(dtype).itemsize
+        result.append(Launch(parts, threads, args, expected, shared, instance=instance))
     return result
 
 
@@ -306,10 +308,12 @@ def reduce(scale: int, kernel: str) -> list[Launch]:
     return _reductions(kernel, "" if kernel < "reduce4" else ", 256", 256 if kernel < "reduce3" else 512, n=8192 * scale)
 
 
-@declare("reduction/reduction_kernel.cu", "reduce6", "reduce7")
-def reduce_in_loop(scale: int, kernel: str) -> list[Launch]:
-    whole = _reductions(kernel, ", 256, true", 512, 4, n=8192 * scale)
-    return whole + _reductions(kernel, ", 256, false", 256, 4, n=8000 * scale)
+@declare("reduction/reduction_kernel.cu", "reduce6", threads=256)
+@declare("reduction/reduction_kernel.cu", "reduce7", threads=1024)
+def reduce_in_loop(scale: int, kernel: str, threads: int) -> list[Launch]:
+    # With fewer than 32 warps, lanes of reduce7 shuffle values of lanes that have left, which are undefined.
+    whole = _reductions(kernel, f", {threads}, true", 2 * threads, 4, threads, n=8192 * scale)
+    return whole + _reductions(kernel, f", {threads}, false", threads, 4, threads, n=8000 * scale)
 
 
 @declare("reduction/reduction_kernel.cu", "cg_reduce")
@@ -679,7 +683,7 @@ def interval_newton(scale: int) -> list[Launch]:
         near = np.abs(intervals.mean(-1)[:, None] - roots[32:, :, None]).min(1) < 1e-2
         return bool((around & used[:, None]).any(2).all() and near[used].all())
 
-    start = np.array([0.01, 4.0]).view(np.uint8)
+    start = np.array([0.01, 4.0]).tobytes()
     args = [np.zeros((128, all_threads, 2)), np.zeros(threads, np.int32), start]
     expected = {0: check, 1: lambda counts: bool((counts >= 1).all())}
     return [Launch(1, 64, [*args, choice], expected, instance="test_interval_newton<double>") for choice in range(3)]

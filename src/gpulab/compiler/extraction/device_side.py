@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from gpulab.compiler.constant_expressions import constant_value
-from gpulab.compiler.extraction.declared_names import angle_end, template_parameters
+from gpulab.compiler.extraction.declared_names import CLASS_KEYS, angle_end, template_parameters
 from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, items_of
 from gpulab.compiler.preprocess.headers import (
     allowed_headers,
@@ -47,6 +47,7 @@ _STD_HEADERS = {
     "integral_constant true_type is_integral is_floating_point common_type remove_reference remove_cv decay",
     "utility": "pair make_pair integer_sequence index_sequence make_index_sequence",
 }
+_STD_NAMES = frozenset(" ".join(_STD_HEADERS.values()).split())
 # Names of namespace cooperative_groups by which a kernel under `using namespace` needs its slow header.
 _GROUPS = frozenset(
     ("this_thread_block", "this_grid", "thread_block", "grid_group", "tiled_partition", "coalesced_threads")
@@ -171,15 +172,19 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
     """Return the indices of the items that these kernels need, theirs included."""
     chosen = {n for n, item in enumerate(items) if item.kind is ItemKind.KERNEL and item.names & kernels}
     needed = {name for index in chosen for name in items[index].uses}
+    needed |= _function_arguments(items, kernels)
+    classes: set[str] = set()
     grown = True
     while grown:
         grown = False
         for index in _kept_markers(items, chosen):
             needed |= items[index].uses
         for index, item in enumerate(items):
-            if index not in chosen and item.kind in _NEEDED and _is_needed(item, needed):
+            if index not in chosen and item.kind in _NEEDED and _is_needed(item, needed, classes):
                 chosen.add(index)
                 needed |= item.uses
+                if item.kind is ItemKind.TYPE and CLASS_KEYS & {token.text for token in item.tokens}:
+                    classes |= item.names
                 grown = True
     markers = _kept_markers(items, chosen)
     namespaces = {name for index in markers for name in items[index].names}
@@ -196,11 +201,31 @@ def _is_known_namespace(item: SourceItem, namespaces: set[str], needed: set[str]
     return bool(item.names & namespaces or item.uses & {"nvcuda", "cuda", "cub", "thrust"})
 
 
-def _is_needed(item: SourceItem, needed: set[str]) -> bool:
+def _is_needed(item: SourceItem, needed: set[str], classes: set[str]) -> bool:
+    """Return True for an item that declares a needed name; classes: those that the cell contains."""
     if "operator" in item.names:  # operators are called without their name, for types that are used
         types = {name for name in item.uses if name in needed and _BUILT_IN_VECTOR.fullmatch(name)}
-        return bool(types) or bool((item.names - {"operator"}) & needed)
+        return bool(types) or bool(item.uses & classes) or bool((item.names - {"operator"}) & needed)
+    if [token.text for token in item.tokens[:2]] == ["using", "std"]:
+        # Functions such as std::max are known without `using`, and their header need not be.
+        return bool(item.names & needed & _STD_NAMES)
     return bool(item.names & needed)
+
+
+def _function_arguments(items: Sequence[SourceItem], kernels: set[str]) -> set[str]:
+    """Return the device functions that host code passes as template arguments, as in `launch<square>(x)`.
+
+    The host function launches a kernel template, or is called by one that does.
+    """
+    functions = {name for item in items if item.kind is ItemKind.DEVICE_FUNCTION for name in item.names}
+    host = [item for item in items if item.kind is ItemKind.HOST_FUNCTION]
+    launchers = kernels | {name for item in host if item.uses & kernels for name in item.names}
+    return {
+        token.text
+        for item in host
+        for name, bracket, token in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False)
+        if name.text in launchers and bracket.text == "<" and token.text in functions
+    }
 
 
 def _kept_markers(items: Sequence[SourceItem], chosen: set[int]) -> set[int]:
