@@ -1,5 +1,21 @@
 """All declarations: importing this module fills `launches.declarations`."""
 
-from benchmarks.compatibility import llm_c, samples_concepts, samples_features, samples_introduction, sgemm_cuda
+from benchmarks.compatibility import (
+    llm_c,
+    samples_concepts,
+    samples_domain,
+    samples_features,
+    samples_introduction,
+    samples_others,
+    sgemm_cuda,
+)
 
-__all__ = ["llm_c", "samples_concepts", "samples_features", "samples_introduction", "sgemm_cuda"]
+__all__ = [
+    "llm_c",
+    "samples_concepts",
+    "samples_domain",
+    "samples_features",
+    "samples_introduction",
+    "samples_others",
+    "sgemm_cuda",
+]

@@ -113,7 +113,6 @@ def box_filter(scale: int, axis: int) -> Launch:
 
 
 @declare("boxFilter/boxFilter_kernel.cu", "d_boxfilter_rgba_y")
-@declare("../5_Domain_Specific/vulkanImageCUDA/vulkanImageCUDA.cu", "d_boxfilter_rgba_y")
 def box_filter_rgba(scale: int) -> Launch:
     height, width = 64 * scale, 128 * scale
     x = integers(height, width, 4, high=256, dtype=np.uint8)
