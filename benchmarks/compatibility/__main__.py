@@ -3,11 +3,12 @@
 python -m benchmarks.compatibility FOLDER... [--kernels TEXT] [--again] [--limit SECONDS]
 python -m benchmarks.compatibility --table
 
-Each FOLDER is a copy of a repository; none is part of gpulab. The first form lists the `__global__` functions,
-extracts each (as `gpulab extract`), launches it as declared in this folder, plainly and under `gpulab.sanitize`, and
-writes the outcomes to benchmarks/figures/compatibility.json and docs/compatibility.md. Each outcome is stored at
-once; a launch whose stored outcome is right is not run again, unless --again is given. With --kernels, it runs the kernels
-whose file or name contains TEXT, prints their outcomes and stores nothing.
+Each FOLDER is a copy of a repository; none is part of gpulab. The first form lists the `__global__`
+functions, extracts each (as `gpulab extract`), launches it as declared in this folder, plainly and under
+`gpulab.sanitize`, and writes the outcomes to benchmarks/figures/compatibility.json and
+docs/compatibility.md. Each outcome is stored at once; a launch whose stored outcome is right is not run
+again, unless --again is given. With --kernels, it runs the kernels whose file or name contains TEXT,
+prints their outcomes and stores nothing.
 
 The second form writes docs/compatibility.md from the stored outcomes.
 """
@@ -37,8 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compatibility")
     parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="a copy of a repository")
     parser.add_argument("--kernels", metavar="TEXT", help="print the outcomes of these kernels")
-    parser.add_argument("--again", action="store_true", help="run launches whose stored outcome is right, too")
-    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="time limit of one launch")
+    parser.add_argument(
+        "--again", action="store_true", help="run launches whose stored outcome is right, too"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="time limit of one launch"
+    )
     parser.add_argument("--table", action="store_true", help="write the page from the stored outcomes")
     options = parser.parse_args(arguments)
     if bool(options.folders) == options.table:
@@ -104,12 +109,13 @@ def _outcome(worker: Worker, kernel: ListedKernel, number: int, limit_s: float) 
     outcomes = []
     for tier in ("plain", "sanitized"):
         try:
-            outcomes.append(worker.call(kernel, number, tier, limit_s=limit_s))
+            outcome: Outcome = worker.call(kernel, number, tier, limit_s=limit_s)
         except WorkerDied as error:
-            outcomes.append(Outcome("stopped", f"{tier}: {error}"))
+            outcome = Outcome("stopped", f"{tier}: {error}")
         except RuntimeError as error:
-            outcomes.append(Outcome("fault", f"{tier}: {error}"))
-        if outcomes[-1].status == "refused":
+            outcome = Outcome("fault", f"{tier}: {error}")
+        outcomes.append(outcome)
+        if outcome.status == "refused":
             break
     return max(outcomes, key=lambda outcome: STATUSES.index(outcome.status))
 

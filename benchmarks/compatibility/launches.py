@@ -1,7 +1,7 @@
 """Declarations of launches: a kernel's arguments, its grid and block, and the values that NumPy expects.
 
-A declaration is a function that returns launches. It knows the kernel by its file and name, and nothing of the
-device or of the way in which the values are checked:
+A declaration is a function that returns launches. It knows the kernel by its file and name, and nothing of
+the device or of the way in which the values are checked:
 
     @declare("src/saxpy.cu", "saxpy")
     def saxpy(scale: int) -> Launch:
@@ -23,14 +23,15 @@ import numpy.typing as npt
 __all__ = [
     "Array",
     "Declaration",
+    "Expected",
     "Launch",
     "New",
     "Packed",
     "Part",
     "blocks",
     "declarations",
-    "declare",
     "integers",
+    "masked",
     "new",
     "normal",
     "refused",
@@ -61,7 +62,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Packed:
-    """A struct with pointers: `pack` takes the addresses of the launch's `memory`, and returns bytes or an array."""
+    """A struct with pointers: `pack` takes the addresses of the launch's `memory` and returns its bytes.
+
+    It returns an array for a pointer to structs.
+    """
 
     pack: Callable[[list[int]], Any]
 
@@ -154,8 +158,8 @@ def suite(name: str, folder: str = "") -> Callable[..., Callable[[Callable[..., 
     """Return the decorator `declare` for the kernels of a repository, whose files are in a folder.
 
     `@declare(file, kernel, ..., keyword=value)` declares the launches of these kernels of a file (or of a
-    sequence of files). The decorated function takes the scale, and the name of the kernel if it has a parameter
-    `kernel`; keyword arguments are passed on.
+    sequence of files). The decorated function takes the scale, and the name of the kernel if it has a
+    parameter `kernel`; keyword arguments are passed on.
     """
 
     def declare(files: str | Iterable[str], *kernels: str, **keywords: Any) -> Callable[..., Any]:
@@ -173,7 +177,7 @@ def suite(name: str, folder: str = "") -> Callable[..., Callable[[Callable[..., 
     return declare
 
 
-def refused(scale: int, instance: str = "") -> Launch:
+def refused(_scale: int, instance: str = "") -> Launch:
     """Return a launch of a kernel that cannot be compiled, so that it needs no arguments."""
     return Launch(1, 1, [], {}, instance=instance)
 
@@ -206,16 +210,25 @@ def _generator(shape: tuple[int, ...], seed: int) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(repr((shape, seed)).encode()))
 
 
+def masked(*shape: int) -> Any:
+    """Return expected values that are all masked, which means that they may have any value."""
+    return np.ma.masked_array(np.zeros(shape), True)
+
+
 def normal(*shape: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
     """Return random numbers with a standard normal distribution; equal arguments give equal numbers."""
     return _generator(shape, seed).standard_normal(shape).astype(dtype)
 
 
-def uniform(*shape: int, low: float = 0, high: float = 1, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
+def uniform(
+    *shape: int, low: float = 0, high: float = 1, seed: int = 0, dtype: npt.DTypeLike = np.float32
+) -> Array:
     """Return random numbers between two bounds."""
     return _generator(shape, seed).uniform(low, high, shape).astype(dtype)
 
 
-def integers(*shape: int, low: int = 0, high: int = 100, seed: int = 0, dtype: npt.DTypeLike = np.int32) -> Array:
+def integers(
+    *shape: int, low: int = 0, high: int = 100, seed: int = 0, dtype: npt.DTypeLike = np.int32
+) -> Array:
     """Return random integers from `low` to `high - 1`."""
     return _generator(shape, seed).integers(low, high, shape).astype(dtype)

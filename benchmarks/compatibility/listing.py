@@ -104,7 +104,7 @@ def cell_of(folder: Path, kernel: ListedKernel) -> ExtractedCell:
     suite = suite_of(folder)
     path = folder / kernel.file
     headers = [folder / each for each in suite.headers]
-    for program in _programs(folder, path):
+    for program in _programs(path):
         own = [*headers, program.parent, program.parent / "inc", program.parent.parent / "inc"]
         try:
             cells = extract(read_items(program, own).items)
@@ -116,7 +116,7 @@ def cell_of(folder: Path, kernel: ListedKernel) -> ExtractedCell:
     raise UsageError(f"`gpulab extract` does not find {kernel.name} in {kernel.file}.")
 
 
-def _programs(folder: Path, path: Path) -> Iterator[Path]:
+def _programs(path: Path) -> Iterator[Path]:
     """Yield the programs that include a file, if it is not one itself, and the file."""
     includers = _includers(path)
     seen = {path}
@@ -137,7 +137,9 @@ _INCLUDERS: dict[Path, dict[str, list[Path]]] = {}
 
 def _includers(path: Path) -> dict[str, list[Path]]:
     """Return the files near a file that include each header, by the header's name without folders."""
-    root = path.parent.parent if path.parent.name in ("inc", "src", "kernel", "kernels", "CUDA") else path.parent
+    root = (
+        path.parent.parent if path.parent.name in ("inc", "src", "kernel", "kernels", "CUDA") else path.parent
+    )
     if root not in _INCLUDERS:
         found: dict[str, list[Path]] = defaultdict(list)
         for other in sorted(root.rglob("*")):

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compatibility import launches
-from benchmarks.compatibility.launches import Array, Launch, New, blocks, integers, new, suite, uniform
+from benchmarks.compatibility.launches import (
+    Array,
+    Launch,
+    New,
+    blocks,
+    integers,
+    masked,
+    new,
+    suite,
+    uniform,
+)
 
 __all__: list[str] = []
 
@@ -18,15 +28,16 @@ declare = suite("llm.c", "dev/cuda/")
 B, T, C, HEADS = 2, 32, 256, 4  # batch, tokens, channels, heads
 CUDNN = {"ENABLE_CUDNN": 1}  # without it, the kernels that convert numbers are left out
 LANES_RACE = (
-    "lanes of a warp read elements that other lanes have written, and no `__syncwarp()` is between, which GPUs since "
-    "Volta require"
+    "lanes of a warp read elements that other lanes have written, and no `__syncwarp()` is between, which "
+    "GPUs since Volta require"
 )
 CLAMPED_READ = (
-    "threads past the end of a row read its last element, which its own thread overwrites; they do not use the value"
+    "threads past the end of a row read its last element, which its own thread overwrites; they do not "
+    "use the value"
 )
 NO_FENCE = (
-    "the last block reads sums of the other blocks, which they store without a `__threadfence()` before they increase "
-    "the counter"
+    "the last block reads sums of the other blocks, which they store without a `__threadfence()` before "
+    "they increase the counter"
 )
 
 
@@ -47,23 +58,25 @@ def normal(*shape: int, seed: int = 0) -> Array:
 
 def close_bf16(expected: Array) -> Any:
     """Return a check that bits of bfloat16 numbers are near the expected values; their precision is 0.004."""
-    return lambda bits: np.allclose(from_bf16(bits).reshape(expected.shape), expected, 0.004, 0.004 * np.abs(expected).max())
+    return lambda bits: np.allclose(
+        from_bf16(bits).reshape(expected.shape), expected, 0.004, 0.004 * np.abs(expected).max()
+    )
 
 
 def in_bf16(launch: Launch, *indices: int) -> Launch:
-    """Return a launch in which these arguments are arrays of bfloat16 numbers, as `ENABLE_BF16` makes them."""
+    """Return a launch in which these arrays have bfloat16 numbers, as with `ENABLE_BF16`."""
     args, expect = list(launch.args), dict(launch.expect)
     for index in indices:
         value = args[index]
         args[index] = New(value.shape, np.uint16) if isinstance(value, New) else bf16(value)
         if index in expect:
-            expect[index] = close_bf16(expect[index])
+            expect[index] = close_bf16(np.asarray(expect[index]))
     return replace(launch, args=args, expect=expect)
 
 
 def softmax(x: Array) -> Array:
     e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
+    return np.asarray(e / e.sum(-1, keepdims=True))
 
 
 def causal_softmax(x: Array) -> Array:
@@ -87,7 +100,7 @@ def adamw(scale: int) -> Launch:
 
 
 def heads_of(inp: Array) -> tuple[Array, Array, Array]:
-    """Return q, k and v, of shape (B, heads, T, head size), of an array of shape (B, T, 3, heads, head size)."""
+    """Return q, k and v, of shape (B, heads, T, head size), of their (B, T, 3, heads, head size)."""
     return tuple(np.ascontiguousarray(inp[:, :, n].transpose(0, 2, 1, 3)) for n in range(3))  # type: ignore[return-value]
 
 
@@ -178,7 +191,7 @@ def attention_value(scale: int) -> Launch:
 
 @declare("attention_forward.cu", "attention_forward_kernel2")
 def flash_attention(scale: int) -> Launch:
-    inp, products, weights, out = attention(2 * scale)
+    inp, products, _, out = attention(2 * scale)
     tokens, size = inp.shape[1], C // HEADS
     masked = np.where(np.tri(tokens, dtype=bool), products, -np.inf)
     largest = masked.max(-1)
@@ -222,7 +235,9 @@ def softmax5(scale: int, low: bool = False) -> Launch:
     x = bf16(x) if low else x
     expected = causal_softmax(0.125 * (from_bf16(x) if low else x))
     args = [np.zeros_like(x), 0.125, x, B * HEADS, T * scale]
-    return Launch(blocks(x.shape[0] * x.shape[1], 8), 256, args, {0: close_bf16(expected) if low else expected})
+    return Launch(
+        blocks(x.shape[0] * x.shape[1], 8), 256, args, {0: close_bf16(expected) if low else expected}
+    )
 
 
 @declare("attention_backward.cu", "softmax_autoregressive_backward_kernel1", threads=1)
@@ -257,7 +272,7 @@ def fused_classifier(scale: int, per_row: bool = True, instance: str = "") -> La
     targets = integers(B, T, high=size)
     probs = softmax(logits[..., :size])
     hot = np.eye(size)[targets]
-    dlogits = np.ma.masked_all((B, T, padded))
+    dlogits = masked(B, T, padded)
     dlogits[..., :size] = (probs - hot) * dlosses[..., None]
     outputs = [new(B, T, padded), new(B, T)]
     args = [*outputs, *([None] if per_row else []), logits, dlosses, targets, B, T, size, padded]
@@ -301,7 +316,7 @@ def encoder_forward(scale: int, elements: int) -> Launch:
 
 @declare("encoder_backward.cu", "encoder_backward_kernel1", threads=B * T * C)
 @declare("encoder_backward.cu", "encoder_backward_kernel2", threads=C)
-def encoder_backward(scale: int, threads: int) -> Launch:
+def encoder_backward(_scale: int, threads: int) -> Launch:
     inp, dout = integers(B, T, high=50), normal(B, T, C)
     dwte, dwpe = normal(50, C, seed=1), normal(T, C, seed=2)
     expected = dwte.astype(np.float64)
@@ -376,7 +391,7 @@ def norm4(scale: int) -> Launch:
 
 
 @declare("global_norm.cu", "global_norm_aggregate_kernel")
-def norm_aggregate(scale: int) -> Launch:
+def norm_aggregate(_scale: int) -> Launch:
     x = uniform(800)
     return Launch(1, 1024, [x, x.size], {0: np.append(x.sum(dtype=np.float64), x[1:])})
 
@@ -428,9 +443,23 @@ def normalization(scale: int) -> Launch:
     return Launch(blocks(x.size, 256), 256, args, {0: expected})
 
 
-@declare("fused_residual_forward.cu", "fused_residual_forward2", rows=64, block=64)  # its guard lets row N pass
-@declare("fused_residual_forward.cu", "fused_residual_forward3", "fused_residual_forward_kernel4", rows=4, block=(32, 4))
-@declare("fused_residual_forward.cu", "fused_residual_forward_kernel5", rows=4, block=(32, 4), shared=2 * (2 + 4) * C)
+@declare(
+    "fused_residual_forward.cu", "fused_residual_forward2", rows=64, block=64
+)  # its guard lets row N pass
+@declare(
+    "fused_residual_forward.cu",
+    "fused_residual_forward3",
+    "fused_residual_forward_kernel4",
+    rows=4,
+    block=(32, 4),
+)
+@declare(
+    "fused_residual_forward.cu",
+    "fused_residual_forward_kernel5",
+    rows=4,
+    block=(32, 4),
+    shared=2 * (2 + 4) * C,
+)
 @declare(
     "fused_residual_forward.cu",
     "fused_residual_forward_kernel6",
@@ -452,14 +481,42 @@ F4 = "<float, float, float, float>"
 
 @declare("layernorm_backward.cu", "layernorm_backward_kernel1", grid=B, block=T)
 @declare("layernorm_backward.cu", "layernorm_backward_kernel3", shared=2 * C, instance=F4)
-@declare("layernorm_backward.cu", "layernorm_backward_kernel5", shared=2 * C + 1, scratch=4 * C + 1, instance=F4)
 @declare(
-    "layernorm_backward.cu", "layernorm_backward_kernel6", shared=2 * C + 1, scratch=2 * C + 1, adds=False, instance=F4
+    "layernorm_backward.cu", "layernorm_backward_kernel5", shared=2 * C + 1, scratch=4 * C + 1, instance=F4
 )
-@declare("layernorm_backward.cu", "layernorm_backward_kernel7", shared=2 * C + 1, scratch=2 * C + 1, adds=False, low=True)
+@declare(
+    "layernorm_backward.cu",
+    "layernorm_backward_kernel6",
+    shared=2 * C + 1,
+    scratch=2 * C + 1,
+    adds=False,
+    instance=F4,
+)
+@declare(
+    "layernorm_backward.cu",
+    "layernorm_backward_kernel7",
+    shared=2 * C + 1,
+    scratch=2 * C + 1,
+    adds=False,
+    low=True,
+)
 @declare("layernorm_backward.cu", "layernorm_backward_kernel8", shared=2 * C + 1, scratch=2 * C + 1, low=True)
-@declare("layernorm_backward.cu", "layernorm_backward_kernel9", shared=2 * C + 257, scratch=32 + 4 * C, low=True, alarms=NO_FENCE)
-@declare("layernorm_backward.cu", "layernorm_backward_kernel10", shared=2 * C + 8 * 96, scratch=32 + 4 * C, low=True, alarms=NO_FENCE)
+@declare(
+    "layernorm_backward.cu",
+    "layernorm_backward_kernel9",
+    shared=2 * C + 257,
+    scratch=32 + 4 * C,
+    low=True,
+    alarms=NO_FENCE,
+)
+@declare(
+    "layernorm_backward.cu",
+    "layernorm_backward_kernel10",
+    shared=2 * C + 8 * 96,
+    scratch=32 + 4 * C,
+    low=True,
+    alarms=NO_FENCE,
+)
 def layernorm_backward(
     scale: int,
     kernel: str,
@@ -503,7 +560,9 @@ def layernorm_backward2(scale: int) -> Launch:
     sums = [np.zeros(C, np.float32), np.zeros(C, np.float32)]
     args = [*arrays, B, T * scale, C, *sums]
     written = {0: expected[0], 11: expected[1] - arrays[1], 12: expected[2] - arrays[2]}
-    return Launch(B * T * scale // 4, 128, args, written, 8 * C, instance=f"layernorm_backward_kernel2{F4}", rtol=5e-5)
+    return Launch(
+        B * T * scale // 4, 128, args, written, 8 * C, instance=f"layernorm_backward_kernel2{F4}", rtol=5e-5
+    )
 
 
 @declare("layernorm_backward.cu", "layernorm_backward_kernel4")
@@ -515,7 +574,7 @@ def layernorm_backward4(scale: int) -> Launch:
 
 
 @declare("layernorm_backward.cu", "copy_to_dweight_dbias")
-def copy_sums(scale: int) -> Launch:
+def copy_sums(_scale: int) -> Launch:
     x, y = normal(C), normal(C, seed=1)
     return Launch(1, 512, [C, new(C), new(C), x, y], {1: x, 2: y}, instance="copy_to_dweight_dbias<float>")
 
@@ -523,7 +582,9 @@ def copy_sums(scale: int) -> Launch:
 @declare("softmax_forward.cu", "softmax_forward_kernel1", "softmax_forward_online_kernel1", rows=32, block=32)
 @declare("softmax_forward.cu", "softmax_forward_kernel2", shared=128)
 @declare("softmax_forward.cu", "softmax_forward_kernel3", block=32, shared=32)
-@declare("softmax_forward.cu", "softmax_forward_kernel4", block=32, shared=1)  # with more warps, a barrier is missing
+@declare(
+    "softmax_forward.cu", "softmax_forward_kernel4", block=32, shared=1
+)  # with more warps, a barrier is missing
 @declare("softmax_forward.cu", "softmax_forward_kernel7", shared=8, alarms=CLAMPED_READ)
 @declare("attention_forward.cu", "softmax_forward_kernel4", shared=8)
 @declare("softmax_forward.cu", "softmax_forward_online_kernel2", "softmax_forward_online_kernel8", rows=4)
@@ -579,7 +640,9 @@ def backward_bias_vectors(scale: int, kernel: str) -> list[Launch]:
     dout, dbias = normal(B, T * scale, C), normal(C)
     sums = dout.reshape(-1, 4, 16, C).sum((0, 2), np.float64)
     sizes = [dout, B, T * scale, C, b"\0"]
-    whole = Launch((4, 1), Y8, [dbias, *sizes], {0: dbias + sums.sum(0)}, instance=f"{kernel}<__nv_bfloat16, false>")
+    whole = Launch(
+        (4, 1), Y8, [dbias, *sizes], {0: dbias + sums.sum(0)}, instance=f"{kernel}<__nv_bfloat16, false>"
+    )
     parts = [np.zeros(C, np.float32), sums.sum(0)] if kernel.endswith("8") else [new(4, C), sums]
     split = Launch((4, 4), Y8, [parts[0], *sizes], {0: parts[1]}, instance=f"{kernel}<float, true>")
     return [in_bf16(whole, 0, 1), in_bf16(split, 1)]

@@ -65,7 +65,9 @@ class Rows:
 
     def store(self, path: Path) -> None:
         """Write the outcomes, one line for each launch."""
-        rows = ",\n".join(json.dumps({k: v for k, v in asdict(row).items() if v or k != "message"}) for row in self)
+        rows = ",\n".join(
+            json.dumps({k: v for k, v in asdict(row).items() if v or k != "message"}) for row in self
+        )
         part = path.with_suffix(".part")
         part.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
         part.replace(path)
@@ -117,10 +119,11 @@ def page(rows: Rows) -> str:
         *_wrapped(f"""
             This page lists every `__global__` function of four repositories: {links}; of llm.c those of
             `dev/cuda`, of rodinia those of `cuda`. Each of the {listed} functions was extracted as `gpulab
-            extract` does it, compiled, and launched on the simulator with arguments of our own, once plainly and
-            once under `gpulab.sanitize`. A template is launched once for each instance that is declared. The values
-            of all arrays after the launch were compared with those of a reference in NumPy. {right} of {total}
-            launches ({100 * right / max(total, 1):.1f} %) are right. Nothing of the repositories is part of gpulab."""),
+            extract` does it, compiled, and launched on the simulator with arguments of our own, once plainly
+            and once under `gpulab.sanitize`. A template is launched once for each instance that is declared.
+            The values of all arrays after the launch were compared with those of a reference in NumPy.
+            {right} of {total} launches ({100 * right / max(total, 1):.1f} %) are right. Nothing of the
+            repositories is part of gpulab."""),
         *_wrapped("Written by `python -m benchmarks.compatibility FOLDER...`; do not edit it."),
         "## Summary",
         "",
@@ -128,13 +131,15 @@ def page(rows: Rows) -> str:
         "",
         *_wrapped("""
             "Right" counts launches with right values on which the sanitizer reports nothing, or on which its
-            reports are right; the reasons are below. "Ended early" counts launches that ended with an error of a
-            kernel or at the time limit. A function without a declared launch counts as refused."""),
+            reports are right; the reasons are below. "Ended early" counts launches that ended with an error
+            of a kernel or at the time limit. A function without a declared launch counts as refused."""),
     ]
     explained = [row for row in rows if row.status == "explained"]
     if explained:
         lines += ["## True reports of the sanitizer", ""]
-        lines += [line for row in explained for line in _item(f"`{_label(row)}` in {row.file}: {row.message}")]
+        lines += [
+            line for row in explained for line in _item(f"`{_label(row)}` in {row.file}: {row.message}")
+        ]
         lines.append("")
     for suite in ADDRESSES:
         lines += [f"## {suite}", "", "| file | kernel | outcome |", "|---|---|---|"]
@@ -148,7 +153,9 @@ def page(rows: Rows) -> str:
 
 
 def _label(row: Row) -> str:
-    return row.name if not row.instance else row.instance if "<" in row.instance else f"{row.name}{row.instance}"
+    return (
+        row.name if not row.instance else row.instance if "<" in row.instance else f"{row.name}{row.instance}"
+    )
 
 
 def _cell(text: str, code: bool = True) -> str:

@@ -48,14 +48,23 @@ def find_error(scale: int) -> list[Launch]:
     grid = right.size // 1024
     reason = "a thread that finds an error reads `errorFound` while another one that finds an error writes it"
     return [
-        Launch(grid, 1024, [right, 8, 7, 9, 1], {}, printed=lambda text: not text, expect_variables={"numErrors": 0}),
+        Launch(
+            grid,
+            1024,
+            [right, 8, 7, 9, 1],
+            {},
+            printed=lambda text: not text,
+            expect_variables={"numErrors": 0},
+        ),
         Launch(grid, 1024, [wrong, 8, 7, 9, 1], {}, printed=printed, true_alarms=reason),
     ]
 
 
 @declare(EGL_STREAM, "getNumErrors")
-@declare("../8_Platform_Specific/Tegra/EGLSync_CUDAEvent_Interop/EGLSync_CUDAEvent_Interop.cu", "getNumErrors")
-def count_errors(scale: int) -> Launch:
+@declare(
+    "../8_Platform_Specific/Tegra/EGLSync_CUDAEvent_Interop/EGLSync_CUDAEvent_Interop.cu", "getNumErrors"
+)
+def count_errors(_scale: int) -> Launch:
     return Launch(1, 1, [new(1, dtype=np.int32)], {0: np.array([3], np.int32)}, variables={"numErrors": 3})
 
 
@@ -75,13 +84,16 @@ def points_inside(scale: int) -> list[Launch]:
     return result
 
 
+FIELDS = ("spot", "strike", "r", "sigma", "tenor", "dt", "golden", "value")
+
+
 @declare("MC_SingleAsianOptionP/src/pricingengine.cu", "computeValue")
 def asian_option(scale: int) -> list[Launch]:
     n, steps, result = 3000 * scale, 20, []
     for name in ("float", "double"):
         real = TYPES[name]
         paths = uniform(steps, n, low=0.5, high=1.5, dtype=real)
-        option = np.zeros(1, [(field, real) for field in "spot strike r sigma tenor dt golden value".split()] + TAIL[name])
+        option = np.zeros(1, [(field, real) for field in FIELDS] + TAIL[name])
         option["spot"], option["strike"], option["type"] = 40, 38, 0
         payoff = np.maximum(0, paths.sum(0, np.float64) * 40 / steps - 38)
         expected = np.bincount(np.arange(n) // 128 % 8, payoff, 8)
@@ -90,7 +102,10 @@ def asian_option(scale: int) -> list[Launch]:
     return result
 
 
-TAIL: dict[str, list[Any]] = {"float": [("type", np.int32)], "double": [("type", np.int32), ("padding", np.int32)]}
+TAIL: dict[str, list[Any]] = {
+    "float": [("type", np.int32)],
+    "double": [("type", np.int32), ("padding", np.int32)],
+}
 
 
 # Images ----------------------------------------------------------------------------------------
@@ -99,7 +114,7 @@ TAIL: dict[str, list[Any]] = {"float": [("type", np.int32)], "double": [("type",
 def _box(x: Array, radius: int, axis: int) -> Array:
     width = [(radius, radius) if n == axis else (0, 0) for n in range(x.ndim)]
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, width, "edge"), 2 * radius + 1, axis)
-    return windows.mean(-1, dtype=np.float64)
+    return np.asarray(windows.mean(-1, dtype=np.float64))
 
 
 @declare("boxFilter/boxFilter_kernel.cu", "d_boxfilter_x_global", axis=1)
@@ -123,7 +138,9 @@ def box_filter_rgba(scale: int) -> Launch:
 
 def near_bytes(expected: Array, distance: float = 1.01) -> Callable[[Array], bool]:
     """Return a check that bytes are near the expected values, since kernels truncate them."""
-    return lambda got: bool(np.abs(got.view(np.uint8).astype(float).ravel() - expected.ravel()).max() <= distance)
+    return lambda got: bool(
+        np.abs(got.view(np.uint8).astype(float).ravel() - expected.ravel()).max() <= distance
+    )
 
 
 @declare("convolutionSeparable/convolutionSeparable.cu", "convolutionRowsKernel", axis=1)
@@ -140,7 +157,9 @@ def convolution(scale: int, axis: int) -> Launch:
 
 
 def _dct_matrix() -> Array:
-    rows = [[cos((2 * x + 1) * u * pi / 16) * (0.5 if u else sqrt(0.125)) for x in range(8)] for u in range(8)]
+    rows = [
+        [cos((2 * x + 1) * u * pi / 16) * (0.5 if u else sqrt(0.125)) for x in range(8)] for u in range(8)
+    ]
     return np.array(rows)
 
 
@@ -179,12 +198,18 @@ def quantization(scale: int, dtype: Any) -> Launch:
     table = integers(8, 8, low=10, high=90, dtype=np.int16)
     if dtype is np.int16:
         x = x * 1
-        whole = _in_tiles(x.astype(np.int64), lambda t: np.sign(t) * ((np.abs(t) + (table >> 1)) // table) * table)
+        whole = _in_tiles(
+            x.astype(np.int64), lambda t: np.sign(t) * ((np.abs(t) + (table >> 1)) // table) * table
+        )
         expected = whole.astype(np.int16)
     else:
         expected = _in_tiles(x, lambda tiles: np.rint(tiles / table) * table)
     return Launch(
-        (x.shape[1] // 8, x.shape[0] // 8), (8, 8), [x, x.shape[1]], {0: expected}, variables={"Q": table.ravel()}
+        (x.shape[1] // 8, x.shape[0] // 8),
+        (8, 8),
+        [x, x.shape[1]],
+        {0: expected},
+        variables={"Q": table.ravel()},
     )
 
 
@@ -192,7 +217,7 @@ def quantization(scale: int, dtype: Any) -> Launch:
 
 
 def _tridiagonal(n: int) -> tuple[Array, Array, Array, float, float]:
-    """Return diagonal, off-diagonal behind a 0, and eigenvalues of a matrix; and bounds of the eigenvalues."""
+    """Return diagonal, off-diagonal behind a 0, eigenvalues of a matrix, and their bounds."""
     diagonal, off = uniform(n) + 4 * np.arange(n, dtype=np.float32), uniform(n, seed=1)
     off[0] = 0
     matrix = np.diag(diagonal.astype(np.float64)) + np.diag(off[1:], 1) + np.diag(off[1:], -1)
@@ -205,7 +230,7 @@ def _sorted_near(expected: Array, tolerance: float = 2e-3) -> Callable[[Array], 
 
 
 @declare("eigenvalues/bisect_kernel_small.cuh", "bisectKernel")
-def bisect_small(scale: int) -> Launch:
+def bisect_small(_scale: int) -> Launch:
     n = 64
     diagonal, off, values, low, high = _tridiagonal(n)
     outputs = [new(n), new(n), new(n, dtype=np.uint32), new(n, dtype=np.uint32)]
@@ -215,34 +240,49 @@ def bisect_small(scale: int) -> Launch:
 
 
 ALL_CONVERGED = (
-    "all threads set `all_threads_converged` to 1 at the beginning of a round, without a barrier after the reads at "
-    "the end of the one before; the values are equal in both orders"
+    "all threads set `all_threads_converged` to 1 at the beginning of a round, without a barrier after the "
+    "reads at the end of the one before; the values are equal in both orders"
 )
 
 
 @declare("eigenvalues/bisect_kernel_large.cuh", "bisectKernelLarge")
-def bisect_large(scale: int) -> Launch:
+def bisect_large(_scale: int) -> Launch:
     n = 100
     diagonal, off, values, low, high = _tridiagonal(n)
     numbers = [new(1, dtype=np.uint32), new(1, dtype=np.uint32)]
     one = [new(n), new(n), new(n, dtype=np.uint32)]
     several = [new(512), new(512), *(new(512, dtype=np.uint32) for _ in range(4))]
     args = [diagonal, Part(off, 1), n, low, high, 0, n, 1e-5, *numbers, *one, *several]
-    expected = {8: np.array([n], np.uint32), 9: None, 10: _sorted_near(values), 11: _sorted_near(values), 12: None}
+    expected = {
+        8: np.array([n], np.uint32),
+        9: None,
+        10: _sorted_near(values),
+        11: _sorted_near(values),
+        12: None,
+    }
     return Launch(1, 256, args, {**expected, **dict.fromkeys(range(13, 19))})
 
 
 @declare("eigenvalues/bisect_kernel_large_onei.cuh", "bisectKernelLarge_OneIntervals")
-def bisect_one(scale: int) -> Launch:
+def bisect_one(_scale: int) -> Launch:
     n = 100
     diagonal, off, values, low, high = _tridiagonal(n)
     bounds = np.concatenate([[low], (values[1:] + values[:-1]) / 2, [high]]).astype(np.float32)
-    args = [diagonal, Part(off, 1), n, n, bounds[:-1].copy(), bounds[1:].copy(), np.arange(1, n + 1, dtype=np.uint32), 1e-3]
+    args = [
+        diagonal,
+        Part(off, 1),
+        n,
+        n,
+        bounds[:-1].copy(),
+        bounds[1:].copy(),
+        np.arange(1, n + 1, dtype=np.uint32),
+        1e-3,
+    ]
     return Launch(1, 256, args, {4: _sorted_near(values)})
 
 
 @declare("eigenvalues/bisect_kernel_large_multi.cuh", "bisectKernelLarge_MultIntervals")
-def bisect_several(scale: int) -> Launch:
+def bisect_several(_scale: int) -> Launch:
     n, parts = 96, 4
     diagonal, off, values, low, high = _tridiagonal(n)
     counts = np.arange(0, n + 1, n // parts).astype(np.uint32)
@@ -304,7 +344,9 @@ def _reductions(
 
 @declare("reduction/reduction_kernel.cu", "reduce0", "reduce1", "reduce2", "reduce3", "reduce4", "reduce5")
 def reduce(scale: int, kernel: str) -> list[Launch]:
-    return _reductions(kernel, "" if kernel < "reduce4" else ", 256", 256 if kernel < "reduce3" else 512, n=8192 * scale)
+    return _reductions(
+        kernel, "" if kernel < "reduce4" else ", 256", 256 if kernel < "reduce3" else 512, n=8192 * scale
+    )
 
 
 @declare("reduction/reduction_kernel.cu", "reduce6", threads=256)
@@ -360,7 +402,9 @@ def _exclusive(x: Array) -> Array:
 def scan_in_blocks(scale: int) -> list[Launch]:
     x = integers(4096 * scale, dtype=np.uint32)
     return [
-        Launch(x.size // 1024, 256, [new(x.size, dtype=np.uint32), x, size], {0: _exclusive(x.reshape(-1, size))})
+        Launch(
+            x.size // 1024, 256, [new(x.size, dtype=np.uint32), x, size], {0: _exclusive(x.reshape(-1, size))}
+        )
         for size in (1024, 256)
     ]
 
@@ -371,7 +415,9 @@ def scan_of_sums(scale: int) -> Launch:
     x = integers(count, 1024, dtype=np.uint32)
     scanned = _exclusive(x)
     expected = _exclusive(x.sum(1, np.uint32).reshape(-1, length))
-    return Launch(blocks(count, 256), 256, [new(count, dtype=np.uint32), scanned, x, count, length], {0: expected})
+    return Launch(
+        blocks(count, 256), 256, [new(count, dtype=np.uint32), scanned, x, count, length], {0: expected}
+    )
 
 
 @declare("scan/scan.cu", "uniformUpdate")
@@ -455,7 +501,9 @@ def remove_cycles(scale: int) -> Launch:
     following[[10, 20]] = [20, 10]
     expected = following.copy()
     expected[[10, n - 2]] = [10, n - 2]
-    reason = "a thread of a cycle reads a successor that the other one replaces; both orders give the same values"
+    reason = (
+        "a thread of a cycle reads a successor that the other one replaces; both orders give the same values"
+    )
     return Launch(blocks(n, 256), 256, [following, n], {0: expected}, true_alarms=reason)
 
 
@@ -525,8 +573,17 @@ def sort_segments(scale: int) -> list[Launch]:
     result = []
     for size, ascending in ((1024, 1), (256, 0)):
         order = np.argsort(keys.reshape(-1, size), 1)[:, :: 1 if ascending else -1]
-        expected = {n: np.take_along_axis(x.reshape(-1, size), order, 1) for n, x in enumerate((keys, values))}
-        args = [new(keys.size, dtype=np.uint32), new(keys.size, dtype=np.uint32), keys, values, size, ascending]
+        expected = {
+            n: np.take_along_axis(x.reshape(-1, size), order, 1) for n, x in enumerate((keys, values))
+        }
+        args = [
+            new(keys.size, dtype=np.uint32),
+            new(keys.size, dtype=np.uint32),
+            keys,
+            values,
+            size,
+            ascending,
+        ]
         result.append(Launch(keys.size // 1024, 512, args, expected))
     return result
 
@@ -613,7 +670,7 @@ def particle_cells(scale: int) -> Launch:
 
 
 def _sorted_particles(scale: int) -> tuple[Array, Array, Array, Array, Array]:
-    """Return the order of the particles by cell, their positions and velocities, and the limits of the cells."""
+    """Return the order of the particles by cell, positions, velocities, and the limits of the cells."""
     positions, velocities, cells = _particles(scale)
     order = np.argsort(cells, kind="stable").astype(np.uint32)
     counts = np.bincount(cells, minlength=CELLS**3)
@@ -646,7 +703,9 @@ def collide(scale: int) -> Launch:
     expected = np.zeros((n, 4))
     expected[order, :3] = v + force
     args = [new(n, 4), positions, velocities, order, start, end, n]
-    return Launch(blocks(n, 256), 256, args, {0: expected}, rtol=1e-4, variables={"cudaParams": _parameters()})
+    return Launch(
+        blocks(n, 256), 256, args, {0: expected}, rtol=1e-4, variables={"cudaParams": _parameters()}
+    )
 
 
 def _force(p: Array, v: Array, others: Array, their_v: Array, radius: float, attraction: float) -> Array:
@@ -661,15 +720,15 @@ def _force(p: Array, v: Array, others: Array, their_v: Array, radius: float, att
         + PARAMETERS["shear"] * tangential
         + attraction * relative
     )
-    return np.where(distance < RADIUS + radius, force, 0).sum(0)
+    return np.asarray(np.where(distance < RADIUS + radius, force, 0).sum(0))
 
 
 # Others ----------------------------------------------------------------------------------------
 
 
 @declare("interval/cuda_interval.h", "test_interval_newton")
-def interval_newton(scale: int) -> list[Launch]:
-    """Roots of (x - 1)^2 - a x in [0.01, 4], each in some of the intervals of a thread."""
+def interval_newton(_scale: int) -> list[Launch]:
+    """Roots of (x - 1)^2 - a x in [0.01, 4]; a thread's intervals are short, and some may have no root."""
     all_threads, threads = 1024 * 64, 64
     a = np.arange(threads, dtype=np.float64)[:, None] / all_threads
     half = 1 + a / 2
@@ -678,14 +737,19 @@ def interval_newton(scale: int) -> list[Launch]:
     def check(buffer: Array) -> bool:
         intervals = buffer.reshape(-1, all_threads, 2)[:, 32:threads].transpose(1, 0, 2)
         used = intervals[..., 1] > 0
-        around = (intervals[:, None, :, 0] <= roots[32:, :, None]) & (intervals[:, None, :, 1] >= roots[32:, :, None])
-        near = np.abs(intervals.mean(-1)[:, None] - roots[32:, :, None]).min(1) < 1e-2
-        return bool((around & used[:, None]).any(2).all() and near[used].all())
+        around = (intervals[:, None, :, 0] <= roots[32:, :, None]) & (
+            intervals[:, None, :, 1] >= roots[32:, :, None]
+        )
+        short = intervals[..., 1] - intervals[..., 0] < 1e-4
+        return bool((around & used[:, None]).any(2).all() and short[used].all())
 
     start = np.array([0.01, 4.0]).tobytes()
     args = [np.zeros((128, all_threads, 2)), np.zeros(threads, np.int32), start]
     expected = {0: check, 1: lambda counts: bool((counts >= 1).all())}
-    return [Launch(1, 64, [*args, choice], expected, instance="test_interval_newton<double>") for choice in range(3)]
+    return [
+        Launch(1, 64, [*args, choice], expected, instance="test_interval_newton<double>")
+        for choice in range(3)
+    ]
 
 
 @declare("streamOrderedAllocationIPC/streamOrderedAllocationIPC.cu", "simpleKernel")
@@ -701,5 +765,5 @@ def doubled(scale: int) -> Launch:
 
 
 @declare("threadMigration/threadMigration_kernel.cu", "kernelFunction")
-def count_down(scale: int) -> Launch:
+def count_down(_scale: int) -> Launch:
     return Launch(1, 32, [new(32, dtype=np.int32)], {0: np.arange(32, 0, -1, dtype=np.int32)})

@@ -13,6 +13,7 @@ from benchmarks.compatibility.launches import (
     Launch,
     blocks,
     integers,
+    masked,
     new,
     normal,
     refused,
@@ -41,7 +42,11 @@ def _normal_distribution(d: Array) -> Array:
 @declare("BlackScholes_nvrtc/BlackScholes_kernel.cuh", "BlackScholesGPU")
 def black_scholes(scale: int) -> Launch:
     n = 2000 * scale
-    price, strike, years = uniform(n, low=5, high=30), uniform(n, low=1, high=100), uniform(n, low=0.25, high=10)
+    price, strike, years = (
+        uniform(n, low=5, high=30),
+        uniform(n, low=1, high=100),
+        uniform(n, low=0.25, high=10),
+    )
     s, x, t = (each.astype(np.float64) for each in (price, strike, years))
     d1 = (np.log(s / x) + (0.02 + 0.045) * t) / (0.3 * np.sqrt(t))
     d2 = d1 - 0.3 * np.sqrt(t)
@@ -57,7 +62,11 @@ def black_scholes(scale: int) -> Launch:
 def binomial_options(scale: int) -> Launch:
     count, steps = 4 * scale, 2048
     table = np.zeros((1024, 5), np.float32)
-    s, x, years = uniform(count, low=5, high=30), uniform(count, low=1, high=30), uniform(count, low=0.25, high=2)
+    s, x, years = (
+        uniform(count, low=5, high=30),
+        uniform(count, low=1, high=30),
+        uniform(count, low=0.25, high=2),
+    )
     dt = years / steps
     v = 0.1 * np.sqrt(dt)
     up, down, rate = np.exp(v), np.exp(-v), np.exp(0.06 * dt)
@@ -80,7 +89,7 @@ def finite_differences(scale: int) -> Launch:
     nz, ny, nx = 8, 32 * scale, 64 * scale
     x, weights = normal(nz + 8, ny + 8, nx + 8), uniform(5)
     inside = x.astype(np.float64)
-    expected = np.ma.masked_all(x.shape)
+    expected = masked(*x.shape)
     middle = weights[0] * inside[4:-4, 4:-4, 4:-4]
     for n in range(1, 5):
         for axis in range(3):
@@ -257,7 +266,7 @@ def fill(scale: int) -> Launch:
 def haar(scale: int) -> Launch:
     threads, grid, levels = 64, 4 * scale, 7
     x = normal(2 * threads * grid)
-    expected = np.ma.masked_all(x.size)
+    expected = masked(x.size)
     approximation = x.astype(np.float64)
     for _ in range(levels):
         pairs = approximation.reshape(-1, 2)
@@ -332,7 +341,10 @@ def sobol(scale: int) -> Launch:
     return Launch((8, dimensions), 64, args, {3: values * 2.0**-32})
 
 
-QUASI = ("quasirandomGenerator/quasirandomGenerator_kernel.cu", "quasirandomGenerator_nvrtc/quasirandomGenerator_kernel.cu")
+QUASI = (
+    "quasirandomGenerator/quasirandomGenerator_kernel.cu",
+    "quasirandomGenerator_nvrtc/quasirandomGenerator_kernel.cu",
+)
 
 
 @declare(QUASI, "quasirandomGeneratorKernel")
@@ -413,7 +425,7 @@ def transpose(scale: int) -> Launch:
 
 def _pixels(x: Array) -> Array:
     """Return colors as bytes, which truncate them."""
-    return np.trunc(x.clip(0, 1) * 255) / 255
+    return np.asarray(np.trunc(x.clip(0, 1) * 255) / 255)
 
 
 @declare(GAUSSIAN, "d_simpleRecursive_rgba")
@@ -482,8 +494,20 @@ def colors_3d(scale: int) -> Launch:
     z, y, x = np.indices((depth, height, width)).astype(np.float64)
     angle = time + (x * x + y * y + z * z) * 0.0001 * 3.14
     expected = np.zeros((depth, height, width, 4))
-    expected[..., 0], expected[..., 1], expected[..., 3] = 127.5 + 127.5 * np.cos(angle), 127.5 + 127.5 * np.sin(angle), 255
-    args = [new(depth, height, width * 4, dtype=np.uint8), width, height, depth, width * 4, width * 4 * height, time]
+    expected[..., 0], expected[..., 1], expected[..., 3] = (
+        127.5 + 127.5 * np.cos(angle),
+        127.5 + 127.5 * np.sin(angle),
+        255,
+    )
+    args = [
+        new(depth, height, width * 4, dtype=np.uint8),
+        width,
+        height,
+        depth,
+        width * 4,
+        width * 4 * height,
+        time,
+    ]
     return Launch((blocks(width, 16), blocks(height, 16)), (16, 16), args, {0: near_bytes(expected)})
 
 
@@ -499,7 +523,9 @@ def colors_of_a_cube(scale: int) -> list[Launch]:
         expected[..., : 3 if face % 2 == 0 else 0] = value[..., None]
         expected[..., face // 2] = value if face % 2 else 0
         args = [new(height, width * 4, dtype=np.int8), width, height, width * 4, face, time]
-        result.append(Launch((blocks(width, 16), blocks(height, 16)), (16, 16), args, {0: near_bytes(expected)}))
+        result.append(
+            Launch((blocks(width, 16), blocks(height, 16)), (16, 16), args, {0: near_bytes(expected)})
+        )
     return result
 
 

@@ -51,7 +51,12 @@ def _gemm_inputs(sample: str, m: int, n: int, k: int) -> tuple[Array, Array, Arr
     return a, b, c.astype(dtype), *((1, 1) if sample == "imma" else (1.1, 1.2))
 
 
-@declare("bf16TensorCoreGemm/bf16TensorCoreGemm.cu", "compute_bf16gemm", "compute_bf16gemm_async_copy", sample="bf16")
+@declare(
+    "bf16TensorCoreGemm/bf16TensorCoreGemm.cu",
+    "compute_bf16gemm",
+    "compute_bf16gemm_async_copy",
+    sample="bf16",
+)
 @declare("cudaTensorCoreGemm/cudaTensorCoreGemm.cu", "compute_gemm", sample="cuda")
 @declare(
     "dmmaTensorCoreGemm/dmmaTensorCoreGemm.cu",
@@ -61,7 +66,12 @@ def _gemm_inputs(sample: str, m: int, n: int, k: int) -> tuple[Array, Array, Arr
     sample="dmma",
 )
 @declare("immaTensorCoreGemm/immaTensorCoreGemm.cu", "compute_gemm_imma", sample="imma")
-@declare("tf32TensorCoreGemm/tf32TensorCoreGemm.cu", "compute_tf32gemm", "compute_tf32gemm_async_copy", sample="tf32")
+@declare(
+    "tf32TensorCoreGemm/tf32TensorCoreGemm.cu",
+    "compute_tf32gemm",
+    "compute_tf32gemm_async_copy",
+    sample="tf32",
+)
 def tensor_gemm(scale: int, sample: str) -> Launch:
     convert, m, n, k, chunk = GEMMS[sample]
     tiles, depth = 8 * scale, 2 * chunk
@@ -86,7 +96,11 @@ def simple_gemm(scale: int, sample: str) -> Launch:
     if sample == "bf16":  # the kernel exchanges the indices of the tiles of B
         tiles = b.reshape(size // 16, 16, size // 16, 16).transpose(2, 1, 0, 3)
         b = tiles.reshape(size, size)
-    used = b.reshape(size // 16, 16, size // 16, 16).transpose(2, 1, 0, 3).reshape(size, size) if sample == "bf16" else b
+    used = (
+        b.reshape(size // 16, 16, size // 16, 16).transpose(2, 1, 0, 3).reshape(size, size)
+        if sample == "bf16"
+        else b
+    )
     expected = alpha * (a @ b.T) + beta * c
     args = [convert(a), convert(used), c, new(*c.shape, dtype=c.dtype), size, size, size, alpha, beta]
     grid = blocks(size, m * 2), blocks(size, n * 4)
@@ -148,7 +162,7 @@ declare(
 
 
 @declare("cdpAdvancedQuicksort/cdpBitonicSort.cu", "bitonicsort")
-def bitonic_sort(scale: int) -> Launch:
+def bitonic_sort(_scale: int) -> Launch:
     x = integers(1000, high=1 << 30, dtype=np.uint32)
     expected = x.copy()
     expected[24:] = np.sort(x[24:])
@@ -172,7 +186,9 @@ def bezier_positions(scale: int) -> Launch:
     expected = (1 - u) ** 2 * corners[2, 0] + 2 * u * (1 - u) * corners[2, 1] + u**2 * corners[2, 2]
 
     def pack(addresses: list[int]) -> Array:
-        table = np.zeros(lines, [("corners", np.float32, (3, 2)), ("positions", np.uint64), ("count", np.int64)])
+        table = np.zeros(
+            lines, [("corners", np.float32, (3, 2)), ("positions", np.uint64), ("count", np.int64)]
+        )
         table["corners"], table["positions"], table["count"] = corners, addresses[0], points
         return table.view(np.uint8)
 
@@ -187,7 +203,7 @@ GRAPH_TEXTS = {
 
 
 @declare("graphConditionalNodes/graphConditionalNodes.cu", *GRAPH_TEXTS)
-def print_line(scale: int, kernel: str) -> Launch:
+def print_line(_scale: int, kernel: str) -> Launch:
     return Launch(1, 1, [], {}, printed=lambda text: GRAPH_TEXTS[kernel] in text and text.count("\n") == 1)
 
 
@@ -240,7 +256,7 @@ def validate(scale: int) -> list[Launch]:
 
 
 @declare("jacobiCudaGraphs/jacobi.cu", "JacobiMethod")
-def jacobi(scale: int) -> Launch:
+def jacobi(_scale: int) -> Launch:
     n = 512
     a = uniform(n, n) + n * np.eye(n, dtype=np.float32)
     b, x = uniform(n, dtype=np.float64), uniform(n, dtype=np.float64, seed=1)
@@ -251,9 +267,11 @@ def jacobi(scale: int) -> Launch:
 
 
 @declare("jacobiCudaGraphs/jacobi.cu", "finalError")
-def error_sum(scale: int) -> Launch:
+def error_sum(_scale: int) -> Launch:
     x = uniform(512, dtype=np.float64)
-    return Launch(3, 128, [x, np.zeros(1)], {1: np.array([np.abs(x - 1).sum()])}, (128 // 32 + 1) * 8, rtol=1e-10)
+    return Launch(
+        3, 128, [x, np.zeros(1)], {1: np.array([np.abs(x - 1).sum()])}, (128 // 32 + 1) * 8, rtol=1e-10
+    )
 
 
 @declare("memMapIPCDrv/memMapIpc_kernel.cu", "memMapIpc_kernel")
@@ -263,12 +281,12 @@ def fill(scale: int) -> Launch:
 
 
 @declare("newdelete/newdelete.cu", "vectorCreate")
-def create(scale: int) -> Launch:
+def create(_scale: int) -> Launch:
     return Launch(1, 1, [np.zeros(1, np.uint64), 100], {0: lambda pointer: bool(pointer[0] != 0)})
 
 
 @declare("newdelete/newdelete.cu", "placementNew", "complexVector")
-def push_and_pop(scale: int) -> Launch:
+def push_and_pop(_scale: int) -> Launch:
     expected = np.sort(np.append(np.arange(128), np.full(128, -1)))
     reason = "`pop` reads `m_top` plainly while other threads change it by atomicAdd"
     args = [new(256, dtype=np.int32)]
@@ -328,5 +346,3 @@ def maxima(scale: int) -> Launch:
     x, values = integers(n, high=count), integers(n, high=1 << 30)
     expected = np.array([values[x == bucket].max() for bucket in range(count)], np.int32)
     return Launch(4, 256, [x, values, np.zeros(count, np.int32), n, count], {2: expected})
-
-

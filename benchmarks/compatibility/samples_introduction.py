@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.compatibility.launches import Array, Launch, blocks, integers, new, normal, suite, uniform
+from benchmarks.compatibility.launches import (
+    Array,
+    Expected,
+    Launch,
+    blocks,
+    integers,
+    new,
+    normal,
+    suite,
+    uniform,
+)
 
 __all__: list[str] = []
 
@@ -29,11 +39,16 @@ def timed_reduction(scale: int) -> Launch:
     x = normal(512)
     grid = 8 * scale
     args = [x, new(grid), new(2 * grid, dtype=np.int64)]
-    expected = {1: np.full(grid, x.min()), 2: lambda timer: bool((timer[grid:] >= timer[:grid]).all())}
+    expected: dict[int, Expected] = {
+        1: np.full(grid, x.min()),
+        2: lambda timer: bool((timer[grid:] >= timer[:grid]).all()),
+    }
     return Launch(grid, 256, args, expected, 512 * 4)
 
 
-@declare("fp16ScalarProduct/fp16ScalarProduct.cu", "scalarProductKernel_intrinsics", "scalarProductKernel_native")
+@declare(
+    "fp16ScalarProduct/fp16ScalarProduct.cu", "scalarProductKernel_intrinsics", "scalarProductKernel_native"
+)
 def scalar_product(scale: int) -> Launch:
     grid, size = 4 * scale, 2000 * scale
     a, b = (integers(size, 2, high=2, seed=seed, dtype=np.float16) for seed in (0, 1))
@@ -107,7 +122,9 @@ def sort_in_shared(scale: int, kernel: str) -> list[Launch]:
     for direction in (1, 0):
         size = 1024 if kernel.startswith("bitonic") else 512
         index = np.argsort(keys.reshape(-1, size), 1)[:, :: 1 if direction else -1]
-        expected = {n: np.take_along_axis(x.reshape(-1, size), index, 1) for n, x in enumerate((keys, values))}
+        expected = {
+            n: np.take_along_axis(x.reshape(-1, size), index, 1) for n, x in enumerate((keys, values))
+        }
         args = [new(keys.size, dtype=np.uint32), new(keys.size, dtype=np.uint32), keys, values, size]
         if kernel.startswith("bitonic"):
             result.append(Launch(scale, 512, [*args, direction], expected))
@@ -171,7 +188,7 @@ def norm_by_dot_product(scale: int) -> Launch:
 
 @declare("simpleAssert/simpleAssert.cu", "testKernel")
 @declare("simpleAssert_nvrtc/simpleAssert_kernel.cu", "testKernel")
-def assertion(scale: int) -> list[Launch]:
+def assertion(_scale: int) -> list[Launch]:
     return [Launch(2, 32, [60], {}, assertion=True), Launch(2, 32, [64], {})]
 
 
@@ -213,8 +230,12 @@ def atomics(scale: int, rounds: int = 1) -> Launch:
 def cache_segment(scale: int) -> Launch:
     # Threads race for the elements, all of which are 0 and stay 0 in any order.
     data, trash = np.zeros(256, np.int32), np.zeros(4096 * scale, np.int32)
-    reason = "threads read `hit` while others increase it by atomicAdd; the number of rounds depends on the order"
-    return Launch((2, 2), (8, 8), [data, data.size, trash, trash.size, 300], {0: data, 2: trash}, true_alarms=reason)
+    reason = (
+        "threads read `hit` while others increase it by atomicAdd; the number of rounds depends on the order"
+    )
+    return Launch(
+        (2, 2), (8, 8), [data, data.size, trash, trash.size, 300], {0: data, 2: trash}, true_alarms=reason
+    )
 
 
 @declare("simpleCUDA2GL/simpleCUDA2GL.cu", "cudaProcess")
@@ -222,7 +243,9 @@ def checkerboard(scale: int) -> Launch:
     width, height = 128, 64 * scale
     y, x = np.indices((height, width)) & 0x20
     expected = ((x > 0) * 100 << 16 | (y > 0) * 100).astype(np.uint32)
-    return Launch((width // 16, height // 16), (16, 16), [new(*expected.shape, dtype=np.uint32), width], {0: expected})
+    return Launch(
+        (width // 16, height // 16), (16, 16), [new(*expected.shape, dtype=np.uint32), width], {0: expected}
+    )
 
 
 @declare("simpleCallback/simpleCallback.cu", "incKernel")
@@ -238,7 +261,7 @@ def increment_copies(scale: int) -> Launch:
 
 
 @declare("simpleCooperativeGroups/simpleCooperativeGroups.cu", "cgkernel")
-def group_sums(scale: int) -> Launch:
+def group_sums(_scale: int) -> Launch:
     def printed(text: str) -> bool:
         sums = re.findall(r"is (\d+) \(expected (\d+)\)", text)
         return sorted(sums) == sorted([("2016", "2016"), *[("120", "120")] * 4])
@@ -247,7 +270,7 @@ def group_sums(scale: int) -> Launch:
 
 
 @declare("simplePrintf/simplePrintf.cu", "testKernel")
-def printf(scale: int) -> Launch:
+def printf(_scale: int) -> Launch:
     def printed(text: str) -> bool:
         found = [tuple(map(int, re.findall(r"\d+", line))) for line in text.splitlines()]
         return sorted(found) == [(block, thread, 10) for block in range(4) for thread in range(8)]
@@ -257,7 +280,9 @@ def printf(scale: int) -> Launch:
 
 @declare("simpleHyperQ/simpleHyperQ.cu", "kernel_A", "kernel_B")
 def wait(scale: int) -> Launch:
-    return Launch(1, 1, [new(1, dtype=np.int64), 1000 * scale], {0: lambda clock: bool(clock[0] >= 1000 * scale)})
+    return Launch(
+        1, 1, [new(1, dtype=np.int64), 1000 * scale], {0: lambda clock: bool(clock[0] >= 1000 * scale)}
+    )
 
 
 @declare("simpleHyperQ/simpleHyperQ.cu", "sum")
@@ -267,7 +292,7 @@ def sum_of_clocks(scale: int) -> Launch:
 
 
 @declare("simpleVoteIntrinsics/simpleVote_kernel.cuh", "VoteAnyKernel1", "VoteAllKernel2")
-def vote(scale: int, kernel: str) -> Launch:
+def vote(_scale: int, kernel: str) -> Launch:
     x = np.zeros((4, 32), np.uint32)
     x[1, 3] = 1
     x[2] = 1
@@ -277,7 +302,7 @@ def vote(scale: int, kernel: str) -> Launch:
 
 
 @declare("simpleVoteIntrinsics/simpleVote_kernel.cuh", "VoteAnyKernel3")
-def vote_bools(scale: int) -> Launch:
+def vote_bools(_scale: int) -> Launch:
     thread = np.arange(96)
     expected = np.stack([thread >= 32, thread >= 48, thread >= 64], 1)
     return Launch(1, 96, [np.zeros((96, 3), bool), 32], {0: expected})
@@ -324,7 +349,7 @@ def add_repeatedly(scale: int) -> Launch:
 
 @declare("simpleTemplates/simpleTemplates.cu", "testKernel", types={"float": np.float32, "int": np.int32})
 @declare("template/template.cu", "testKernel", types={"": np.float32})
-def times_threads(scale: int, types: dict[str, Any]) -> list[Launch]:
+def times_threads(_scale: int, types: dict[str, Any]) -> list[Launch]:
     result = []
     for name, dtype in types.items():
         x = integers(32, dtype=dtype)

@@ -34,13 +34,13 @@ def init_vectors(scale: int) -> Launch:
 
 
 @declare(GRAPHS, "r1_div_x")
-def quotient(scale: int) -> Launch:
+def quotient(_scale: int) -> Launch:
     x, y = normal(1), normal(1, seed=1)
     return Launch(1, 1, [x, y, new(1)], {2: x / y})
 
 
 @declare(GRAPHS, "a_minus")
-def negative(scale: int) -> Launch:
+def negative(_scale: int) -> Launch:
     x = normal(1)
     return Launch(1, 1, [x, new(1)], {1: -x})
 
@@ -146,20 +146,22 @@ def poisson(scale: int) -> Launch:
 
 
 @declare(PERFORMANCE + "LargeKernelParameter/LargeKernelParameter.cu", "kernelDefault")
-def default_parameters(scale: int) -> Launch:
+def default_parameters(_scale: int) -> Launch:
     x, rest = integers(1024), integers(8000 - 1024, seed=1)
     expected = np.array([x.sum() + rest.sum()], np.int32)
-    return Launch(1, 1, [x.tobytes(), new(1, dtype=np.int32)], {1: expected}, variables={"excess_params": rest})
+    return Launch(
+        1, 1, [x.tobytes(), new(1, dtype=np.int32)], {1: expected}, variables={"excess_params": rest}
+    )
 
 
 @declare(PERFORMANCE + "LargeKernelParameter/LargeKernelParameter.cu", "kernelLargeParam")
-def large_parameters(scale: int) -> Launch:
+def large_parameters(_scale: int) -> Launch:
     x = integers(8000)
     return Launch(1, 1, [x.tobytes(), new(1, dtype=np.int32)], {1: np.array([x.sum()], np.int32)})
 
 
 @declare(PERFORMANCE + "UnifiedMemoryPerf/commonKernels.cu", "spinWhileLessThanOne")
-def spin(scale: int) -> Launch:
+def spin(_scale: int) -> Launch:
     return Launch(1, 1, [np.ones(1, np.uint32)], {})
 
 
@@ -191,7 +193,7 @@ SCALING = PERFORMANCE + "cudaGraphsPerfScaling/cudaGraphPerfScaling.cu"
 
 
 @declare(SCALING, "empty", "preUploadAnnotation", "postUploadAnnotation")
-def empty(scale: int) -> Launch:
+def empty(_scale: int) -> Launch:
     return Launch(2, 64, [], {})
 
 
@@ -201,7 +203,7 @@ def delay(scale: int) -> Launch:
 
 
 @declare(SCALING, "waitWithTimeout")
-def wait(scale: int) -> list[Launch]:
+def wait(_scale: int) -> list[Launch]:
     result = []
     for latch in (0, 1):
         args = [1000, np.zeros(1, bool), np.zeros(1, np.int64), np.array([latch], np.int32)]

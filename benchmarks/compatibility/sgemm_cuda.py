@@ -43,8 +43,8 @@ def column_per_thread(scale: int) -> Launch:
 @declare("7_kernel_resolve_bank_conflicts.cuh", "sgemmResolveBankConflicts")
 @declare("8_kernel_bank_extra_col.cuh", "sgemmResolveBankExtraCol")
 def tile_per_thread(scale: int, kernel: str) -> list[Launch]:
-    # With tiles of 64, which the host code uses for matrices below 128, the 64 threads of a vectorized kernel load
-    # 256 of the 512 elements of each tile: the result is undefined.
+    # With tiles of 64, which the host code uses for matrices below 128, the 64 threads of a vectorized kernel
+    # load 256 of the 512 elements of each tile: the result is undefined.
     tiles = (128, 64) if kernel == "sgemm2DBlocktiling" else (128,)
     return [_sgemm(scale, f"{kernel}<{n}, {n}, 8, 8, 8>", (n, n), n * n // 64) for n in tiles]
 
@@ -63,7 +63,7 @@ def tile_per_warp(scale: int, kernel: str, parameters: tuple[int, ...]) -> Launc
 
 
 @suite("SGEMM_CUDA")("simplest_kernel.cu", "kernel")
-def simplest(scale: int) -> Launch:
+def simplest(_scale: int) -> Launch:
     rows, columns = np.indices((4, 4), dtype=np.uint32)
     arrays = [new(16, dtype=np.uint32), new(16, dtype=np.uint32)]
     return Launch(1, 16, [*arrays, 4], {0: rows, 1: columns})

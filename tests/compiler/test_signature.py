@@ -249,3 +249,15 @@ def test_element_type_of_a_pointer(declaration: str, element: str) -> None:
     source = f"typedef double real;\n__global__ void k({declaration}) {{ ((int*) x)[0] = 1; }}"
     (parameter,) = compile_program(source).signatures["k"]
     assert (parameter.kind, parameter.element) == ("pointer", element)
+
+
+def test_type_that_depends_on_an_if_is_not_known() -> None:
+    """`real` is double in one branch and float in the other; `index` is the same in both."""
+    text = (
+        "#if WIDE\ntypedef double real;\ntypedef int index;\n#else\n"
+        "typedef float real;\ntypedef int index;\n#endif\n"
+        "__global__ void k(real* x, real y, index* n) { x[n[0]] = y; }\n"
+    )
+    for wide, size in ((0, 4), (1, 8)):
+        x, y, n = compile_program(f"#define WIDE {wide}\n{text}").signatures["k"]
+        assert (x.element, y.kind, y.size, n.element) == ("", "float", size, "int32")

@@ -85,6 +85,44 @@ def test_operators_of_used_types_are_kept() -> None:
     assert "int2" not in cell.source
 
 
+def test_operators_of_needed_classes_are_kept() -> None:
+    text = (
+        "struct A { float x; };\nstruct B { float x; };\n"
+        "__device__ A operator+(const A& a, const A& b) { A sum = {a.x + b.x}; return sum; }\n"
+        "__device__ B operator+(const B& a, const B& b) { return a; }\n"
+        "__global__ void k(A* x) { *x = *x + *x; }\n"
+    )
+    (cell,) = cells(text)
+    assert "operator+(const A&" in cell.source
+    assert "B" not in cell.source
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
+def test_device_functions_that_launchers_pass_to_templates_are_kept() -> None:
+    text = (
+        "__device__ float twice(float x) { return 2 * x; }\n"
+        "__device__ float square(float x) { return x * x; }\n"
+        "__device__ float cube(float x) { return x * x * x; }\n"
+        "template <float (*f)(float)> __global__ void k(float* x) { *x = f(*x); }\n"
+        "template <float (*f)(float)> void launch(float* x) { k<f><<<1, 1>>>(x); }\n"
+        "void host(float* x) { launch<twice>(x); k<square><<<1, 1>>>(x); other<cube>(x); }\n"
+    )
+    (cell,) = cells(text)
+    assert "float twice" in cell.source
+    assert "float square" in cell.source
+    assert "cube" not in cell.source
+
+
+def test_using_a_name_of_std_is_kept_if_its_header_is_added() -> None:
+    text = (
+        "using std::max; using std::is_same; using std::vector;\n"
+        "template <class T> __global__ void k(int* x) { *x = max(*x, is_same<T, int>::value); }\n"
+    )
+    (cell,) = cells(text)
+    assert cell.source.count("using") == 1
+    assert "using std::is_same;" in cell.source
+
+
 def test_allowed_headers_are_kept_if_their_namespace_is_used() -> None:
     text = (
         "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include <iostream>\n#include <stdint.h>\n"
