@@ -213,7 +213,7 @@ class KernelNotWritten(CompileError):
 
 
 class UnsupportedInstruction(GpulabError):
-    """The simulator does not implement a PTX instruction of the kernel (textures, `wgmma`, …).
+    """The simulator does not implement a PTX instruction of the kernel (`wgmma`, `tld4`, …).
 
     Attributes
     ----------
@@ -227,10 +227,10 @@ class UnsupportedInstruction(GpulabError):
     >>> import gpulab
     >>> dev = gpulab.device("sim")
     >>> try:
-    ...     dev.compile("__global__ void k(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }")
+    ...     dev.compile("__global__ void k(float* x) { x[0] = tex2Dgather<float4>(0ull, 0, 0).x; }")
     ... except gpulab.UnsupportedInstruction as error:
     ...     print(error.instruction, error.line)
-    tex.1d.v4.f32.s32 1
+    tld4.r.2d.v4.f32.f32 1
     """
 
     def __init__(self, instruction: str, line: int = 0, why: str = "") -> None:

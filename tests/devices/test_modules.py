@@ -204,15 +204,15 @@ def test_fault_and_race_name_the_variable(device: SimulatedDevice) -> None:
 def test_kernel_that_cannot_be_executed_is_refused_before_the_launch(
     device: SimulatedDevice, load: str
 ) -> None:
-    text = "\n__global__ void k(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }"
+    text = "\n__global__ void k(float* x) { x[0] = tex2Dgather<float4>(0ull, 0, 0).x; }"
     source = device.module(text).program.ptx if load == "load_ptx" else text
     with pytest.raises(UnsupportedInstruction) as caught:
         getattr(device, load)(source).get_function() if load == "module" else getattr(device, load)(source)
-    assert (caught.value.instruction, caught.value.line) == ("tex.1d.v4.f32.s32", 2)
+    assert (caught.value.instruction, caught.value.line) == ("tld4.r.2d.v4.f32.f32", 2)
 
 
 def test_kernel_beside_one_that_cannot_be_executed_runs(device: SimulatedDevice) -> None:
-    text = """__global__ void texture(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }
+    text = """__global__ void texture(float* x) { x[0] = tex2Dgather<float4>(0ull, 0, 0).x; }
 __global__ void copy(float* x) { x[0] = 3; }"""
     x = device.zeros(1)
     device.compile(text, "copy")(1, 1, (x,))

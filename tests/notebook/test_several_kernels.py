@@ -149,7 +149,7 @@ def test_last_cell_with_a_kernel_of_this_name_counts(notebook: Notebook) -> None
 
 
 def test_instruction_that_is_not_supported_is_reported_by_the_cell(notebook: Notebook) -> None:
-    shown = run(notebook, "k", "\n__global__ void k(float* x) { x[0] = tex1Dfetch<float>(0ull, 0); }")
+    shown = run(notebook, "k", "\n__global__ void k(float* x) { x[0] = tex2Dgather<float4>(0ull, 0, 0).x; }")
     assert isinstance(shown.error, UnsupportedInstruction)
-    assert shown.stdout.count("tex.1d") == 1
+    assert shown.stdout.count("tld4.r") == 1
     assert "line 2" in shown.stdout

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.devices.base import Device, Kernel
+from gpulab.devices.textures import DeviceTexture, TextureObject
 
 __all__ = ["address_of", "copy_arguments", "copy_back", "simulated_variables", "whole_array"]
 
@@ -17,27 +18,56 @@ def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[
     """Return the arguments with every array copied to `target`.
 
     An array that is passed several times is copied once, and parts of one array stay parts of one copy.
+    Textures and surfaces of one memory stay objects of one copy of it.
     """
     copied: dict[int, Any] = {}
-    copies: list[Any] = []
-    for value in args:
-        if not hasattr(value, "shape") or isinstance(value, np.generic):
-            copies.append(value)
-            continue
+
+    def copy_array(value: Any) -> Any:
         whole = whole_array(value)
         if id(whole) not in copied:
             copied[id(whole)] = whole.copy() if source is target else target.asarray(source.asnumpy(whole))
         copy = copied[id(whole)]
-        copies.append(
-            copy if whole is value else copy.part(address_of(value) - address_of(whole), value.shape)
+        return copy if whole is value else copy.part(address_of(value) - address_of(whole), value.shape)
+
+    def copy_texture(value: DeviceTexture) -> Any:
+        layout = value.layout
+        channels, layered = layout.channels, layout.layered
+        if value.memory == "linear":
+            contents = copy_array(value.storage)
+        else:
+            if id(value.storage) not in copied:
+                copied[id(value.storage)] = target.surface(value.get(), channels=channels, layered=layered)
+            contents = copied[id(value.storage)]
+        if not isinstance(value, TextureObject):
+            return contents
+        parameters = value.sampling
+        return target.texture(
+            contents,
+            filter=parameters.filter,
+            address=parameters.address[: layout.filtered_axes],
+            normalized=parameters.normalized,
+            read=parameters.read,
+            channels=channels,
+            layered=layered,
+            memory=value.memory,
         )
-    return copies
+
+    def copy_value(value: Any) -> Any:
+        if isinstance(value, DeviceTexture):
+            return copy_texture(value)
+        is_array = hasattr(value, "shape") and not isinstance(value, np.generic)
+        return copy_array(value) if is_array else value
+
+    return [copy_value(value) for value in args]
 
 
 def copy_back(copies: Sequence[Any], args: Sequence[Any], source: Device, target: Device) -> None:
     """Copy the arrays in `copies` (of `source`) back to the arrays in `args` (of `target`)."""
     for array, copy in zip(args, copies, strict=True):
-        if copy is not array:
+        if isinstance(array, DeviceTexture):
+            if copy is not array and array.memory == "array":
+                array.set(copy.get())
+        elif copy is not array:
             array[...] = target.asarray(source.asnumpy(copy))
 
 

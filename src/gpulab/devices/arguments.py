@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.compiler.program import Parameter, Signature
+from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError
 
 __all__ = ["convert"]
@@ -40,6 +41,7 @@ def convert(
       whether a parameter is signed, so all values from -2**(n-1) to 2**n - 1 are accepted.
     - A floating-point number is rounded to the precision of the parameter.
     - A struct passed by value (`bytes`) requires bytes, or a NumPy scalar or array of its size.
+    - A texture or surface object requires a 64-bit integer, which receives its handle.
     - A 64-bit integer of PTX from another compiler (`word`) may be an address: arrays and None are accepted.
 
     Parameters
@@ -65,11 +67,29 @@ def convert(
             f"the kernel takes {len(signature)} arguments ({_parameters(signature)}), not {len(args)}."
         )
     return [
-        _pointer(position, parameter, value, accepts, device)
+        _handle(position, parameter, value, accepts, device)
+        if isinstance(value, DeviceTexture)
+        else _pointer(position, parameter, value, accepts, device)
         if parameter.kind == "pointer" or (parameter.kind == "word" and _is_pointer(value))
         else _scalar(position, parameter, value)
         for position, (parameter, value) in enumerate(zip(signature, args, strict=True), start=1)
     ]
+
+
+def _handle(
+    position: int,
+    parameter: Parameter,
+    value: DeviceTexture,
+    accepts: Callable[[object], bool] | None,
+    device: str,
+) -> Any:
+    """Return the handle of a texture or surface object."""
+    label = f"argument {position} (`{parameter.name}`)"
+    if parameter.size != 8 or parameter.kind not in ("int", "uint", "word"):
+        raise LaunchError(f"{label} must be {_type(parameter)}, not {value!r}.")
+    if accepts is not None and not accepts(value):
+        raise LaunchError(f"{label} is an object of another device: {value!r}. Create it on {device}.")
+    return np.uint64(value.ptr)
 
 
 def _is_pointer(value: Any) -> bool:
@@ -120,7 +140,8 @@ def _scalar(position: int, parameter: Parameter, value: Any) -> Any:
         is_struct = parameter.kind == "bytes" and value.nbytes == parameter.size
         value = np.void(value.tobytes()) if is_struct else value[()] if value.ndim == 0 else value
     if hasattr(value, "shape") and not isinstance(value, np.generic):
-        raise LaunchError(f"{label} must be {_type(parameter)}, not an array.")
+        advice = " For a cudaTextureObject_t, pass dev.texture(x)." if parameter.size == 8 else ""
+        raise LaunchError(f"{label} must be {_type(parameter)}, not an array.{advice}")
     if parameter.kind == "bytes":
         return _struct(label, parameter, value)
     if parameter.kind == "float":

@@ -19,6 +19,15 @@ import numpy.typing as npt
 from gpulab.compiler.program import ModuleVariable, Program, Resources
 from gpulab.devices.query import DeviceProperties, published_properties
 from gpulab.devices.streams import DeviceOperation, OperationObserver, Stream
+from gpulab.devices.textures import (
+    AddressMode,
+    Filter,
+    Read,
+    SurfaceObject,
+    TextureMaker,
+    TextureMemory,
+    TextureObject,
+)
 from gpulab.devices.variables import variable_values
 from gpulab.errors import LaunchWarning, UsageError
 from gpulab.provenance import Provenance
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from gpulab.simt.ptx.syntax import Module
     from gpulab.simt.runtime.allocation import Allocation, Memory
     from gpulab.simt.runtime.heap import DeviceHeap
+    from gpulab.simt.runtime.texture_table import TextureTable
 
 __all__ = [
     "Array",
@@ -372,6 +382,11 @@ class RecordableKernel(Kernel):
         """The control flow graph of the entry."""
 
     @property
+    def uses_textures(self) -> bool:
+        """True if the code accesses textures or surfaces."""
+        return any(item.op in ("tex", "suld", "sust") for block in self.flow.blocks for item in block.code)
+
+    @property
     def constants(self) -> Mapping[int, str]:
         """The variables in constant memory that the module's code uses: names by address."""
         return {}
@@ -574,6 +589,120 @@ class Device(ABC):
         """
         del shape, dtype
         raise UsageError(f"{self.name} has no page-locked memory.")
+
+    def texture(
+        self,
+        source: Any,
+        *,
+        filter: Filter = "point",  # noqa: A002 - CUDA's word
+        address: AddressMode | Sequence[AddressMode] = "clamp",
+        normalized: bool = False,
+        read: Read = "element",
+        channels: int = 1,
+        layered: bool = False,
+        memory: TextureMemory = "array",
+    ) -> TextureObject:
+        """Create a texture object, an argument for a parameter of type ``cudaTextureObject_t``.
+
+        Parameters
+        ----------
+        source : array_like, array, TextureObject or SurfaceObject
+            The texels: a NumPy array or an array of the device, of shape ``(width,)``, ``(height, width)`` or
+            ``(depth, height, width)``. The elements are integers of 8, 16 or 32 bits, ``float16`` or
+            ``float32``. A texture or surface of this device shares its memory, channels and layers with the
+            new one.
+        filter : {"point", "linear"}, optional
+            The nearest texel, or the mean of the texels around the coordinates.
+        address : {"clamp", "border", "wrap", "mirror"}, or one for each axis, optional
+            Texels outside the texture: those at its edge, zeros, or the texture repeated. "wrap" and "mirror"
+            need normalised coordinates. The order of the axes is x, y, z.
+        normalized : bool, optional
+            Coordinates run from 0 to 1 over the texture, not from 0 to the number of texels.
+        read : {"element", "normalized"}, optional
+            "normalized" reads integers of 8 and 16 bits as floats in [0, 1], or [-1, 1] if they are signed.
+        channels : {1, 2, 4}, optional
+            Elements of a texel, along an additional last axis of the array: 4 for ``uchar4`` and ``float4``.
+        layered : bool, optional
+            The first of three axes counts independent 2-D layers, for ``tex2DLayered``.
+        memory : {"array", "linear"}, optional
+            "array" copies the texels to a CUDA array. "linear" reads the device array itself: a 1-D array
+            for ``tex1Dfetch``, a 2-D array with rows of a multiple of 32 bytes for ``tex2D``.
+
+        Returns
+        -------
+        TextureObject
+            The texture. It must exist while kernels use it. `asnumpy` copies its texels to the host, and its
+            method `set` copies others to it.
+
+        Raises
+        ------
+        UsageError
+            If CUDA has no such texture.
+
+        Notes
+        -----
+        A linear filter rounds the position between two texels to a multiple of 1/256 (CUDA C++ Programming
+        Guide, "Linear Filtering").
+
+        Examples
+        --------
+        >>> import gpulab, numpy as np
+        >>> dev = gpulab.device("sim")
+        >>> kernel = dev.compile('''
+        ... __global__ void sample(cudaTextureObject_t texture, float* y)
+        ... {
+        ...     y[threadIdx.x] = tex1D<float>(texture, threadIdx.x + 1.0f);
+        ... }''')
+        >>> texture = dev.texture(np.float32([0, 10, 20]), filter="linear")
+        >>> y = dev.zeros(3)
+        >>> kernel(1, 3, (texture, y))
+        >>> dev.asnumpy(y)
+        array([ 5., 15., 20.], dtype=float32)
+        """
+        return self._textures().texture(source, filter, address, normalized, read, channels, layered, memory)
+
+    def surface(self, source: Any, *, channels: int = 1, layered: bool = False) -> SurfaceObject:
+        """Create a surface object, an argument for a parameter of type ``cudaSurfaceObject_t``.
+
+        Parameters
+        ----------
+        source : array_like, array, TextureObject or SurfaceObject
+            As for `texture`. Arrays are copied to a CUDA array, which ``dev.texture(surface)`` shares.
+        channels, layered
+            As for `texture`.
+
+        Returns
+        -------
+        SurfaceObject
+            The surface. It must exist while kernels use it. `asnumpy` copies its contents to the host.
+
+        Raises
+        ------
+        UsageError
+            If CUDA has no such surface.
+
+        Examples
+        --------
+        The x coordinate of a surface counts bytes:
+
+        >>> import gpulab, numpy as np
+        >>> dev = gpulab.device("sim")
+        >>> kernel = dev.compile('''
+        ... __global__ void fill(cudaSurfaceObject_t surface)
+        ... {
+        ...     surf2Dwrite(10 * threadIdx.y + threadIdx.x, surface, threadIdx.x * sizeof(int), threadIdx.y);
+        ... }''')
+        >>> surface = dev.surface(np.zeros((2, 3), np.int32))
+        >>> kernel(1, (3, 2), (surface,))
+        >>> dev.asnumpy(surface)
+        array([[ 0,  1,  2],
+               [10, 11, 12]], dtype=int32)
+        """
+        return self._textures().surface(source, channels, layered)
+
+    def _textures(self) -> TextureMaker:
+        """Return the part of the device that creates textures."""
+        raise UsageError(f"{self.name} has no textures.")
 
     def stream(self) -> Stream:
         """Create a stream: a queue of copies and kernels, which may overlap with those of other streams.
@@ -949,12 +1078,15 @@ class RecordableDevice(Device):
         Its allocations.
     heap : DeviceHeap
         The memory that kernels have allocated by `malloc` or `new`.
+    textures : TextureTable
+        Its texture and surface objects.
     budget : int
         Instructions that a warp may execute before the launch is reported as endless.
     """
 
     memory: Memory
     heap: DeviceHeap
+    textures: TextureTable
     budget: int
 
     @abstractmethod

@@ -39,11 +39,13 @@ from gpulab.devices.cuda_streams import (
     pinned_memory,
     queue_copy,
 )
+from gpulab.devices.cuda_textures import CudaTextures
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.nvml import ClockState, open_nvml
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
 from gpulab.devices.streams import CopyKind, DeviceOperation, Launch, Stream, array_shape, check_destination
+from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError, UsageError
 
 __all__ = ["CudaDevice", "CudaKernel", "CudaModule", "cuda_device"]
@@ -219,7 +221,7 @@ class CudaKernel(Kernel):
         values = convert(
             self.program.signatures[self.name],
             args,
-            accepts=lambda value: isinstance(value, context.cupy.ndarray),
+            accepts=self.device.owns,
             device=f"the GPU ({spec.name})",
         )
         # CuPy passes a struct by value from a 0-d array, but not from np.void.
@@ -230,7 +232,7 @@ class CudaKernel(Kernel):
             self._function(grid, block, tuple(values), shared_mem=shared_mem, **options)
             context.running = self.name
         if isinstance(stream, CudaStream):
-            stream.hold(*values)
+            stream.hold(*args)
 
     def _allow_shared(self, shared_mem: int) -> None:
         """Opt in to more dynamic shared memory than the default, if a launch needs it."""
@@ -343,6 +345,15 @@ class CudaDevice(Device):
         cupy = self.context.cupy
         if isinstance(array, np.ndarray):
             return array
+        if isinstance(array, DeviceTexture) and not isinstance(array.storage, cupy.ndarray):
+            contents = array.get()
+            if out is None:
+                return contents
+            check_destination(out, contents.shape, contents.dtype)
+            out[...] = contents
+            return out
+        if isinstance(array, DeviceTexture):
+            array = array.storage
         if not isinstance(array, cupy.ndarray):
             raise LaunchError(f"a {type(array).__name__} is not an array of {self.name}.")
         if stream is None and out is None and self.observer is None:
@@ -367,6 +378,13 @@ class CudaDevice(Device):
     def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
         with self.context.activate("allocating page-locked memory"):
             return pinned_memory(self.context, array_shape(shape), np.dtype(dtype))
+
+    def _textures(self) -> CudaTextures:
+        return CudaTextures(self, self.context)
+
+    def owns(self, value: object) -> bool:
+        """Return True for an array, a texture or a surface of this device."""
+        return self._textures().owns(value)
 
     def stream(self) -> CudaStream:
         with self.context.activate("creating a stream"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.compiler.statements import innermost_loop, return_lines
 from gpulab.devices.shared_arrays import shared_arrays
+from gpulab.devices.texture_faults import TEXTURE_FAULTS, texture_fault
 from gpulab.errors import LaunchError, MemoryFault
 from gpulab.finding import Finding, index_text
 from gpulab.simt.runtime import layout
@@ -88,6 +89,8 @@ def explain(
         twice = memory.was_freed(fault.address)
         what = "memory that was freed before" if twice else "an address that malloc() or new did not return"
         text = f"{thread} frees {what} (address {fault.address:#x})."
+    elif fault.kind in TEXTURE_FAULTS:
+        text = f"{thread} {texture_fault(fault, kernel.device.textures)}"
     elif fault.kind == "no_fallback_code":
         text = f"{thread} needs code that is too large for the simulator; make the kernel smaller."
     elif fault.kind == "assert":
@@ -98,7 +101,8 @@ def explain(
         text = f"{thread} executes a trap instruction."
 
     finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
-    error = MemoryFault if fault.kind in ("out_of_bounds", "misaligned") else LaunchError
+    in_memory = ("out_of_bounds", "misaligned", "outside_surface", "misaligned_surface")
+    error = MemoryFault if fault.kind in in_memory else LaunchError
     return error(str(finding), [finding])
 
 

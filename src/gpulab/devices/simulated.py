@@ -21,7 +21,9 @@ from gpulab.devices.host_operations import HostOperations
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.simulated_streams import DelayedCopies, SimulatedStream, copy_operation, pinned_array
+from gpulab.devices.simulated_textures import SimulatedTextures
 from gpulab.devices.streams import DeviceOperation, Launch, Stream, array_shape, check_destination
+from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
@@ -29,6 +31,7 @@ from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.host_memory import Contents, host_budget
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
+from gpulab.simt.runtime.texture_table import TextureTable
 from gpulab.simt.runtime.variable_memory import VariableMemory
 
 if TYPE_CHECKING:
@@ -288,7 +291,7 @@ class SimulatedKernel(RecordableKernel):
         values = convert(
             self.program.signatures[self.name],
             args,
-            accepts=lambda a: isinstance(a, SimulatedArray) and a.memory is self.device.memory,
+            accepts=self.device.owns,
             device=self.device.name,
         )
 
@@ -307,6 +310,7 @@ class SimulatedKernel(RecordableKernel):
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
             budget, recorder, order, 0 if barrier is None else barrier.allocation.address,
             self.device.heap if {"malloc", "free"} & self.module.ptx.functions.keys() else None,
+            self.device.textures.current(),
         )  # fmt: skip
         del parameter_copy  # it must live until the launch has ended
 
@@ -383,6 +387,7 @@ class SimulatedDevice(RecordableDevice):
         self.name = f"simulator ({self.spec.name})"
         self.memory = Memory(host_budget())
         self.heap = DeviceHeap(self.memory)
+        self.textures = TextureTable()
         self.budget = DEFAULT_BUDGET
         self._copies = DelayedCopies()
         self._streams = count(1)
@@ -418,6 +423,8 @@ class SimulatedDevice(RecordableDevice):
     def asnumpy(
         self, array: Array, *, stream: Stream | None = None, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any]:
+        if isinstance(array, DeviceTexture):
+            array = array.storage
         if not isinstance(array, SimulatedArray):
             raise LaunchError(f"a {type(array).__name__} is not an array of the {self.name}.")
         host = np.empty(array.shape, array.dtype) if out is None else out
@@ -432,6 +439,13 @@ class SimulatedDevice(RecordableDevice):
 
     def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
         return pinned_array(array_shape(shape), np.dtype(dtype))
+
+    def _textures(self) -> SimulatedTextures:
+        return SimulatedTextures(self)
+
+    def owns(self, value: object) -> bool:
+        """Return True for an array, a texture or a surface of this device."""
+        return self._textures().owns(value)
 
     def stream(self) -> SimulatedStream:
         return SimulatedStream(next(self._streams), self._copies)

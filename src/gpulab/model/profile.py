@@ -200,9 +200,13 @@ def _middle_block(launch: SampledLaunch) -> Counters:
     return recorded.counters
 
 
-def _calibration(spec: GpuSpec, work: Work) -> str:
+def _calibration(spec: GpuSpec, work: Work, kernel: RecordableKernel) -> str:
     note = calibration(spec)
-    return f"{note}; not compared for tensor cores" if work.pipes["tensor"] else note
+    if work.pipes["tensor"]:
+        note += "; not compared for tensor cores"
+    if kernel.uses_textures:
+        note += "; without accesses to textures and surfaces"
+    return note
 
 
 def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]) -> Profile:
@@ -221,7 +225,7 @@ def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]
 
     return Profile(
         time_ms=estimated.time_ms,
-        provenance=Provenance("modelled", spec.name, _calibration(spec, work)),
+        provenance=Provenance("modelled", spec.name, _calibration(spec, work, launch.kernel)),
         occupancy=residency,
         bottleneck=estimated.bound,
         terms=estimated.terms,

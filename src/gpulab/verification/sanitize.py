@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpulab.devices.argument_copies import copy_arguments, copy_back, simulated_variables
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
+from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError
 from gpulab.finding import Finding, Findings
 from gpulab.verification.hazard_messages import HazardMessages
@@ -104,7 +105,8 @@ def _find(
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     memory = kernel.device.memory
     recorder = RacecheckRecorder(memory, prod(grid3))
-    arrays = [a.whole.allocation for a in args if hasattr(a, "allocation")]
+    values: list[Any] = [a.storage if isinstance(a, DeviceTexture) else a for a in args]
+    arrays = [value.whole.allocation for value in values if hasattr(value, "allocation")]
     snapshot = _Snapshot(memory, [*arrays, *kernel.module.allocations.values()])
     faults: list[Finding] = []
     warnings: list[Finding] = []

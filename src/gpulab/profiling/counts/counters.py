@@ -193,8 +193,12 @@ def record_samples(
         recorded.append((1.0 if sample is None else sample.weight, recorder))
 
     sampled = None if samples is None else sum(len(sample.numbers) for sample in samples)
-    caveats = ("the assembler made several forms of one access to shared memory",) if several else ()
-    return LaunchCount(kernel, prod(grid), tuple(recorded), code, sampled, caveats)
+    caveats = []
+    if several:
+        caveats.append("the assembler made several forms of one access to shared memory")
+    if kernel.uses_textures:
+        caveats.append("accesses to textures and surfaces are not counted as requests or sectors")
+    return LaunchCount(kernel, prod(grid), tuple(recorded), code, sampled, tuple(caveats))
 
 
 def _samples_of(grid: tuple[int, int, int], block: tuple[int, int, int]) -> list[BlockSample] | None:

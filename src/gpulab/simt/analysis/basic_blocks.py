@@ -25,7 +25,7 @@ __all__ = [
 NO_RESULT = {
     "st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "call", "prefetch", "prefetchu",
     "nanosleep", "brkpt", "pmevent", "discard", "applypriority", "griddepcontrol", "cp", "setmaxnreg",
-    "stmatrix", "touch", "touch_matrix", "skip",
+    "stmatrix", "sust", "touch", "touch_matrix", "skip",
 }  # fmt: skip
 MATRIX = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix")  # instructions for all lanes of a warp
 
@@ -83,7 +83,7 @@ def registers_of(operands: Iterable[Operand]) -> Iterator[str]:
         if isinstance(operand, Reg):
             yield operand.name
         elif isinstance(operand, Mem):
-            yield from registers_of((operand.base,))
+            yield from registers_of((operand.base, *operand.rest))
         elif isinstance(operand, Vec):
             yield from registers_of(operand.parts)
 

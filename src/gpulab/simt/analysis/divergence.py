@@ -28,6 +28,7 @@ NARROWEST_ROW = 8  # lanes; shorter rows cost more instructions than vectors do
 # Instructions whose result differs between lanes even if their operands do not.
 VARYING_RESULTS = (
     "atom", "shfl", "match", "activemask", "elect", "ldmatrix", "movmatrix", "mbarrier", "mma", "wmma",
+    "tex", "suld",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.basic_blocks import Block
@@ -127,6 +128,11 @@ class CodegenContext(KernelContext):
         self.canonical_bytes = 0
         self.fuel_slot = ""  # instructions left in the time slice
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
+
+    @cached_property
+    def texels(self) -> str:
+        """A stack slot for the operands and the results of a texture or surface instruction of a warp."""
+        return self.b.alloca("[96 x i64]", "texels")
 
     def can_lose_lanes(self, block: Block) -> bool:
         """Return True if some lanes can exit at the end of this block while others continue."""

@@ -29,8 +29,12 @@ def module_text(lowering: Lowering, function: str) -> str:
         "POINTS": str(layout.FALLBACK - 1),
         "SLICE": str(layout.SLICE),
     }
-    template = resources.files("gpulab.simt.runtime").joinpath("runtime.ll").read_text()
-    runtime = Template(template).substitute(names)
+    parts = ["runtime.ll"]
+    if "@sim_textures" in function or "@sim_surfaces" in function:
+        parts.append("textures.ll")
+        names |= layout.texture_names()
+    folder = resources.files("gpulab.simt.runtime")
+    runtime = "\n".join(Template(folder.joinpath(part).read_text()).substitute(names) for part in parts)
 
     table, launch_constants = lowering.table, lowering.launch_constants
     constants = {

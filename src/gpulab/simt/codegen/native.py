@@ -47,6 +47,7 @@ from gpulab.simt.instructions import (  # noqa: F401
     move,
     refused,
     tensor_cores,
+    texture_access,
 )
 from gpulab.simt.instructions.arithmetic import (  # noqa: F401
     bits,

@@ -68,6 +68,6 @@ def _hardware_registers(operands: Iterable[Operand]) -> Iterator[str]:
         if isinstance(operand, Reg) and operand.name.startswith("%"):
             yield operand.name
         elif isinstance(operand, Mem):
-            yield from _hardware_registers((operand.base,))
+            yield from _hardware_registers((operand.base, *operand.rest))
         elif isinstance(operand, Vec):
             yield from _hardware_registers(operand.parts)

@@ -15,6 +15,7 @@ A new instruction belongs to the module of its group:
     refused         instructions that the simulator does not support
     tensor_cores    `mma`, `wmma`: matrix products; `matrix_fragments` has the layouts of their operands and
                     `matrix_product` and `matrix_numbers` the sums
+    texture_access  `tex`, `suld`, `sust`: fetches from textures, accesses to surfaces
     arithmetic      arithmetic, logic and conversion; `arithmetic/__init__.py` lists its modules
 
 Instructions that end a basic block are not translated here. `gpulab.simt.codegen.lowering` translates `bra`,

@@ -300,7 +300,7 @@ class _Flattener:
                 address = function_address(self.module, operand.name)
                 return operand if address is None else Imm(address)
             if isinstance(operand, Mem):
-                return replace(operand, base=rename(operand.base))
+                return replace(operand, base=rename(operand.base), rest=tuple(map(rename, operand.rest)))
             if isinstance(operand, Vec):
                 return Vec(tuple(rename(part) for part in operand.parts))
             return operand

@@ -161,6 +161,7 @@ def launch(
     order: npt.NDArray[np.int64] | None = None,
     grid_barrier: int = 0,
     heap: DeviceHeap | None = None,
+    textures: npt.NDArray[np.int64] | None = None,
 ) -> LaunchOutcome:
     """Run a grid. Raises `LaunchError` if it needs too much memory.
 
@@ -193,6 +194,8 @@ def launch(
         once: one core runs them in turns, so that they can wait for each other.
     heap : DeviceHeap or None
         The heap from which the kernel allocates memory; None if it allocates none.
+    textures : array of int64 or None
+        The rows of `TextureTable`; None if the device has no textures.
     """
     blocks = grid[0] * grid[1] * grid[2]
     threads = blocks * block[0] * block[1] * block[2]
@@ -236,6 +239,8 @@ def launch(
         worker["allocations"] = table.ctypes.data
         worker["allocation_count"] = allocations
         worker["symbols"] = symbol_table.ctypes.data
+        worker["textures"] = 0 if textures is None else textures.ctypes.data
+        worker["texture_count"] = 0 if textures is None else len(textures)
         worker["budget"] = budget
         workers.append(worker)
 

@@ -6,18 +6,26 @@ Every field is a 64-bit word, so that all three agree on the offsets.
 from __future__ import annotations
 
 __all__ = [
+    "ADDRESS_MODES",
     "BLOCK_FIELDS",
     "BLOCK_ROW_BYTES",
     "DEFAULT_BUDGET",
     "FALLBACK",
     "FAULTS",
     "FIELDS",
+    "GEOMETRIES",
+    "IS_SURFACE",
     "LOCAL_WINDOW",
     "PATIENCE",
+    "RETURNS_FLOATS",
     "SHARED_WINDOW",
     "SITE_CACHE_BYTES",
     "SLICE",
+    "TEXTURE_FIELDS",
+    "TEXTURE_FORMATS",
+    "TEXTURE_SLOTS",
     "field",
+    "texture_names",
 ]
 
 FIELDS = (
@@ -56,6 +64,7 @@ FIELDS = (
     "budget",  # instructions a warp may execute
     "recorded",  # address of the memory that the tier records into
     "heap",  # address of the host function for `malloc` and `free`
+    "textures", "texture_count",  # address and rows of the table of texture and surface objects
     "callback",  # racecheck: address of the host function that checks undecided lanes
     "fault", "fault_site", "fault_lane", "fault_warp", "fault_address", "fault_block",
     # `warned` is 1 if warps waited at two barriers of the code: the two sites, and a waiting thread.
@@ -80,6 +89,33 @@ PATIENCE = 64  # iterations of a spin loop before its lanes yield to others
 SLICE = 1 << 22  # instructions that a warp executes before it checks the stop flag
 FIRST_ADDRESS = 0x7F00_0000_0000  # device address of the first allocation
 
+# Fields of a texture or surface object in the table of objects, see `runtime.texture_table`.
+TEXTURE_FIELDS = (
+    "handle",
+    "kind",  # a geometry and flags
+    "host",  # host address of the first element
+    "width", "height", "depth",  # in texels; the depth of a layered texture is its number of layers
+    "row_bytes", "slice_bytes",
+    "channels",
+    "size",  # bytes of a channel
+    "format",  # index in TEXTURE_FORMATS
+    "dimensions",  # along which a linear filter averages
+    "linear", "normalized", "read_normalized",  # 1 or 0
+    "mode_x", "mode_y", "mode_z",  # an address mode
+    "scale_x", "scale_y", "scale_z",  # doubles: steps per unit of normalised coordinates
+    # Doubles: an integer element, but at least `lowest`, is multiplied by `unit` and divided by `levels`.
+    "lowest", "unit", "levels",
+)  # fmt: skip
+TEXTURE_FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
+ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}  # cudaTextureAddressMode
+TEXTURE_SLOTS = (1 << 24) - 1  # mask of the bits of a handle that are the number of its row
+
+# Geometries of objects, in the low bits of their kind.
+TEXTURE_GEOMETRY = 7
+GEOMETRIES = {"linear": 0, "1d": 1, "2d": 2, "3d": 3, "a2d": 4}
+RETURNS_FLOATS = 8  # flag of a texture whose fetches give floats
+IS_SURFACE = 16  # flag of a surface
+
 FAULTS = {  # codes of `sim_fault`
     "out_of_bounds": 1,
     "misaligned": 2,
@@ -96,9 +132,28 @@ FAULTS = {  # codes of `sim_fault`
     "exited_threads": 14,
     "partial_warp": 15,
     "invalid_free": 16,
+    "invalid_texture": 17,
+    "wrong_texture": 18,
+    "misaligned_surface": 19,
+    "outside_surface": 20,
 }
 
 
 def field(name: str) -> int:
     """Return the byte offset of a field in the context."""
     return 8 * FIELDS.index(name)
+
+
+def texture_names() -> dict[str, str]:
+    """Return the names that `textures.ll` uses, with their values."""
+    names = {f"t_{name}": 8 * number for number, name in enumerate(TEXTURE_FIELDS)}
+    names |= {f"T_{name.upper()}": number for number, name in enumerate(TEXTURE_FORMATS)}
+    names |= {name.upper(): number for name, number in ADDRESS_MODES.items()}
+    names |= {
+        "TEXTURE_ROW_BYTES": 8 * len(TEXTURE_FIELDS),
+        "TEXTURE_SLOTS": TEXTURE_SLOTS,
+        "TEXTURE_GEOMETRY": TEXTURE_GEOMETRY,
+        "LINEAR": GEOMETRIES["linear"],
+        "LAYERED": GEOMETRIES["a2d"],
+    }
+    return {name: str(value) for name, value in names.items()}
