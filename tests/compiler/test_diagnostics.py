@@ -74,6 +74,7 @@ def test_host_code_error_names_the_missing_specifier(text: str) -> None:
         (kernel("  cudaMalloc(&a, 4);"), "cannot call CUDA's runtime"),
         (kernel("  std::plus<float> p;"), "`cuda::std::plus`"),
         ("texture<float, 2> t;\n", "`cudaTextureObject_t`"),
+        ("surface<void, 2> s;\n", "`cudaSurfaceObject_t`"),
         ("__global__ void f() {}\n" + kernel("  f<<<1, 1>>>();"), "cannot launch a kernel"),
     ],
 )

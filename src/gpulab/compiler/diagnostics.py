@@ -63,7 +63,11 @@ _CLEARER_MESSAGES = (
     ),
     (
         "texture is not a template",
-        "CUDA 12 removed texture references; pass a `cudaTextureObject_t` to the kernel.",
+        "CUDA 12 removed texture references; pass a `cudaTextureObject_t`, which `dev.texture(x)` creates.",
+    ),
+    (
+        "surface is not a template",
+        "CUDA 12 removed surface references; pass a `cudaSurfaceObject_t`, which `dev.surface(x)` creates.",
     ),
     (
         "device-side kernel launch could not be processed",
