@@ -113,6 +113,8 @@ def test_surface_of_a_texture_shares_its_memory(dev: Device) -> None:
         dev.surface(dev.texture(dev.zeros(8), memory="linear"))
     with pytest.raises(UsageError, match="another device"):
         gpulab.device("sim:gtx280").texture(texture)
+    with pytest.raises(UsageError, match="32,768 texels"):
+        dev.surface(dev.texture(np.zeros(40000, np.float32)))
 
 
 @pytest.mark.parametrize("handle", [0, 7, 1 << 40])

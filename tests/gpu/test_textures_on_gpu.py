@@ -1,7 +1,7 @@
 """Textures and surfaces of a GPU, compared with the simulator on random coordinates.
 
 The rounding of coordinates, weights and results is not documented. The tolerances are the differences that
-an H200 had in less than 1 % of the fetches; filtered `int8` values differ in more, by one unit of 16 bits.
+an H200 had in less than 1 % of the fetches, or 5 % for `int8`, which differ by one unit of 16 bits.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ def test_fetch_as_on_the_simulator(gpu: Device, sim: Device, case: TextureCase) 
         if case.dtype == "int8":
             tolerance = 1.1 / 32767
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-        if case.dtype != "int8":
-            assert np.mean(found == expected) > 0.99
+        assert np.mean(found == expected) > (0.95 if case.dtype == "int8" else 0.99)
 
 
 @pytest.mark.parametrize("mode", ["Trap", "Clamp", "Zero"])

@@ -2,8 +2,8 @@
 
 The guide leaves open how coordinates and weights are rounded. These rules were measured on an H200:
 
-- A normalised coordinate is truncated to a multiple of 2**-21 (2**-22 for more than 8192 texels, and so on)
-  before it is multiplied by the number of texels.
+- A normalised coordinate is truncated to a multiple of 2**-21 (2**-22 for more than 8192 texels) before it is
+  multiplied by the number of texels.
 - The position between two texels is rounded to a multiple of 1/256, ties up.
 - The weights of four or eight texels are multiples of 1/256 as well, and their sum is 1.
 - Sums of integers that are read as normalised floats are rounded to 16 bits.
@@ -152,10 +152,7 @@ def reference(case: TextureCase, contents: Array, at: Array) -> Array:
     channels = case.options.get("channels", 1)
     values = contents.reshape((*case.shape, channels))
     normalized, linear = case.options.get("normalized", False), case.options.get("filter") == "linear"
-    unit = case.options.get("read") == "normalized"
     values = values.astype(np.float64)
-    if unit:
-        values = np.maximum(values, -np.iinfo(case.dtype).max)
 
     out = np.zeros((len(at), 4))
     if case.geometry == "linear":
@@ -167,7 +164,9 @@ def reference(case: TextureCase, contents: Array, at: Array) -> Array:
     layer: tuple[Array, ...] = ()
     extents = case.shape[::-1]
     if case.geometry == "a2d":
-        layer = (np.clip(at[:, 2].astype(np.int64), 0, case.shape[0] - 1),)
+        last = case.shape[0] - 1
+        number = at[:, 2].astype(np.int64)
+        layer = (np.where((number < 0) | (number > last), last, number),)  # layers are unsigned
         extents = extents[:2]
     modes = case.options.get("address", "clamp")
     modes = (modes,) * len(extents) if isinstance(modes, str) else modes
@@ -191,7 +190,7 @@ def _axis(x: Array, extent: int, mode: str, normalized: bool, linear: bool) -> t
     u = np.clip(np.nan_to_num(x.astype(np.float64), nan=0.0), -(2.0**30), 2.0**30)
     u[np.abs(u) < 2.0**-126] = 0
     if normalized:
-        steps = 2.0 ** max(21, (extent - 1).bit_length() + 8)
+        steps = 2.0 ** (21 if extent <= 8192 else 22)
         u = np.floor(u * steps) / steps * extent
     if not linear:
         nearest = _addressed(np.floor(u).astype(np.int64), extent, mode)
@@ -231,9 +230,10 @@ def _result(case: TextureCase, out: Array, linear: bool) -> Array:
     if case.options.get("read") == "normalized":
         limit = np.iinfo(case.dtype).max
         if not linear:
-            return (out / limit).astype(np.float32)
+            return (np.maximum(out, -limit) / limit).astype(np.float32)
         levels = 65535 if case.dtype[0] == "u" else 32767
-        return (np.floor(out * (levels / limit) + 0.5) / levels).astype(np.float32)
+        unit = 258 + 1 / 128 if case.dtype == "int8" else levels / limit
+        return (np.maximum(np.floor(out * unit + 0.5), -levels) / levels).astype(np.float32)
     if case.dtype == "float16" and linear:
         return out.astype(np.float16).astype(np.float32)
     if case.floats:

@@ -36,10 +36,10 @@ def copy_arguments(args: Sequence[Any], source: Device, target: Device) -> list[
             contents = copy_array(value.storage)
         else:
             if id(value.storage) not in copied:
-                copied[id(value.storage)] = target.surface(value.get(), channels=channels, layered=layered)
+                copied[id(value.storage)] = target.texture(value.get(), channels=channels, layered=layered)
             contents = copied[id(value.storage)]
         if not isinstance(value, TextureObject):
-            return contents
+            return target.surface(contents)
         parameters = value.sampling
         return target.texture(
             contents,

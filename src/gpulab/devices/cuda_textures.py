@@ -38,7 +38,7 @@ class CudaArray(Storage):
     def __init__(self, context: CudaContext, layout: TexelLayout, contents: Any) -> None:
         self._context, self._layout, self._shape = context, layout, contents.shape
         texture = context.cupy.cuda.texture
-        flags = SURFACE | (LAYERED if layout.layered else 0)
+        flags = (SURFACE if layout.has_surface else 0) | (LAYERED if layout.layered else 0)
         extents = (*layout.extents, 0, 0)[:3]
         with self._context.activate("creating a CUDA array"):
             self.array = texture.CUDAarray(_channels(context, layout), *extents, flags)

@@ -44,6 +44,7 @@ ALIGNMENT = 512  # bytes: cudaDeviceProp::textureAlignment
 LIMITS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
 LAYERED_LIMITS = (32768, 32768, 2048)
 LINEAR_LIMIT = 1 << 28  # texels of linear memory
+SURFACE_LIMIT = 32768  # texels of a 1-D surface
 
 
 class Storage(Protocol):
@@ -87,6 +88,11 @@ class TexelLayout:
     def filtered_axes(self) -> int:
         """The number of axes along which texels are neighbours."""
         return 2 if self.layered else len(self.extents)
+
+    @property
+    def has_surface(self) -> bool:
+        """True if a surface of these extents can exist."""
+        return len(self.extents) > 1 or self.extents[0] <= SURFACE_LIMIT
 
     @property
     def row_bytes(self) -> int:
@@ -212,10 +218,15 @@ class TextureMaker(ABC):
                 raise UsageError(
                     "a surface needs a CUDA array: create it from an array, not from linear memory."
                 )
-            return self.make_surface(layout, storage)
-        contents = self.contents_of(source)
-        layout = texel_layout(contents.shape, contents.dtype, channels, layered)
-        return self.make_surface(layout, self.array_memory(layout, contents))
+        else:
+            contents = self.contents_of(source)
+            layout = texel_layout(contents.shape, contents.dtype, channels, layered)
+            storage = self.array_memory(layout, contents)
+        if not layout.has_surface:
+            raise UsageError(
+                f"a 1-D surface has at most {SURFACE_LIMIT:,} texels, not {layout.extents[0]:,}."
+            )
+        return self.make_surface(layout, storage)
 
     def _shared(self, source: DeviceTexture) -> tuple[TexelLayout, Storage, TextureMemory]:
         if not self.owns(source):

@@ -103,8 +103,9 @@ TEXTURE_FIELDS = (
     "linear", "normalized", "read_normalized",  # 1 or 0
     "mode_x", "mode_y", "mode_z",  # an address mode
     "scale_x", "scale_y", "scale_z",  # doubles: steps per unit of normalised coordinates
-    # Doubles: an integer element, but at least `lowest`, is multiplied by `unit` and divided by `levels`.
-    "lowest", "unit", "levels",
+    # Doubles, for integers that are read as normalised floats: an element is divided by `limit`, and a mean
+    # of elements is multiplied by `unit`, rounded, and divided by `levels`.
+    "limit", "unit", "levels",
 )  # fmt: skip
 TEXTURE_FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
 ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}  # cudaTextureAddressMode

@@ -16,15 +16,14 @@ from gpulab.simt.runtime import layout
 __all__ = ["TextureRow", "TextureTable"]
 
 FIRST_HANDLE = 1 << 32  # so that small numbers are not handles
-FINEST_STEPS = 21  # log2 of the steps per unit of a normalised coordinate, if the extent needs no more
-FRACTION_BITS = 8  # of a texel, in a coordinate of a linear filter
+SMALL_EXTENT = 8192  # texels of an axis along which normalised coordinates have 21 bits; 22 for larger ones
 
-# Integer formats read as normalised floats: the lowest value, the factor and the divisor of `textures.ll`.
+# `limit`, `unit` and `levels` of integer formats. 258 + 1/128 fits an H200 better than 32767/127.
 _UNITS = {
-    "uint8": (0.0, 257.0, 65535.0),
-    "int8": (-127.0, 32767 / 127, 32767.0),
-    "uint16": (0.0, 1.0, 65535.0),
-    "int16": (-32767.0, 1.0, 32767.0),
+    "uint8": (255.0, 257.0, 65535.0),
+    "int8": (127.0, 258 + 1 / 128, 32767.0),
+    "uint16": (65535.0, 1.0, 65535.0),
+    "int16": (32767.0, 1.0, 32767.0),
 }
 
 
@@ -81,7 +80,7 @@ class TextureRow:
             int(self.linear), int(self.normalized), int(self.read_normalized),
             *(layout.ADDRESS_MODES[mode] for mode in self.modes),
             *map(_double, map(_steps, self.extents)),
-            *map(_double, _UNITS.get(self.dtype, (0.0, 1.0, 1.0))),
+            *map(_double, _UNITS.get(self.dtype, (1.0, 1.0, 1.0))),
         ]  # fmt: skip
 
 
@@ -144,7 +143,7 @@ class TextureTable:
 
 def _steps(extent: int) -> float:
     """Return the number of steps per unit to which an H200 truncates a normalised coordinate."""
-    return float(1 << max(FINEST_STEPS, (extent - 1).bit_length() + FRACTION_BITS))
+    return 2.0**21 if extent <= SMALL_EXTENT else 2.0**22
 
 
 def _double(value: float) -> int:

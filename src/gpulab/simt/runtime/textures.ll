@@ -214,25 +214,29 @@ float:
   ret double %d
 integer:
   %n = sitofp i32 %bits to double
-  %lowest.i = call i64 @get(ptr %row, i64 ${t_lowest})
-  %lowest = bitcast i64 %lowest.i to double
-  %below = fcmp olt double %n, %lowest
-  %clamped = select i1 %below, double %lowest, double %n
-  ret double %clamped
+  ret double %n
 }
 
-; Map an integer element, or a sum of weighted ones, to a float in [0, 1] or [-1, 1].
-define internal float @texel_normalized(ptr %row, double %value, i1 %rounds) {
+; Divide a number by the largest one; return a float in [0, 1] or [-1, 1].
+define internal float @unit_ratio(ptr %row, i64 %field, double %value) {
+  %largest.i = call i64 @get(ptr %row, i64 %field)
+  %largest = bitcast i64 %largest.i to double
+  %lowest = fneg double %largest
+  %below = fcmp olt double %value, %lowest
+  %clamped = select i1 %below, double %lowest, double %value
+  %ratio = fdiv double %clamped, %largest
+  %result = fptrunc double %ratio to float
+  ret float %result
+}
+
+; Return a weighted mean of integer elements as a float in [0, 1] or [-1, 1], in steps of 16 bits.
+define internal float @mean_normalized(ptr %row, double %mean) {
   %unit.i = call i64 @get(ptr %row, i64 ${t_unit})
   %unit = bitcast i64 %unit.i to double
-  %levels.i = call i64 @get(ptr %row, i64 ${t_levels})
-  %levels = bitcast i64 %levels.i to double
-  %scaled = fmul double %value, %unit
+  %scaled = fmul double %mean, %unit
   %up = fadd double %scaled, 0.5
-  %whole = call double @llvm.floor.f64(double %up)
-  %level = select i1 %rounds, double %whole, double %scaled
-  %ratio = fdiv double %level, %levels
-  %result = fptrunc double %ratio to float
+  %level = call double @llvm.floor.f64(double %up)
+  %result = call float @unit_ratio(ptr %row, i64 ${t_levels}, double %level)
   ret float %result
 }
 
@@ -311,7 +315,7 @@ points:
   br i1 %is.normalized, label %point.normalized, label %point.done
 point.normalized:
   %p.value = call double @texel_value(ptr %row, ptr %p.element)
-  %p.float = call float @texel_normalized(ptr %row, double %p.value, i1 false)
+  %p.float = call float @unit_ratio(ptr %row, i64 ${t_limit}, double %p.value)
   %p.float.bits = bitcast float %p.float to i32
   br label %point.done
 point.done:
@@ -408,7 +412,7 @@ summed:
   %as.single = call double @round_away(double %mean, i64 29)
   %as.float = select i1 %is.half, double %as.half, double %as.single
   %single = fptrunc double %as.float to float
-  %unit = call float @texel_normalized(ptr %row, double %mean, i1 true)
+  %unit = call float @mean_normalized(ptr %row, double %mean)
   %filtered = select i1 %is.normalized, float %unit, float %single
   %bits = bitcast float %filtered to i32
   br label %stored
@@ -444,7 +448,7 @@ channel:
   br i1 %is.normalized, label %normalize, label %stored
 normalize:
   %value = call double @texel_value(ptr %row, ptr %element)
-  %unit = call float @texel_normalized(ptr %row, double %value, i1 false)
+  %unit = call float @unit_ratio(ptr %row, i64 ${t_limit}, double %value)
   %unit.bits = bitcast float %unit to i32
   br label %stored
 stored:
@@ -499,7 +503,7 @@ sample:
   %y = load float, ptr %y.p
   %z = load float, ptr %z.p
   %layer.i = load i32, ptr %z.p
-  %layer.wide = sext i32 %layer.i to i64
+  %layer.wide = zext i32 %layer.i to i64 ; layers are unsigned: a negative one is beyond the last
   %layers = call i64 @texture_extent(ptr %row, i64 2)
   %layer.in = call i64 @texture_index(i64 %layer.wide, i64 %layers, i64 ${CLAMP})
   %layer = select i1 %is.layered, i64 %layer.in, i64 0
