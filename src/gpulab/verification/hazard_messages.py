@@ -65,6 +65,12 @@ class HazardMessages:
         """Return the name of the array, or an empty string if it is not known."""
         return self._locate(hazard)[0]
 
+    def is_guess(self, hazard: Hazard) -> bool:
+        """Return True for a race of a global `atomicMin` or `atomicMax` with a read that is only compared."""
+        if hazard.before is None or hazard.shared:
+            return False
+        return {hazard.now.site, hazard.before.site} <= set(self.metadata["guesses"])
+
     def _locate(self, hazard: Hazard) -> tuple[str, int]:
         """Return the name of the array and the offset in it in bytes."""
         if hazard.shared:
@@ -99,6 +105,7 @@ class HazardMessages:
 
     def finding(self, hazards: Sequence[Hazard]) -> Finding:
         """Return the finding for hazards of one cause: the first hazard, and the lines of the others."""
+        hazards = sorted(hazards, key=self.is_guess)  # errors first
         first = hazards[0]
         assert first.now.block is not None
         assert first.now.thread is not None
@@ -117,6 +124,7 @@ class HazardMessages:
             unravel(first.now.thread, self.block),
             text,
             sum(hazard.count for hazard in hazards),
+            "warning" if self.is_guess(first) else "error",
         )
 
     def uninitialized(self, hazard: Hazard) -> str:
@@ -174,6 +182,13 @@ class HazardMessages:
         """Return a sentence that says how to correct a race, or "" if a barrier is missing."""
         now = hazard.now
         site, other = self.sites[now.site], self.sites[before.site]
+        if self.is_guess(hazard):
+            return (
+                "In CUDA's memory model, a plain read that is concurrent with an atomic operation is a data "
+                "race, and it may return an old value. Read the element through a volatile pointer or by a "
+                "relaxed load of a cuda::atomic_ref, or leave out the comparison. The results must be right "
+                "with any earlier value of the element."
+            )
         if "cp" in (site.opcode, other.opcode) and not self.copy_comes_later(hazard, before):
             return (
                 f"The asynchronous copy of line {self.copy_line(site, other)} may not have finished. Wait "

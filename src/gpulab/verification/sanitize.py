@@ -187,7 +187,11 @@ def _group_by_cause(hazards: Iterable[Hazard], messages: HazardMessages) -> list
             groups.remove(group)
         groups.append(merged)
 
-    races = [(array, lines) for tool, array, lines, _ in groups if tool == "racecheck"]
+    races = [
+        (array, lines)
+        for tool, array, lines, members in groups
+        if tool == "racecheck" and not all(map(messages.is_guess, members))
+    ]
     return [
         members
         for tool, array, lines, members in groups

@@ -23,6 +23,7 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
     STATE,
     STRONG,
     SWAP,
+    UPDATE,
     signed,
 )
 from gpulab.simt.runtime import layout
@@ -58,11 +59,14 @@ class AccessCheck:
         offset: int,
         granule: int,
         strong: bool,
+        update: bool,
     ) -> None:
         self.buffers, self.cg, self.b = buffers, cg, cg.b
         self.access, self.offset, self.granule = access, offset, granule
-        self.strong, self.swap = strong, _is_swap(access)
+        self.strong, self.update = strong, update
+        self.swap = "cas" in access.item.parts
         self.access_word = min(access.site, MAX_SITE) << SITE_SHIFT | STRONG * strong | SWAP * self.swap
+        self.access_word |= UPDATE * update
 
         # A write of the value that is already there is harmless. In shared memory only one value for all
         # lanes is compared, as of a loop in which every thread fills the whole array.
@@ -269,7 +273,7 @@ class AccessCheck:
                 )
                 b.line(f"store {vector(value.ty)} {cg.to_vector(value)}, ptr {pointer}, align 1")
 
-        description = ACTIONS.index(access.action) | self.strong << 2 | self.swap << 3
+        description = ACTIONS.index(access.action) | self.strong << 2 | self.swap << 3 | self.update << 4
         description |= self.offset << 8 | self.granule << 16 | len(access.values) << 24
         b.line(
             f"call void @san_report(ptr %ctx, i32 %warp, ptr {self.buffers.addresses}, i32 {undecided}, "
@@ -283,7 +287,8 @@ class AccessCheck:
         # Lanes that write to one cell are harmless if all of them store the same value.
         harmless = self.strong or (bool(access.values) and all(v.kind == "uniform" for v in access.values))
         name = f"san_{form}_{len(offsets)}_{width}_{access.action}_{'shared' if shared else 'global'}"
-        name += f"_{self.granule}" + "_strong" * self.strong + "_harmless" * harmless + "_swap" * self.swap
+        name += f"_{self.granule}" + "_strong" * self.strong + "_harmless" * harmless
+        name += "_swap" * self.swap + "_update" * self.update
         arguments = [
             ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.buffers.state), ("ptr", shadow), ("i32", mask),
             ("i32", str(self.access_word)), *offsets,
@@ -304,16 +309,9 @@ class AccessCheck:
                 self.strong,
                 harmless,
                 self.swap,
+                self.update,
             )
             check.silent = names[-1] if silent else ""
             return check.build()
 
         return self.b.define(name, "i32", arguments, body)
-
-
-def _is_swap(access: MemoryAccess) -> bool:
-    """Return True for an atomic operation that detects if an earlier plain read is out of date."""
-    parts = set(access.item.parts)
-    return "cas" in parts or (
-        bool({"min", "max"} & parts) and access.action == "updates" and access.space != "shared"
-    )

@@ -9,7 +9,10 @@ Two accesses of a cell by two threads, at least one of them a write, are a hazar
   takes the place of the fence), or
 - one of them is a compare-and-swap and the other one a read, because the swap fails if the value that was
   read is out of date, or
-- both write the same value; in global memory, a write of the value that is already there is harmless.
+- both write the same value, and not both have computed it from the old one; in global memory, a write of the
+  value that is already there is harmless, except to such an update by another thread.
+
+Some hazards of `atomicMin` and `atomicMax` are warnings: see `HazardMessages.is_guess`.
 
 A read of a cell that has not been written is uninitialized, unless the cell is written in the same launch
 without synchronization: then the race is reported in its place.
@@ -40,6 +43,7 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
     STRONG,
     SWAP,
     THREAD_MASK,
+    UPDATE,
 )
 from gpulab.simt.instrument.racecheck.shadow_memory import ArrayShadow
 from gpulab.simt.instrument.racecheck.sync_state import SyncState
@@ -59,8 +63,8 @@ class CheckedAccess:
         The warp of the block and the access site.
     action : str
         "reads", "writes" or "updates".
-    strong, swap : bool
-        See `shadow_layout.STRONG` and `shadow_layout.SWAP`.
+    strong, swap, update : bool
+        See `shadow_layout.STRONG`, `shadow_layout.SWAP` and `shadow_layout.UPDATE`.
     offset, granule : int
         The part of each lane's access that is checked, in bytes.
     size : int
@@ -76,6 +80,7 @@ class CheckedAccess:
     action: str
     strong: bool
     swap: bool
+    update: bool
     offset: int
     granule: int
     size: int
@@ -98,6 +103,7 @@ class HazardCheck:
         warp = access.warp
         self.warp, self.action, self.strong = warp, access.action, access.strong
         self.flags = min(access.site, MAX_SITE) << SITE_SHIFT | STRONG * access.strong | SWAP * access.swap
+        self.flags |= UPDATE * access.update
         self.now = state.now
         self.start, self.turn, self.epoch = (int(state.words(name)[0]) for name in ("start", "turn", "epoch"))
         self.since = self.turn  # the time since which all accesses are those of this block
@@ -131,7 +137,12 @@ class HazardCheck:
             self.check_initialized(shadow, place, offset, thread, write_time)
         if write_time >= oldest and not self.is_write_ordered(write_time, writer, thread):
             kind = "read_after_write" if self.action != "writes" else "write_after_write"
-            if kind == "read_after_write" or not self.is_same_value(shadow, offset, lane, place, write_time):
+            loses_update = self.access.update and writer & UPDATE
+            if (
+                kind == "read_after_write"
+                or loses_update
+                or not self.is_same_value(shadow, offset, lane, place, write_time)
+            ):
                 self.report(kind, shadow, offset, thread, write_time, writer)
 
         read_time, reader = shadow.read_times[cell], shadow.readers[cell]
@@ -142,12 +153,14 @@ class HazardCheck:
 
         silent = self.action == "writes" and not shared and self.leaves_value(shadow, offset, lane)
         if not silent and read_time >= oldest and not self.are_reads_ordered(read_time, reader, thread):
-            self.log.uninitialized.pop((*place, self.start if shared else 0), None)
+            if self.action == "writes":
+                self.log.uninitialized.pop((*place, self.start if shared else 0), None)
             self.report("write_after_read", shadow, offset, thread, read_time, reader)
 
         self.written[place] = lane
         if silent:
-            if write_time < LAUNCH_START:
+            free = write_time < oldest or writer & SILENT if self.access.update else write_time < LAUNCH_START
+            if free:
                 shadow.write_times[cell], shadow.writers[cell] = self.now, own_word | SILENT
             return
         written_plainly = not writer & STRONG or writer & AFTER_PLAIN

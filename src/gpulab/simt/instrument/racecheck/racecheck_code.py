@@ -11,7 +11,6 @@ passed to `RacecheckRecorder`, which implements the complete rule: partial barri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from string import Template
@@ -26,6 +25,7 @@ from gpulab.simt.instructions.collective import group_by_group
 from gpulab.simt.instructions.matrix_fragments import accessed_fragment
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
 from gpulab.simt.instrument.racecheck.access_check import AccessCheck, CheckBuffers
+from gpulab.simt.instrument.racecheck.loaded_values import is_extremum, is_update, used_values
 from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Reg, type_size
 from gpulab.simt.runtime.layout import GRID_BARRIER_OFFSET
@@ -55,7 +55,8 @@ class RacecheckInstrumentation(Instrumentation):
     - `blocks`: for each basic block its targets, whether it ends in a barrier, and the positions of
       `__syncwarp()` in it; None if several calls share the code of a function,
     - `spins`: whether the kernel has loops that wait for other threads,
-    - `updates`: pairs of access sites (read, write) that read and then write the same element.
+    - `updates`: pairs of access sites (read, write) that read and then write the same element,
+    - `guesses`: access sites of `atomicMin` and `atomicMax`, and of reads whose value these verify.
     """
 
     tier = "racecheck"
@@ -65,20 +66,25 @@ class RacecheckInstrumentation(Instrumentation):
         sizes: dict[str, set[int]] = {"global": set(), "shared": set()}
         self.uses_flags = bool(cg.analysis.spin_loops)  # threads may wait for flags of other threads
         self.syncs_grid = False
+        has_extrema = False
         for item in (i for block in cg.flow.blocks for i in block.code):
+            has_extrema |= is_extremum(item)
             self.syncs_grid |= any(isinstance(o, Reg) and o.name in GRID_BARRIER for o in item.operands)
             self.uses_flags |= item.op in ("membar", "fence")
             for space, size in _accessed(item):
                 sizes[space].add(size)
         self.granule = {space: min([8, *used]) for space, used in sizes.items()}
 
+        self.used = used_values(cg.flow.blocks) if has_extrema else None
         self.reads: dict[tuple[int, Mem], tuple[int, int]] = {}  # (block, address) -> (index, site)
+        self.update_sites: set[int] = set()  # plain writes of a value that depends on the element's old one
         cg.metadata |= {
             "granules": self.granule,
             "shared": cg.launch_constants.shared,
             "blocks": _synchronization(cg),
             "spins": bool(cg.analysis.spin_loops),
             "updates": [],
+            "guesses": [],
         }
         self.buffers = CheckBuffers(
             state=cg.load_field("recorded", "ptr"),
@@ -245,7 +251,8 @@ class RacecheckInstrumentation(Instrumentation):
 
         granule = min(self.granule["shared" if access.space == "shared" else "global"], access.size)
         for part in range(access.size // granule):
-            AccessCheck(self.buffers, cg, access, part * granule, granule, strong).emit()
+            update = access.site in self.update_sites
+            AccessCheck(self.buffers, cg, access, part * granule, granule, strong, update).emit()
 
         if "mbarrier" in item.parts and access.action == "updates":
             self.report_mbarrier(cg, item, access.address, "mbarrier_arrival")
@@ -260,12 +267,17 @@ class RacecheckInstrumentation(Instrumentation):
                 b.line(f"call void @san_{event}(ptr %ctx, i32 %warp, i32 {cg.mask_bits(item.predicate)})")
 
     def describe_site(self, cg: CodegenContext, access: MemoryAccess) -> None:
-        """Record the position of the access in the code, and a pair of a read and a write of one element."""
+        """Record the position of the access in the code, and its part in an update or a guess."""
         block, index = cg.block_number, cg.instruction_index
         cg.sites[access.site] = replace(
             cg.sites[access.site], opcode=access.item.op, block=block, index=index
         )
 
+        if self.used is not None and (
+            is_extremum(access.item)
+            or (access.item.op == "ld" and self.used.isdisjoint(basic_blocks.writes(access.item)))
+        ):
+            cg.metadata["guesses"].append(access.site)
         address = next((o for o in access.item.operands if isinstance(o, Mem)), None)
         if address is None or access.item.op not in ("ld", "st"):
             return
@@ -275,8 +287,11 @@ class RacecheckInstrumentation(Instrumentation):
             start, read = self.reads[block, address]
             code = cg.flow.blocks[block].code[start : index + 1]
             changed = {name for item in code[1:-1] for name in basic_blocks.writes(item)}
-            one_statement = cg.sites[read].line == cg.sites[access.site].line or _stores_loaded_value(code)
-            if one_statement and not changed.intersection(basic_blocks.registers_of((address,))):
+            if changed.intersection(basic_blocks.registers_of((address,))):
+                return
+            if is_update(code):
+                self.update_sites.add(access.site)
+            if access.site in self.update_sites or cg.sites[read].line == cg.sites[access.site].line:
                 cg.metadata["updates"].append([read, access.site])
 
     def is_strong(self, access: MemoryAccess) -> bool:
@@ -291,18 +306,6 @@ class RacecheckInstrumentation(Instrumentation):
         if access.item.op == "mbarrier":
             return True
         return "volatile" in parts and (access.space != "shared" or self.uses_flags)
-
-
-def _stores_loaded_value(code: Sequence[Instruction]) -> bool:
-    """Return True if the value that the last instruction stores depends on what the first one loads."""
-    load, *between, store = code
-    dependent = set(basic_blocks.writes(load))
-    for item in between:
-        if dependent.intersection(basic_blocks.reads(item)):
-            dependent.update(basic_blocks.writes(item))
-        else:
-            dependent.difference_update(basic_blocks.writes(item))
-    return not dependent.isdisjoint(basic_blocks.registers_of(store.operands[1:]))
 
 
 def _synchronization(cg: CodegenContext) -> list[list[object]] | None:

@@ -161,12 +161,13 @@ class RacecheckRecorder(Recorder):
         calls = self.callbacks_by_site[site] = self.callbacks_by_site.get(site, 0) + 1
         if calls >= MUTE_SITE_AFTER:
             self.muted[site] = 1
-        action, strong, swap = ACTIONS[description & 3], bool(description & 4), bool(description & 8)
+        action = ACTIONS[description & 3]
+        strong, swap, update = (bool(description & bit) for bit in (4, 8, 16))
         offset, granule, elements = description >> 8 & 255, description >> 16 & 255, description >> 24
         access_site, hazards_before = self.sites[site], self.log.count
         is_shared = access_site.space == "shared"
         access = CheckedAccess(
-            warp, site, action, strong, swap, offset, granule, access_site.size, values, elements
+            warp, site, action, strong, swap, update, offset, granule, access_site.size, values, elements
         )
         check = HazardCheck(self.state, self.log, access)
 

@@ -26,6 +26,7 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
     STRONG,
     SWAP,
     THREAD_MASK,
+    UPDATE,
     WRITE_TIME,
     WRITER,
     signed,
@@ -60,8 +61,8 @@ class ShadowCheck:
         See `shadow_layout.STRONG`.
     harmless : bool
         Writes of several lanes to one cell are harmless, because they are atomic or store the same value.
-    swap : bool
-        See `shadow_layout.SWAP`.
+    swap, update : bool
+        See `shadow_layout.SWAP` and `shadow_layout.UPDATE`.
     """
 
     def __init__(
@@ -76,15 +77,11 @@ class ShadowCheck:
         strong: bool,
         harmless: bool,
         swap: bool,
+        update: bool,
     ) -> None:
         self.b, self.form, self.width, self.action = b, form, width, action
-        self.shared, self.granule, self.strong, self.harmless, self.swap = (
-            shared,
-            granule,
-            strong,
-            harmless,
-            swap,
-        )
+        self.shared, self.granule, self.strong, self.harmless = shared, granule, strong, harmless
+        self.swap, self.update = swap, update
         self.warp, self.state, self.shadow, self.mask, self.site = names[1:6]
         self.places = names[6:]
         self.silent = ""  # the mask of lanes that store the value that is already there
@@ -273,7 +270,8 @@ class ShadowCheck:
         if self.action == "reads":
             return self.check_read(written, read, reader)
         self.find_threads()
-        fine = self.write_is_ordered(written, self.load(WRITER))
+        writer = self.load(WRITER)
+        fine = ordered = self.write_is_ordered(written, writer)
         if self.silent and self.shared:  # a write of the value that another thread has written before
             past = self.op("icmp ule", written, self.now)
             fine = self.or_(fine, self.and_(self.silent_cells(), past))
@@ -281,7 +279,10 @@ class ShadowCheck:
             fine = self.and_(fine, self.op("icmp uge", written, self.oldest_valid))
         good = self.and_(self.and_(fine, self.reads_are_ordered(read, reader)), self.inside)
         unchanged = self.silent and not self.shared
-        good = self.record_silent_write(written, good) if unchanged else self.record_write(good)
+        if unchanged:
+            good = self.record_silent_write(written, writer, ordered, good)
+        else:
+            good = self.record_write(good)
         return self.unresolved_lanes(good)
 
     def check_read(self, written: str, read: str, reader: str) -> str:
@@ -473,15 +474,29 @@ class ShadowCheck:
         all_lanes = b.value(f"icmp eq i32 {b.value(f'and i32 {self.silent}, {self.mask}')}, {self.mask}")
         return b.splat("i1", all_lanes, self.count)
 
-    def record_silent_write(self, time: str, good: str) -> str:
-        """Record a write; if it does not change the value, record only that the cell is initialized."""
+    def record_silent_write(self, time: str, word: str, ordered: str, good: str) -> str:
+        """Record a write; of one that does not change the value, only what later accesses may race with.
+
+        That is an update, or the write that initializes the cell.
+        """
         quiet = self.and_(self.silent_cells(), self.inside)
-        first = self.and_(quiet, self.op("icmp ult", time, f"splat (i32 {LAUNCH_START})"))
+        loud = self.and_(good, self.not_(quiet))
+        free = self.op("icmp ult", time, f"splat (i32 {LAUNCH_START})")
+        if self.update:
+            free = self.or_(self.op("icmp ult", time, self.oldest_relevant), self.has_flag(word, SILENT))
+            quiet = self.and_(quiet, self.or_(ordered, self.not_(self.has_flag(word, UPDATE))))
+        first = self.and_(quiet, free)
+        word = self.op("or", self.own, f"splat (i32 {SILENT})")
         self.store(WRITE_TIME, self.now, first)
-        self.store(WRITER, self.op("or", self.own, f"splat (i32 {SILENT})"), first)
+        self.store(WRITER, word, first)
         self.store(SETTLED, "zeroinitializer", first)
-        loud = self.record_write(self.and_(good, self.not_(quiet)))
-        return self.or_(loud, quiet)
+
+        if self.update and self.several:
+            quiet = self.and_(quiet, self.not_(self.several))
+        elif self.update and self.may_collide:
+            collided = self.and_(first, self.op("icmp ne", self.load(WRITER), word))
+            quiet = self.and_(quiet, self.not_(collided))
+        return self.or_(self.record_write(loud), quiet)
 
     def lane_bits(self, flags: str) -> str:
         """Return flags of cells as a mask of lanes."""

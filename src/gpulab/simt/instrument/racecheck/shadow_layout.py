@@ -29,6 +29,7 @@ __all__ = [
     "STRONG",
     "SWAP",
     "THREAD_MASK",
+    "UPDATE",
     "WRITER",
     "WRITE_TIME",
     "signed",
@@ -43,6 +44,7 @@ OTHER_LANES = 1 << 27  # of a read: other lanes of the warp have read the cell s
 OTHER_BLOCKS = 1 << 28  # of a read: threads of other blocks have read the cell
 SWAP = 1 << 29  # a compare-and-swap, which detects that an earlier plain read is out of date
 SILENT = 1 << 30  # of a write: it stored the value that was already there, which is harmless to plain reads
+UPDATE = OTHER_BLOCKS  # of a write, for which the bit is free: its value depends on a plain read of the cell
 OTHER_WARPS = SILENT  # of a read, for which the bit is free: other warps have read the cell too
 AFTER_PLAIN = 1 << 31  # an atomic operation after a plain write of its block that other blocks may not see
 
