@@ -92,10 +92,10 @@ def check_kernel(suite_kernel: SuiteKernel, graphs: Sequence[Path]) -> KernelVer
         kernel = _simulator().compile(source, "test_kernel")
         for path in graphs:
             graph = read_graph(path)
-            is_found, others = _check_races(kernel, graph, suite_kernel.has_bounds_bug)
-            races += "r" if is_found else "-"
+            severity, others = _check_races(kernel, graph, suite_kernel.has_bounds_bug)
+            races += severity
             reports += [f"{path.stem}: {text}" for text in others]
-            differs = is_found != bool(suite_kernel.race_bugs)
+            differs = (severity != "-") != bool(suite_kernel.race_bugs)
             differing += _conflicts(source, graph, suite_kernel) if differs else "."
             if suite_kernel.has_bounds_bug:
                 bounds += "b" if _is_outside(kernel, graph) else "-"
@@ -104,13 +104,14 @@ def check_kernel(suite_kernel: SuiteKernel, graphs: Sequence[Path]) -> KernelVer
     return KernelVerdicts(suite_kernel.name, races, differing, bounds, tuple(reports))
 
 
-def _check_races(kernel: Any, graph: Graph, extended: bool) -> tuple[bool, list[str]]:
-    """Return whether a race is reported, and the reports that are no races."""
+def _check_races(kernel: Any, graph: Graph, extended: bool) -> tuple[str, list[str]]:
+    """Return the letter of `KernelVerdicts.races` for one launch, and the reports that are no races."""
     from gpulab import sanitize
 
     findings = sanitize(kernel, GRID, BLOCK, _arguments(graph, extended))
     others = [f"{each.tool}: {each}" for each in findings if each.tool != "racecheck"]
-    return any(each.tool == "racecheck" and each.severity == "error" for each in findings), others
+    severities = {each.severity for each in findings if each.tool == "racecheck"}
+    return "r" if "error" in severities else "w" if severities else "-", others
 
 
 def _conflicts(source: str, graph: Graph, suite_kernel: SuiteKernel) -> str:

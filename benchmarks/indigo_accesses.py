@@ -47,16 +47,16 @@ struct Logged {
     __device__ int operator=(const Logged& other) const { return *this = int(other); }
     __device__ int operator+=(int more) const { return *this = int(*this) + more; }
     __device__ int operator++(int) const { int old = *this; *this = old + 1; return old; }
-    __device__ int update(int kind, int old, int now) const { log(kind, old, now); return old; }
+    __device__ int update(int old, int now) const { log(2, old, now); return old; }
 };
-#define UPDATE(name, kind, result) \\
+#define UPDATE(name, result) \\
     __device__ int name(const Logged& at, int v) { \\
-        int old = ::name(at.elements + at.element, v); return at.update(kind, old, result); }
-UPDATE(atomicAdd, 2, old + v)
-UPDATE(atomicMax, 3, max(old, v))
-UPDATE(atomicMin, 3, min(old, v))
-UPDATE(atomicExch, 2, v)
-UPDATE(atomicOr, 2, old | v)
+        int old = ::name(at.elements + at.element, v); return at.update(old, result); }
+UPDATE(atomicAdd, old + v)
+UPDATE(atomicMax, max(old, v))
+UPDATE(atomicMin, min(old, v))
+UPDATE(atomicExch, v)
+UPDATE(atomicOr, old | v)
 #define BOTH(name) \\
     __device__ int name(const Logged& a, int b) { return name(int(a), b); } \\
     __device__ int name(int a, const Logged& b) { return name(a, int(b)); } \\
@@ -64,7 +64,7 @@ UPDATE(atomicOr, 2, old | v)
 BOTH(max)
 BOTH(min)
 """
-_KINDS = ("read", "write", "update", "extremum")
+_KINDS = ("read", "write", "update")
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Access:
     ----------
     array, element, thread : int
         1 for `data1` and 2 for `data2`; the index; the number of the thread in the grid.
-    kind : {"read", "write", "update", "extremum"}
-        An extremum is an `atomicMin` or `atomicMax`, an update is any other atomic operation.
+    kind : {"read", "write", "update"}
+        An update is an atomic operation.
     changes : bool
         The access changed the value.
     """
@@ -106,11 +106,10 @@ def log_accesses(device: Any, source: str, arguments: Sequence[Any]) -> list[Acc
 
 
 def conflicts(accesses: Iterable[Access]) -> str:
-    """Return what the accesses conflict in: "nothing", "equal values", "guesses" or "values".
+    """Return what the accesses conflict in: "nothing", "equal values" or "values".
 
     Two accesses of an element by two threads conflict if one of them is a write or atomic, and not both are
-    atomic. They conflict in equal values if no access changes the element, and in guesses if plain reads
-    conflict with `atomicMin` or `atomicMax` only. Barriers are ignored.
+    atomic. They conflict in equal values if no access changes the element. Barriers are ignored.
 
     Examples
     --------
@@ -124,9 +123,7 @@ def conflicts(accesses: Iterable[Access]) -> str:
     conflicting = [access for each in by_element.values() if _is_conflict(each) for access in each]
     if not conflicting:
         return "nothing"
-    if not any(access.changes for access in conflicting):
-        return "equal values"
-    return "guesses" if {access.kind for access in conflicting} == {"read", "extremum"} else "values"
+    return "values" if any(access.changes for access in conflicting) else "equal values"
 
 
 def _is_conflict(accesses: Sequence[Access]) -> bool:
@@ -135,7 +132,6 @@ def _is_conflict(accesses: Sequence[Access]) -> bool:
         kind: {access.thread for access in group}
         for kind, group in groupby(sorted(accesses, key=attrgetter("kind")), attrgetter("kind"))
     }
-    reads, writes, updates, extrema = (threads.get(kind, set()) for kind in _KINDS)
-    updates |= extrema
+    reads, writes, updates = (threads.get(kind, set()) for kind in _KINDS)
     pairs = ((writes, reads | writes | updates), (updates, reads))
     return any(some and len(some | others) > 1 for some, others in pairs if some and others)

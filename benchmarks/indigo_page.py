@@ -28,15 +28,10 @@ PUBLISHED = {
 PUBLISHED_KERNELS, PUBLISHED_RACES = 580, 346
 _REASONS = {
     "n": "No accesses conflict in this launch",
-    "e": "Accesses conflict, but none changes the value of its element, which gpulab does not report",
-    "g": (
-        "Plain reads conflict with `atomicMax` or `atomicMin` of the same element only, as in `if "
-        "(x[0] < v) atomicMax(x, v)`. By the CUDA memory model this is a race, and HiRace reports "
-        "it. gpulab takes the value for a first guess that the atomic verifies "
-        "([simulator.md](simulator.md)). In the kernels of `conditional_edge_neighbors_block` "
-        "without `shfl` it is no such guess: the guard compares a value of one thread, and the "
-        "atomic stores that of the block, so the result depends on the order of the blocks. There "
-        "gpulab misses a race that matters. In the other kernels, every order gives the same result"
+    "e": (
+        "Accesses conflict, but none changes the value of its element. gpulab reports such writes if the "
+        "value is computed from that of the element, and the load and the store are in one basic block; of a "
+        "loop, the compiler can move the load to the front"
     ),
     "v": "Accesses conflict, and a write changes the value of its element",
     "?": "The accesses were not logged",
@@ -52,10 +47,11 @@ class KernelVerdicts:
     name : str
         The name of the source file.
     races : str
-        A letter for each graph: `r` if a race is reported, else `-`. Empty if the kernel did not run.
+        A letter for each graph: `r` if a race is reported as an error, `w` if all are warnings, `-` if none
+        is reported. Empty if the kernel did not run.
     conflicts : str
         A letter for each graph: `.` if the report agrees with the suite's label, else the first letter of
-        what the accesses conflict in: `n`othing, `e`qual values, `g`uesses or `v`alues; `?` if not logged.
+        what the accesses conflict in: `n`othing, `e`qual values or `v`alues; `?` if not logged.
     bounds : str
         For kernels with a bounds bug, a letter for each graph: `b` if an access outside an array is reported,
         else `-`.
@@ -78,8 +74,8 @@ class KernelVerdicts:
         """The suite's label."""
         return bool(self.suite_kernel.race_bugs)
 
-    def reports_race(self, graph: int) -> bool:
-        return self.races[graph : graph + 1] == "r"
+    def reports_race(self, graph: int, severities: str = "rw") -> bool:
+        return self.races[graph : graph + 1] in tuple(severities)
 
 
 @dataclass(frozen=True)
@@ -136,6 +132,13 @@ def page(figures: IndigoFigures) -> str:
         "",
         *summary(figures),
         "",
+        *_wrapped("""
+            gpulab's column counts the kernels for which racecheck reports a race in this launch. If it is
+            a warning only, plain reads race with `atomicMax` of the same element, as in `if (x[0] < v)
+            atomicMax(x, v)`: by CUDA's memory model that is a data race, and in most kernels every order of
+            the threads gives the same result ([simulator.md](simulator.md)).
+            In the kernels of `conditional_edge_neighbors_block` without `shfl` it does not: the guard
+            compares the value of one thread, and the atomic stores that of the block."""),
         *_wrapped(f"""
             The columns of HiRace, iGUARD and compute-sanitizer are the races found in table 1 of HiRace's
             paper, measured on a GPU. That table counts {PUBLISHED_KERNELS} kernels, {PUBLISHED_RACES} of
@@ -160,15 +163,16 @@ def _wrapped(text: str) -> list[str]:
 
 def summary(figures: IndigoFigures) -> list[str]:
     """Return the table of all graphs, as lines of Markdown."""
-    racy, right = figures.racy, figures.right
+    racy, right, others = figures.racy, figures.right, ("HiRace", "iGUARD", "compute-sanitizer")
     lines = [
-        f"| graph | gpulab, of {len(racy)} | HiRace | iGUARD | compute-sanitizer | alarms, of {len(right)} |",
-        "|---|---|---|---|---|---|",
+        f"| graph | gpulab, of {len(racy)} | as warnings | {' | '.join(others)} | alarms, of {len(right)} |",
+        "|---|---|---|---|---|---|---|",
     ]
     for number, graph in enumerate(figures.graphs):
         found, alarms = (sum(row.reports_race(number) for row in rows) for rows in (racy, right))
+        warnings = sum(row.reports_race(number, "w") for row in racy)
         published = " | ".join(map(str, PUBLISHED[graph]))
-        lines.append(f"| {graph} | {found} | {published} | {alarms} |")
+        lines.append(f"| {graph} | {found} | {warnings} | {published} | {alarms} |")
     return lines
 
 
@@ -211,7 +215,7 @@ def _differences(figures: IndigoFigures) -> list[str]:
 
 def _by_conflict(figures: IndigoFigures) -> list[str]:
     """Return a table: of the kernels with a race, how many are reported on each graph, and why others not."""
-    columns = {"g": "only guesses conflict", "e": "only equal values conflict", "n": "no conflict"}
+    columns = {"e": "only equal values conflict", "n": "no conflict"}
     columns |= {
         letter: _REASONS[letter] for letter in "v?" if any(letter in r.conflicts for r in figures.racy)
     }
