@@ -62,9 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.kernels:
             return
         IndigoFigures(tuple(options.graphs), tuple(rows)).store(FIGURES)
-    figures = IndigoFigures.read(FIGURES)
-    print("\n".join(summary(figures)))
-    write_page(figures)
+    print("\n".join(summary(IndigoFigures.read(FIGURES))))
+    write_page()
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Text of docs/races.md: what `gpulab.sanitize` reports on the kernels of the Indigo suite."""
+"""Text of docs/races.md: what `gpulab.sanitize` reports on public suites of kernels with planted races."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from textwrap import wrap
 
+from benchmarks.gpurepair_page import RepairVerdict, read_repair_verdicts, repair_section
 from benchmarks.indigo_suite import BLOCK, GRID, RACE_BUGS, SuiteKernel
+from benchmarks.markdown import paragraph
 
 __all__ = ["FIGURES", "IndigoFigures", "KernelVerdicts", "page", "summary", "write_page"]
 
@@ -109,37 +110,39 @@ class IndigoFigures:
         return [row for row in self.kernels if not row.has_race]
 
 
-def write_page(figures: IndigoFigures) -> None:
-    """Write docs/races.md."""
-    PAGE.write_text(page(figures), encoding="utf-8")
-    print(f"{len(figures.kernels)} kernels in {PAGE.relative_to(ROOT)}")
+def write_page() -> None:
+    """Write docs/races.md from the stored figures of both suites."""
+    PAGE.write_text(page(IndigoFigures.read(FIGURES), read_repair_verdicts()), encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")
 
 
-def page(figures: IndigoFigures) -> str:
+def page(figures: IndigoFigures, verdicts: Sequence[RepairVerdict]) -> str:
     """Return the page in Markdown."""
     racy, right, total = len(figures.racy), len(figures.right), len(figures.kernels)
     more = total - PUBLISHED_KERNELS
     lines = [
-        "# Data races in the Indigo suite",
+        "# Data races in public suites of kernels",
         "",
-        *_wrapped(f"""
+        *paragraph("""
+            Two suites state for each kernel if it has a data race. This page compares these labels with the
+            reports of `gpulab.sanitize`, and says for each difference who is right."""),
+        "## Indigo",
+        "",
+        *paragraph(f"""
             Indigo (Liu, Azami, Walters and Burtscher, ISPASS 2022) is a suite of small CUDA kernels on
             graphs. The name of a file states the mistakes that are planted in it. [HiRace's
             artifact]({ARTIFACT}) (Jacobson, Burtscher and Gopalakrishnan, SC 2024) contains {total} of
-            these kernels: {racy} with a race and {right} without one. This page compares these labels with
-            the reports of `gpulab.sanitize`."""),
-        "## Summary",
-        "",
+            these kernels: {racy} with a race and {right} without one."""),
         *summary(figures),
         "",
-        *_wrapped("""
+        *paragraph("""
             gpulab's column counts the kernels for which racecheck reports a race in this launch. If it is
             a warning only, plain reads race with `atomicMax` of the same element, as in `if (x[0] < v)
             atomicMax(x, v)`: by CUDA's memory model that is a data race, and in most kernels every order of
             the threads gives the same result ([simulator.md](simulator.md)).
             In the kernels of `conditional_edge_neighbors_block` without `shfl` it does not: the guard
             compares the value of one thread, and the atomic stores that of the block."""),
-        *_wrapped(f"""
+        *paragraph(f"""
             The columns of HiRace, iGUARD and compute-sanitizer are the races found in table 1 of HiRace's
             paper, measured on a GPU. That table counts {PUBLISHED_KERNELS} kernels, {PUBLISHED_RACES} of
             them with a race, and no false alarms. The artifact has {more} more kernels, without a race; it
@@ -151,14 +154,9 @@ def page(figures: IndigoFigures) -> str:
         *_differences(figures),
         *_bounds_section(figures),
         *_method(figures),
+        *repair_section(verdicts),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _wrapped(text: str) -> list[str]:
-    """Return a paragraph as lines, with an empty line after it."""
-    words = " ".join(text.split())
-    return [*wrap(words, 110, break_long_words=False, break_on_hyphens=False), ""]
 
 
 def summary(figures: IndigoFigures) -> list[str]:
@@ -192,19 +190,19 @@ def _by_mistake(figures: IndigoFigures) -> list[str]:
 
 def _differences(figures: IndigoFigures) -> list[str]:
     """List the launches whose report differs from the label, by reason."""
-    lines = ["## Where a report differs from the label", ""]
+    lines = ["### Where a report differs from Indigo's label", ""]
     missed = _by_reason(figures.racy, figures.graphs)
     alarms = _by_reason(figures.right, figures.graphs)
     if missed or alarms:
-        lines += _wrapped("""
+        lines += paragraph("""
             For these launches, each access to the two data arrays was logged by other means than those of
             the race check. Two accesses of an element by two threads conflict if one of them is a write or
             an atomic operation, and not both are atomic.""")
     lines += ["Launches of the kernels with a race:", "", *_by_conflict(figures), ""]
     for title, groups in (("Not reported", missed), ("Reported without a label", alarms)):
-        lines += [f"### {title}", "", *([] if groups else ["None.", ""])]
+        lines += [f"#### {title}", "", *([] if groups else ["None.", ""])]
         for letter, by_graphs in sorted(groups.items()):
-            lines += _wrapped(f"{_REASONS[letter]}.")
+            lines += paragraph(f"{_REASONS[letter]}.")
             lines += ["| graphs | kernels | |", "|---|---|---|"]
             lines += [
                 f"| {where} | {len(names)} | {', '.join(names)} |" for where, names in by_graphs.items()
@@ -240,7 +238,7 @@ def _by_reason(rows: Sequence[KernelVerdicts], graphs: Sequence[str]) -> dict[st
 def _bounds_section(figures: IndigoFigures) -> list[str]:
     rows = [row for row in figures.kernels if row.bounds]
     lines = [
-        "## Accesses outside arrays",
+        "### Accesses outside arrays",
         "",
         f"{len(rows)} kernels have a bounds bug. Accesses outside arrays are reported in so many of them:",
         "",
@@ -256,18 +254,18 @@ def _method(figures: IndigoFigures) -> list[str]:
     *most, last = [f"`{name}`" for name in sorted(RACE_BUGS)]
     bugs = f"{', '.join(most)} or {last}"
     return [
-        "## Method",
+        "### Method",
         "",
-        *_wrapped(f"""
+        *paragraph(f"""
             Each kernel ran once under `gpulab.sanitize` on each of the {len(figures.graphs)} graphs of the
             table, with {GRID} blocks of {BLOCK} threads, as in the artifact, and with the values that the
             suite's main program gives the arrays. A race counts as found if racecheck reports one, in
             whatever line. The label is "race" if the name of the file contains {bugs}."""),
-        *_wrapped("""
+        *paragraph("""
             Kernels with a bounds bug ran twice: with arrays of the suite's sizes for the table of accesses
             outside arrays, and for races with zeros around the arrays, because a launch ends at its first
             access outside an array."""),
-        *_wrapped("""
+        *paragraph("""
             `python -m benchmarks.indigo FOLDER` runs the suite, which is not part of gpulab, and writes
             this page."""),
     ]

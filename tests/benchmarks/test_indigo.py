@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import indigo_page
+from benchmarks.gpurepair_page import read_repair_verdicts
 from benchmarks.indigo import check_kernel
 from benchmarks.indigo_accesses import Access, conflicts
 from benchmarks.indigo_page import IndigoFigures, KernelVerdicts
@@ -124,11 +125,11 @@ def test_page_counts_reports_beside_published_figures() -> None:
         KernelVerdicts("a_guardBug", "w-", ".n"),
         KernelVerdicts("b", "-r", ".v"),
     )
-    page = indigo_page.page(IndigoFigures(("DAG_100n_200e", "DAG_5n_5e"), rows))
+    page = indigo_page.page(IndigoFigures(("DAG_100n_200e", "DAG_5n_5e"), rows), [])
     assert "| DAG_100n_200e | 2 | 1 | 346 | 298 | 92 | 0 |" in page
     assert "| DAG_5n_5e | 0 | 0 | 182 | 118 | 92 | 1 |" in page
 
 
 def test_page_is_that_of_the_stored_figures() -> None:
     figures = IndigoFigures.read(indigo_page.FIGURES)
-    assert indigo_page.PAGE.read_text(encoding="utf-8") == indigo_page.page(figures)
+    assert indigo_page.PAGE.read_text(encoding="utf-8") == indigo_page.page(figures, read_repair_verdicts())
