@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -100,6 +101,17 @@ def test_linear_memory_is_the_array(device: Device) -> None:
     pitched: Any = device.texture(rows, memory="linear")
     resource = pitched.texture.resource
     assert (resource["width"], resource["height"], resource["pitchInBytes"]) == (64, 5, 256)
+
+
+def test_objects_reach_another_process_with_their_contents(device: Device) -> None:
+    image = np.arange(12, dtype=np.float32).reshape(3, 4)
+    surface = device.surface(image)
+    texture = device.texture(surface, filter="linear", address="border")
+    other_surface, other = pickle.loads(pickle.dumps((surface, texture)))
+    assert other.storage is other_surface.storage
+    assert other.storage is not texture.storage
+    assert (other.layout, other.sampling) == (texture.layout, texture.sampling)
+    np.testing.assert_array_equal(device.asnumpy(other), image)
 
 
 def test_wide_array_cannot_be_a_surface(device: Device) -> None:

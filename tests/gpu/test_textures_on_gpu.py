@@ -79,6 +79,12 @@ def test_sanitize_copies_textures_to_the_simulator_and_surfaces_back(gpu: Device
     np.testing.assert_array_equal(gpu.asnumpy(y), image[0] + 1)
 
 
+def test_benchmark_in_another_process_has_the_texture(gpu: Device) -> None:
+    image = np.arange(32, dtype=np.float32).reshape(4, 8)
+    args = (gpu.texture(image), gpu.zeros(8))
+    assert gpulab.benchmark(gpu.compile(test_textures.READ), 1, 8, args).median_ms > 0
+
+
 def test_same_requests_are_refused(gpu: Device, sim: Device) -> None:
     for device in (gpu, sim):
         with pytest.raises(UsageError, match="normalised coordinates"):

@@ -659,7 +659,9 @@ class Device(ABC):
         >>> dev.asnumpy(y)
         array([ 5., 15., 20.], dtype=float32)
         """
-        return self._textures().texture(source, filter, address, normalized, read, channels, layered, memory)
+        return self.texture_maker().texture(
+            source, filter, address, normalized, read, channels, layered, memory
+        )
 
     def surface(self, source: Any, *, channels: int = 1, layered: bool = False) -> SurfaceObject:
         """Create a surface object, an argument for a parameter of type ``cudaSurfaceObject_t``.
@@ -698,10 +700,10 @@ class Device(ABC):
         array([[ 0,  1,  2],
                [10, 11, 12]], dtype=int32)
         """
-        return self._textures().surface(source, channels, layered)
+        return self.texture_maker().surface(source, channels, layered)
 
-    def _textures(self) -> TextureMaker:
-        """Return the part of the device that creates textures."""
+    def texture_maker(self) -> TextureMaker:
+        """Return the part of the device that creates texture and surface objects."""
         raise UsageError(f"{self.name} has no textures.")
 
     def stream(self) -> Stream:

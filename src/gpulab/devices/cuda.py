@@ -379,12 +379,12 @@ class CudaDevice(Device):
         with self.context.activate("allocating page-locked memory"):
             return pinned_memory(self.context, array_shape(shape), np.dtype(dtype))
 
-    def _textures(self) -> CudaTextures:
+    def texture_maker(self) -> CudaTextures:
         return CudaTextures(self, self.context)
 
     def owns(self, value: object) -> bool:
         """Return True for an array, a texture or a surface of this device."""
-        return self._textures().owns(value)
+        return self.texture_maker().owns(value)
 
     def stream(self) -> CudaStream:
         with self.context.activate("creating a stream"):

@@ -35,14 +35,19 @@ class CudaArray(Storage):
         The array.
     """
 
-    def __init__(self, context: CudaContext, layout: TexelLayout, contents: Any) -> None:
-        self._context, self._layout, self._shape = context, layout, contents.shape
+    def __init__(self, device: Device, context: CudaContext, layout: TexelLayout, contents: Any) -> None:
+        self._device, self._context = device, context
+        self._layout, self._shape = layout, contents.shape
         texture = context.cupy.cuda.texture
         flags = (SURFACE if layout.has_surface else 0) | (LAYERED if layout.layered else 0)
         extents = (*layout.extents, 0, 0)[:3]
         with self._context.activate("creating a CUDA array"):
             self.array = texture.CUDAarray(_channels(context, layout), *extents, flags)
         self._copy(contents)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process copies the contents to an array of its own.
+        return _load_array, (self._device, self._layout, self.get())
 
     def get(self) -> npt.NDArray[Any]:
         host = np.empty(self._rows(), self._layout.dtype)
@@ -105,6 +110,9 @@ class CudaTexture(TextureObject):
             self.texture = cuda.texture.TextureObject(_resource(context, layout, storage), description)
         self.ptr = int(self.texture.ptr)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_texture, (self.device, self.layout, self.storage, self.memory, self.sampling)
+
 
 class CudaSurface(SurfaceObject):
     """A surface object of a GPU.
@@ -120,6 +128,9 @@ class CudaSurface(SurfaceObject):
         with context.activate("creating a surface object"):
             self.surface = context.cupy.cuda.texture.SurfaceObject(_resource(context, layout, storage))
         self.ptr = int(self.surface.ptr)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_surface, (self.device, self.layout, self.storage)
 
 
 class CudaTextures(TextureMaker):
@@ -140,7 +151,7 @@ class CudaTextures(TextureMaker):
             return self._context.cupy.ascontiguousarray(source)
 
     def array_memory(self, layout: TexelLayout, contents: Any) -> CudaArray:
-        return CudaArray(self._context, layout, contents)
+        return CudaArray(self._device, self._context, layout, contents)
 
     def linear_memory(self, source: Any) -> Any:
         if not source.flags.c_contiguous:
@@ -154,6 +165,20 @@ class CudaTextures(TextureMaker):
 
     def make_surface(self, layout: TexelLayout, storage: Any) -> CudaSurface:
         return CudaSurface(self._device, self._context, layout, storage)
+
+
+def _load_array(device: Device, layout: TexelLayout, contents: npt.NDArray[Any]) -> Storage:
+    return device.texture_maker().array_memory(layout, contents)
+
+
+def _load_texture(
+    device: Device, layout: TexelLayout, storage: Storage, memory: TextureMemory, parameters: Sampling
+) -> TextureObject:
+    return device.texture_maker().make_texture(layout, storage, memory, parameters)
+
+
+def _load_surface(device: Device, layout: TexelLayout, storage: Storage) -> SurfaceObject:
+    return device.texture_maker().make_surface(layout, storage)
 
 
 def _channels(context: CudaContext, layout: TexelLayout) -> Any:

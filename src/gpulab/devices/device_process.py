@@ -48,8 +48,9 @@ def run_in_process(
     function : callable
         A function that can be imported by its name.
     *args, **options
-        Its arguments. Devices, kernels and arrays of the GPU arrive as those of the other process; a kernel's
-        module has the values of its variables. Everything else must be picklable, and so must the result.
+        Its arguments. Devices, kernels, arrays and textures of the GPU arrive as those of the other process;
+        a kernel's module has the values of its variables. Everything else must be picklable, and so must the
+        result.
     limit_s : float, optional
         Time limit in seconds; by default `worker_process.TIME_LIMIT_S`.
 

@@ -440,12 +440,12 @@ class SimulatedDevice(RecordableDevice):
     def pinned_empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
         return pinned_array(array_shape(shape), np.dtype(dtype))
 
-    def _textures(self) -> SimulatedTextures:
+    def texture_maker(self) -> SimulatedTextures:
         return SimulatedTextures(self)
 
     def owns(self, value: object) -> bool:
         """Return True for an array, a texture or a surface of this device."""
-        return self._textures().owns(value)
+        return self.texture_maker().owns(value)
 
     def stream(self) -> SimulatedStream:
         return SimulatedStream(next(self._streams), self._copies)
