@@ -10,6 +10,7 @@ import pytest
 
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import GpuSpec, by_cuda_name, gpu, limits_of, names, pcie_gb_s
+from gpulab.gpus.limits import TENSOR_TYPES
 
 # Published peaks of fp32 arithmetic (GFLOPS) and DRAM bandwidth (GB/s), from NVIDIA's data sheets and papers.
 PUBLISHED = {
@@ -27,6 +28,23 @@ PUBLISHED = {
     "h200": (67000, 4800),
 }
 
+# Published peaks of tensor cores without sparsity, in TFLOPS (TOPS of int8); sources in catalogue.toml.
+PUBLISHED_TENSOR = {
+    "v100": {"fp16_dst_fp32": 125},
+    "t4": {"fp16_dst_fp32": 65, "int8": 130},
+    "rtx3090": {
+        "fp16_dst_fp16": 142,
+        "fp16_dst_fp32": 71,
+        "bf16_dst_fp32": 71,
+        "tf32_dst_fp32": 35.6,
+        "int8": 284,
+    },
+    "a100": {"fp16_dst_fp16": 312, "bf16_dst_fp32": 312, "tf32_dst_fp32": 156, "fp64": 19.5, "int8": 624},
+    "rtx4090": {"fp16_dst_fp16": 330.3, "fp16_dst_fp32": 165.2, "tf32_dst_fp32": 82.6, "int8": 660.6},
+    "h100": {"fp16_dst_fp32": 989.4, "tf32_dst_fp32": 494.7, "fp64": 66.9, "int8": 1978.9},
+    "h200": {"bf16_dst_fp32": 989.4, "tf32_dst_fp32": 494.7, "fp64": 66.9, "int8": 1978.9},
+}
+
 
 def test_catalogue_has_the_gpus_of_the_course_and_current_ones():
     assert set(names()) == set(PUBLISHED)
@@ -41,6 +59,23 @@ def test_fp32_peak_equals_the_published_one(name):
 def test_dram_bandwidth_equals_the_published_one(name):
     # The data sheet of the H200 says 4.8 TB/s; its memory clock gives 4.92 TB/s.
     assert gpu(name).dram_gb_s == pytest.approx(PUBLISHED[name][1], rel=0.025)
+
+
+@pytest.mark.parametrize("name", PUBLISHED_TENSOR)
+def test_tensor_peaks_equal_the_published_ones(name):
+    published = PUBLISHED_TENSOR[name]
+    peaks = {kind: gpu(name).peak_tensor_gflops(kind) / 1e3 for kind in published}
+    assert peaks == pytest.approx(published, rel=0.01)
+
+
+def test_gpu_without_tensor_cores_for_a_type_has_no_peak():
+    assert gpu("gtx1080").peak_tensor_gflops("fp16_dst_fp32") is None
+    assert gpu("t4").peak_tensor_gflops("tf32_dst_fp32") is None
+
+
+def test_types_of_tensor_cores_have_known_names():
+    for name in names():
+        assert set(gpu(name).tensor_fmas) <= set(TENSOR_TYPES)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +98,8 @@ def test_every_figure_has_a_source(name):
     # The file omits the base clock of a GPU with one clock, and has a unit in the table of its exceptions.
     left_out = {"base_clock_mhz"} if spec.base_clock_mhz is None else set()
     left_out |= {"register_unit_exception"}
+    left_out |= set() if spec.tensor_fmas else {"tensor_fmas"}
+    left_out |= set() if spec.tensor_clock_mhz else {"tensor_clock_mhz"}
     left_out |= set() if spec.register_unit_exceptions else {"register_unit_exceptions"}
     assert {f.name for f in fields(GpuSpec)} - not_figures - left_out <= set(spec.sources)
 

@@ -53,14 +53,14 @@ def test_products_in_registers_reach_the_published_peak_at_most(gpu: str, tflops
 @pytest.mark.parametrize(
     ("opcode", "operands", "unit", "fmas", "reads", "writes"),
     [
-        ("HMMA.16816.F32.BF16", "R12, R4, R22, RZ", "tensor_f32", 2048, 4 + 2, 4),
-        ("HMMA.16816.F16", "R14, R4, R14, R16", "tensor_f16", 2048, 4 + 2 + 2, 2),
-        ("HMMA.1688.F32", "R16, R8, R11, R20", "tensor_f32", 1024, 2 + 1 + 4, 4),
-        ("HMMA.1684.F32.TF32", "R4, R8, R10, RZ", "tensor_tf32", 512, 2 + 1, 4),
-        ("IMMA.16832.S8.U8", "R4, R8.ROW, R14.COL, R4", "tensor_s8", 4096, 4 + 2 + 4, 4),
-        ("IMMA.8816.S8.S8", "R10, R8.ROW, R9.COL, RZ", "tensor_s8", 1024, 1 + 1, 2),
-        ("DMMA.8x8x4", "R4, R8, R10, RZ", "tensor_f64", 256, 2 + 2, 4),
-        ("DMMA.884", "R4, R8, R10, RZ", "tensor_f64", 256, 2 + 2, 4),
+        ("HMMA.16816.F32.BF16", "R12, R4, R22, RZ", "tensor_bf16_dst_fp32", 2048, 4 + 2, 4),
+        ("HMMA.16816.F16", "R14, R4, R14, R16", "tensor_fp16_dst_fp16", 2048, 4 + 2 + 2, 2),
+        ("HMMA.1688.F32", "R16, R8, R11, R20", "tensor_fp16_dst_fp32", 1024, 2 + 1 + 4, 4),
+        ("HMMA.1684.F32.TF32", "R4, R8, R10, RZ", "tensor_tf32_dst_fp32", 512, 2 + 1, 4),
+        ("IMMA.16832.S8.U8", "R4, R8.ROW, R14.COL, R4", "tensor_int8", 4096, 4 + 2 + 4, 4),
+        ("IMMA.8816.S8.S8", "R10, R8.ROW, R9.COL, RZ", "tensor_int8", 1024, 1 + 1, 2),
+        ("DMMA.8x8x4", "R4, R8, R10, RZ", "tensor_fp64", 256, 2 + 2, 4),
+        ("DMMA.884", "R4, R8, R10, RZ", "tensor_fp64", 256, 2 + 2, 4),
     ],
 )
 def test_tensor_instructions_of_machine_code(
@@ -76,6 +76,6 @@ def test_tensor_instructions_of_machine_code(
 
 def test_a_type_without_tensor_cores_takes_the_rate_of_single_precision() -> None:
     spec = catalogue.gpu("t4")
-    code = [CodeBlock((Operation("tensor_f64", size=256.0),), runs=10.0)]
+    code = [CodeBlock((Operation("tensor_fp64", size=256.0),), runs=10.0)]
     cycles = pipe_cycles(code, spec, architecture(spec))
     assert cycles["tensor"] == pytest.approx(10 * 256 / spec.cores_per_sm)

@@ -7,8 +7,7 @@ where each was published or how it was measured.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -34,10 +33,6 @@ class Architecture:
     integer_lanes, fp64_lanes, special_lanes, load_lanes : float
         Throughput of integer arithmetic, of double precision, of special functions and conversions, and of
         the addresses of loads and stores. That of single precision is `GpuSpec.cores_per_sm`.
-    tensor_fmas : mapping of str to float
-        Multiply-adds that the tensor cores of an SM start in a cycle, of matrices without zeros that are left
-        out, by kind: "f16" (products of f16, f16 accumulators), "f32" (of f16 or bf16, f32 accumulators),
-        "tf32", "s8" and "f64". Empty without tensor cores.
     arithmetic_cycles, special_cycles, constant_cycles, shared_cycles, l1_cycles, l2_cycles : float
         Latency of arithmetic, of special functions, and of loads that hit constant memory, shared memory, L1
         and L2.
@@ -100,7 +95,6 @@ class Architecture:
     partition_bytes: int = 0
     queueing: float
     launch_us: float
-    tensor_fmas: Mapping[str, float] = field(default_factory=dict)
     tensor_cycles: float = 0.0
 
 

@@ -105,6 +105,9 @@ class GpuSpec(Limits):
         True if error correction is enabled by default.
     bus : str
         Connection to the host, such as "PCIe 3.0 x16"; "" if unknown.
+    tensor_clock_mhz : float or None
+        Clock at which NVIDIA states the peaks of the tensor cores, except that of fp64, in MHz; None if it is
+        the boost clock.
     calibrated : bool
         True if the performance model was compared with measurements of this card.
     sources : mapping of str to str
@@ -123,6 +126,7 @@ class GpuSpec(Limits):
     l2_bytes: int
     ecc: bool
     bus: str = ""
+    tensor_clock_mhz: float | None = None
     calibrated: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -135,6 +139,35 @@ class GpuSpec(Limits):
     def peak_fp32_gflops(self) -> float:
         """The published peak of fp32 arithmetic in GFLOPS, at the boost clock (see `peak_fp32_gflops`)."""
         return peak_fp32_gflops(self.cores, self.boost_clock_mhz)
+
+    def peak_tensor_gflops(self, kind: str) -> float | None:
+        """Return the published peak of the tensor cores in GFLOPS.
+
+        It is 2 * sms * tensor_fmas * clock (MHz) / 1000.
+
+        Parameters
+        ----------
+        kind : str
+            The type of the products, without structured sparsity: "fp16_dst_fp16", "fp16_dst_fp32" (fp16
+            factors, fp32 sums), "bf16_dst_fp32", "tf32_dst_fp32", "fp64" or "int8".
+
+        Returns
+        -------
+        float or None
+            None if the GPU has no tensor cores for this type.
+
+        Examples
+        --------
+        >>> import gpulab
+        >>> a100 = gpulab.gpu("a100")
+        >>> round(a100.peak_fp32_gflops), round(a100.peak_tensor_gflops("tf32_dst_fp32"))
+        (19492, 155935)
+        """
+        fmas = self.tensor_fmas.get(kind)
+        if fmas is None:
+            return None
+        clock = self.boost_clock_mhz if kind == "fp64" else self.tensor_clock_mhz or self.boost_clock_mhz
+        return 2 * self.sms * fmas * clock / 1e3
 
     @property
     def dram_gb_s(self) -> float:

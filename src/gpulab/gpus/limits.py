@@ -7,11 +7,15 @@ CUDA 7.0 (compute capabilities 1.x to 5.x) and 13.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-__all__ = ["Dims", "Limits"]
+__all__ = ["TENSOR_TYPES", "Dims", "Limits"]
 
 Dims = tuple[int, int, int]
+
+TENSOR_TYPES = ("fp16_dst_fp16", "fp16_dst_fp32", "bf16_dst_fp32", "tf32_dst_fp32", "fp64", "int8")
+"""Products of tensor cores, named as in Nsight Compute: the type of the factors and, after `dst`, of sums."""
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -47,6 +51,9 @@ class Limits:
         Banks of 4 bytes that one request can use at once.
     coalescing : str
         "half_warp_segments", "warp_lines_128" or "warp_sectors_32"; see catalogue.toml.
+    tensor_fmas : mapping of str to int
+        Multiply-adds that the tensor cores of an SM start in a cycle, without structured sparsity, by type
+        (`TENSOR_TYPES`). Empty without tensor cores.
     """
 
     compute_capability: tuple[int, int]
@@ -77,6 +84,7 @@ class Limits:
     texture_alignment_bytes: int
     concurrent_copy: bool
     coalescing: str
+    tensor_fmas: Mapping[str, int] = field(default_factory=dict, compare=False)  # a mapping has no hash
 
     @property
     def arch(self) -> int:

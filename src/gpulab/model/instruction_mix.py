@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.model.warp_timing import CodeBlock, Operation
+from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
@@ -38,7 +39,6 @@ UNITS = {
 WARP = 32  # lanes
 _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
 _REGISTER = re.compile(r"(?<![\w.])(U?R|U?P)(\d+)((?:\.\w+)*)")
-_SHAPE = re.compile(r"[HID]MMA\.(16|8)x?(8)x?(\d+)(?:\.|$)")  # `.16816`, `.884` or `.8x8x4`
 _NO_RESULT = {"store", "shared_store", "local_store", "barrier", "branch"}
 _EXCHANGES = {
     "SHFL",
@@ -69,9 +69,9 @@ def machine_blocks(
 
 
 def _machine_operation(item: MachineInstruction) -> Operation:
-    shape = _SHAPE.match(item.opcode)
-    if shape:
-        return _tensor_operation(item, (int(shape[1]), int(shape[2]), int(shape[3])))
+    product = machine_product(item)
+    if product is not None:
+        return _tensor_operation(item, product)
     unit = _UNIT_OF.get(item.op, "integer")
     operands = item.operands.split(", ")
     results = 0 if unit in _NO_RESULT else 1
@@ -96,20 +96,21 @@ def _machine_operation(item: MachineInstruction) -> Operation:
     return Operation(unit, tuple(dict.fromkeys(reads)), tuple(writes), site)
 
 
-def _tensor_operation(item: MachineInstruction, shape: tuple[int, int, int]) -> Operation:
+def _tensor_operation(item: MachineInstruction, product: TensorProduct) -> Operation:
     """Return the operation of a product such as `HMMA.16816.F32.BF16 R4, R8, R12, R4`."""
-    m, n, k = shape
-    modifiers = item.opcode.split(".")
-    kind = "s8" if item.op == "IMMA" else "f64" if item.op == "DMMA" else "f32"
-    if kind == "f32":
-        kind = "tf32" if "TF32" in modifiers else "f32" if "F32" in modifiers else "f16"
-    per_register = {"s8": 4.0, "tf32": 1.0, "f64": 0.5}.get(kind, 2.0)  # elements of A and B
-    of_result = m * n / {"f16": 2.0, "f64": 0.5}.get(kind, 1.0)
+    m, n, k = product.m, product.n, product.k
+    # Elements of a register of 32 bits, of the factors and of the result.
+    per_register = {"int8": 4.0, "tf32_dst_fp32": 1.0, "fp64": 0.5}.get(product.kind, 2.0)
+    of_result = m * n / {"fp16_dst_fp16": 2.0, "fp64": 0.5}.get(product.kind, 1.0)
     counts = [of_result, m * k / per_register, k * n / per_register, of_result]
     operands = item.operands.split(", ")
     names = [_registers(o, max(round(c / WARP), 1)) for o, c in zip(operands, counts, strict=False)]
     reads = [name for group in names[1:] for name in group] + _registers(item.predicate, 1)
-    return Operation(f"tensor_{kind}", tuple(dict.fromkeys(reads)), tuple(names[0]), None, m * n * k)
+    return _product_operation(product, tuple(dict.fromkeys(reads)), tuple(names[0]))
+
+
+def _product_operation(product: TensorProduct, reads: tuple[str, ...], writes: tuple[str, ...]) -> Operation:
+    return Operation(f"tensor_{product.kind}", reads, writes, None, product.multiply_adds)
 
 
 def _registers(operand: str, width: int) -> list[str]:
@@ -229,8 +230,9 @@ def _ptx_operation(item: Instruction) -> Operation | None:
 
     unit = _PTX_UNITS.get(item.op, "")
     site: int | None = None
-    if item.op == "mma" or item.parts[:2] == ("wmma", "mma"):
-        return _ptx_product(item)
+    product = ptx_product(item)
+    if product is not None:
+        return _product_operation(product, tuple(reads(item)), tuple(writes(item)))
     if unit in ("load", "store"):
         site = item.row
         if "shared" in item.parts:
@@ -245,18 +247,6 @@ def _ptx_operation(item: Instruction) -> Operation | None:
         if item.op == "div" or (item.op == "mul" and kind in ("s64", "u64")):
             unit = "special"
     return Operation(unit, tuple(reads(item)), tuple(writes(item)), site)
-
-
-def _ptx_product(item: Instruction) -> Operation:
-    from gpulab.simt.analysis.basic_blocks import reads, writes
-    from gpulab.simt.instructions.matrix_fragments import Shape
-
-    shape = Shape.of(item)
-    kinds = {"tf32": "tf32", "s32": "s8", "f64": "f64", "f32": "f32"}
-    kind = next((kind for name, kind in kinds.items() if name in item.parts), "f16")
-    return Operation(
-        f"tensor_{kind}", tuple(reads(item)), tuple(writes(item)), None, shape.m * shape.n * shape.k
-    )
 
 
 def register_pressure(flow: ControlFlow) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
+from gpulab.gpus.limits import TENSOR_TYPES
 
 __all__ = [
     "CodeBlock",
@@ -30,7 +31,6 @@ PASSES = 3  # over the code, so that every block knows what was in flight when i
 # Issue slots of an instruction of compute capability 1.x that reads an operand from shared memory (V. Volkov
 # and J. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, 2008).
 FOLDED = 1.5
-TENSOR_KINDS = ("f16", "f32", "tf32", "s8", "f64")  # see `Architecture.tensor_fmas`
 DOMINANT = 1e6  # cycles; next to it all other latencies are negligible
 
 
@@ -185,7 +185,7 @@ def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> di
     slot = architecture.schedulers / architecture.issue_per_cycle
     tensor = {
         unit: Unit(architecture.tensor_cycles, architecture.schedulers / fmas)
-        for unit, fmas in _tensor_fmas(spec, architecture).items()
+        for unit, fmas in _tensor_fmas(spec).items()
     }
     return {
         **tensor,
@@ -216,7 +216,7 @@ def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architec
         "fp64": architecture.fp64_lanes, "special": architecture.special_lanes,
     }  # fmt: skip
     cycles = dict.fromkeys((*lanes, "tensor"), 0.0)
-    tensor = _tensor_fmas(spec, architecture)
+    tensor = _tensor_fmas(spec)
     for block in code:
         for operation in block.operations:
             if operation.unit in lanes:
@@ -227,12 +227,14 @@ def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architec
     return cycles
 
 
-def _tensor_fmas(spec: GpuSpec, architecture: Architecture) -> dict[str, float]:
+def _tensor_fmas(spec: GpuSpec) -> dict[str, float]:
     """Return the multiply-adds that an SM starts in a cycle, by the unit of a tensor-core instruction.
 
-    A GPU without tensor cores for a type computes it as single precision, which bounds the time from below.
+    Cycles are those of the boost clock. A GPU without tensor cores for a type computes it as single
+    precision, which bounds the time from below.
     """
+    peaks = {kind: spec.peak_tensor_gflops(kind) or spec.peak_fp32_gflops for kind in TENSOR_TYPES}
     return {
-        f"tensor_{kind}": float(architecture.tensor_fmas.get(kind, spec.cores_per_sm))
-        for kind in TENSOR_KINDS
+        f"tensor_{kind}": 1e3 * gflops / (2 * spec.sms * spec.boost_clock_mhz)
+        for kind, gflops in peaks.items()
     }

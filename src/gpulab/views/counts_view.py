@@ -11,6 +11,7 @@ from gpulab.views.warp_view import access_title, access_view
 
 if TYPE_CHECKING:
     from gpulab.profiling.counts.cell_counts import LaunchReport
+    from gpulab.profiling.counts.metrics import Counters
     from gpulab.profiling.counts.source_lines import SourceLine, Traffic
 
 __all__ = ["Segment", "counts_view", "drawings_view", "heat_text", "totals_view"]
@@ -73,7 +74,7 @@ def totals_view(counts: LaunchReport) -> View:
     text = (
         f"{every.warp_instructions:,} warp instructions ({code}), "
         f"{amount(every.active_threads_per_warp)} of 32 lanes active; {every.flops:,} floating-point "
-        f"operations; at least {every.compulsory_bytes_read:,} bytes read and "
+        f"operations{_tensor_share(every)}; at least {every.compulsory_bytes_read:,} bytes read and "
         f"{every.compulsory_bytes_written:,} written (each sector once)."
     )
     return stack(
@@ -82,6 +83,14 @@ def totals_view(counts: LaunchReport) -> View:
         paragraph(text, dim=True),
         *(paragraph(f"Not exact: {caveat}.", dim=True) for caveat in every.caveats),
     )
+
+
+def _tensor_share(counters: Counters) -> str:
+    """Return the operations of the tensor cores by type, in brackets; "" without any."""
+    kinds = [
+        f"{number:,} {kind.replace('_dst_', ' to ')}" for kind, number in counters.tensor_operations.items()
+    ]
+    return f" (by tensor cores: {', '.join(kinds)})" if kinds else ""
 
 
 def _listing(counts: LaunchReport) -> View:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import gpulab
+from gpulab.compiler.sass.disassembly import MachineInstruction
 from gpulab.profiling.counts.metrics import Counters
+from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product
 
 KERNEL = """
 #include <mma.h>
@@ -67,6 +69,52 @@ def test_tensor_instructions_are_those_of_the_machine_code() -> None:
     assert counts["sm__inst_executed_pipe_tensor.sum"] == 6
 
 
+def test_operations_of_tensor_cores_are_those_of_the_shape() -> None:
+    counts = counted(24)
+    products = 3 * 2 * 16**3  # of three warps
+    assert counts.tensor_operations == {"fp16_dst_fp32": products}
+    assert counts["sm__ops_path_tensor_src_fp16_dst_fp32.sum"] == products
+    assert counts["sm__ops_path_tensor_src_tf32_dst_fp32.sum"] == 0
+    assert counts.tensor_flops == counts.flops == products
+    # The instruction is in <mma.h>; the call of mma_sync is on line 15 of the kernel.
+    assert {number: line.tensor_flops for number, line in counts.lines.items() if line.flops} == {
+        15: products
+    }
+
+
+def test_operations_of_integers_are_no_floating_point_operations() -> None:
+    source = """
+__global__ void k(int* out, float x)
+{
+    int d0 = 0, d1 = 0, d2 = 0, d3 = 0, a = threadIdx.x;
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %4}, {%4}, "
+                 "{%0, %1, %2, %3};" : "+r"(d0), "+r"(d1), "+r"(d2), "+r"(d3) : "r"(a));
+    out[threadIdx.x] = d0 + d1 + d2 + d3 + (int) (x * a);
+}
+"""
+    dev = gpulab.device("sim:h200")
+    counts = gpulab.counters(dev.compile(source), 2, 32, (dev.empty(32, np.int32), 1.0))
+    assert counts.tensor_operations == {"int8": 2 * 2 * 16 * 8 * 16}
+    assert (counts.tensor_flops, counts.flops) == (0, 2 * 32)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "expected"),
+    [
+        ("HMMA.16816.F32.BF16", TensorProduct("bf16_dst_fp32", 16, 8, 16)),
+        ("HMMA.16816.F16", TensorProduct("fp16_dst_fp16", 16, 8, 16)),
+        ("HMMA.1688.F32", TensorProduct("fp16_dst_fp32", 16, 8, 8)),
+        ("HMMA.884.F32.F32.STEP2", TensorProduct("fp16_dst_fp32", 8, 8, 4)),
+        ("HMMA.1684.F32.TF32", TensorProduct("tf32_dst_fp32", 16, 8, 4)),
+        ("IMMA.16832.S8.U8", TensorProduct("int8", 16, 8, 32)),
+        ("DMMA.8x8x4", TensorProduct("fp64", 8, 8, 4)),
+        ("FFMA", None),
+    ],
+)
+def test_product_of_a_machine_instruction(opcode: str, expected: TensorProduct | None) -> None:
+    assert machine_product(MachineInstruction(0, opcode, "", "R1, R2", 1, 1)) == expected
+
+
 def test_tensor_instructions_of_ptx() -> None:
     dev = gpulab.device("sim:h200")
     program = dev.compile(KERNEL, defines={"PITCH": 24}).program
@@ -75,3 +123,4 @@ def test_tensor_instructions_of_ptx() -> None:
     counts = gpulab.counters(kernel, 3, 32, arrays)
     assert counts.instruction_set == "PTX"
     assert counts.tensor_instructions == 3
+    assert counts.tensor_operations == {"fp16_dst_fp32": 3 * 2 * 16**3}

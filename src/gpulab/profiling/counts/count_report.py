@@ -19,10 +19,12 @@ from gpulab.profiling.counts.metrics import (
     FLOPS,
     SECTOR_BYTES,
     TENSOR_OPCODES,
+    WARP,
     AccessCounter,
     Counters,
     LineCounters,
 )
+from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -65,13 +67,25 @@ class _LineTotals:
     threads: float = 0
     opcodes: dict[str, float] = field(default_factory=dict)
     operations: dict[str, float] = field(default_factory=dict)
+    tensor_operations: dict[str, float] = field(default_factory=dict)
 
-    def add(self, opcode: str, operation: str, warps: float, threads: float, active: float) -> None:
+    def add(
+        self,
+        opcode: str,
+        operation: str,
+        product: TensorProduct | None,
+        warps: float,
+        threads: float,
+        active: float,
+    ) -> None:
         self.warps += warps
         self.threads += threads
         self.opcodes[opcode] = self.opcodes.get(opcode, 0) + warps
         if operation in FLOPS or operation in TENSOR_OPCODES:
             self.operations[operation] = self.operations.get(operation, 0) + active
+        if product is not None:  # all lanes of the warp compute it together
+            operations = product.operations * active / WARP
+            self.tensor_operations[product.kind] = self.tensor_operations.get(product.kind, 0) + operations
 
 
 class CountReport:
@@ -124,6 +138,7 @@ class CountReport:
                 round(totals.threads),
                 _rounded(totals.opcodes),
                 _rounded(totals.operations),
+                _rounded(totals.tensor_operations),
                 line,
             )
             for line, totals in sorted(lines.items())
@@ -135,6 +150,7 @@ class CountReport:
             round(sum(totals.threads for totals in lines.values())),
             _summed(totals.opcodes for totals in lines.values()),
             _summed(totals.operations for totals in lines.values()),
+            _summed(totals.tensor_operations for totals in lines.values()),
             {line: one for line, one in line_counters.items() if line and one.warp_instructions},
             read,
             written,
@@ -247,19 +263,23 @@ class CountReport:
                     warps, threads = weight * counts[0], weight * counts[1]
                     for item in _instructions(block):
                         totals = lines.setdefault(item.line or block.line, _LineTotals())
-                        totals.add(item.op, _operation(item), warps, threads, threads)
+                        totals.add(item.op, _operation(item), ptx_product(item), warps, threads, threads)
             caveat = "PTX instructions are counted: there is no machine code, or no disassembler to read it"
             return lines, "PTX", (caveat,)
 
         caveats: dict[str, None] = {}
+        # nvdisasm names the header of an inlined function, PTX also the line that calls it.
+        callers = {item.row: item.line for block in self.flow.blocks for item in _instructions(block)}
         for weight, machine in self.machine:
             caveats |= dict.fromkeys(machine.caveats)
             for executed in machine.executed:
                 opcode = executed.instruction.op
-                totals = lines.setdefault(executed.instruction.line, _LineTotals())
+                line = executed.instruction.line or callers.get(executed.instruction.ptx_line, 0)
+                totals = lines.setdefault(line, _LineTotals())
                 totals.add(
                     opcode,
                     opcode,
+                    machine_product(executed.instruction),
                     weight * executed.warps,
                     weight * executed.threads,
                     weight * executed.threads_on,

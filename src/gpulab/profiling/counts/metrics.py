@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gpulab.gpus.limits import TENSOR_TYPES
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ __all__ = [
     "IDEAL_SECTORS",
     "SECTOR_BYTES",
     "TENSOR_OPCODES",
+    "WARP",
     "AccessCounter",
     "Counters",
     "LineCounters",
@@ -106,6 +108,10 @@ class Metrics:
         Active lanes of floating point instructions, by SASS opcode: FFMA, FADD, FMUL, DFMA, DADD, DMUL
         (`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum` and so on), and of tensor-core instructions:
         HMMA, IMMA, DMMA.
+    tensor_operations : mapping of str to int
+        Operations of the tensor cores, 2 * m * n * k for each product, by type of the factors and sums:
+        "fp16_dst_fp16", "fp16_dst_fp32", "bf16_dst_fp32", "tf32_dst_fp32", "fp64" and "int8"
+        (`sm__ops_path_tensor_src_fp16_dst_fp32.sum` and so on).
     """
 
     accesses: tuple[AccessCounter, ...]
@@ -113,6 +119,7 @@ class Metrics:
     thread_instructions: int
     opcodes: Mapping[str, int]
     operations: Mapping[str, int]
+    tensor_operations: Mapping[str, int]
 
     def total(self, count: str, space: str, kind: str) -> int:
         """Return the sum of one count over all accesses of a kind.
@@ -254,8 +261,21 @@ class Metrics:
 
     @property
     def flops(self) -> int:
-        """Floating point operations in single and double precision; a fused multiply-add counts as two."""
-        return sum(FLOPS[name] * count for name, count in self.operations.items() if name in FLOPS)
+        """Floating point operations; a multiply-add counts as two.
+
+        They are those of the CUDA cores in single and double precision, which the peak of their type bounds
+        (`GpuSpec.peak_fp32_gflops`), and `tensor_flops`.
+        """
+        cores = sum(FLOPS[name] * count for name, count in self.operations.items() if name in FLOPS)
+        return cores + self.tensor_flops
+
+    @property
+    def tensor_flops(self) -> int:
+        """Floating point operations of the tensor cores, without those of integers.
+
+        `tensor_operations` has them by type; `GpuSpec.peak_tensor_gflops` is the peak of a type.
+        """
+        return sum(count for kind, count in self.tensor_operations.items() if kind != "int8")
 
     @property
     def tensor_instructions(self) -> int:
@@ -287,7 +307,7 @@ class Counters(Metrics, Mapping[str, float]):
 
     Attributes
     ----------
-    accesses, warp_instructions, thread_instructions, opcodes, operations
+    accesses, warp_instructions, thread_instructions, opcodes, operations, tensor_operations
         As in `Metrics`, whose properties (`global_load_requests`, `shared_load_bank_conflicts`, `flops`, ...)
         a `Counters` has as well.
     lines : mapping of int to LineCounters
@@ -402,5 +422,7 @@ def _by_nsight_name(counters: Counters) -> dict[str, float]:
     for opcode in TENSOR_OPCODES:
         metric = f"sm__inst_executed_pipe_tensor_op_{opcode.lower()}.sum"
         metrics[metric] = counters.operations.get(opcode, 0) // WARP
+    for kind in TENSOR_TYPES:
+        metrics[f"sm__ops_path_tensor_src_{kind}.sum"] = counters.tensor_operations.get(kind, 0)
     metrics["launch__registers_per_thread"] = counters.registers_per_thread
     return metrics
