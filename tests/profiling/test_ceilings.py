@@ -15,7 +15,7 @@ from gpulab.devices.base import Dim3, Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu, names
 from gpulab.profiling.ceilings import LAUNCHES, measured_ceilings, published_ceilings, shared_gb_s
-from gpulab.profiling.roofline import Ceiling, Roofline
+from gpulab.profiling.roofline import TENSOR_LEVELS, Ceiling, Roofline
 from tests.python_device import StandInDevice
 
 
@@ -116,9 +116,23 @@ def test_every_benchmark_warms_up_once() -> None:
     assert all(device.timed.count(text) == 4 for text in device.timed)
 
 
+@pytest.mark.parametrize("kind", TENSOR_LEVELS)
+def test_tensor_cores_are_measured_on_request(kind: str) -> None:
+    (ceiling,) = [c for c in measured_ceilings(TimedGpu(), [kind], repeats=3) if c.benchmark == "wmma"]
+    assert ceiling.level == TENSOR_LEVELS[kind]
+
+
 def test_measuring_on_the_simulator_raises() -> None:
     with pytest.raises(UsageError):
         measured_ceilings(open_device("sim"))
+
+
+def test_published_tensor_ceilings_are_those_that_the_gpu_has() -> None:
+    rates = {c.level: c.rate for c in published_ceilings(gpu("a100"), TENSOR_LEVELS)}
+    assert rates["tensor tf32"] == pytest.approx(8 * rates["fp32"])
+    assert {c.level for c in published_ceilings(gpu("t4"), TENSOR_LEVELS)} >= {"tensor fp16"}
+    assert "tensor tf32" not in {c.level for c in published_ceilings(gpu("t4"), TENSOR_LEVELS)}
+    assert not any("tensor" in c.level for c in published_ceilings(gpu("gtx1080"), TENSOR_LEVELS))
 
 
 @pytest.mark.parametrize("key", names())

@@ -22,6 +22,7 @@ COUNTED = Provenance("counted", "stand-in")
 DRAM, FP32 = Ceiling("DRAM", 100.0, PUBLISHED), Ceiling("fp32", 1000.0, PUBLISHED)
 COPY, TRIAD = Ceiling("DRAM", 80.0, MEASURED, "copy"), Ceiling("DRAM", 90.0, MEASURED, "triad")
 FMA = Ceiling("fp32", 900.0, MEASURED, "FMA")
+TF32 = Ceiling("tensor tf32", 8000.0, PUBLISHED)
 rates = st.floats(1e-3, 1e9)
 
 
@@ -105,6 +106,33 @@ def test_ridge_uses_published_peak_without_a_measured_one() -> None:
 def test_roofline_needs_ceilings_of_dram_and_fp32(missing: Ceiling) -> None:
     with pytest.raises(UsageError, match=missing.level):
         roofline(ceilings=tuple(c for c in (DRAM, FP32) if c != missing))
+
+
+def tensor_point(intensity: float, gflops: float) -> RooflinePoint:
+    return dataclasses.replace(point(intensity, gflops), arithmetic="tensor tf32")
+
+
+def test_tensor_ceiling_binds_points_that_use_tensor_cores() -> None:
+    here, there = point(100.0, 500.0), tensor_point(100.0, 4000.0)
+    both = roofline(here, there, ceilings=(DRAM, FP32, TF32))
+    assert (both.binding(here), both.binding(there)) == (FP32, TF32)
+    assert both.percent(there) == pytest.approx(50.0)
+    assert not both.mistakes
+    assert both.binding(tensor_point(50.0, 1.0)) == DRAM
+
+
+def test_point_above_the_tensor_ceiling_is_reported() -> None:
+    above = tensor_point(100.0, 9000.0)
+    assert "tensor tf32" in roofline(above, ceilings=(DRAM, FP32, TF32)).mistake(above)
+
+
+def test_memory_ceiling_reaches_the_tensor_ceiling() -> None:
+    assert dict(roofline(ceilings=(DRAM, FP32, TF32)).ridges())[DRAM] == pytest.approx(80.0)
+
+
+def test_roofline_needs_a_ceiling_of_the_arithmetic_of_its_points() -> None:
+    with pytest.raises(UsageError, match="tensor tf32"):
+        roofline(tensor_point(1.0, 1.0))
 
 
 def test_unknown_intensity_raises() -> None:

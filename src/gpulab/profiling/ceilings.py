@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from statistics import median
 from typing import Any
 
@@ -15,7 +16,7 @@ from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
 from gpulab.profiling.benchmark import sample
-from gpulab.profiling.roofline import Ceiling, Level
+from gpulab.profiling.roofline import TENSOR_LEVELS, Ceiling, Level
 from gpulab.provenance import Provenance
 
 __all__ = ["bank_bytes", "measured_ceilings", "published_ceilings", "shared_gb_s"]
@@ -85,6 +86,47 @@ extern "C" __global__ void multiply_add(float* sink, float factor, int rounds, l
 }
 """
 )
+_WMMA = (
+    "#include <mma.h>\nusing namespace nvcuda;"
+    + _CLOCK
+    + """
+extern "C" __global__ void multiply_matrices(float* sink, int rounds, long long* clocks)
+{
+    BEGIN
+    wmma::fragment<wmma::matrix_a, M, N, K, FACTOR, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, M, N, K, FACTOR, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, M, N, K, SUM> sums[CHAINS];
+    for (int e = 0; e < a.num_elements; ++e) a.x[e] = STORED(threadIdx.x % 3);
+    for (int e = 0; e < b.num_elements; ++e) b.x[e] = STORED(threadIdx.x % 2);
+    for (int s = 0; s < CHAINS; ++s) wmma::fill_fragment(sums[s], SUM(0));
+    for (int r = 0; r < rounds; ++r)
+        for (int s = 0; s < CHAINS; ++s) wmma::mma_sync(sums[s], a, b, sums[s]);
+    float total = 0;
+    for (int s = 0; s < CHAINS; ++s)
+        for (int e = 0; e < sums[s].num_elements; ++e) total += (float) sums[s].x[e];
+    if (total == 0.125f) sink[thread] = total;
+    END
+}
+"""
+)
+WMMA_CHAINS, WMMA_ROUNDS = 4, 4096  # independent products of a warp, and how often each is repeated
+# By type: the shape of a product, and the types of <mma.h>.
+_WMMA_FORMS = {
+    kind: (
+        shape,
+        {
+            "M": shape[0], "N": shape[1], "K": shape[2], "CHAINS": WMMA_CHAINS,
+            "FACTOR": factor, "STORED": stored, "SUM": sums,
+        },
+    )
+    for kind, shape, factor, stored, sums in (
+        ("fp16_dst_fp16", (16, 16, 16), "half", "half", "half"),
+        ("fp16_dst_fp32", (16, 16, 16), "half", "half", "float"),
+        ("bf16_dst_fp32", (16, 16, 16), "__nv_bfloat16", "__nv_bfloat16", "float"),
+        ("tf32_dst_fp32", (16, 16, 8), "wmma::precision::tf32", "float", "float"),
+        ("fp64", (8, 8, 4), "double", "double", "double"),
+    )
+}  # fmt: skip
 _L2_READ = (
     _CLOCK
     + """
@@ -144,11 +186,12 @@ def shared_gb_s(spec: GpuSpec) -> float:
     return spec.sms * spec.shared_banks * bank_bytes(spec) * spec.boost_clock_mhz / 1e3
 
 
-def published_ceilings(spec: GpuSpec) -> tuple[Ceiling, ...]:
-    """Return the ceilings of a catalogue entry: fp32, DRAM and shared memory.
+def published_ceilings(spec: GpuSpec, tensor_types: Iterable[str] = ()) -> tuple[Ceiling, ...]:
+    """Return the ceilings of a catalogue entry: fp32, tensor cores, DRAM and shared memory.
 
     fp32 and shared memory are those of the boost clock. L2 has no published ceiling, because NVIDIA's data
-    sheets do not state its bandwidth.
+    sheets do not state its bandwidth. `tensor_types` are the types (keys of `TENSOR_LEVELS`) of the tensor
+    cores whose ceilings are wanted; the GPU may have none for a type.
     """
 
     def source(*figures: str) -> Provenance:
@@ -159,6 +202,11 @@ def published_ceilings(spec: GpuSpec) -> tuple[Ceiling, ...]:
     banks = f"{spec.sms} SMs * {spec.shared_banks} banks * {bank_bytes(spec)} bytes a clock, {_BANKS_SOURCE}"
     return (
         Ceiling("fp32", spec.peak_fp32_gflops, source("sms", "cores_per_sm", "boost_clock_mhz")),
+        *(
+            Ceiling(TENSOR_LEVELS[kind], peak, source("sms", "tensor_fmas", "tensor_clock_mhz"))
+            for kind in tensor_types
+            if (peak := spec.peak_tensor_gflops(kind)) is not None
+        ),
         Ceiling("DRAM", spec.dram_gb_s, source("memory_clock_mhz", "memory_bus_bits")),
         Ceiling(
             "shared memory",
@@ -186,8 +234,13 @@ class _Microbenchmark:
     blocks: int = 0
 
 
-def measured_ceilings(device: Device, *, repeats: int = REPEATS) -> tuple[Ceiling, ...]:
+def measured_ceilings(
+    device: Device, tensor_types: Iterable[str] = (), *, repeats: int = REPEATS
+) -> tuple[Ceiling, ...]:
     """Measure the ceilings of a CUDA device: DRAM copy and triad, fp32 FMA, L2 and shared-memory reads.
+
+    `tensor_types` are the types (keys of `TENSOR_LEVELS`) of the tensor cores to measure, by `wmma` products
+    of matrices in registers. On Hopper, `wmma` does not reach the published peak, which is that of `wgmma`.
 
     A ceiling is the best of `repeats` rows of launches, after one row to warm up. Its provenance states the
     clock of the SMs during the last launch of that row.
@@ -198,7 +251,7 @@ def measured_ceilings(device: Device, *, repeats: int = REPEATS) -> tuple[Ceilin
         raise UsageError(f"ceilings can only be measured on a GPU; this device is the {device.name}.")
 
     ceilings = []
-    for benchmark in _microbenchmarks(device):
+    for benchmark in _microbenchmarks(device, tensor_types):
         kernel, spec = benchmark.kernel, device.spec
         resident = occupancy(spec, THREADS, kernel.resources.registers, kernel.resources.shared_bytes)
         blocks = benchmark.blocks or spec.sms * max(resident.blocks_per_sm, 1)
@@ -239,7 +292,7 @@ def _busy_cycles(clocks: npt.NDArray[np.int64]) -> float:
     return float(np.median([end[sms == sm].max() - begin[sms == sm].min() for sm in np.unique(sms)]))
 
 
-def _microbenchmarks(device: Device) -> Iterator[_Microbenchmark]:
+def _microbenchmarks(device: Device, tensor_types: Iterable[str]) -> Iterator[_Microbenchmark]:
     spec: GpuSpec = device.spec
     nbytes = min(ARRAY_BYTES, spec.memory_bytes // 16) // 16 * 16
     target, a, b = (device.empty(nbytes // 4) for _ in range(3))  # the values do not affect the time
@@ -255,6 +308,19 @@ def _microbenchmarks(device: Device) -> Iterator[_Microbenchmark]:
     kernel = device.compile(_FMA)
     args, work = [sink, np.float32(0.9999), np.int32(ROUNDS)], 2 * 8 * ROUNDS
     yield _Microbenchmark("fp32", "FMA", kernel, args, "8 chains per thread", work_per_thread=work)
+
+    for kind in tensor_types:
+        shape, defines = _WMMA_FORMS[kind]
+        kernel = device.compile(_WMMA, None, defines)
+        args, operations = [sink, np.int32(WMMA_ROUNDS)], 2 * prod(shape) * WMMA_CHAINS * WMMA_ROUNDS
+        yield _Microbenchmark(
+            TENSOR_LEVELS[kind],
+            "wmma",
+            kernel,
+            args,
+            f"{WMMA_CHAINS} chains per warp",
+            work_per_thread=operations / spec.warp_size,
+        )
 
     if spec.l2_bytes:
         part = min(spec.l2_bytes // L2_SHARE, nbytes) // 16

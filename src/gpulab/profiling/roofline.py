@@ -17,10 +17,26 @@ from gpulab.problems.base import Block, Shape
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.provenance import Provenance
 
-__all__ = ["Ceiling", "Intensity", "Level", "Roofline", "RooflinePoint", "check_intensity", "ridge_point"]
+__all__ = [
+    "TENSOR_LEVELS", "Arithmetic", "Ceiling", "Intensity", "Level", "Roofline", "RooflinePoint",
+    "check_intensity", "ridge_point",
+]  # fmt: skip
 
-Level = Literal["DRAM", "L2", "shared memory", "fp32"]
+Arithmetic = Literal[
+    "fp32", "tensor fp16", "tensor fp16 to fp16", "tensor bf16", "tensor tf32", "tensor fp64"
+]
+Level = Literal["DRAM", "L2", "shared memory"] | Arithmetic
 Intensity = Literal["counted", "compulsory"]
+
+# The ceilings of tensor cores, by the type of their products (gpulab.gpus.limits.TENSOR_TYPES). Sums of fp16 are
+# in fp32 unless the name says otherwise. Operations of int8 are no floating-point operations.
+TENSOR_LEVELS: dict[str, Arithmetic] = {
+    "fp16_dst_fp16": "tensor fp16 to fp16",
+    "fp16_dst_fp32": "tensor fp16",
+    "bf16_dst_fp32": "tensor bf16",
+    "tf32_dst_fp32": "tensor tf32",
+    "fp64": "tensor fp64",
+}
 
 # A point may exceed its ceiling by this factor before it is reported: published figures are rounded, and a
 # boost clock can be a little above the one in the data sheet.
@@ -41,15 +57,15 @@ class Ceiling:
 
     Attributes
     ----------
-    level : {"DRAM", "L2", "shared memory", "fp32"}
-        The memory, or single-precision arithmetic.
+    level : {"DRAM", "L2", "shared memory", "fp32", "tensor fp16", "tensor tf32", ...}
+        The memory, single-precision arithmetic of the CUDA cores, or tensor cores (`TENSOR_LEVELS`).
     rate : float
         Bandwidth in GB/s (1e9 bytes), or peak arithmetic rate in GFLOPS. A rate that is not
         positive raises `UsageError`.
     provenance : Provenance
         A measurement on a device, or a data sheet.
     benchmark : str
-        The kernel that measured the rate ("copy", "triad", "FMA" or "read"); "" for a published rate.
+        The kernel that measured the rate ("copy", "triad", "FMA", "wmma" or "read"); "" for a published rate.
     clock_mhz : float or None
         Clock of the SMs during the measurement; None for a published rate.
     """
@@ -65,7 +81,7 @@ class Ceiling:
 
     @property
     def is_memory(self) -> bool:
-        return self.level != "fp32"
+        return self.level in ("DRAM", "L2", "shared memory")
 
     @property
     def measured(self) -> bool:
@@ -108,6 +124,9 @@ class RooflinePoint:
         Resident warps divided by the maximum of an SM, 0 to 1; None if unknown.
     bottleneck : str
         What bounds the kernel according to the performance model; "" if unknown.
+    arithmetic : str
+        The level of the ceiling of its arithmetic: "fp32", or that of tensor cores if they perform most of
+        its floating-point operations.
 
     `flops`, `nbytes` and the time must be positive; otherwise `UsageError` is raised.
     """
@@ -122,6 +141,7 @@ class RooflinePoint:
     bytes_provenance: Provenance
     occupancy: float | None = None
     bottleneck: str = ""
+    arithmetic: Arithmetic = "fp32"
 
     def __post_init__(self) -> None:
         for name, value in (("flops", self.flops), ("bytes", self.nbytes), ("ms", self.timing.median_ms)):
@@ -155,8 +175,8 @@ class RooflinePoint:
 class Roofline:
     """The ceilings of one GPU and the kernels of one problem, in the order of their versions.
 
-    The ceilings of DRAM and fp32 bound a point. Those of L2 and shared memory do not, because the bytes of
-    a point are DRAM traffic.
+    The ceilings of DRAM and of the point's arithmetic (fp32 or tensor cores) bound a point. Those of L2 and
+    shared memory do not, because the bytes of a point are DRAM traffic.
 
     Attributes
     ----------
@@ -167,7 +187,8 @@ class Roofline:
     intensity : {"counted", "compulsory"}
         The bytes of the points: DRAM traffic counted by the simulator, or the bytes that no kernel can avoid.
     ceilings : tuple of Ceiling
-        At least one of DRAM and one of fp32; otherwise `UsageError` is raised.
+        At least one of DRAM, one of fp32 and one of the arithmetic of each point; otherwise `UsageError` is
+        raised.
     points : tuple of RooflinePoint
         The kernels.
     l2_bytes : int
@@ -186,7 +207,7 @@ class Roofline:
 
     def __post_init__(self) -> None:
         check_intensity(self.intensity)
-        for level in ("DRAM", "fp32"):
+        for level in ("DRAM", "fp32", *(point.arithmetic for point in self.points)):
             if not any(ceiling.level == level for ceiling in self.ceilings):
                 raise UsageError(f"a roofline needs a ceiling of {level}; {self.gpu} has none.")
 
@@ -198,24 +219,29 @@ class Roofline:
     def ridges(self) -> tuple[tuple[Ceiling, float], ...]:
         """Return each memory ceiling with its ridge point in flop per byte.
 
-        The ridge is where the ceiling meets the highest fp32 ceiling of the same kind (measured or
-        published), or the best fp32 ceiling if there is none of that kind.
+        The ridge is where the ceiling meets the highest ceiling of arithmetic of the same kind (measured or
+        published), or the best one if there is none of that kind.
         """
         ridges = []
         for memory in self.ceilings:
             if memory.is_memory:
                 peaks = [c for c in self.ceilings if not c.is_memory and c.measured == memory.measured]
-                peak = max(peaks, key=lambda c: c.rate, default=None) or self.best("fp32")
-                assert peak is not None
+                peak = max(peaks, key=lambda c: c.rate, default=None) or self.highest_arithmetic
                 ridges.append((memory, ridge_point(memory.rate, peak.rate)))
         return tuple(ridges)
 
+    @property
+    def highest_arithmetic(self) -> Ceiling:
+        """The highest of the reference ceilings of arithmetic."""
+        levels = {ceiling.level for ceiling in self.ceilings if not ceiling.is_memory}
+        return max((best for level in levels if (best := self.best(level))), key=lambda c: c.rate)
+
     def binding(self, point: RooflinePoint) -> Ceiling:
-        """Return the ceiling that bounds a point: DRAM left of the ridge, fp32 right of it."""
-        dram, fp32 = self.best("DRAM"), self.best("fp32")
+        """Return the ceiling that bounds a point: DRAM left of the ridge, its arithmetic right of it."""
+        dram, arithmetic = self.best("DRAM"), self.best(point.arithmetic)
         assert dram is not None
-        assert fp32 is not None
-        return min((dram, fp32), key=lambda ceiling: ceiling.gflops(point.intensity))
+        assert arithmetic is not None
+        return min((dram, arithmetic), key=lambda ceiling: ceiling.gflops(point.intensity))
 
     def percent(self, point: RooflinePoint) -> float:
         """Return the point's GFLOPS in percent of the GFLOPS that its binding ceiling allows."""
@@ -229,7 +255,7 @@ class Roofline:
         """
         highest = [
             max((c for c in self.ceilings if c.level == level), key=lambda c: c.rate)
-            for level in ("DRAM", "fp32")
+            for level in ("DRAM", point.arithmetic)
         ]
         ceiling = min(highest, key=lambda ceiling: ceiling.gflops(point.intensity))
         attainable = ceiling.gflops(point.intensity)

@@ -16,7 +16,14 @@ from gpulab.problems.base import Problem, Shape
 from gpulab.problems.baselines import shipped_baseline
 from gpulab.profiling.benchmark import Benchmark, modelled
 from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
-from gpulab.profiling.roofline import Intensity, Roofline, RooflinePoint, check_intensity
+from gpulab.profiling.roofline import (
+    TENSOR_LEVELS,
+    Arithmetic,
+    Intensity,
+    Roofline,
+    RooflinePoint,
+    check_intensity,
+)
 from gpulab.profiling.speedup import time_variant
 from gpulab.provenance import Provenance
 
@@ -86,19 +93,20 @@ def roofline_of(
     report = progress or (lambda *_: None)
     total = len(versions) + measures
 
-    ceilings = published_ceilings(spec)
-    if measures:
-        report(0, total, "ceilings")
-        ceilings = (*measured_ceilings(device), *ceilings)
-
     points, all_notes = [], list(notes)
     for number, version in enumerate(versions):
         assert problem is not None
-        report(number + measures, total, version.config.variant)
+        report(number, total, version.config.variant)
         try:
             points.append(_point(version, problem, device, None if measures else gpu, spec, shape, intensity))
         except GpulabError as error:
             all_notes.append(f"{version.config.variant} is left out: {str(error).splitlines()[0]}")
+
+    tensor_types = [kind for kind, level in TENSOR_LEVELS.items() if level in {p.arithmetic for p in points}]
+    ceilings = published_ceilings(spec, tensor_types)
+    if measures:
+        report(len(versions), total, "ceilings")
+        ceilings = (*measured_ceilings(device, tensor_types), *ceilings)
 
     return Roofline(
         problem.name if problem else "",
@@ -169,7 +177,23 @@ def _point(
         origin,
         profile.occupancy.fraction,
         profile.bottleneck,
+        _arithmetic(profile, spec),
     )
+
+
+def _arithmetic(profile: Profile, spec: GpuSpec) -> Arithmetic:
+    """Return the level of the units that perform most of a launch's floating-point operations.
+
+    A GPU without tensor cores for a type is modelled as if it used its CUDA cores.
+    """
+    if not profile.terms.get("tensor"):
+        return "fp32"
+    counters = profile.counters
+    if 2 * counters.tensor_flops <= counters.flops:
+        return "fp32"
+    kinds = {kind: counters.tensor_operations.get(kind, 0) for kind in TENSOR_LEVELS}
+    kind = max(kinds, key=kinds.__getitem__)
+    return "fp32" if spec.peak_tensor_gflops(kind) is None else TENSOR_LEVELS[kind]
 
 
 def _compulsory_bytes(problem: Problem, shape: Shape) -> tuple[float, Provenance]:

@@ -27,6 +27,7 @@ CAPTION_CHARACTERS = 118  # in one line of the caption
 
 # The colour of each level, by its name in gpulab.views.theme.
 COLOURS = {"DRAM": "plain", "L2": "stray", "shared memory": "hint", "fp32": "good"}
+TENSOR_COLOUR = "ink"  # of all types
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class PlotFrame:
 class CeilingLine:
     """The visible part of a ceiling: from `start` to `end` flop per byte.
 
-    ridge: its ridge point in flop per byte; None for fp32.
+    ridge: its ridge point in flop per byte; None for arithmetic.
     """
 
     ceiling: Ceiling
@@ -148,10 +149,9 @@ def ticks(decades: tuple[float, float], beyond: int = 0) -> Iterator[float]:
 
 def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the decades of both axes: they hold all points and the ridge point of DRAM, with margins."""
-    dram, fp32 = roofline.best("DRAM"), roofline.best("fp32")
+    dram = roofline.best("DRAM")
     assert dram is not None
-    assert fp32 is not None
-    ridge = fp32.rate / dram.rate
+    ridge = roofline.highest_arithmetic.rate / dram.rate
     intensities = [point.intensity for point in roofline.points] or [ridge / 10]
     low = min(log10(min(intensities)) - 0.5, log10(ridge) - 1.1)
     high = log10(max(*intensities, ridge)) + 0.75
@@ -172,14 +172,16 @@ def _ceiling_lines(roofline: Roofline, frame: PlotFrame) -> tuple[CeilingLine, .
     for ceiling, ridge in roofline.ridges():
         start, end = max(left, bottom / ceiling.rate), min(right, ridge)
         if start < end:
-            lines.append(CeilingLine(ceiling, COLOURS[ceiling.level], start, end, ridge))
+            lines.append(CeilingLine(ceiling, COLOURS.get(ceiling.level, TENSOR_COLOUR), start, end, ridge))
 
     steepest = max((line.ceiling.rate for line in lines), default=0.0)
     for ceiling in roofline.ceilings:
         if not ceiling.is_memory:
             start = max(left, ceiling.rate / steepest) if steepest else left
             if start < right:
-                lines.append(CeilingLine(ceiling, COLOURS[ceiling.level], start, right, None))
+                lines.append(
+                    CeilingLine(ceiling, COLOURS.get(ceiling.level, TENSOR_COLOUR), start, right, None)
+                )
     return tuple(lines)
 
 
