@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulab.errors import GpulabError, UsageError
 from gpulab.gpus.catalogue import gpu as gpu_named
@@ -13,7 +13,7 @@ from gpulab.problems.baselines import shipped_baseline
 
 if TYPE_CHECKING:
     from gpulab.config import KernelConfig
-    from gpulab.devices.base import Device
+    from gpulab.devices.base import Device, Dim3, Kernel
     from gpulab.notebook.roofline_figure import RooflineFigure
     from gpulab.problems.base import Problem
     from gpulab.profiling.roofline_points import KernelVersion
@@ -27,19 +27,21 @@ def roofline(
     size: int | str | None = None,
     intensity: str = "counted",
     *,
+    launches: Mapping[str, tuple[Kernel, Dim3, Dim3, Sequence[Any]]] | None = None,
     theme: str = "light",
 ) -> RooflineFigure:
     """Draw the roofline of a problem: GFLOPS against flop per byte, both on logarithmic axes.
 
     Every correct kernel of the session is a numbered point; a line joins the versions in their order. Solid
     ceilings are measured: DRAM (copy and triad), fp32 (FMA), L2 and shared memory (reads). Dashed ceilings
-    are computed from the data sheet. Until the session has a correct first kernel, a modelled baseline that
+    are computed from the data sheet. A kernel that computes with tensor cores is bounded by their peak, which
+    is drawn as well. Until the session has a correct first kernel, a modelled baseline that
     ships with gpulab is in its place.
 
     Parameters
     ----------
     problem : {"stencil", "matmul"} or None
-        None draws the ceilings without kernels.
+        None draws the ceilings without the kernels of a problem.
     gpu : str, optional
         Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
         "a100", "rtx4090", "h100" or "h200", for which times
@@ -50,6 +52,9 @@ def roofline(
     intensity : {"counted", "compulsory"}
         Bytes of the arithmetic intensity: the DRAM traffic that the simulator counts, or the bytes that no
         kernel can avoid (each input read once, each output written once).
+    launches : mapping of str to (kernel, grid, block, args), optional
+        Further points: launches of any kernels, by the name of the point. Their floating-point operations,
+        also those of tensor cores, are counted by the simulator.
     theme : {"light", "dark"}
         Colours of the figure.
 
@@ -80,14 +85,15 @@ def roofline(
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
     from gpulab.notebook.session_progress import progress_bar
-    from gpulab.profiling.roofline_points import baseline_point, roofline_of
+    from gpulab.profiling.roofline_points import KernelLaunch, baseline_point, roofline_of
     from gpulab.views.roofline.roofline_layout import scene_of
 
     check_theme(theme)
     device = open_device()
+    others = [KernelLaunch(name, *launch) for name, launch in (launches or {}).items()]
     if problem is None:
         with progress_bar("roofline") as progress:
-            values = roofline_of(None, (), device=device, gpu=gpu, progress=progress)
+            values = roofline_of(None, (), others, device=device, gpu=gpu, progress=progress)
         return roofline_figure(scene_of(values), theme)
 
     chosen = problem_named(problem)
@@ -97,6 +103,7 @@ def roofline(
         values = roofline_of(
             chosen,
             versions,
+            others,
             device=device,
             gpu=gpu,
             shape=shape,

@@ -28,8 +28,8 @@ Arithmetic = Literal[
 Level = Literal["DRAM", "L2", "shared memory"] | Arithmetic
 Intensity = Literal["counted", "compulsory"]
 
-# The ceilings of tensor cores, by the type of their products (gpulab.gpus.limits.TENSOR_TYPES). Sums of fp16 are
-# in fp32 unless the name says otherwise. Operations of int8 are no floating-point operations.
+# The ceilings of tensor cores, by the type of their products (gpulab.gpus.limits.TENSOR_TYPES). Sums of fp16
+# are in fp32 unless the name says otherwise. Operations of int8 are no floating-point operations.
 TENSOR_LEVELS: dict[str, Arithmetic] = {
     "fp16_dst_fp16": "tensor fp16 to fp16",
     "fp16_dst_fp32": "tensor fp16",
@@ -113,7 +113,7 @@ class RooflinePoint:
     shape, block, tile : tuple of int
         The problem's size and the launch configuration.
     flops : int
-        Floating-point operations of one launch, as the problem defines them.
+        Floating-point operations of one launch.
     nbytes : float
         Bytes that one launch moves between DRAM and the chip.
     timing : Timing
@@ -127,6 +127,8 @@ class RooflinePoint:
     arithmetic : str
         The level of the ceiling of its arithmetic: "fp32", or that of tensor cores if they perform most of
         its floating-point operations.
+    flops_origin : str
+        Origin of `flops`: the definition of a problem, or a count.
 
     `flops`, `nbytes` and the time must be positive; otherwise `UsageError` is raised.
     """
@@ -142,6 +144,7 @@ class RooflinePoint:
     occupancy: float | None = None
     bottleneck: str = ""
     arithmetic: Arithmetic = "fp32"
+    flops_origin: str = "as the lab defines them"
 
     def __post_init__(self) -> None:
         for name, value in (("flops", self.flops), ("bytes", self.nbytes), ("ms", self.timing.median_ms)):

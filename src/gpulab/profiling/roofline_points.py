@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from gpulab.config import KernelConfig
-from gpulab.devices.base import Device, Kernel
+from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.launch_limits import dim3
 from gpulab.errors import GpulabError, UsageError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
-from gpulab.model.profile import Profile, profile_variant
+from gpulab.model.profile import Profile, profile_launch, profile_variant
 from gpulab.problems.base import Problem, Shape
 from gpulab.problems.baselines import shipped_baseline
-from gpulab.profiling.benchmark import Benchmark, modelled
+from gpulab.profiling.benchmark import Benchmark, benchmark, modelled
 from gpulab.profiling.ceilings import measured_ceilings, published_ceilings
 from gpulab.profiling.roofline import (
     TENSOR_LEVELS,
@@ -27,7 +28,7 @@ from gpulab.profiling.roofline import (
 from gpulab.profiling.speedup import time_variant
 from gpulab.provenance import Provenance
 
-__all__ = ["KernelVersion", "ReportProgress", "baseline_point", "roofline_of"]
+__all__ = ["KernelLaunch", "KernelVersion", "ReportProgress", "baseline_point", "roofline_of"]
 
 ReportProgress = Callable[[int, int, str], None]
 """Called with the steps done, the number of steps, and the name of the next one."""
@@ -41,9 +42,21 @@ class KernelVersion:
     kernel: Kernel
 
 
+@dataclass(frozen=True)
+class KernelLaunch:
+    """A launch of any kernel, with the name of its point."""
+
+    name: str
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    args: Sequence[Any]
+
+
 def roofline_of(
     problem: Problem | None,
     versions: Sequence[KernelVersion],
+    launches: Sequence[KernelLaunch] = (),
     *,
     device: Device,
     gpu: str | None = None,
@@ -61,9 +74,11 @@ def roofline_of(
     Parameters
     ----------
     problem : Problem or None
-        None for the ceilings alone.
+        The problem of the versions; None if there are none.
     versions : sequence of KernelVersion
-        The kernels, in the order of their versions.
+        The kernels of the problem, in the order of their versions.
+    launches : sequence of KernelLaunch
+        Launches of other kernels. Their operations are counted.
     device : Device
         The session's device.
     gpu : str, optional
@@ -85,13 +100,16 @@ def roofline_of(
     Raises
     ------
     UsageError
-        If the catalogue has no such GPU, or `intensity` is unknown.
+        If the catalogue has no such GPU, `intensity` is unknown, or launches are to be modelled for another
+        GPU.
     """
     check_intensity(intensity)
+    if launches and gpu is not None:
+        raise UsageError("launches are drawn for the GPU of the session; leave out `gpu`.")
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
     measures = device.measures_time and (gpu is None or bool(spec.key and spec.key == device.spec.key))
     report = progress or (lambda *_: None)
-    total = len(versions) + measures
+    total = len(versions) + len(launches) + measures
 
     points, all_notes = [], list(notes)
     for number, version in enumerate(versions):
@@ -101,11 +119,17 @@ def roofline_of(
             points.append(_point(version, problem, device, None if measures else gpu, spec, shape, intensity))
         except GpulabError as error:
             all_notes.append(f"{version.config.variant} is left out: {str(error).splitlines()[0]}")
+    for number, launch in enumerate(launches, len(versions)):
+        report(number, total, launch.name)
+        try:
+            points.append(_point_of_launch(launch, device, spec, intensity))
+        except GpulabError as error:
+            all_notes.append(f"{launch.name} is left out: {str(error).splitlines()[0]}")
 
     tensor_types = [kind for kind, level in TENSOR_LEVELS.items() if level in {p.arithmetic for p in points}]
     ceilings = published_ceilings(spec, tensor_types)
     if measures:
-        report(len(versions), total, "ceilings")
+        report(total - 1, total, "ceilings")
         ceilings = (*measured_ceilings(device, tensor_types), *ceilings)
 
     return Roofline(
@@ -178,6 +202,31 @@ def _point(
         profile.occupancy.fraction,
         profile.bottleneck,
         _arithmetic(profile, spec),
+    )
+
+
+def _point_of_launch(launch: KernelLaunch, device: Device, spec: GpuSpec, intensity: str) -> RooflinePoint:
+    kernel, grid, block, args = launch.kernel, launch.grid, launch.block, launch.args
+    profile = profile_launch(kernel, grid, block, args, device=device)
+    timing = benchmark(kernel, grid, block, args) if device.measures_time else modelled(profile)
+    counters = profile.counters
+    nbytes: float = counters.compulsory_bytes_read + counters.compulsory_bytes_written
+    origin = Provenance("counted", spec.name, "each sector read or written once")
+    if intensity == "counted" and profile.dram_bytes > 0:
+        nbytes, origin = _counted_bytes(profile, spec)
+    return RooflinePoint(
+        launch.name,
+        (),
+        dim3(block, "block"),
+        (1, 1, 1),
+        counters.flops,
+        nbytes,
+        timing,
+        origin,
+        profile.occupancy.fraction,
+        profile.bottleneck,
+        _arithmetic(profile, spec),
+        "counted in one block and scaled",
     )
 
 

@@ -120,11 +120,12 @@ def scene_of(roofline: Roofline, size: str = "") -> Scene:
     bytes_kind = "compulsory" if roofline.intensity == "compulsory" else "counted DRAM"
     kinds = dict.fromkeys(point.provenance.kind for point in roofline.points)
     times = f", times {' and '.join(kinds)}" if kinds else ""
+    problem = roofline.problem or ("kernels" if roofline.points else "")
     at_size = f" at {size}" if size else ""
     return Scene(
         roofline=roofline,
-        title=f"{roofline.problem}{at_size} on {roofline.gpu}{times}" if roofline.problem else roofline.gpu,
-        x_title=f"arithmetic intensity (flop per byte{f', {bytes_kind} bytes' if roofline.problem else ''})",
+        title=f"{problem}{at_size} on {roofline.gpu}{times}" if problem else roofline.gpu,
+        x_title=f"arithmetic intensity (flop per byte{f', {bytes_kind} bytes' if problem else ''})",
         y_title="GFLOPS",
         frame=frame,
         ceilings=_ceiling_lines(roofline, frame),

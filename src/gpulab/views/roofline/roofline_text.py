@@ -30,7 +30,8 @@ def caption(roofline: Roofline) -> Iterator[str]:
         yield f"Times: {'; '.join(times)}."
     origins = dict.fromkeys(str(point.bytes_provenance).partition(";")[0] for point in roofline.points)
     if origins:
-        yield f"Bytes: {'; '.join(origins)}. Operations: as the lab defines them."
+        operations = dict.fromkeys(point.flops_origin for point in roofline.points)
+        yield f"Bytes: {'; '.join(origins)}. Operations: {'; '.join(operations)}."
     elif roofline.problem:
         yield f"This session has no correct kernel of {roofline.problem} yet. Run its kernel cells."
     yield from roofline.notes
