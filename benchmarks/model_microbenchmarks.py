@@ -47,6 +47,22 @@ extern "C" __global__ void cycles(float x, int steps, long long* out, float* sin
     sink[threadIdx.x] = y;
 }
 """
+# Each product of tensor cores adds to the sums of the previous one.
+PRODUCTS = """
+extern "C" __global__ void products(int steps, long long* out, float* sink)
+{
+    float x = 0, y = 0, z = 0, w = 0;
+    unsigned a = threadIdx.x, b = 1;
+    long long start = clock64();
+#pragma unroll 16
+    for (int s = 0; s < steps; ++s)
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                     "{%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
+                     : "+f"(x), "+f"(y), "+f"(z), "+f"(w) : "r"(a), "r"(b));
+    if (threadIdx.x == 0) out[0] = clock64() - start;
+    sink[threadIdx.x] = x + y + z + w;
+}
+"""
 # Every thread accesses memory `rounds` times, at the element of TYPE that PLACE gives.
 RATE = """
 extern "C" __global__ void rate(TYPE* data, int rounds, long long length, float* sink)
@@ -116,7 +132,7 @@ def _latencies(device: Any) -> dict[str, float]:
             kernel(1, 1, [table, 4096, out])
         cycles[name] = float(device.asnumpy(out)[0]) / 4096
     kernel, out = device.compile(SHARED_CHASE, "chase"), device.zeros(2, np.int64)
-    kernel(1, 1, [out, 4096, out])
+    kernel(1, 1, [table, 4096, out])
     cycles["shared_cycles"] = float(device.asnumpy(out)[0]) / 4096
     for name, statement, threads in (
         ("fma_cycles", "y = y * x + 1.0f", 32),
@@ -130,6 +146,10 @@ def _latencies(device: Any) -> dict[str, float]:
         for _ in range(2):
             kernel(1, threads, [1.0, 4096, out, sink])
         cycles[name] = float(device.asnumpy(out)[0]) / 4096
+    kernel, sink = device.compile(PRODUCTS, "products"), device.zeros(32)
+    for _ in range(2):
+        kernel(1, 32, [4096, out, sink])
+    cycles["mma_cycles"] = float(device.asnumpy(out)[0]) / 4096
     return cycles
 
 

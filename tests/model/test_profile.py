@@ -90,6 +90,13 @@ def test_large_problem_takes_little_time_and_memory(device, k1, profile):
     assert device.memory.used - used < 1 << 29
 
 
+def test_profile_of_a_launch_with_python_numbers_on_a_gpu_without_a_cache():
+    old = gpulab.device("sim:gtx280")
+    kernel = old.compile(COPY, "copy")
+    arrays = [old.empty(1 << 16) for _ in range(2)]
+    assert old.profile(kernel, 256, 256, [*arrays, 1 << 16]).time_ms > 0
+
+
 def test_profile_of_a_launch_keeps_its_arrays(device):
     kernel = device.compile(COPY, "copy")
     source = device.asarray(np.arange(1 << 16, dtype=np.float32))

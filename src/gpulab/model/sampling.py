@@ -74,7 +74,8 @@ class SampledLaunch:
         """Return the shared memory of a block, in bytes."""
         size = self.kernel.resources.shared_bytes + self.shared_mem
         if spec.compute_capability < (2, 0):  # arguments are in shared memory, after 16 bytes of the launch
-            size += 16 + sum(4 if hasattr(a, "dtype") and a.ndim else a.dtype.itemsize for a in self.args)
+            parameters = self.kernel.program.signatures[self.kernel.name]
+            size += 16 + sum(4 if each.kind == "pointer" else each.size for each in parameters)
         return size
 
 

@@ -171,25 +171,30 @@ def test_random_numbers_of_curand_are_uniform_on_the_simulator() -> None:
     assert abs(values.mean() - 0.5) < 0.06  # 0.013 is the standard deviation of the mean
 
 
-def test_cooperative_groups_are_completed_by_another_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("header", "included", "remedy"),
+    [
+        ("cooperative_groups.h", "cccl/nv/target", "`nv/target` comes with `pip install 'gpulab[cccl]'`"),
+        ("mma.h", "crt/mma.h", "`crt/mma.h` comes with NVRTC of CUDA 13.3 and later"),
+    ],
+)
+def test_header_is_completed_by_another_folder(
+    header: str, included: str, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel, toolkit = tmp_path / "wheel", tmp_path / "toolkit"
-    (toolkit / "cccl" / "nv").mkdir(parents=True)
-    (toolkit / "cccl" / "nv" / "target").touch()
+    (toolkit / included).parent.mkdir(parents=True)
+    (toolkit / included).touch()
     for folder in (wheel, toolkit):
         folder.mkdir(exist_ok=True)
-        (folder / "cooperative_groups.h").touch()
+        (folder / header).touch()
     monkeypatch.setattr(nvrtc, "install_headers", lambda _folder: False)
     monkeypatch.setattr(headers, "_other_folders", lambda: ((f, f / "cccl") for f in (wheel, toolkit)))
     headers._bundled_folders.cache_clear()
     try:
-        folders = include_folders(["cooperative_groups.h"])
-        (toolkit / "cccl" / "nv" / "target").unlink()
-        with pytest.raises(
-            UsageError, match=re.escape("`nv/target` comes with `pip install 'gpulab[cccl]'`")
-        ):
-            include_folders(["cooperative_groups.h"])
+        folders = include_folders([header])
+        (toolkit / included).unlink()
+        with pytest.raises(UsageError, match=re.escape(remedy)):
+            include_folders([header])
     finally:
         headers._bundled_folders.cache_clear()
     assert folders == tuple(map(str, (wheel, wheel / "cccl", toolkit, toolkit / "cccl")))

@@ -73,8 +73,8 @@ def test_operations_of_tensor_cores_are_those_of_the_shape() -> None:
     counts = counted(24)
     products = 3 * 2 * 16**3  # of three warps
     assert counts.tensor_operations == {"fp16_dst_fp32": products}
-    assert counts["sm__ops_path_tensor_src_fp16_dst_fp32.sum"] == products
-    assert counts["sm__ops_path_tensor_src_tf32_dst_fp32.sum"] == 0
+    assert counts["sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum"] == products
+    assert counts["sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32.sum"] == 0
     assert counts.tensor_flops == counts.flops == products
     # The instruction is in <mma.h>; the call of mma_sync is on line 15 of the kernel.
     assert {number: line.tensor_flops for number, line in counts.lines.items() if line.flops} == {

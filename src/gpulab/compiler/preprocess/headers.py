@@ -200,7 +200,8 @@ def namespace_of(name: str) -> str:
     return first if first in ("cooperative_groups", "cub", "cuda", "thrust") else ""
 
 
-_GROUPS_NEED = "nv/target"  # a header of CCCL that cooperative_groups.h includes
+# Headers that those with this beginning include, and that can be missing where these are installed.
+_INCLUDED = {"cooperative_groups": "nv/target", "mma.h": "crt/mma.h"}
 _lock = threading.Lock()  # several threads may compile at once, but only one may write the folders
 
 
@@ -212,8 +213,11 @@ def include_folders(names: Iterable[str]) -> tuple[str, ...]:
     needed = [header for name in names if (header := nvidia_header(name))]
     if not needed:
         return ()
-    if any(name.startswith("cooperative_groups") for name in needed):
-        needed.append(_GROUPS_NEED)
+    needed += [
+        included
+        for beginning, included in _INCLUDED.items()
+        if any(name.startswith(beginning) for name in needed)
+    ]
     with _lock:
         folders = [*_bundled_folders()]
     for name in needed:

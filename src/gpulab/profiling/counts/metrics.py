@@ -111,7 +111,7 @@ class Metrics:
     tensor_operations : mapping of str to int
         Operations of the tensor cores, 2 * m * n * k for each product, by type of the factors and sums:
         "fp16_dst_fp16", "fp16_dst_fp32", "bf16_dst_fp32", "tf32_dst_fp32", "fp64" and "int8"
-        (`sm__ops_path_tensor_src_fp16_dst_fp32.sum` and so on).
+        (`sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum` and so on, as on an H200).
     """
 
     accesses: tuple[AccessCounter, ...]
@@ -423,6 +423,7 @@ def _by_nsight_name(counters: Counters) -> dict[str, float]:
         metric = f"sm__inst_executed_pipe_tensor_op_{opcode.lower()}.sum"
         metrics[metric] = counters.operations.get(opcode, 0) // WARP
     for kind in TENSOR_TYPES:
-        metrics[f"sm__ops_path_tensor_src_{kind}.sum"] = counters.tensor_operations.get(kind, 0)
+        unit = "op_hmma_" if "_dst_" in kind else ""
+        metrics[f"sm__ops_path_tensor_{unit}src_{kind}.sum"] = counters.tensor_operations.get(kind, 0)
     metrics["launch__registers_per_thread"] = counters.registers_per_thread
     return metrics
