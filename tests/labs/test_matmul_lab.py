@@ -25,6 +25,7 @@ from tests.labs.lab import (
     output_text,
     read,
     run_one_after_another,
+    static_picture,
     value_of,
 )
 
@@ -45,6 +46,7 @@ HEADERS = [
     "%%cuda matmul.K4g --block 128 --tile 1 4 4",
     "%%cuda matmul.K5 --block 16 16",
     "%%cuda matmul.K6 --block 16 16 --tile 8 8",
+    "%%cuda tensor_product --block 128 --tile 4 2",
 ]
 
 # Replacements that turn the correct K2 into a kernel with a mistake that the lab warns of.
@@ -171,6 +173,17 @@ class TestRun(RunTests):
 
     def test_last_table_contains_all_variants(self, executed: NotebookNode) -> None:
         assert all(name in output_text(by_id(executed)["ladder"]) for name in WRITTEN)
+
+    def test_epilogue_compares_the_tensor_cores_with_k6(self, executed: NotebookNode) -> None:
+        cells = by_id(executed)
+        texts = {
+            name: output_text(cells[name]) for name in ("tensor-values", "tensor-times", "tensor-roofline")
+        }
+        assert "TF32, tensor cores" in texts["tensor-values"]
+        assert re.search(r"tensor_product +134\.2 +0\.0 ", texts["tensor-times"])  # 4096^3 / 512 instructions
+        assert re.search(r"K6 +0\.0 +2,147\.5 ", texts["tensor-times"])  # 4096^3 / 32 lanes
+        assert "tensor tf32 494,7" in texts["tensor-roofline"]
+        assert all(name in static_picture(cells["tensor-roofline"]) for name in ("tensor_product", "K6"))
 
     def test_last_test_cell_shows_all_automatic_points(self, executed: NotebookNode) -> None:
         automatic = sum(
