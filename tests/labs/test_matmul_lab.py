@@ -176,14 +176,10 @@ class TestRun(RunTests):
 
     def test_epilogue_compares_the_tensor_cores_with_k6(self, executed: NotebookNode) -> None:
         cells = by_id(executed)
-        texts = {
-            name: output_text(cells[name]) for name in ("tensor-values", "tensor-times", "tensor-roofline")
-        }
-        assert "TF32, tensor cores" in texts["tensor-values"]
-        assert re.search(r"tensor_product +134\.2 +0\.0 ", texts["tensor-times"])  # 4096^3 / 512 instructions
-        assert re.search(r"K6 +0\.0 +2,147\.5 ", texts["tensor-times"])  # 4096^3 / 32 lanes
-        assert "tensor tf32 494,7" in texts["tensor-roofline"]
-        assert all(name in static_picture(cells["tensor-roofline"]) for name in ("tensor_product", "K6"))
+        assert "TF32" in output_text(cells["tensor-values"])
+        assert f"{2 * 512**3:,} operations of tensor cores" in output_text(cells["tensor-counts"])
+        picture = static_picture(cells["tensor-roofline"])
+        assert all(text in picture for text in ("tensor_product", "K6", "tensor tf32 494,7"))
 
     def test_last_test_cell_shows_all_automatic_points(self, executed: NotebookNode) -> None:
         automatic = sum(
