@@ -144,8 +144,8 @@ def cell(name: str) -> Cell | None:
     Returns
     -------
     Cell or None
-        The cell as it last ran, even if it did not compile; None if no cell of this name ran. Its `header` has
-        the block and the tile. A cell of a problem has a `config` with them and with the macros to compile its
+        The cell as it last ran, even if it did not compile; None if no cell of this name ran. Its `header`
+        has the block and the tile. A cell of a problem also has a `config`, with the macros to compile its
         `source` with.
 
     Examples
