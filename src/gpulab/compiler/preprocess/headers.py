@@ -51,8 +51,10 @@ _BUILT_IN = (
     "sm_20_atomic_functions.h",
     "sm_30_intrinsics.h",
     "surface_functions.h",
+    "surface_indirect_functions.h",
     "surface_types.h",
     "texture_fetch_functions.h",
+    "texture_indirect_functions.h",
     "texture_types.h",
     "vector_functions.h",
 )
