@@ -121,6 +121,22 @@ def test_every_figure_has_its_provenance(html):
     assert "Counted by the simulator (H200) on 64x64x64: exact." in html
 
 
+@pytest.mark.parametrize(
+    ("operations", "shown"),
+    [
+        ({}, " floating-point operations; at least"),
+        (
+            {"tf32_dst_fp32": 2048},
+            " floating-point operations (by tensor cores: 2,048 tf32 to fp32); at least",
+        ),
+        ({"int8": 4096}, " floating-point operations; 4,096 int8 operations by tensor cores; at least"),
+    ],
+)
+def test_operations_of_tensor_cores_are_shown_by_type(counts, operations, shown):
+    counters = replace(counts.counters, tensor_operations=operations)
+    assert shown in counts_view(replace(counts, counters=counters)).text
+
+
 def test_lanes_with_a_constant_stride_share_a_title(html):
     assert "<title>lane 0: a[0], lane 1: a[64], … lane 31: a[1984]</title>" in html
     assert "<title>word 992 of tile: lane 31</title>" in html

@@ -86,11 +86,14 @@ def totals_view(counts: LaunchReport) -> View:
 
 
 def _tensor_share(counters: Counters) -> str:
-    """Return the operations of the tensor cores by type, in brackets; "" without any."""
-    kinds = [
-        f"{number:,} {kind.replace('_dst_', ' to ')}" for kind, number in counters.tensor_operations.items()
-    ]
-    return f" (by tensor cores: {', '.join(kinds)})" if kinds else ""
+    """Return the operations of the tensor cores by type, for the text after the floating-point operations."""
+    numbers = {
+        kind.replace("_dst_", " to "): f"{number:,}" for kind, number in counters.tensor_operations.items()
+    }
+    integers = numbers.pop("int8", "")
+    kinds = ", ".join(f"{number} {kind}" for kind, number in numbers.items())
+    share = f" (by tensor cores: {kinds})" if kinds else ""
+    return f"{share}; {integers} int8 operations by tensor cores" if integers else share
 
 
 def _listing(counts: LaunchReport) -> View:
