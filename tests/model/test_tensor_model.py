@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 import gpulab
-from gpulab.compiler.sass.disassembly import MachineInstruction
+from gpulab.compiler.sass.sass_code import MachineInstruction
 from gpulab.gpus import catalogue
 from gpulab.gpus.architectures import architecture
 from gpulab.model.instruction_mix import machine_blocks

@@ -10,8 +10,8 @@ from gpulab.model.warp_timing import CodeBlock, Operation
 from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
 
 if TYPE_CHECKING:
-    from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
     from gpulab.compiler.sass.machine_counts import ExecutedInstruction
+    from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.ptx.syntax import Instruction
 

@@ -27,7 +27,7 @@ from gpulab.model.warp_timing import CodeBlock, execution_units, loads_per_stall
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 
 if TYPE_CHECKING:
-    from gpulab.compiler.sass.disassembly import MachineCode
+    from gpulab.compiler.sass.sass_code import MachineCode
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite

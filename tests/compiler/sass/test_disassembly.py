@@ -9,7 +9,8 @@ import pytest
 from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
 from gpulab.compiler.sass import disassembly
-from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction, machine_code, parse_disassembly
+from gpulab.compiler.sass.disassembly import machine_code, parse_disassembly
+from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
 
 # The output of nvdisasm for a loop that contains a call, shortened.
 TEXT = """\

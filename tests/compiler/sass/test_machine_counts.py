@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
 from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
 from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
+from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
 
 LAUNCHES = {
     launch["launch"]: launch

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
 from gpulab.compiler.sass.memory_forms import SharedForm, shared_forms
+from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
 
 
 def code(*accesses: tuple[str, int]) -> MachineCode:

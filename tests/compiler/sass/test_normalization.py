@@ -8,8 +8,9 @@ import pytest
 
 from gpulab.compiler import Program, compile_program
 from gpulab.compiler.sass import disassembly
-from gpulab.compiler.sass.disassembly import MachineCode, machine_code
+from gpulab.compiler.sass.disassembly import machine_code
 from gpulab.compiler.sass.normalization import without_immediates
+from gpulab.compiler.sass.sass_code import MachineCode
 from gpulab.model.instruction_mix import machine_blocks
 
 SOURCE = """

@@ -19,19 +19,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
-from functools import cache, cached_property
+from dataclasses import astuple
+from functools import cache
 from pathlib import Path
 
 from gpulab.cache import fingerprint, kernel_cache
 from gpulab.compiler.nvrtc import FILE_NAME
 from gpulab.compiler.program import Program
 from gpulab.compiler.sass.normalization import without_immediates
+from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction, without_padding
 
 __all__ = [
-    "MachineBlock",
-    "MachineCode",
-    "MachineInstruction",
     "find_nvdisasm",
     "machine_code",
     "parse_disassembly",
@@ -47,98 +45,6 @@ _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][
 _TARGET = re.compile(r"`\(([^)]+)\)")
 _INDIRECT_JUMP = re.compile(r"\b(?:BRX|JMX)\b")
 _BRANCH_TABLE = re.compile(r'\(\*"BRANCH_TARGETS ([^"]*)"\*\)')
-
-
-@dataclass(frozen=True)
-class MachineInstruction:
-    """A machine instruction.
-
-    Attributes
-    ----------
-    offset : int
-        Its address, in bytes from the start of the kernel.
-    opcode : str
-        The opcode with its modifiers: "LDS.128".
-    predicate : str
-        "@P0", "@!P0", …, or "" if there is none.
-    operands : str
-        The operands, as nvdisasm prints them.
-    line, ptx_line : int
-        The lines of the source and of the program's PTX, from 1; 0 if unknown.
-    targets : tuple of int
-        Offsets of the instructions to which it may jump; of a call, the callee.
-    """
-
-    offset: int
-    opcode: str
-    predicate: str
-    operands: str
-    line: int
-    ptx_line: int
-    targets: tuple[int, ...] = ()
-
-    @cached_property
-    def op(self) -> str:
-        """The opcode without modifiers: "LDS"."""
-        return self.opcode.partition(".")[0]
-
-    @property
-    def width(self) -> int:
-        """Bytes per lane of a load or store."""
-        parts = self.opcode.split(".")
-        for part, size in (("128", 16), ("64", 8), ("U16", 2), ("S16", 2), ("U8", 1), ("S8", 1)):
-            if part in parts:
-                return size
-        return 4
-
-    @property
-    def ends(self) -> bool:
-        """True if control never continues with the next instruction."""
-        return not self.conditional and self.op in ("BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "BPT", "KILL")
-
-    @property
-    def conditional(self) -> bool:
-        """True if its predicate can be false, or it is a branch with a condition of its own."""
-        # `BRA P1, …` has a second predicate; `BRA.DIV` branches only if the warp is not converged.
-        if self.op == "BRA" and (re.match(r"!?U?P[0-9]", self.operands) or ".DIV" in self.opcode):
-            return True
-        return self.predicate not in ("", "@PT", "@UPT")
-
-
-@dataclass(frozen=True)
-class MachineBlock:
-    """A basic block of machine code.
-
-    Attributes
-    ----------
-    number : int
-        Its index; block 0 is the kernel's entry.
-    instructions : tuple of MachineInstruction
-        Its instructions.
-    targets : tuple of int
-        Numbers of its successors, the next block first. The successor of a call is the block after it; a
-        `RET` has none.
-    calls : int or None
-        The number of the block that its last instruction calls.
-    """
-
-    number: int
-    instructions: tuple[MachineInstruction, ...]
-    targets: tuple[int, ...]
-    calls: int | None = None
-
-
-@dataclass(frozen=True)
-class MachineCode:
-    """The machine code of a kernel, in the order of its addresses, without the padding after its end."""
-
-    name: str
-    instructions: tuple[MachineInstruction, ...]
-
-    @cached_property
-    def blocks(self) -> tuple[MachineBlock, ...]:
-        """The basic blocks; block 0 is the entry."""
-        return tuple(_blocks(self.instructions))
 
 
 def machine_code(program: Program, name: str, *, immediates: bool = True) -> MachineCode | None:
@@ -194,7 +100,8 @@ def _key(code: bytes) -> str:
 def _sources() -> bytes:
     """Return the source files on which the cached data depends."""
     return b"".join(
-        Path(__file__).with_name(name).read_bytes() for name in ("disassembly.py", "normalization.py")
+        Path(__file__).with_name(name).read_bytes()
+        for name in ("disassembly.py", "normalization.py", "sass_code.py")
     )
 
 
@@ -285,41 +192,4 @@ def _parse_section(lines: Sequence[str]) -> list[MachineInstruction]:
             MachineInstruction(offset, match[3], match[2] or "", operands, line, ptx_line, targets)
         )
 
-    # The padding after the end is a jump to itself, followed by NOPs.
-    while len(instructions) > 1 and instructions[-1].op == "NOP":
-        instructions.pop()
-    last = instructions[-1] if instructions else None
-    if last is not None and last.op == "BRA" and last.targets == (last.offset,):
-        instructions.pop()
-    return instructions
-
-
-JUMPS = ("BRA", "BRX", "JMP", "JMX")  # BSSY, WARPSYNC and the like have a target but do not jump to it
-
-
-def _blocks(instructions: Sequence[MachineInstruction]) -> Iterator[MachineBlock]:
-    if not instructions:
-        return
-
-    starts = {instructions[0].offset}
-    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
-        if instruction.op in JUMPS or instruction.op == "CALL":
-            starts.update(instruction.targets)
-        ends_block = instruction.op in JUMPS or instruction.op in ("CALL", "EXIT", "RET")
-        if ends_block and following is not None:
-            starts.add(following.offset)
-
-    numbers = {offset: number for number, offset in enumerate(sorted(starts))}
-    blocks: list[list[MachineInstruction]] = [[] for _ in numbers]
-    current = 0
-    for instruction in instructions:
-        current = numbers.get(instruction.offset, current)
-        blocks[current].append(instruction)
-
-    for number, block in enumerate(blocks):
-        last = block[-1]
-        targets = [] if last.ends or number + 1 == len(blocks) else [number + 1]
-        if last.op in JUMPS:
-            targets += [numbers[offset] for offset in last.targets if offset in numbers]
-        callee = numbers.get(last.targets[0]) if last.op == "CALL" and last.targets else None
-        yield MachineBlock(number, tuple(block), tuple(dict.fromkeys(targets)), callee)
+    return without_padding(instructions)

@@ -19,10 +19,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpulab.compiler.sass.disassembly import MachineCode, MachineInstruction
 from gpulab.compiler.sass.machine_flow import MachineFlow
 from gpulab.compiler.sass.ptx_blocks import PtxBlock
 from gpulab.compiler.sass.ptx_matching import PtxMatch
+from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
 
 __all__ = ["ExecutedInstruction", "MachineCounts", "machine_counts"]
 

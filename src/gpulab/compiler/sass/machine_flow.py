@@ -22,9 +22,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpulab.compiler.sass.disassembly import MachineBlock, MachineInstruction
 from gpulab.compiler.sass.flow_equations import END, FlowGraph, Row, with_right_side
 from gpulab.compiler.sass.ptx_matching import PtxMatch
+from gpulab.compiler.sass.sass_code import MachineBlock, MachineInstruction
 
 __all__ = ["MachineFlow"]
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpulab.compiler.sass.disassembly import MachineCode
+from gpulab.compiler.sass.sass_code import MachineCode
 
 __all__ = ["SharedForm", "shared_forms"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpulab.compiler.sass.disassembly import MachineBlock, MachineCode, MachineInstruction
 from gpulab.compiler.sass.flow_equations import FlowGraph
 from gpulab.compiler.sass.ptx_blocks import PtxBlock
+from gpulab.compiler.sass.sass_code import MachineBlock, MachineCode, MachineInstruction
 
 __all__ = ["PtxMatch", "UnrolledCopy"]
 

@@ -28,7 +28,7 @@ from gpulab.profiling.counts.tensor_products import TensorProduct, machine_produ
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gpulab.compiler.sass.disassembly import MachineCode
+    from gpulab.compiler.sass.sass_code import MachineCode
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.basic_blocks import Block, ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite

@@ -21,7 +21,7 @@ from gpulab.profiling.counts.count_report import CountReport
 from gpulab.profiling.counts.metrics import AccessCounter, Counters, LineCounters, Metrics
 
 if TYPE_CHECKING:
-    from gpulab.compiler.sass.disassembly import MachineCode
+    from gpulab.compiler.sass.sass_code import MachineCode
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.instrument.base import Forms
     from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder, SiteCount
@@ -165,7 +165,7 @@ def record_launch(
     """Run a launch on the simulator and record its counts: of all blocks, or of a sample of a large grid.
 
     `machine` counts the instructions and shared memory accesses of the machine code, which takes a
-    disassembly (about 0.4 s). Without it, those of PTX are counted.
+    disassembly (about 0.4 s) if the code cannot be decoded. Without it, those of PTX are counted.
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     return record_samples(kernel, grid3, block3, args, 0, _samples_of(grid3, block3), machine=machine)
@@ -214,10 +214,11 @@ def _machine_forms(kernel: Kernel) -> tuple[MachineCode | None, Forms, bool]:
 
     The last item is True if one access of PTX has several forms, which are then not among them.
     """
+    from gpulab.compiler.sass.decoding import decoded_code
     from gpulab.compiler.sass.disassembly import machine_code
 
     program = kernel.program
-    code = machine_code(program, kernel.name) if program.cubin is not None else None
+    code = decoded_code(program, kernel.name) or machine_code(program, kernel.name)
     if code is None:
         return None, (), False
 
