@@ -104,19 +104,26 @@ def _find(
 
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     memory = kernel.device.memory
-    recorder = RacecheckRecorder(memory, prod(grid3))
     values: list[Any] = [a.storage if isinstance(a, DeviceTexture) else a for a in args]
     arrays = [value.whole.allocation for value in values if hasattr(value, "allocation")]
     snapshot = _Snapshot(memory, [*arrays, *kernel.module.allocations.values()])
-    faults: list[Finding] = []
-    warnings: list[Finding] = []
-    try:
-        kernel.record(recorder, grid, block, args, shared_mem, budget=budget)
-        warnings = list(kernel.warned)
-    except LaunchError as error:
-        if not error.findings:
-            raise
-        faults = list(error.findings)
+
+    def record(recorder: RacecheckRecorder) -> tuple[list[Finding], list[Finding]]:
+        """Return the faults and the warnings of a launch."""
+        try:
+            kernel.record(recorder, grid, block, args, shared_mem, budget=budget)
+        except LaunchError as error:
+            if not error.findings:
+                raise
+            return list(error.findings), []
+        return [], list(kernel.warned)
+
+    recorder = RacecheckRecorder(memory, prod(grid3))
+    faults, warnings = record(recorder)
+    if recorder.wrote_read_only:
+        snapshot.restore()
+        recorder = RacecheckRecorder(memory, prod(grid3), record_all=True)
+        faults, warnings = record(recorder)
 
     messages = HazardMessages(kernel, recorder, kernel.named_arrays(args), grid3, block3)
     hazards = recorder.hazards()
@@ -147,6 +154,11 @@ class _Snapshot:
             for a in arrays
             if a.host is not None
         }
+
+    def restore(self) -> None:
+        """Give the arrays the values that they had before the launch."""
+        for host, before, _ in self.saved.values():
+            host[:] = before
 
     def differs(self, launch: Callable[[], object]) -> bool:
         """Return True if the repeated launch gives other results than the current ones, which are kept."""

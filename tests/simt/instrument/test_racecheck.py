@@ -35,6 +35,10 @@ class Step:
         "read", "write", or a barrier: "block" or "warp".
     form : str
         The cells that the threads access: "row" (neighbouring cells), "one" (the same cell) or "any".
+    low, high : int
+        The threads that access cells.
+    count, distance : int
+        Number of cells that each thread accesses, and their distance: those of an unrolled loop.
     """
 
     action: str
@@ -42,6 +46,12 @@ class Step:
     offset: int = 0
     low: int = 0
     high: int = 0
+    count: int = 1
+    distance: int = 0
+
+    def cells(self, thread: int, table: np.ndarray) -> list[int]:
+        first = self.cell(thread, table)
+        return [first + number * self.distance for number in range(self.count)]
 
     def cell(self, thread: int, table: np.ndarray) -> int:
         if self.form == "row":
@@ -53,16 +63,25 @@ class Step:
             return {"block": "__syncthreads();", "warp": "__syncwarp();"}[self.action]
         place = {"row": f"t + {self.offset}", "one": f"{self.offset}", "any": f"table[t + {self.offset}]"}
         cell = f"s[{place[self.form]}]"
+        if self.count > 1:
+            cell = f"s[{place[self.form]} + i * {self.distance}]"
+            return f'_Pragma("unroll") for (int i = 0; i < {self.count}; ++i) sum += (i + 1) * {cell};'
         act = f"sum += {cell};" if self.action == "read" else f"{cell} = 1000 * t + {number};"
         return f"if (t >= {self.low} && t < {self.high}) {act}"
 
 
-def program(rng: np.random.Generator, threads: int) -> list[Step]:
+def program(rng: np.random.Generator, threads: int, unrolled: float = 0) -> list[Step]:
+    """Return a random program; `unrolled` is the share of reads that are unrolled loops."""
     steps = []
     for _ in range(int(rng.integers(2, 9))):
         action = str(rng.choice(["read", "write", "block", "warp"], p=[0.34, 0.26, 0.26, 0.14]))
         if action in ("block", "warp"):
             steps.append(Step(action))
+            continue
+        if unrolled and action == "read" and rng.random() < unrolled:
+            form, offset = str(rng.choice(["row", "one"])), int(rng.integers(0, 24))
+            count, distance = ((4, 1), (7, 1), (8, 5), (16, 1), (32, 1), (5, 3))[int(rng.integers(6))]
+            steps.append(Step(action, form, offset, 0, threads, count, distance))
             continue
         form = str(rng.choice(["row", "one", "any"], p=[0.45, 0.2, 0.35]))
         low, high = (0, threads)
@@ -83,7 +102,8 @@ def has_race(steps: list[Step], threads: int, table: np.ndarray) -> bool:
         warp_barriers += step.action in ("block", "warp")
         for thread in range(step.low, step.high):
             access = (thread, step.action == "write", block_barriers, warp_barriers)
-            accesses_of.setdefault(step.cell(thread, table), []).append(access)
+            for cell in step.cells(thread, table):
+                accesses_of.setdefault(cell, []).append(access)
     return any(
         a != b and (wa or wb) and (ba == bb if a // 32 != b // 32 else la == lb)
         for accesses in accesses_of.values()
@@ -91,13 +111,14 @@ def has_race(steps: list[Step], threads: int, table: np.ndarray) -> bool:
     )
 
 
+@pytest.mark.parametrize("unrolled", [0, 0.9])
 @pytest.mark.parametrize("seed", [*range(60), 1353])
-def test_races_are_found_exactly_where_the_definition_has_one(seed: int) -> None:
+def test_races_are_found_exactly_where_the_definition_has_one(seed: int, unrolled: float) -> None:
     rng = np.random.default_rng(seed)
     block = [(96, 1), (64, 1), (16, 6), (8, 8), (32, 3)][seed % 5]
     threads = block[0] * block[1]
     table = (rng.permutation(CELLS) if rng.random() < 0.7 else rng.integers(0, CELLS, CELLS)).astype(np.int32)
-    steps = program(rng, threads)
+    steps = program(rng, threads, unrolled)
     lines = "\n    ".join(step.text(number) for number, step in enumerate(steps))
     source = f"""extern "C" __global__ void k(const int* table, int* out) {{
     __shared__ int s[{CELLS}];
@@ -153,3 +174,30 @@ def test_writes_of_the_same_value_to_shared_memory(body: str, kinds: set[str]) -
     source = f"__global__ void k(int* out, int v) {{ __shared__ int s[4]; int t = threadIdx.x; {body} }}"
     findings = gpulab.sanitize(device.compile(source), 1, 64, (device.zeros(64, np.int32), 7))
     assert {finding.kind for finding in findings} == kinds
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        ("s[t] = t; __syncthreads(); READ if (t == 40) s[5] = 3;", {"write_after_read"}),
+        ("s[t] = t; __syncthreads(); READ __syncthreads(); if (t == 40) s[5] = 3;", set()),
+        ("s[t] = t; __syncthreads(); READ READ if (t == 40) s[8] = 3;", set()),
+        ("s[t] = t; __syncthreads(); if (t < 32) { READ if (t == 0) s[5] = 3; }", {"write_after_read"}),
+        ("s[t] = t; READ", {"read_after_write"}),
+        ("s[t] = t; __syncthreads(); if (t < 32) READ if (t == 7) s[5] = 3;", {"write_after_read"}),
+        ("s[t] = t; __syncthreads(); if (t == 2) { READ s[5] = 3; }", set()),
+        ("if (t != 5) s[t] = t; __syncthreads(); READ", {"uninitialized_read"}),
+    ],
+)
+def test_reads_of_unrolled_loop(body: str, kinds: set[str]) -> None:
+    device = simulator()
+    read = '_Pragma("unroll") for (int i = 0; i < 8; ++i) sum += (i + 1) * s[i];'
+    body = body.replace("READ", read)
+    kernel = device.compile(f"""extern "C" __global__ void k(int* out) {{
+        __shared__ int s[64];
+        int t = threadIdx.x, sum = 0;
+        {body}
+        __syncthreads();
+        out[t] = sum + s[t ^ 1]; }}""")
+    found = gpulab.sanitize(kernel, 1, 64, (device.empty(64, np.int32),))
+    assert {finding.kind for finding in found} == kinds

@@ -37,8 +37,11 @@ class Recorder:
     poison = POISON
     spare_rows = 0
 
-    def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
-        """Prepare for a launch of `native` with `shared_bytes` of shared memory per block."""
+    def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:
+        """Prepare for a launch of `native` with `shared_bytes` of shared memory per block.
+
+        `params` are the kernel's parameters, as the PTX manual lays them out.
+        """
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         """Return the table of allocations that running code searches, with the addresses of their shadows."""

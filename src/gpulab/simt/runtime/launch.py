@@ -221,7 +221,7 @@ def launch(
     common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
     parameters = np.frombuffer(params or b"\0", np.uint8).copy()
     recorder.spare_rows = HEAP_ROWS if heap else 0
-    recorder.prepare(native, shared_bytes)
+    recorder.prepare(native, shared_bytes, params)
     table = recorder.table(memory)
     allocations = len(table)
     table = np.concatenate([table, np.zeros((recorder.spare_rows, 4), np.uint64)]) if heap else table

@@ -133,7 +133,7 @@ class CounterRecorder(Recorder):
     def __init__(self, forms: Forms = ()) -> None:
         self.forms = forms
 
-    def prepare(self, native: NativeKernel, shared_bytes: int) -> None:  # noqa: ARG002
+    def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:  # noqa: ARG002
         self.native = native
         facts = native.metadata
         self.layout = CounterLayout(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)

@@ -1,7 +1,8 @@
-"""Emitter of the check of one access: it locates the shadow cells and calls a `ShadowCheck` function.
+"""Emitter of the check of one access: a call of a function that all accesses of the same form share.
 
-An access whose addresses are affine or uniform over the lanes has a fast path for the case that all rows
-lie inside their array. Otherwise each lane's address is checked on its own.
+The function locates the shadow cells, applies `ShadowCheck` and passes the lanes that it cannot decide to the
+host. An access whose addresses are affine or uniform over the lanes has a fast path for the case that all
+rows lie inside their array. Otherwise each lane's address is checked on its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.gather_scatter import gather
-from gpulab.simt.codegen.ir import BITS, Builder, Value, vector
+from gpulab.simt.codegen.ir import BITS, Builder, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.racecheck.shadow_check import ShadowCheck
 from gpulab.simt.instrument.racecheck.shadow_layout import (
@@ -31,102 +32,251 @@ from gpulab.simt.runtime import layout
 if TYPE_CHECKING:
     from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["AccessCheck", "CheckBuffers"]
+__all__ = ["AccessForm", "AccessFunction", "access_arguments", "check_access"]
 
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
 
 @dataclass(frozen=True)
-class CheckBuffers:
-    """Pointers of a warp function: the worker's state, and buffers for the arguments of callbacks.
+class AccessForm:
+    """The properties of an access on which the code of its check depends.
 
-    `values` has 512 bytes, 16 for each lane; `addresses` has 8 bytes for each lane.
+    Attributes
+    ----------
+    kind : str
+        "uniform", "affine" or "varying": the address, over the lanes.
+    rows, width, stride : int
+        Number of rows of lanes, lanes of a row, and bytes between two lanes of an affine address.
+    action : str
+        "reads", "writes" or "updates".
+    space : str
+        "shared" or "global", which includes generic addresses.
+    size, offset, granule : int
+        Bytes of each lane's access, and the part of it that is checked: its first byte and its size.
+    strong, swap, update : bool
+        See `shadow_layout.STRONG`, `shadow_layout.SWAP` and `shadow_layout.UPDATE`.
+    stored : tuple of str
+        Types of the elements that each lane stores.
+    harmless : bool
+        See `ShadowCheck`.
+    silent : bool
+        Writes of the value that is already there are recognized.
+    shared_bytes : int
+        Size of shared memory; 0 for global memory.
     """
 
-    state: str
-    values: str
-    addresses: str
+    kind: str
+    rows: int
+    width: int
+    stride: int
+    action: str
+    space: str
+    size: int
+    offset: int
+    granule: int
+    strong: bool
+    swap: bool
+    update: bool
+    stored: tuple[str, ...]
+    harmless: bool
+    silent: bool
+    shared_bytes: int
 
-
-class AccessCheck:
-    """The check of one access, or of one part of it if the access is larger than a cell."""
-
-    def __init__(
-        self,
-        buffers: CheckBuffers,
+    @classmethod
+    def of(
+        cls,
         cg: CodegenContext,
         access: MemoryAccess,
         offset: int,
         granule: int,
-        strong: bool,
-        update: bool,
-    ) -> None:
-        self.buffers, self.cg, self.b = buffers, cg, cg.b
-        self.access, self.offset, self.granule = access, offset, granule
-        self.strong, self.update = strong, update
-        self.swap = "cas" in access.item.parts
-        self.access_word = min(access.site, MAX_SITE) << SITE_SHIFT | STRONG * strong | SWAP * self.swap
-        self.access_word |= UPDATE * update
-
+        strong: bool = False,
+        update: bool = False,
+    ) -> AccessForm:
+        """Return the form of an access, of which the `granule` bytes from `offset` on are checked."""
+        address, shared = access.address, access.space == "shared"
+        uniform_values = all(value.kind == "uniform" for value in access.values)
         # A write of the value that is already there is harmless. In shared memory only one value for all
         # lanes is compared, as of a loop in which every thread fills the whole array.
-        uniform = access.address.kind == "uniform" and all(v.kind == "uniform" for v in access.values)
-        self.may_be_silent = (
-            access.action == "writes" and (access.space != "shared" or uniform) and not strong
-            and len(access.values) == 1 and granule == access.size
+        silent = (
+            access.action == "writes" and not strong and len(access.values) == 1 and granule == access.size
+            and (not shared or (address.kind == "uniform" and uniform_values))
         )  # fmt: skip
+        return cls(
+            kind=address.kind,
+            rows=len(address.refs),
+            width=cg.width if address.kind == "affine" else WARP,
+            stride=address.stride,
+            action=access.action,
+            space="shared" if shared else "global",
+            size=access.size,
+            offset=offset,
+            granule=granule,
+            strong=strong,
+            swap="cas" in access.item.parts,
+            update=update,
+            stored=tuple(value.ty for value in access.values),
+            # Lanes that write to one cell are harmless if all of them store the same value.
+            harmless=strong or (bool(access.values) and uniform_values),
+            silent=silent,
+            shared_bytes=int(cg.constant("i64", "shared_bytes")) if shared else 0,
+        )
 
-    def emit(self) -> None:
-        b, cg, access = self.b, self.cg, self.access
-        address, mask = access.address, cg.mask_bits(access.item.predicate)
-        base, size, shadow = self.array()
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        stride = f"{'m' * (self.stride < 0)}{abs(self.stride)}"
+        parts = [self.kind, self.rows, self.width, stride, self.action, self.space, self.size, self.offset]
+        names = ("strong", "swap", "update", "harmless", "silent")
+        parts += [self.granule, *self.stored, *(name for name in names if getattr(self, name))]
+        return "_".join(["san_access", *map(str, parts)])
 
-        contiguous = address.kind == "affine" and address.stride in (0, access.size)
-        if contiguous or address.kind == "uniform":
+    def call(self, b: Builder, arguments: list[tuple[str, str]]) -> None:
+        """Emit a call of the function; see `AccessFunction` for its arguments."""
+        b.define(self.name, "void", arguments, lambda b, names: AccessFunction(b, names, self).build())
+
+
+def check_access(
+    cg: CodegenContext, access: MemoryAccess, offset: int, granule: int, strong: bool, update: bool
+) -> None:
+    """Emit the check of an access, or of one part of it if the access is larger than a cell."""
+    form = AccessForm.of(cg, access, offset, granule, strong, update)
+    form.call(cg.b, [("ptr", "%ctx"), ("i32", "%warp"), *access_arguments(cg, access)])
+
+
+def access_arguments(cg: CodegenContext, access: MemoryAccess) -> list[tuple[str, str]]:
+    """Return the site, the active lanes, the addresses and the values of an access."""
+    ty = I64 if access.address.kind == "varying" else "i64"
+    arguments = [("i32", str(access.site)), ("i32", cg.mask_bits(access.item.predicate))]
+    arguments += [(ty, ref) for ref in access.address.refs]
+    return arguments + [(vector(value.ty), cg.to_vector(value)) for value in access.values]
+
+
+class AccessFunction:
+    """Emitter of the function that checks the accesses of one form.
+
+    Its arguments are the context, the warp, the access site, the active lanes, the address of each row (or of
+    all lanes, as a vector), and the elements to be stored.
+    """
+
+    def __init__(self, b: Builder, names: list[str], form: AccessForm) -> None:
+        self.b, self.form = b, form
+        _, self.warp, self.site, self.mask = names[:4]
+        self.addresses, self.values = names[4 : 4 + form.rows], names[4 + form.rows :]
+
+    def build(self) -> str:
+        """Emit the body, which has no result."""
+        b, form = self.b, self.form
+        self.prepare()
+        self.word = b.value(f"shl i32 {self.site}, {SITE_SHIFT}")
+        most, flags = MAX_SITE << SITE_SHIFT, STRONG * form.strong | SWAP * form.swap | UPDATE * form.update
+        self.word = b.call("llvm.umin.i32", "i32", ("i32", self.word), ("i32", str(most)))
+        self.word = b.value(f"or i32 {self.word}, {flags}")
+
+        contiguous = form.kind == "affine" and form.stride in (0, form.size)
+        if contiguous or form.kind == "uniform":
             quick, slow, join = b.new_label("row"), b.new_label("each"), b.new_label("checked")
-            offsets, inside = self.row_offsets(base, size)
+            offsets, inside = self.row_offsets()
             b.branch(inside, quick, slow, likely=True)
-            with cg.side_block(quick):
-                undecided = self.check_rows(offsets, size, shadow, mask)
-                quick_end = b.label
-                b.jump(join)
-            with cg.side_block(slow):
-                undecided_lanes = self.check_lanes(mask, base, size, shadow)
-                slow_end = b.label
-                b.jump(join)
+            b.open(quick)
+            undecided = self.check_recorded_rows(offsets)
+            quick_end = b.label
+            b.jump(join)
+            b.open(slow)
+            undecided_lanes = self.check_lanes()
+            slow_end = b.label
+            b.jump(join)
             b.open(join)
             undecided = b.phi("i32", (undecided, quick_end), (undecided_lanes, slow_end))
         else:
-            undecided = self.check_lanes(mask, base, size, shadow)
+            undecided = self.check_lanes()
 
         report, on = b.new_label("undecided"), b.new_label("on")
         b.branch(b.value(f"icmp ne i32 {undecided}, 0"), report, on, likely=False)
-        with cg.side_block(report):
-            self.report(undecided)
-            b.jump(on)
+        b.open(report)
+        self.report(undecided)
+        b.jump(on)
         b.open(on)
+        return ""
+
+    def prepare(self) -> None:
+        """Load the worker's state and locate the array."""
+        self.state = self.load_field("recorded")
+        self.locate_array()
+
+    def load_field(self, name: str) -> str:
+        """Load a pointer from the worker's context."""
+        place = self.b.value(f"getelementptr i8, ptr %x0, i64 {layout.field(name)}")
+        return self.b.value(f"load ptr, ptr {place}")
+
+    def at_state(self, name: str) -> str:
+        """Return a pointer to a field of the worker's state."""
+        return self.b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE[name]}")
+
+    def locate_array(self) -> None:
+        """Load the first address, the size in bytes, the shadow and the host address of the array."""
+        b = self.b
+        if self.form.space == "shared":
+            self.base, self.size = "0", str(self.form.shared_bytes)
+            self.shadow = b.value(f"load ptr, ptr {self.at_state('shared_shadow')}")
+            self.host = self.load_field("shared") if self.form.silent else ""
+            return
+        start = b.value(f"mul i32 {self.site}, {layout.SITE_CACHE_BYTES}")
+        slot = b.value(f"getelementptr i8, ptr {self.load_field('site_caches')}, i32 {start}")
+        self.base, self.size, shadow = (
+            b.value(f"load {ty}, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")
+            for at, ty in ((0, "i64"), (24, "i64"), (32, "ptr"))
+        )
+        is_null = b.value(f"icmp eq ptr {shadow}, null")
+        self.shadow = b.value(f"select i1 {is_null}, ptr {self.at_state('no_shadow')}, ptr {shadow}")
+        self.host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 16')}")
 
     # -- rows -----------------------------------------------------------------------------------
 
-    def check_rows(self, offsets: list[str], size: str, shadow: str, mask: str) -> str:
-        """Check an access whose rows are inside their array; return the undecided lanes."""
-        b, access = self.b, self.access
-        form = "row" if access.address.kind == "affine" and access.address.stride else "same"
-        silent = self.silent_rows(form, offsets) if self.may_be_silent else ""
-        whole_read = access.action == "reads" and access.size == self.granule
+    def row_offsets(self) -> tuple[list[str], str]:
+        """Return the offsets of the rows in their array, and a flag that all are inside and aligned."""
+        b, form = self.b, self.form
+        span = form.size + form.stride * (form.width - 1)
+        last = b.value(f"sub i64 {self.size}, {span}")
+        offsets, good = [], b.value(f"icmp sge i64 {last}, 0")
+        for ref in self.addresses:
+            offset = ref if self.base == "0" else b.value(f"sub i64 {ref}, {self.base}")
+            inside = b.value(f"icmp ule i64 {offset}, {last}")
+            aligned = b.value(f"icmp eq i64 {b.value(f'and i64 {offset}, {form.size - 1}')}, 0")
+            good = b.value(f"and i1 {good}, {b.value(f'and i1 {inside}, {aligned}')}")
+            offsets.append(b.value(f"add i64 {offset}, {form.offset}") if form.offset else offset)
+        return offsets, good
 
+    def check_recorded_rows(self, offsets: list[str]) -> str:
+        """Check an access whose rows are inside their array; reads of an array that is not recorded pass."""
+        b = self.b
+        if self.form.space == "shared" or self.form.action != "reads":
+            return self.check_rows(offsets)
+        recorded, start, after = b.new_label("recorded"), b.label, b.new_label("passed")
+        b.branch(b.value(f"icmp eq ptr {self.shadow}, {self.at_state('read_only')}"), after, recorded)
+        b.open(recorded)
+        undecided = self.check_rows(offsets)
+        end = b.label
+        b.jump(after)
+        b.open(after)
+        return b.phi("i32", ("0", start), (undecided, end))
+
+    def check_rows(self, offsets: list[str]) -> str:
+        """Check an access whose rows are inside their array; return the undecided lanes."""
+        b, form = self.b, self.form
+        row = "row" if form.kind == "affine" and form.stride else "same"
+        silent = self.silent_rows(row, offsets) if form.silent else ""
+        if row == "row" and form.size != form.granule:
+            lanes = (I64, self.lanes_of_rows(offsets))
+            return self.call_check("lanes", self.mask, [lanes, ("i64", self.size)], silent)
+
+        mask = self.mask
+        whole_read = form.action == "reads" and form.size == form.granule
         if whole_read:
-            mask = self.unsettled_lanes(form, offsets, shadow, mask)
+            mask = self.unsettled_lanes(row, offsets)
             work, start, after = b.new_label("work"), b.label, b.new_label("settled")
             b.branch(b.value(f"icmp ne i32 {mask}, 0"), work, after)
             b.open(work)
-
-        if form == "row" and access.size != self.granule:
-            lanes = self.cg.to_vector(Value("i64", "affine", tuple(offsets), access.address.stride))
-            undecided = self.call("lanes", mask, shadow, [(I64, lanes), ("i64", size)], silent)
-        else:
-            undecided = self.call(form, mask, shadow, [("i64", offset) for offset in offsets], silent)
-
+        undecided = self.call_check(row, mask, [("i64", offset) for offset in offsets], silent)
         if whole_read:
             end = b.label
             b.jump(after)
@@ -134,184 +284,168 @@ class AccessCheck:
             undecided = b.phi("i32", ("0", start), (undecided, end))
         return undecided
 
-    def unsettled_lanes(self, form: str, offsets: list[str], shadow: str, mask: str) -> str:
-        """Return the lanes whose read has to be recorded; most reads repeat those of other lanes."""
-        b, cg = self.b, self.cg
-        width = cg.width if self.access.address.kind == "affine" else WARP
-        times = []
-        for name in ("warp_sync", "block_sync"):
-            table = b.value(f"getelementptr i8, ptr {self.buffers.state}, i64 {STATE[name]}")
-            times.append(b.value(f"load i32, ptr {b.value(f'getelementptr i32, ptr {table}, i32 %warp')}"))
-        by_block = b.value(f"icmp eq i32 {times[0]}, {times[1]}")
-        key = b.value(f"select i1 {by_block}, i32 {times[1]}, i32 1")  # no barrier has the time 1
+    def sync_times(self) -> tuple[str, str]:
+        """Load the times of the warp's last synchronization: of its lanes, and with all other warps."""
+        b = self.b
+        first, second = (
+            b.value(
+                f"load i32, ptr {b.value(f'getelementptr i32, ptr {self.at_state(name)}, i32 {self.warp}')}"
+            )
+            for name in ("warp_sync", "block_sync")
+        )
+        return first, second
 
-        first = b.value(f"getelementptr i8, ptr {shadow}, i64 {SHADOW['cells']}")
-        shift = self.granule.bit_length() - 1
+    def settled_key(self) -> str:
+        """Return the word of `SETTLED` that stands for cells whose further reads need no record."""
+        b = self.b
+        warp_sync, block_sync = self.sync_times()
+        by_block = b.value(f"icmp eq i32 {warp_sync}, {block_sync}")
+        return b.value(f"select i1 {by_block}, i32 {block_sync}, i32 1")  # no barrier has the time 1
+
+    def settled_cells(self, offsets: list[str]) -> list[str]:
+        """Return pointers to the words of `SETTLED` of the first cell of each row."""
+        b = self.b
+        first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
+        shift = self.form.granule.bit_length() - 1
         numbers = [b.value(f"lshr i64 {offset}, {shift}") for offset in offsets]
-        cells = [b.value(f"getelementptr i32, ptr {first}, i64 {number}") for number in numbers]
+        return [b.value(f"getelementptr i32, ptr {first}, i64 {number}") for number in numbers]
 
-        forever = signed(SETTLED_FOREVER)
-        if form == "row":
-            parts = [b.value(f"load {vector('i32', width)}, ptr {cell}, align 4") for cell in cells]
-            settled = b.concat("i32", parts, width)
-            skip = b.value(f"icmp eq {I32} {settled}, {b.splat('i32', key)}")
-            if self.access.space != "shared":
-                always = b.value(f"icmp eq {I32} {settled}, splat (i32 {forever})")
-                skip = b.value(f"or {I1} {skip}, {always}")
-            return b.value(f"and i32 {mask}, {b.value(f'xor i32 {cg.pack_mask(skip)}, -1')}")
+    def unsettled_rows(self, key: str, offsets: list[str]) -> str:
+        """Return the lanes of rows of neighbouring cells whose reads have to be recorded, if active."""
+        b, form = self.b, self.form
+        cells = self.settled_cells(offsets)
+        parts = [b.value(f"load {vector('i32', form.width)}, ptr {cell}, align 4") for cell in cells]
+        settled = b.concat("i32", parts, form.width)
+        skip = b.value(f"icmp eq {I32} {settled}, {b.splat('i32', key)}")
+        if form.space != "shared":
+            always = b.value(f"icmp eq {I32} {settled}, splat (i32 {signed(SETTLED_FOREVER)})")
+            skip = b.value(f"or {I1} {skip}, {always}")
+        return b.value(f"xor i32 {self.bits(skip)}, -1")
 
+    def unsettled_lanes(self, row: str, offsets: list[str]) -> str:
+        """Return the lanes whose read has to be recorded; most reads repeat those of other lanes."""
+        b, form, key = self.b, self.form, self.settled_key()
+        if row == "row":
+            return b.value(f"and i32 {self.mask}, {self.unsettled_rows(key, offsets)}")
         lanes = "0"
-        for number, cell in enumerate(cells):
+        for number, cell in enumerate(self.settled_cells(offsets)):
             settled = b.value(f"load i32, ptr {cell}")
             skip = b.value(f"icmp eq i32 {settled}, {key}")
-            if self.access.space != "shared":
-                skip = b.value(f"or i1 {skip}, {b.value(f'icmp eq i32 {settled}, {forever}')}")
-            part = signed((1 << width) - 1 << number * width)
+            if form.space != "shared":
+                always = b.value(f"icmp eq i32 {settled}, {signed(SETTLED_FOREVER)}")
+                skip = b.value(f"or i1 {skip}, {always}")
+            part = signed((1 << form.width) - 1 << number * form.width)
             lanes = b.value(f"or i32 {lanes}, {b.value(f'select i1 {skip}, i32 0, i32 {part}')}")
-        return b.value(f"and i32 {mask}, {lanes}")
+        return b.value(f"and i32 {self.mask}, {lanes}")
 
-    def row_offsets(self, base: str, size: str) -> tuple[list[str], str]:
-        """Return the offsets of the rows in their array, and a flag that all are inside and aligned."""
-        b, address, cg = self.b, self.access.address, self.cg
-        span = self.access.size + (address.stride * (cg.width - 1) if address.kind == "affine" else 0)
-        last = b.value(f"sub i64 {size}, {span}")
-        offsets, good = [], b.value(f"icmp sge i64 {last}, 0")
-        for ref in address.refs:
-            offset = ref if base == "0" else b.value(f"sub i64 {ref}, {base}")
-            inside = b.value(f"icmp ule i64 {offset}, {last}")
-            aligned = b.value(f"icmp eq i64 {b.value(f'and i64 {offset}, {self.access.size - 1}')}, 0")
-            good = b.value(f"and i1 {good}, {b.value(f'and i1 {inside}, {aligned}')}")
-            offsets.append(b.value(f"add i64 {offset}, {self.offset}") if self.offset else offset)
-        return offsets, good
+    def call_check(self, kind: str, mask: str, offsets: list[tuple[str, str]], silent: str) -> str:
+        """Call the `ShadowCheck` of these offsets; return the undecided lanes."""
+        form = self.form
+        width = WARP if kind == "lanes" else form.width
+        parts = [kind, len(offsets), width, form.action, form.space, form.granule]
+        names = [n for n in ("strong", "harmless", "swap", "update") if getattr(form, n)]
+        name = "_".join(["san", *map(str, parts), *names]) + "_silent" * bool(silent)
+        arguments = [
+            ("ptr", "%x0"), ("i32", self.warp), ("ptr", self.state), ("ptr", self.shadow), ("i32", mask),
+            ("i32", self.word), *offsets, *([("i32", silent)] if silent else []),
+        ]  # fmt: skip
+
+        def body(b: Builder, names: list[str]) -> str:
+            places = names[: len(names) - bool(silent)]
+            check = ShadowCheck(
+                b, places, kind, width, form.action, form.space == "shared", form.granule, form.strong,
+                form.harmless, form.swap, form.update,
+            )  # fmt: skip
+            check.silent = names[-1] if silent else ""
+            return check.build()
+
+        return self.b.define(name, "i32", arguments, body)
 
     # -- single lanes ---------------------------------------------------------------------------
 
-    def check_lanes(self, mask: str, base: str, size: str, shadow: str) -> str:
+    def check_lanes(self) -> str:
         """Check each lane's address on its own; return the undecided lanes."""
-        b = self.b
-        offsets = self.cg.to_vector(self.access.address)
-        if base != "0":
-            offsets = b.value(f"sub {I64} {offsets}, {b.splat('i64', base)}")
-        if self.offset:
-            offsets = b.value(f"add {I64} {offsets}, splat (i64 {self.offset})")
-        silent = self.silent_lanes(offsets, size, mask) if self.may_be_silent else ""
-        return self.call("lanes", mask, shadow, [(I64, offsets), ("i64", size)], silent)
+        b, form = self.b, self.form
+        offsets = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
+        if self.base != "0":
+            offsets = b.value(f"sub {I64} {offsets}, {b.splat('i64', self.base)}")
+        if form.offset:
+            offsets = b.value(f"add {I64} {offsets}, splat (i64 {form.offset})")
+        silent = self.silent_lanes(offsets) if form.silent else ""
+        return self.call_check("lanes", self.mask, [(I64, offsets), ("i64", self.size)], silent)
 
-    def array(self) -> tuple[str, str, str]:
-        """Return the accessed array: its first address, its size in bytes and the address of its shadow."""
-        b, cg, state = self.b, self.cg, self.buffers.state
-        if self.access.space == "shared":
-            pointer = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['shared_shadow']}")
-            if self.may_be_silent:
-                self.host = cg.load_field("shared", "ptr")
-            return "0", cg.constant("i64", "shared_bytes"), b.value(f"load ptr, ptr {pointer}")
-
-        slot = b.value(
-            f"getelementptr i8, ptr {cg.site_caches}, i64 {self.access.site * layout.SITE_CACHE_BYTES}"
-        )
-        base, size, shadow = (
-            b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")
-            for at in (0, 24, 32)
-        )
-        no_shadow = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['no_shadow']}")
-        is_null = b.value(f"icmp eq i64 {shadow}, 0")
-        shadow = b.value(f"inttoptr i64 {shadow} to ptr")
-        self.host = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 16')}")
-        return base, size, b.value(f"select i1 {is_null}, ptr {no_shadow}, ptr {shadow}")
+    def lanes_of_rows(self, rows: list[str]) -> str:
+        """Return the address or the offset of every lane as a vector."""
+        b, form = self.b, self.form
+        order = [lane // form.width for lane in range(WARP)]
+        made = "poison"
+        for number, ref in enumerate(rows):
+            made = b.value(f"insertelement {I64} {made}, i64 {ref}, i64 {number}")
+        steps = ", ".join(f"i64 {lane % form.width * form.stride}" for lane in range(WARP))
+        return b.value(f"add {I64} {b.pick('i64', made, WARP, order)}, <{steps}>")
 
     # -- silent writes --------------------------------------------------------------------------
 
-    def stored_values(self) -> tuple[str, str]:
+    def stored_bits(self) -> tuple[str, str]:
         """Return the values to be stored as integers: the type of a lane's value, and the vector."""
-        (value,) = self.access.values
-        ty = f"i{BITS[value.ty]}"
-        return ty, self.cg.to_vector(self.cg.as_type(value, ty))
+        (kind,), (value,) = self.form.stored, self.values
+        ty = f"i{BITS[kind]}"
+        if ty != kind:
+            value = self.b.value(f"bitcast {vector(kind)} {value} to {vector(ty)}")
+        return ty, value
 
-    def silent_rows(self, form: str, offsets: list[str]) -> str:
+    def silent_rows(self, row: str, offsets: list[str]) -> str:
         """Return the lanes that store the value that is already there, for rows inside their array."""
-        b, width = self.b, self.cg.width if self.access.address.kind == "affine" else WARP
-        ty, new = self.stored_values()
+        b, width = self.b, self.form.width
+        ty, new = self.stored_bits()
         pointers = [b.value(f"getelementptr i8, ptr {self.host}, i64 {offset}") for offset in offsets]
-        if form == "row":
+        if row == "row":
             parts = [b.value(f"load {vector(ty, width)}, ptr {p}, align 1") for p in pointers]
         else:
             elements = [b.value(f"load {ty}, ptr {p}, align 1") for p in pointers]
             parts = [b.splat(ty, element, width) for element in elements]
         old = b.concat(ty, parts, width)
-        return self.cg.pack_mask(b.value(f"icmp eq {vector(ty)} {old}, {new}"))
+        return self.bits(b.value(f"icmp eq {vector(ty)} {old}, {new}"))
 
-    def silent_lanes(self, offsets: str, size: str, mask: str) -> str:
+    def silent_lanes(self, offsets: str) -> str:
         """Return the lanes that store the value that is already there, for any offsets."""
         b = self.b
-        ty, new = self.stored_values()
-        last = b.value(f"sub i64 {size}, {self.granule}")
+        ty, new = self.stored_bits()
+        last = b.value(f"sub i64 {self.size}, {self.form.granule}")
         large_enough = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
         fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
         fits = b.value(f"and {I1} {fits}, {large_enough}")
-        inside = b.value(f"and {I1} {fits}, {self.cg.unpack_mask(mask)}")
+        inside = b.value(f"and {I1} {fits}, {b.value(f'bitcast i32 {self.mask} to {I1}')}")
         pointers = b.value(f"getelementptr i8, ptr {self.host}, {I64} {offsets}")
         old = gather(b, ty, pointers, inside)
         same = b.value(f"icmp eq {vector(ty)} {old}, {new}")
-        return self.cg.pack_mask(b.value(f"and {I1} {same}, {inside}"))
+        return self.bits(b.value(f"and {I1} {same}, {inside}"))
 
-    # -- calls ----------------------------------------------------------------------------------
+    def bits(self, flags: str) -> str:
+        """Return flags of lanes as a mask of 32 bits."""
+        return self.b.value(f"bitcast {I1} {flags} to i32")
+
+    # -- report ---------------------------------------------------------------------------------
 
     def report(self, undecided: str) -> None:
         """Pass the addresses, values and lanes to the host."""
-        b, cg, access = self.b, self.cg, self.access
-        addresses = cg.to_vector(access.address)
-        if self.offset:
-            addresses = b.value(f"add {I64} {addresses}, splat (i64 {self.offset})")
-        b.line(f"store {I64} {addresses}, ptr {self.buffers.addresses}, align 64")
+        b, form = self.b, self.form
+        lanes = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
+        if form.offset:
+            lanes = b.value(f"add {I64} {lanes}, splat (i64 {form.offset})")
+        addresses = self.at_state("addresses")
+        b.line(f"store {I64} {lanes}, ptr {addresses}, align 8")
 
         values = "null"
-        if access.values:
-            values = self.buffers.values
-            for number, value in enumerate(access.values):
-                pointer = b.value(
-                    f"getelementptr i8, ptr {values}, i64 {number * WARP * BITS[value.ty] // 8}"
-                )
-                b.line(f"store {vector(value.ty)} {cg.to_vector(value)}, ptr {pointer}, align 1")
+        if self.values:
+            values = self.at_state("values")
+            for number, (ty, value) in enumerate(zip(form.stored, self.values, strict=True)):
+                place = b.value(f"getelementptr i8, ptr {values}, i64 {number * WARP * BITS[ty] // 8}")
+                b.line(f"store {vector(ty)} {value}, ptr {place}, align 1")
 
-        description = ACTIONS.index(access.action) | self.strong << 2 | self.swap << 3 | self.update << 4
-        description |= self.offset << 8 | self.granule << 16 | len(access.values) << 24
+        description = ACTIONS.index(form.action) | form.strong << 2 | form.swap << 3 | form.update << 4
+        description |= form.offset << 8 | form.granule << 16 | len(self.values) << 24
         b.line(
-            f"call void @san_report(ptr %ctx, i32 %warp, ptr {self.buffers.addresses}, i32 {undecided}, "
-            f"i32 {access.site}, i32 {description}, ptr {values})"
+            f"call void @san_report(ptr %x0, i32 {self.warp}, ptr {addresses}, i32 {undecided}, "
+            f"i32 {self.site}, i32 {description}, ptr {values})"
         )
-
-    def call(self, form: str, mask: str, shadow: str, offsets: list[tuple[str, str]], silent: str) -> str:
-        """Call the check function for this form of access; return the undecided lanes."""
-        access, width = self.access, self.cg.width if self.access.address.kind == "affine" else WARP
-        shared = access.space == "shared"
-        # Lanes that write to one cell are harmless if all of them store the same value.
-        harmless = self.strong or (bool(access.values) and all(v.kind == "uniform" for v in access.values))
-        name = f"san_{form}_{len(offsets)}_{width}_{access.action}_{'shared' if shared else 'global'}"
-        name += f"_{self.granule}" + "_strong" * self.strong + "_harmless" * harmless
-        name += "_swap" * self.swap + "_update" * self.update
-        arguments = [
-            ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.buffers.state), ("ptr", shadow), ("i32", mask),
-            ("i32", str(self.access_word)), *offsets,
-        ]  # fmt: skip
-        if silent:
-            name += "_silent"
-            arguments.append(("i32", silent))
-
-        def body(b: Builder, names: list[str]) -> str:
-            check = ShadowCheck(
-                b,
-                names[: len(names) - bool(silent)],
-                form,
-                width,
-                access.action,
-                shared,
-                self.granule,
-                self.strong,
-                harmless,
-                self.swap,
-                self.update,
-            )
-            check.silent = names[-1] if silent else ""
-            return check.build()
-
-        return self.b.define(name, "i32", arguments, body)

@@ -11,6 +11,8 @@ passed to `RacecheckRecorder`, which implements the complete rule: partial barri
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from string import Template
@@ -18,14 +20,17 @@ from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.analysis.pointer_origins import stored_parameters
+from gpulab.simt.codegen.addressing import AddressCheck
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.codegen.special_registers import GRID_BARRIER
 from gpulab.simt.instructions.collective import group_by_group
 from gpulab.simt.instructions.matrix_fragments import accessed_fragment
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
-from gpulab.simt.instrument.racecheck.access_check import AccessCheck, CheckBuffers
+from gpulab.simt.instrument.racecheck.access_check import check_access
 from gpulab.simt.instrument.racecheck.loaded_values import is_extremum, is_update, used_values
+from gpulab.simt.instrument.racecheck.read_groups import ReadGroups
 from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Reg, type_size
 from gpulab.simt.runtime.layout import GRID_BARRIER_OFFSET
@@ -56,7 +61,8 @@ class RacecheckInstrumentation(Instrumentation):
       `__syncwarp()` in it; None if several calls share the code of a function,
     - `spins`: whether the kernel has loops that wait for other threads,
     - `updates`: pairs of access sites (read, write) that read and then write the same element,
-    - `guesses`: access sites of `atomicMin` and `atomicMax`, and of reads whose value these verify.
+    - `guesses`: access sites of `atomicMin` and `atomicMax`, and of reads whose value these verify,
+    - `stored`: see `stored_parameters`.
     """
 
     tier = "racecheck"
@@ -85,12 +91,12 @@ class RacecheckInstrumentation(Instrumentation):
             "spins": bool(cg.analysis.spin_loops),
             "updates": [],
             "guesses": [],
+            "stored": stored_parameters(cg.flow, cg.parameter_offsets()[0]),
         }
-        self.buffers = CheckBuffers(
-            state=cg.load_field("recorded", "ptr"),
-            values=cg.b.alloca("[64 x i64]", "values"),
-            addresses=cg.b.alloca("[32 x i64]", "addresses"),
-        )
+        state = cg.load_field("recorded", "ptr")
+        self.groups = ReadGroups()
+        self.read_only = cg.b.value(f"getelementptr i8, ptr {state}, i64 {STATE['read_only']}")
+        self.addresses = cg.b.value(f"getelementptr i8, ptr {state}, i64 {STATE['addresses']}")
 
     # -- synchronization ------------------------------------------------------------------------
 
@@ -108,8 +114,8 @@ class RacecheckInstrumentation(Instrumentation):
         # __syncwarp() only, because a shuffle does not order memory accesses.
         if item.op == "bar":
             masks = b.value(f"zext {I32} {cg.to_vector(mask)} to {I64}")
-            b.line(f"store {I64} {masks}, ptr {self.buffers.addresses}, align 64")
-            masks = b.value(f"select i1 {complete}, ptr null, ptr {self.buffers.addresses}")
+            b.line(f"store {I64} {masks}, ptr {self.addresses}, align 64")
+            masks = b.value(f"select i1 {complete}, ptr null, ptr {self.addresses}")
             b.line(f"call void @san_warp_sync(ptr %ctx, i32 %warp, i32 {active}, ptr {masks})")
             return
         full, on = b.new_label("full"), b.new_label("on")
@@ -192,9 +198,9 @@ class RacecheckInstrumentation(Instrumentation):
     def on_bulk_copy(self, cg: CodegenContext, target: str, size: str, barrier: str) -> None:
         b = cg.b
         for number, word in enumerate((target, size, barrier)):
-            place = b.value(f"getelementptr i64, ptr {self.buffers.addresses}, i64 {number}")
+            place = b.value(f"getelementptr i64, ptr {self.addresses}, i64 {number}")
             b.line(f"store i64 {word}, ptr {place}")
-        arguments = f"i32 %warp, ptr {self.buffers.addresses}, i32 0, i32 0, i32 0, ptr null"
+        arguments = f"i32 %warp, ptr {self.addresses}, i32 0, i32 0, i32 0, ptr null"
         b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['bulk_copy']}, {arguments})")
 
     def on_phase_test(self, cg: CodegenContext, item: Instruction, barrier: Value) -> None:
@@ -203,8 +209,8 @@ class RacecheckInstrumentation(Instrumentation):
     def report_mbarrier(self, cg: CodegenContext, item: Instruction, barrier: Value, event: str) -> None:
         """Pass the offsets of the `mbarrier` objects of all lanes to the host."""
         b, mask = cg.b, cg.mask_bits(item.predicate)
-        b.line(f"store {I64} {cg.to_vector(barrier)}, ptr {self.buffers.addresses}, align 64")
-        arguments = f"i32 %warp, ptr {self.buffers.addresses}, i32 {mask}, i32 0, i32 0, ptr null"
+        b.line(f"store {I64} {cg.to_vector(barrier)}, ptr {self.addresses}, align 64")
+        arguments = f"i32 %warp, ptr {self.addresses}, i32 {mask}, i32 0, i32 0, ptr null"
         b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS[event]}, {arguments})")
 
     def on_arrive(self, cg: CodegenContext, barrier: str) -> None:
@@ -250,21 +256,42 @@ class RacecheckInstrumentation(Instrumentation):
             self.on_fence(cg, item)
 
         granule = min(self.granule["shared" if access.space == "shared" else "global"], access.size)
-        for part in range(access.size // granule):
+        whole_read = access.action == "reads" and not strong and granule == access.size
+        if not (whole_read and access.space == "shared" and self.groups.check(cg, access)):
             update = access.site in self.update_sites
-            AccessCheck(self.buffers, cg, access, part * granule, granule, strong, update).emit()
+            with self.unless_read_only(cg, access):
+                for part in range(access.size // granule):
+                    check_access(cg, access, part * granule, granule, strong, update)
 
         if "mbarrier" in item.parts and access.action == "updates":
             self.report_mbarrier(cg, item, access.address, "mbarrier_arrival")
         if item.op == "cp" and "bulk" not in item.parts and access.action == "writes":
-            addresses = self.buffers.addresses
-            b.line(f"store {I64} {cg.to_vector(access.address)}, ptr {addresses}, align 64")
+            b.line(f"store {I64} {cg.to_vector(access.address)}, ptr {self.addresses}, align 64")
             mask = cg.mask_bits(item.predicate)
-            arguments = f"ptr {addresses}, i32 {mask}, i32 {access.site}, i32 {access.size}, ptr null"
+            arguments = f"ptr {self.addresses}, i32 {mask}, i32 {access.site}, i32 {access.size}, ptr null"
             b.line(f"call void @san_callback(ptr %ctx, i32 {CALLBACKS['copy']}, i32 %warp, {arguments})")
         for event, happens in (("publish", access.action != "reads"), ("acquire", access.action != "writes")):
             if strong and happens:
                 b.line(f"call void @san_{event}(ptr %ctx, i32 %warp, i32 {cg.mask_bits(item.predicate)})")
+
+    @contextmanager
+    def unless_read_only(self, cg: CodegenContext, access: MemoryAccess) -> Iterator[None]:
+        """Emit code that a read of an array that is not recorded skips, if its rows are in that array."""
+        if access.action != "reads" or access.space == "shared" or access.address.kind == "varying":
+            yield
+            return
+        b = cg.b
+        check = AddressCheck(cg, access.address, "global", access.size, access.site, access.item.predicate)
+        check.load_bounds()
+        _, inside = check.check_rows()
+        shadow = b.value(f"load ptr, ptr {b.value(f'getelementptr i8, ptr {check.slot}, i64 32')}")
+        passes = b.value(f"icmp eq ptr {shadow}, {self.read_only}")
+        recorded, on = b.new_label("recorded"), b.new_label("passed")
+        b.branch(b.value(f"and i1 {inside}, {passes}"), on, recorded)
+        with cg.side_block(recorded):
+            yield
+            b.jump(on)
+        b.open(on)
 
     def describe_site(self, cg: CodegenContext, access: MemoryAccess) -> None:
         """Record the position of the access in the code, and its part in an update or a guess."""

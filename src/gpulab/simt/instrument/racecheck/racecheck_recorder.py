@@ -16,6 +16,7 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
     ACTIONS,
     CALLBACKS,
     SHADOW_ARRAYS,
+    STATE,
     WRITE_TIME,
 )
 from gpulab.simt.instrument.racecheck.shadow_memory import ArrayShadow
@@ -51,13 +52,31 @@ class RacecheckRecorder(Recorder):
         See `Recorder.poison`.
     values_only : bool
         Check no access; the launch is repeated only for its results.
+    record_all : bool
+        Record the accesses to all arrays. Otherwise an array that the kernel is not expected to write, and
+        that is initialized, is not recorded, because reads alone are no hazards.
+
+    Attributes
+    ----------
+    wrote_read_only : bool
+        The launch wrote an array that was not recorded. Its findings are incomplete: the launch has to be
+        repeated with `record_all`.
     """
 
     tier = "racecheck"
     cores = 1
 
-    def __init__(self, memory: Memory, blocks: int, poison: int = POISON, values_only: bool = False) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        blocks: int,
+        poison: int = POISON,
+        values_only: bool = False,
+        record_all: bool = False,
+    ) -> None:
         self.memory, self.poison, self.values_only = memory, poison, values_only
+        self.record_all, self.wrote_read_only = record_all, False
+        self.read_only: list[range] = []  # addresses of the arrays that are not recorded
         self.state = SyncState(blocks)
         self.log = HazardLog()
         self.shadows: list[ArrayShadow] = []
@@ -69,8 +88,12 @@ class RacecheckRecorder(Recorder):
 
     # -- before the launch ----------------------------------------------------------------------
 
-    def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
+    def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:
         """Allocate the shadow of shared memory; the code determines the size of a cell."""
+        stored = native.metadata["stored"]
+        self.stored: list[int] | None = None  # pointers to the arrays that the kernel is expected to write
+        if stored is not None and not self.record_all:
+            self.stored = [int.from_bytes(params[at : at + 8], "little") for at in stored]
         granules = native.metadata["granules"]
         self.granule = granules["global"]
         self.native = native
@@ -83,16 +106,27 @@ class RacecheckRecorder(Recorder):
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         table = memory.table().copy()
-        needed = 4 * SHADOW_ARRAYS * int(table[:, 1].sum()) // self.granule
+        recorded = np.array([self.is_recorded(int(base), int(size)) for base, size in table[:, :2]], bool)
+        needed = 4 * SHADOW_ARRAYS * int(table[recorded, 1].sum()) // self.granule
         if needed > SHADOW_LIMIT:
             raise LaunchError(
                 f"checking every access to these arrays needs {needed / 1e9:.0f} GB of host memory, and the "
                 f"limit is {SHADOW_LIMIT / 1e9:.0f} GB. Run gpulab.sanitize with smaller arrays."
             )
-        for row in table:
+        for row, is_recorded in zip(table, recorded, strict=True):
             base, size, host = (int(x) for x in row[:3])
-            row[3] = self.add_shadow(base, size, host)
+            if is_recorded:
+                row[3] = self.add_shadow(base, size, host)
+            else:
+                row[3] = self.state.memory.ctypes.data + STATE["read_only"]
+                self.read_only.append(range(base, base + size))
         return table
+
+    def is_recorded(self, base: int, size: int) -> bool:
+        """Return True if the accesses to an array have to be recorded."""
+        if self.stored is None or self.memory.unwritten_bytes(base) is not None:
+            return True
+        return any(base <= pointer <= base + size for pointer in self.stored)
 
     def shadow_of_block(self, block: Allocation) -> int:
         assert block.host is not None
@@ -179,6 +213,7 @@ class RacecheckRecorder(Recorder):
             address = lane_addresses[lane]
             shadow = self.shadow_of(address, is_shared)
             if shadow is None:
+                self.wrote_read_only |= action != "reads" and any(address in r for r in self.read_only)
                 continue
             by_window = shadow is self.state.shared and not is_shared
             start = address - (layout.SHARED_WINDOW if by_window else shadow.start)

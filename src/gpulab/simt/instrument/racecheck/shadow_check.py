@@ -7,6 +7,8 @@ whose access it could not prove ordered. A kernel contains one such function for
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.ir import Builder, suffix, vector
@@ -254,6 +256,26 @@ class ShadowCheck:
         """Emit the check; return the lanes that the host has to check, as 32 bits."""
         b = self.b
         self.locate_cells()
+        if self.shared or (self.action == "reads" and self.form != "lanes"):
+            return self.check_recorded()
+
+        # An array that is not recorded is initialized, and is not expected to be written.
+        read_only = b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE['read_only']}")
+        unrecorded, recorded, done = b.new_label("unrecorded"), b.new_label("recorded"), b.new_label("done")
+        b.branch(b.value(f"icmp eq ptr {self.shadow}, {read_only}"), unrecorded, recorded)
+        b.open(unrecorded)
+        reported = self.lane_bits(self.outside) if self.action == "reads" else self.mask
+        b.jump(done)
+        b.open(recorded)
+        undecided = self.check_recorded()
+        end = b.label
+        b.jump(done)
+        b.open(done)
+        return b.phi("i32", (reported, unrecorded), (undecided, end))
+
+    def check_recorded(self) -> str:
+        """Emit the check of an array that has a shadow."""
+        b = self.b
         now, self.start = (
             self.load_state("now"),
             self.splat(self.load_state("start" if self.shared else "turn")),
@@ -262,14 +284,57 @@ class ShadowCheck:
         self.warp_sync = self.splat(self.load_state("warp_sync", self.warp))
         self.block_sync = self.splat(self.load_state("block_sync", self.warp))
         self.now = self.splat(now)
-        written, read, reader = self.load(WRITE_TIME), self.load(READ_TIME), self.load(READER)
+        written, read = self.load(WRITE_TIME), self.load(READ_TIME)
         self.oldest_valid = self.start
         if not self.shared:
             place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['oldest_valid']}")
             self.oldest_valid = self.splat(b.value(f"load i32, ptr {place}"))
-        if self.action == "reads":
-            return self.check_read(written, read, reader)
         self.find_threads()
+        if self.action == "reads":
+            return self.check_read(written, read)
+        if self.action == "writes" and self.form == "row" and not self.shared and not self.update:
+            return self.check_first_write(written, read)
+        return self.check_write(written, read)
+
+    def check_first_write(self, written: str, read: str) -> str:
+        """Emit the check of a write to global memory, with a shorter path for cells without an access."""
+        touched = self.or_(
+            self.op("icmp uge", written, f"splat (i32 {LAUNCH_START})"),
+            self.op("icmp ne", read, "zeroinitializer"),
+        )
+        touched = self.and_(self.inside, touched)
+        return self.by_case(touched, self.record_first_write, lambda: self.check_write(written, read))
+
+    def record_first_write(self) -> str:
+        """Record a write to cells that no other access of the launch has reached."""
+        self.store(WRITE_TIME, self.now, self.inside)
+        loud = self.inside
+        if self.silent:
+            word = self.op("or", self.own, f"splat (i32 {SILENT})")
+            self.store(WRITER, word, self.and_(self.inside, self.silent_cells()))
+            loud = self.and_(self.inside, self.not_(self.silent_cells()))
+        self.store(WRITER, self.own, loud)
+        if not self.may_collide or self.harmless:
+            return "0"
+        return self.report_collisions(self.and_(loud, self.op("icmp ne", self.load(WRITER), self.own)))
+
+    def by_case(self, flags: str, none: Callable[[], str], some: Callable[[], str]) -> str:
+        """Return the result of `none` if no flag is set, otherwise that of `some`."""
+        b = self.b
+        bits = b.value(f"bitcast {self.flags} {flags} to i{self.count}")
+        quick, careful, done = b.new_label("quick"), b.new_label("careful"), b.new_label("done")
+        b.branch(b.value(f"icmp eq i{self.count} {bits}, 0"), quick, careful)
+        results = []
+        for label, case in ((quick, none), (careful, some)):
+            b.open(label)
+            result = case()
+            results.append((result, b.label))
+            b.jump(done)
+        b.open(done)
+        return b.phi("i32", *results)
+
+    def check_write(self, written: str, read: str) -> str:
+        """Emit the check of a write or an update."""
         writer = self.load(WRITER)
         fine = ordered = self.write_is_ordered(written, writer)
         if self.silent and self.shared:  # a write of the value that another thread has written before
@@ -277,7 +342,7 @@ class ShadowCheck:
             fine = self.or_(fine, self.and_(self.silent_cells(), past))
         if self.action == "updates":
             fine = self.and_(fine, self.op("icmp uge", written, self.oldest_valid))
-        good = self.and_(self.and_(fine, self.reads_are_ordered(read, reader)), self.inside)
+        good = self.and_(self.and_(fine, self.reads_are_ordered(read, self.load(READER))), self.inside)
         unchanged = self.silent and not self.shared
         if unchanged:
             good = self.record_silent_write(written, writer, ordered, good)
@@ -285,16 +350,14 @@ class ShadowCheck:
             good = self.record_write(good)
         return self.unresolved_lanes(good)
 
-    def check_read(self, written: str, read: str, reader: str) -> str:
+    def check_read(self, written: str, read: str) -> str:
         """Emit the check of a read.
 
         In shared memory, most reads are the first access to their cell since the last barrier. These take a
         shorter path.
         """
-        b = self.b
-        self.find_threads()
         if not self.shared:
-            return self.check_read_in_detail(written, read, reader)
+            return self.check_read_in_detail(written, read)
         oldest_sync = self.oldest_sync()
         fresh = self.and_(
             self.op("icmp ult", written, oldest_sync), self.op("icmp uge", written, self.oldest_valid)
@@ -303,29 +366,22 @@ class ShadowCheck:
         stale = self.and_(self.inside, self.not_(fresh))
         if self.outside:
             stale = self.or_(stale, self.outside)
-        bits = b.value(f"bitcast {self.flags} {stale} to i{self.count}")
+        return self.by_case(stale, self.record_first_read, lambda: self.check_read_in_detail(written, read))
 
-        first, careful, done = b.new_label("first"), b.new_label("careful"), b.new_label("done")
-        b.branch(b.value(f"icmp eq i{self.count} {bits}, 0"), first, careful)
-        b.open(first)
+    def record_first_read(self) -> str:
+        """Record a read of cells that no thread has accessed since the last barrier."""
         word = self.own
         if self.several:
             flag = self.select(self.several, f"splat (i32 {OTHER_LANES})", "zeroinitializer")
             word = self.op("or", word, flag)
         self.store_read(word, "", self.inside)
-        b.jump(done)
-        b.open(careful)
-        left = self.check_read_in_detail(written, read, reader)
-        end = b.label
-        b.jump(done)
-        b.open(done)
-        return b.phi("i32", ("0", first), (left, end))
+        return "0"
 
-    def check_read_in_detail(self, written: str, read: str, reader: str) -> str:
+    def check_read_in_detail(self, written: str, read: str) -> str:
         fine = self.write_is_ordered(written, self.load(WRITER))
         fine = self.and_(fine, self.op("icmp uge", written, self.oldest_valid))
         good = self.and_(fine, self.inside)
-        self.record_read(written, read, reader, good)
+        self.record_read(written, read, self.load(READER), good)
         return self.unresolved_lanes(good)
 
     def store_read(self, word: str, settled: str, good: str) -> None:
@@ -461,10 +517,16 @@ class ShadowCheck:
         )  # what is ordered after this write is ordered after those reads
         if self.may_collide and not self.harmless:
             collided = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
-            place = self.b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE['collisions']}")
-            self.b.line(f"store i32 {self.lane_bits(collided)}, ptr {place}")
+            self.report_collisions(collided)
             good = self.and_(good, self.not_(collided))
         return good
+
+    def report_collisions(self, collided: str) -> str:
+        """Store the lanes whose cell another lane of this access has written, and return them."""
+        lanes = self.lane_bits(collided)
+        place = self.b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE['collisions']}")
+        self.b.line(f"store i32 {lanes}, ptr {place}")
+        return lanes
 
     def silent_cells(self) -> str:
         """Return flags of the cells that keep their value in this write."""

@@ -63,12 +63,15 @@ FENCE_HISTORY = 4  # number of fences that are recorded for each thread
 STATE: dict[str, int] = {}
 _END = 0
 for _name, _size in (
+    ("addresses", 8 * 32),  # the addresses of the lanes, or other arguments of a callback
+    ("values", 16 * 32),  # the values that the lanes store
     ("now", 4),  # the current time
     ("start", 4),  # the time at which the current block started
     ("turn", 4),  # the time at which the current block continued; its start, except in a cooperative launch
     ("epoch", 4),  # the time of the last barrier of the grid: accesses before it are ordered
     ("collisions", 4),  # lanes of the current write whose cell was written by another lane of it
     ("no_shadow", 64),  # head of the shadow of arrays that have none
+    ("read_only", 64),  # head of the shadow of arrays that are not recorded, because no write is expected
     ("warp_sync", 4 * 32),  # by warp: time of the last synchronization of its lanes
     ("block_sync", 4 * 32),  # by warp: accesses of all other warps before this time are ordered
     ("clocks", 4 * 32 * 32),  # by warp and other warp: accesses of that warp before this time are ordered

@@ -84,8 +84,8 @@ class TraceRecorder(CounterRecorder):
         super().__init__()
         self.wave = wave
 
-    def prepare(self, native: NativeKernel, shared_bytes: int) -> None:
-        super().prepare(native, shared_bytes)
+    def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:
+        super().prepare(native, shared_bytes, params)
         wave = self.wave or Wave(0, 0, 0, 0)
         self.warps = wave.blocks * native.warps
         self.capacity = LINES_PER_REQUEST * wave.requests + 32

@@ -1,0 +1,350 @@
+"""Checks of several reads of shared memory at once.
+
+An unrolled loop reads shared memory at constant distances from one register: `[%r1]`, `[%r1+64]`, …. No other
+thread runs between these reads, so that their order has no effect on what the race detector finds. One call
+checks all of them at the first one. If it cannot accept all, it checks each on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpulab.simt.analysis.basic_blocks import is_warp_sync, writes
+from gpulab.simt.codegen.ir import Builder, vector
+from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction, access_arguments
+from gpulab.simt.instrument.racecheck.shadow_layout import (
+    MAX_SITE,
+    OTHER_LANES,
+    READ_TIME,
+    READER,
+    SETTLED,
+    SHADOW,
+    SITE_SHIFT,
+    WRITE_TIME,
+)
+from gpulab.simt.ptx.syntax import Instruction, Mem, Reg
+
+if TYPE_CHECKING:
+    from gpulab.simt.codegen.context import CodegenContext
+
+__all__ = ["ReadGroup", "ReadGroups"]
+
+RUNS = (32, 16, 8, 4)  # numbers of neighbouring cells that one vector checks
+
+
+@dataclass
+class ReadGroup:
+    """Reads that one call checks.
+
+    Attributes
+    ----------
+    name : str
+        The table in generated code: bytes from the first read and access site, for each read in the order of
+        the program. A second table has the site in access words, in the order of the addresses.
+    first : int
+        Index of the first instruction in its basic block.
+    offsets : dict
+        Bytes from the first read, by index of the instruction.
+    run : int
+        Number of neighbouring cells that the reads access, the same one in all lanes of a row; 0 for reads of
+        whole rows.
+    sites : dict
+        Access sites, by index of the instruction.
+    """
+
+    name: str
+    first: int
+    offsets: dict[int, int]
+    run: int
+    sites: dict[int, int] = field(default_factory=dict)
+
+    def add(self, index: int, site: int) -> str:
+        """Add a site; return the definition of the table when it is complete, otherwise ""."""
+        self.sites[index] = site
+        if len(self.sites) < len(self.offsets):
+            return ""
+        words = [f"i64 {self.offsets[i]}, i64 {self.sites[i]}" for i in sorted(self.offsets)]
+        by_offset = sorted(self.offsets, key=lambda index: self.offsets[index])
+        sites = ", ".join(f"i32 {min(self.sites[i], MAX_SITE) << SITE_SHIFT}" for i in by_offset)
+        return (
+            f"@{self.name} = internal constant [{2 * len(words)} x i64] [{', '.join(words)}]\n"
+            f"@{self.name}_sites = internal constant [{len(words)} x i32] [{sites}], align 64"
+        )
+
+
+class ReadGroups:
+    """The groups of a kernel."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, int], ReadGroup] = {}  # by block and index of an instruction
+        self.searched: set[tuple[int, int]] = set()
+
+    def check(self, cg: CodegenContext, access: MemoryAccess) -> bool:
+        """Emit the check of the group that an access belongs to; return False if there is none."""
+        place = cg.block_number, cg.instruction_index
+        if place not in self.searched:
+            for found in self._groups(cg, access):
+                self.found |= dict.fromkeys(((place[0], index) for index in found.offsets), found)
+        group = self.found.get(place)
+        if group is None:
+            return False
+        if group.first == place[1]:
+            self._call(cg, access, group)
+        if table := group.add(place[1], access.site):
+            cg.b.functions[group.name] = table
+        return True
+
+    def _groups(self, cg: CodegenContext, access: MemoryAccess) -> Iterator[ReadGroup]:
+        block, first = cg.block_number, cg.instruction_index
+        kind, stride = access.address.kind, access.address.stride
+        if kind not in ("uniform", "affine") or stride not in (0, access.size):
+            return
+        offsets = dict(_reads_from(cg.flow.blocks[block].code, first))
+        self.searched |= {(block, index) for index in offsets}
+        if stride:
+            if len(offsets) > 1 and len(set(offsets.values())) == len(offsets):
+                yield ReadGroup(f"san_reads_{block}_{first}", first, offsets, 0)
+            return
+        for indices in _runs(offsets, access.size):
+            start = min(indices)
+            relative = {index: offsets[index] - offsets[start] for index in indices}
+            yield ReadGroup(f"san_reads_{block}_{start}", start, relative, len(indices))
+
+    def _call(self, cg: CodegenContext, access: MemoryAccess, group: ReadGroup) -> None:
+        b, form = cg.b, AccessForm.of(cg, access, 0, access.size)
+        low, high = min(group.offsets.values()), max(group.offsets.values())
+        _, *rest = access_arguments(cg, access)
+        arguments = [
+            ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", f"@{group.name}"), ("ptr", f"@{group.name}_sites"),
+            ("i64", str(low)), ("i64", str(high)), ("i64", str(len(group.offsets))), *rest,
+        ]  # fmt: skip
+        name = f"san_group_{form.kind}_{form.rows}_{form.width}_{form.stride}_{form.size}_{group.run}"
+        b.define(name, "void", arguments, lambda b, names: GroupFunction(b, names, form, group.run).build())
+
+
+class GroupFunction:
+    """Emitter of the function that checks a group.
+
+    Its arguments are the context, the warp, the table, the access words of the sites, the smallest and the
+    largest offset and the number of reads, the active lanes, and the address of each row of the first read.
+    """
+
+    def __init__(self, b: Builder, names: list[str], form: AccessForm, run: int) -> None:
+        self.b, self.form, self.run = b, form, run
+        self.warp, self.table, self.sites, self.low, self.high, self.count, self.mask = names[1:8]
+        self.addresses = names[8:]
+
+    def build(self) -> str:
+        """Emit the body, which has no result."""
+        b = self.b
+        # The span of all reads is inside the array if that of the lowest and that of the highest one is.
+        self.access = AccessFunction(b, ["%x0", self.warp, "0", self.mask, *self.addresses], self.form)
+        self.access.prepare()
+        each, inside, done = b.new_label("each"), b.new_label("inside"), b.new_label("done")
+        good = "true"
+        for offset in (self.low, self.high):
+            self.access.addresses = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
+            good = b.value(f"and i1 {good}, {self.access.row_offsets()[1]}")
+        b.branch(good, inside, each, likely=True)
+        b.open(inside)
+        if self.run:
+            self.check_run(each, done)
+        else:
+            self.check_rows(each, done)
+        b.open(each)
+        self.check_each(done)
+        b.open(done)
+        return ""
+
+    # -- whole rows -----------------------------------------------------------------------------
+
+    def check_rows(self, each: str, done: str) -> None:
+        """Emit a jump to `done` if all reads repeat those of other lanes, otherwise to `each`."""
+        b = self.b
+        self.access.addresses = self.addresses
+        key = self.access.settled_key()
+        loop, end, entry = b.new_label("loop"), b.new_label("end"), b.label
+        index, bits = b.name("index"), b.name("bits")
+        following, missing = b.name("next"), b.name("missing")
+        b.jump(loop)
+        b.open(loop)
+        b.line(f"{index} = phi i64 [ 0, %{entry} ], [ {following}, %{loop} ]")
+        b.line(f"{bits} = phi i32 [ 0, %{entry} ], [ {missing}, %{loop} ]")
+        offset = self.member(index, 0)
+        rows = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
+        unsettled = self.access.unsettled_rows(key, rows)
+        b.line(f"{missing} = or i32 {bits}, {unsettled}")
+        b.line(f"{following} = add i64 {index}, 1")
+        b.branch(b.value(f"icmp ult i64 {following}, {self.count}"), loop, end)
+        b.open(end)
+        left = b.value(f"and i32 {missing}, {self.mask}")
+        b.branch(b.value(f"icmp eq i32 {left}, 0"), done, each)
+
+    # -- neighbouring cells ---------------------------------------------------------------------
+
+    def check_run(self, each: str, done: str) -> None:
+        """Emit the check of reads of neighbouring cells, each by all lanes of a row.
+
+        The cells are usually those that no other thread has accessed since the last barrier.
+        """
+        b, run = self.b, self.run
+        ty, flags = vector("i32", run), vector("i1", run)
+        access = self.access
+        warp_sync, block_sync = access.sync_times()
+        oldest = b.call("llvm.umin.i32", "i32", ("i32", warp_sync), ("i32", block_sync))
+        oldest_sync = b.splat("i32", oldest, run)
+        start, now = (
+            b.splat("i32", b.value(f"load i32, ptr {access.at_state(name)}"), run)
+            for name in ("start", "now")
+        )
+        stride = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {access.shadow}, i64 8')}")
+        rows = [self.first_cell(ref) for ref in self.addresses]
+        arrays = [
+            [
+                b.value(f"getelementptr i8, ptr {row}, i64 {b.value(f'mul i64 {stride}, {array}')}")
+                for row in rows
+            ]
+            for array in (WRITE_TIME, READ_TIME, READER)
+        ]
+        good = "splat (i1 true)"
+        for written_at, read_at in zip(*arrays[:2], strict=True):
+            written = b.value(f"load {ty}, ptr {written_at}, align 4")
+            read = b.value(f"load {ty}, ptr {read_at}, align 4")
+            for text in (
+                f"icmp ult {ty} {written}, {oldest_sync}", f"icmp uge {ty} {written}, {start}",
+                f"icmp ult {ty} {read}, {oldest_sync}",
+            ):  # fmt: skip
+                good = b.value(f"and {flags} {good}, {b.value(text)}")
+        fresh = b.value(f"icmp eq i{run} {b.value(f'bitcast {flags} {good} to i{run}')}, -1")
+        lanes = [self.row_lanes(number) for number in range(self.form.rows)]
+        for part in lanes:
+            fresh = b.value(f"and i1 {fresh}, {b.value(f'icmp ne i32 {part}, 0')}")
+        first, settled = b.new_label("first"), b.new_label("settled")
+        b.branch(fresh, first, settled)
+
+        b.open(first)
+        sites = b.value(f"load {ty}, ptr {self.sites}, align 64")
+        for part, read_at, reader_at in zip(lanes, *arrays[1:], strict=True):
+            b.line(f"store {ty} {now}, ptr {read_at}, align 4")
+            word = b.splat("i32", self.reader(part), run)
+            b.line(f"store {ty} {b.value(f'or {ty} {sites}, {word}')}, ptr {reader_at}, align 4")
+        b.jump(done)
+
+        b.open(settled)
+        key = b.splat("i32", access.settled_key(), run)
+        good = "splat (i1 true)"
+        for row in rows:
+            times = b.value(f"load {ty}, ptr {row}, align 4")
+            good = b.value(f"and {flags} {good}, {b.value(f'icmp eq {ty} {times}, {key}')}")
+        bits = b.value(f"bitcast {flags} {good} to i{run}")
+        b.branch(b.value(f"icmp eq i{run} {bits}, -1"), done, each)
+
+    def first_cell(self, address: str) -> str:
+        """Return a pointer to the `SETTLED` word of the lowest cell of a row."""
+        b, shift = self.b, self.form.size.bit_length() - 1
+        cell = b.value(f"lshr i64 {b.value(f'add i64 {address}, {self.low}')}, {shift}")
+        first = b.value(f"getelementptr i8, ptr {self.access.shadow}, i64 {SHADOW['cells']}")
+        assert SETTLED == 0
+        return b.value(f"getelementptr i32, ptr {first}, i64 {cell}")
+
+    def row_lanes(self, number: int) -> str:
+        """Return the active lanes of a row."""
+        width = self.form.width
+        if width == 32:
+            return self.mask
+        lanes = (1 << width) - 1 << number * width
+        return self.b.value(f"and i32 {self.mask}, {lanes - (1 << 32) if lanes >> 31 else lanes}")
+
+    def reader(self, lanes: str) -> str:
+        """Return the access word of a read by these lanes, without its site."""
+        b = self.b
+        lane = b.call("llvm.cttz.i32", "i32", ("i32", lanes), ("i1", "false"))
+        thread = b.value(f"or i32 {b.value(f'shl i32 {self.warp}, 5')}, {lane}")
+        rest = b.value(f"and i32 {lanes}, {b.value(f'sub i32 {lanes}, 1')}")
+        several = b.value(f"icmp ne i32 {rest}, 0")
+        return b.value(f"or i32 {thread}, {b.value(f'select i1 {several}, i32 {OTHER_LANES}, i32 0')}")
+
+    # -- each on its own ------------------------------------------------------------------------
+
+    def check_each(self, done: str) -> None:
+        """Emit a loop that checks each read on its own."""
+        b = self.b
+        entry, loop = b.new_label("start"), b.new_label("read")
+        index, following = b.name("index"), b.name("next")
+        b.jump(entry)
+        b.open(entry)
+        b.jump(loop)
+        b.open(loop)
+        b.line(f"{index} = phi i64 [ 0, %{entry} ], [ {following}, %{loop} ]")
+        offset, site = self.member(index, 0), b.value(f"trunc i64 {self.member(index, 1)} to i32")
+        rows = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
+        arguments = [
+            ("ptr", "%x0"), ("i32", self.warp), ("i32", site), ("i32", self.mask), *(("i64", r) for r in rows)
+        ]  # fmt: skip
+        self.form.call(b, arguments)
+        b.line(f"{following} = add i64 {index}, 1")
+        b.branch(b.value(f"icmp ult i64 {following}, {self.count}"), loop, done)
+
+    def member(self, index: str, word: int) -> str:
+        """Load the offset (word 0) or the site (word 1) of a read from the table."""
+        b = self.b
+        place = b.value(f"add i64 {b.value(f'shl i64 {index}, 1')}, {word}")
+        return b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {self.table}, i64 {place}')}")
+
+
+def _reads_from(code: list[Instruction], first: int) -> Iterator[tuple[int, int]]:
+    """Yield the index and the distance of each read that may be checked together with that at `first`."""
+    load = code[first]
+    memory = load.operands[1]
+    if load.op != "ld" or not isinstance(memory, Mem) or not isinstance(memory.offset, int):
+        return
+    fixed = {o.name for o in (memory.base, load.predicate) if isinstance(o, Reg)}
+    for index in range(first, len(code)):
+        item = code[index]
+        if item.parts == load.parts and item.predicate == load.predicate:
+            other = item.operands[1]
+            if isinstance(other, Mem) and other.base == memory.base and isinstance(other.offset, int):
+                yield index, other.offset - memory.offset
+        elif _orders_accesses(item):
+            return
+        if fixed.intersection(writes(item)):
+            return
+
+
+def _orders_accesses(item: Instruction) -> bool:
+    """Return True for an instruction that writes memory or synchronizes threads."""
+    if item.op in (
+        "st",
+        "atom",
+        "red",
+        "bar",
+        "barrier",
+        "membar",
+        "fence",
+        "mbarrier",
+        "cp",
+        "call",
+        "wmma",
+    ):
+        return True
+    return (
+        item.call is not None
+        or is_warp_sync(item)
+        or {"acquire", "volatile", "relaxed"} & set(item.parts) != set()
+    )
+
+
+def _runs(offsets: dict[int, int], size: int) -> Iterator[list[int]]:
+    """Yield indices of reads of neighbouring cells; the number of each is one of `RUNS`."""
+    at = {offset: index for index, offset in offsets.items()}
+    if len(at) < len(offsets):
+        return  # two reads of one cell
+    left = sorted(at)
+    while left:
+        length = next((n for n in RUNS if left[:n] == [left[0] + k * size for k in range(n)]), 1)
+        if length > 1:
+            yield [at[offset] for offset in left[:length]]
+        left = left[length:]
