@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.compiler.sass.disassembly import MachineInstruction
+from gpulab.compiler.sass.sass_code import MachineInstruction
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpulab.compiler.sass.disassembly import MachineInstruction
+    from gpulab.compiler.sass.sass_code import MachineInstruction
     from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = ["TensorProduct", "machine_product", "ptx_product"]
