@@ -44,13 +44,14 @@ MEMORY = frozenset(("LD", "LDG", "LDL", "LDS", "ST", "STG", "STL", "STS"))
 RELATIVE = frozenset(("BRA", "CALL", "BSSY"))
 RELATIVE_CALL = 0x944  # a call whose distance is a part of the instruction
 UNKNOWN_TARGETS = frozenset(("BRX", "BRXU", "JMP", "JMX", "JMXU"))
+TENSOR_PRODUCTS = frozenset(("HMMA", "IMMA", "DMMA", "BMMA"))  # their size and types are modifiers
 BRANCH_FORMS = ("", "U", "DIV", "CONV")
 
 
 def decoded_code(program: Program, name: str) -> MachineCode | None:
     """Return the machine code of a kernel without operands.
 
-    Returns None if the program has none, or if an instruction is not known.
+    Returns None if the program has none, or if nvdisasm has to be used; see `decode`.
     """
     if program.cubin is None:
         return None
@@ -62,7 +63,7 @@ def decode(cubin: bytes, architecture: int) -> dict[str, list[MachineInstruction
     """Return the instructions of each kernel by its name in the cubin.
 
     An instruction has no operands, except for the second predicate of a branch. Returns None if an
-    instruction is not known, or if its targets are not in its bits.
+    instruction is not known, if its targets are not in its bits, or if it is a tensor product.
     """
     if architecture not in ARCHITECTURES:
         return None
@@ -92,7 +93,7 @@ def _instructions(
         low, high = struct.unpack_from("<QQ", code, offset)
         number = low & 0xFFF
         op = names.get(number)
-        if op is None or op in UNKNOWN_TARGETS:
+        if op is None or op in UNKNOWN_TARGETS | TENSOR_PRODUCTS:
             return None
         modifiers, operands = "", ""
         targets: tuple[int, ...] = ()
