@@ -99,6 +99,15 @@ def repeatable_inputs(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
+def no_labs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let kernel cells name only the problems of installed packages, and forget others after the test."""
+    from gpulab.problems import registry
+
+    for name, empty in (("_LABS", []), ("_FILES", {}), ("_closed", [])):
+        monkeypatch.setattr(registry, name, empty)
+
+
+@pytest.fixture
 def empty_session() -> Iterator[None]:
     """Remove the session's cells, kernels and times before and after a test."""
     from gpulab import session

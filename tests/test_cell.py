@@ -81,7 +81,7 @@ def test_kernel_option_replaces_the_kernel_of_a_step() -> None:
     [
         ("%%cuda", "%%cuda"),
         ("%%cuda --block 32 8", "--block"),
-        ("%%cuda laplace.naive", "stencil, matmul"),
+        ("%%cuda laplace.naive", "matmul, stencil"),
         ("%%cuda stencil.opt_9", "naive, opt_1, opt_2, opt_3, opt_4"),
         ("%%cuda stencil.", "naive, opt_1"),
         ("%%cuda stencil", "stencil.naive"),

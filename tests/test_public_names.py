@@ -62,4 +62,4 @@ def test_public_names_are_sorted_and_unique() -> None:
 def test_public_names_differ_from_submodules() -> None:
     # Importing a submodule sets an attribute of the package, which would replace a public name.
     submodules = {module.name for module in pkgutil.iter_modules(gpulab.__path__)}
-    assert submodules & set(gpulab.__all__) == {"timing"}
+    assert submodules & set(gpulab.__all__) == {"problems", "timing"}

@@ -34,6 +34,7 @@ from gpulab.errors import (
     LaunchError,
     LaunchWarning,
     MemoryFault,
+    ProblemError,
     UnsupportedInstruction,
     UsageError,
     WrongResult,
@@ -42,7 +43,7 @@ from gpulab.finding import Finding
 from gpulab.released_names import install as _install_released_names
 
 if TYPE_CHECKING:
-    from gpulab import timing
+    from gpulab import problems, timing
     from gpulab.devices.base import Device, Kernel
     from gpulab.exercises.lab_session import start_lab, student
     from gpulab.gpus.catalogue import gpu
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from gpulab.notebook.session_timings import speedup_table
     from gpulab.notebook.sweep_view import sweep_table
     from gpulab.opening import device, profile
-    from gpulab.problems import problem, published
+    from gpulab.problems import Problem, problem, published
     from gpulab.profiling.benchmark import Benchmark, benchmark
     from gpulab.profiling.counts.counters import counters
     from gpulab.profiling.counts.metrics import Counters
@@ -102,6 +103,8 @@ __all__ = [
     "LaunchError",
     "LaunchWarning",
     "MemoryFault",
+    "Problem",
+    "ProblemError",
     "Profile",
     "UnsupportedInstruction",
     "UsageError",
@@ -130,6 +133,7 @@ __all__ = [
     "memory_table",
     "occupancy",
     "problem",
+    "problems",
     "profile",
     "published",
     "published_table",
@@ -157,6 +161,7 @@ _LAZY = {
     "Counters": ("gpulab.profiling.counts.metrics", "Counters"),
     "Device": ("gpulab.devices.base", "Device"),
     "Kernel": ("gpulab.devices.base", "Kernel"),
+    "Problem": ("gpulab.problems", "Problem"),
     "Profile": ("gpulab.model.profile", "Profile"),
     "argument_slider": ("gpulab.notebook.argument_slider", "argument_slider"),
     "benchmark": ("gpulab.profiling.benchmark", "benchmark"),
@@ -180,6 +185,7 @@ _LAZY = {
     "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
     "occupancy": ("gpulab.gpus.occupancy", "occupancy"),
     "problem": ("gpulab.problems", "problem"),
+    "problems": ("gpulab.problems", ""),
     "profile": ("gpulab.opening", "profile"),
     "published": ("gpulab.problems.published", ""),
     "published_table": ("gpulab.views.tables.published_view", "published_table"),

@@ -19,10 +19,11 @@ from typing import Any
 
 from gpulab.compiler.program import check_name_expressions
 from gpulab.config import KernelConfig
-from gpulab.errors import HeaderError, UsageError
+from gpulab.errors import HeaderError, ProblemError, UsageError
 from gpulab.problems import Problem, problem_names
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
+from gpulab.problems.registry import open_lab
 
 __all__ = [
     "Cell",
@@ -221,6 +222,8 @@ def require_choice(cell: Cell, names: Sequence[str]) -> None:
 def read_cells(path: str | Path) -> list[Cell]:
     """Return the kernel cells of a notebook, in order, or the one of a .cu file.
 
+    A header may name a problem of the file `problem.py` in the same folder.
+
     Raises `UsageError` for a file that cannot be read, a notebook without kernel cells and a .cu file
     without a header.
     """
@@ -228,6 +231,7 @@ def read_cells(path: str | Path) -> list[Cell]:
     if path.suffix not in {".cu", ".ipynb"}:
         raise UsageError(f"{path} is neither a .cu file nor an .ipynb notebook.")
     text = _read(path)
+    open_lab(path.parent)
     if path.suffix == ".cu":
         return [parse_cell(text, path.name)]
     cells = [
@@ -293,12 +297,12 @@ def _problem_and_variant(name: str) -> tuple[Problem, str] | None:
             )
         return None
 
-    if problem_name not in problem_names():
-        raise HeaderError(
-            f"there is no problem `{problem_name}`; the problems are: {', '.join(problem_names())}. "
-            "The name of a kernel that belongs to no problem has no dot."
-        )
-    problem = problem_named(problem_name)
+    try:
+        problem = problem_named(problem_name)
+    except ProblemError:
+        raise
+    except UsageError as error:
+        raise HeaderError(f"{error} The name of a kernel that belongs to no problem has no dot.") from None
     if variant not in problem.variants:
         raise HeaderError(f"{problem_name} has no variant `{variant}`; it has: {_variants(problem_name)}.")
     return problem, variant

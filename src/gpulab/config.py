@@ -105,7 +105,8 @@ class KernelConfig:
 
         Notes
         -----
-        The grid is ``ceil(extent / (block * tile))`` on each axis, and 1 where the tile is 0.
+        The grid is ``ceil(extent / (block * tile))`` on each axis, and 1 where the tile is 0, unless the
+        problem declares another one.
         """
         limits = limits or gpu(DEFAULT_GPU)
         check_block(self.block, limits)
@@ -113,18 +114,14 @@ class KernelConfig:
             tile = " x ".join(map(str, self.tile))
             raise UsageError(f"the tile {tile} is not possible: no number may be negative.")
 
-        extents = self.problem.extents(self.problem.checked_shape(shape))
-        grid = [
-            -(-extent // (threads * points)) if points else 1
-            for extent, threads, points in zip(extents, self.block, self.tile, strict=True)
-        ]
+        grid = self.problem.grid(self.problem.checked_shape(shape), self.block, self.tile)
         for axis, blocks, most in zip(_AXES, grid, limits.max_grid_dims, strict=True):
             if blocks > most:
                 raise UsageError(
                     f"{self.problem.format_shape(shape)} needs {blocks} blocks on the {axis} axis; a grid "
                     f"has at most {most}. Take a larger block or tile."
                 )
-        return LaunchConfig(self, shape, (grid[0], grid[1], grid[2]))
+        return LaunchConfig(self, shape, grid)
 
     def __str__(self) -> str:
         block, tile = (" ".join(map(str, numbers)) for numbers in (self.block, self.tile))

@@ -2,7 +2,8 @@
 
     GpulabError
     ├── UsageError              a request that cannot be fulfilled; the message lists what is allowed (exit 2)
-    │   └── HeaderError         the header of a kernel cell does not parse
+    │   ├── HeaderError         the header of a kernel cell does not parse
+    │   └── ProblemError        the declaration of a problem is not usable
     ├── CompileError            the source does not compile; carries diagnostics                      (exit 1)
     │   ├── IncludeRefused      an `#include` outside the allow-list; no file was read
     │   └── KernelNotWritten    parts of a lab's kernel are still to be written; it was not compiled
@@ -37,6 +38,7 @@ __all__ = [
     "LaunchError",
     "LaunchWarning",
     "MemoryFault",
+    "ProblemError",
     "UnsupportedInstruction",
     "UsageError",
     "WrongResult",
@@ -107,6 +109,20 @@ class HeaderError(UsageError):
     ...     parse_header("%%cuda stencil.opt_9")
     ... except gpulab.HeaderError as error:
     ...     print("opt_1" in str(error))  # the message lists the variants
+    True
+    """
+
+
+class ProblemError(UsageError):
+    """The declaration of a problem is not usable; the message names its line.
+
+    Examples
+    --------
+    >>> import gpulab
+    >>> try:
+    ...     gpulab.problems.Size(64, smallest=128)
+    ... except gpulab.ProblemError as error:
+    ...     print("smallest <= timed" in str(error))
     True
     """
 

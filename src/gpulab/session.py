@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpulab.cell import PlainCell, require_choice
+from gpulab.cell import KernelCell, PlainCell, require_choice
 from gpulab.errors import UsageError
+from gpulab.problems import Problem
+from gpulab.problems import problem as problem_named
 
 if TYPE_CHECKING:
     from gpulab.cell import Cell
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cell",
+    "chosen_problem",
     "clear",
     "found_incorrect",
     "keep_cell",
@@ -55,6 +58,22 @@ def clear() -> None:
     _KERNELS.clear()
     _COMPILERS.clear()
     _INCORRECT.clear()
+
+
+def chosen_problem(name: str = "") -> Problem:
+    """Return the problem of this name; for "", that of the kernel cell that ran last.
+
+    Raises `UsageError` if there is no such problem, or no kernel of a problem has run.
+    """
+    if name:
+        return problem_named(name)
+    last = next((cell for cell in reversed(_CELLS.values()) if isinstance(cell, KernelCell)), None)
+    if last is None:
+        raise UsageError(
+            "no kernel of a problem has run in this session: run a cell that begins with "
+            "%%cuda PROBLEM.VARIANT, or name the problem."
+        )
+    return last.config.problem
 
 
 def mark_incorrect(name: str) -> None:

@@ -114,7 +114,7 @@ def test_compile_error_exits_1_with_its_line(on: Any, cu: Any, capsys: Any) -> N
 # Source text, options, and a name or a legal value that the message must contain.
 BAD_INPUT = [
     ("// %%cuda stencil.opt_9\n", [], "opt_1"),
-    ("// %%cuda laplace.naive\n", [], "stencil, matmul"),
+    ("// %%cuda laplace.naive\n", [], "matmul, stencil"),
     ("// %%cuda stencil.naive --block 64 32\n", [], "1024"),
     ("// %%cuda stencil.naive --block\n", [], "--block"),
     ("// %%cuda mine\n", [], "mine"),

@@ -164,7 +164,7 @@ def test_cooperative_groups_do_without_libcuxx_where_they_can(
 ) -> None:
     compile_text, flags = nvrtc.compile_text, list[Sequence[str]]()
 
-    def recording(text: str, options: Sequence[str], *rest: Any) -> nvrtc.Output:
+    def recording(text: str, options: Sequence[str], *rest: Any) -> nvrtc.NvrtcOutput:
         flags.append(options)
         return compile_text(text, options, *rest)
 

@@ -140,12 +140,12 @@ class Notebook:
 
 def time_small_sizes() -> None:
     """Let stencils be timed at a size that NumPy computes quickly."""
-    type(problem("stencil")).timing_size = (130, 66, 18)
+    problem("stencil").timing_size = (130, 66, 18)
 
 
 @pytest.fixture
 def notebook(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    stencil = type(problem("stencil"))
+    stencil = problem("stencil")
     monkeypatch.setattr(stencil, "timing_size", stencil.timing_size)  # restored afterwards
     time_small_sizes()
     yield Notebook()

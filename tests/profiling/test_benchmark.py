@@ -239,6 +239,6 @@ def test_gflops_are_the_operations_divided_by_the_time() -> None:
 
 def test_default_shape_is_the_problems_timing_size(monkeypatch: pytest.MonkeyPatch) -> None:
     device = PythonDevice()
-    monkeypatch.setattr(type(problem("stencil")), "timing_size", (66, 34, 18))
+    monkeypatch.setattr(problem("stencil"), "timing_size", (66, 34, 18))
     timing = time_variant(device.kernel(lambda *args: None), config("stencil.naive"))
     assert timing.shape == (66, 34, 18)

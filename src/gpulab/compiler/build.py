@@ -146,7 +146,7 @@ def _compile(
 
 def _run(
     checked: CheckedText, flags: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str]
-) -> nvrtc.Output:
+) -> nvrtc.NvrtcOutput:
     """Run NVRTC; cooperative groups do without libcu++ if the source allows it."""
     groups = any(name.startswith("cooperative_groups") for name in checked.headers)
     if groups and not any(name.startswith(_LIBCUXX) for name in checked.headers):
@@ -186,7 +186,7 @@ def ptx_program(text: str) -> Program:
 
 
 def _program(
-    text: SourceText, output: nvrtc.Output, arch: int, folders: Sequence[str], warnings: tuple[str, ...]
+    text: SourceText, output: nvrtc.NvrtcOutput, arch: int, folders: Sequence[str], warnings: tuple[str, ...]
 ) -> Program:
     entries = sorted(ptx_entries(output.ptx), key=lambda entry: entry.line)
     names = kernel_names(entry.name for entry in entries)

@@ -18,7 +18,15 @@ from typing import Any
 
 from gpulab.errors import GpulabError, UsageError
 
-__all__ = ["FILE_NAME", "NAMES_FILE", "Output", "check_arch", "compile_text", "install_headers", "version"]
+__all__ = [
+    "FILE_NAME",
+    "NAMES_FILE",
+    "NvrtcOutput",
+    "check_arch",
+    "compile_text",
+    "install_headers",
+    "version",
+]
 
 # An absolute name, so that NVRTC does not prepend the working directory in `.file` and in the cubin.
 FILE_NAME = "/cell.cu"
@@ -32,7 +40,7 @@ _INSTALL = "run `pip install nvidia-cuda-nvrtc cuda-bindings` and restart Python
 
 
 @dataclass(frozen=True)
-class Output:
+class NvrtcOutput:
     """The output of one run of NVRTC; all but the log is empty unless `ok`.
 
     lowered: the PTX symbols of the name expressions.
@@ -104,7 +112,7 @@ def install_headers(folder: str) -> bool:
 
 def compile_text(
     text: str, options: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str] = ()
-) -> Output:
+) -> NvrtcOutput:
     """Compile a text that the include guard has checked.
 
     headers: the texts of headers, by the name in `#include <…>`. expressions: names of kernels, among them
@@ -131,9 +139,9 @@ def compile_text(
             if size:
                 _call("nvrtcGetCUBIN", program, cubin)
             lowered = {name: _lowered_name(program, name) for name in expressions}
-            return Output(True, log, _text(program, "PTX"), bytes(cubin), lowered)
+            return NvrtcOutput(True, log, _text(program, "PTX"), bytes(cubin), lowered)
         if status == results.NVRTC_ERROR_COMPILATION:
-            return Output(False, log, "", b"")
+            return NvrtcOutput(False, log, "", b"")
         if status == results.NVRTC_ERROR_INVALID_OPTION:
             raise UsageError(f"NVRTC does not accept these options: {log.strip()}")
         if status.name == "NVRTC_ERROR_CANCELLED":

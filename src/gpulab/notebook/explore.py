@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
 from gpulab.notebook.session_timings import speedup_table
-from gpulab.problems import problem as problem_named
+from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph, stack
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ STILL_POINTS = 4  # blocks that are timed for a static picture
 _open: dict[str, Explorer] = {}
 
 
-def explore(problem: str = "stencil") -> Explorer | View:
+def explore(problem: str = "") -> Explorer | View:
     """Show sliders over this session's correct kernels of a problem.
 
     The figure shows GFLOPS, GB/s and occupancy of a kernel for each block; the points are computed in the
@@ -37,8 +37,8 @@ def explore(problem: str = "stencil") -> Explorer | View:
 
     Parameters
     ----------
-    problem : {"stencil", "matmul"}
-        The problem.
+    problem : str
+        Name of the problem. If omitted, that of the kernel cell that ran last.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def explore(problem: str = "stencil") -> Explorer | View:
     """
     from gpulab.devices import open_device
 
-    chosen = problem_named(problem)
+    chosen = chosen_problem(problem)
     device = open_device()
     cells = _correct_cells(chosen)
     if chosen.name in _open:

@@ -17,10 +17,13 @@ __all__ = ["Curve", "PublishedFigure", "curve_of", "published_figures"]
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure of a course document: of the kernel alone if it was published, else with the copies."""
+    """A figure of a course document: of the kernel alone if it was published, else with the copies.
+
+    rate: in the unit of the curve.
+    """
 
     block: Block
-    gflops: float
+    rate: float
     source: str
 
 
@@ -73,17 +76,22 @@ class Curve:
         return "modelled" if self.candidate.is_modelled else "measured"
 
     @cached_property
-    def gb_s_per_gflops(self) -> float:
-        """Ratio of compulsory bytes to operations, which is the same for all kernels of the size."""
-        problem = self.candidate.config.problem
-        return problem.compulsory_bytes(self.candidate.shape) / problem.flops(self.candidate.shape)
+    def unit(self) -> str:
+        """The unit of the rates: GFLOPS, or GB/s if the problem declares no operations."""
+        return "GFLOPS" if self.candidate.config.problem.flops(self.candidate.shape) else "GB/s"
+
+    @cached_property
+    def gb_s_per_rate(self) -> float:
+        """Ratio of GB/s to the rates of the curve, which is the same for all kernels of the size."""
+        problem, shape = self.candidate.config.problem, self.candidate.shape
+        return problem.compulsory_bytes(shape) / problem.flops(shape) if problem.flops(shape) else 1.0
 
     @property
-    def top_gflops(self) -> float:
-        """The largest GFLOPS of the picture; 1 if there are none."""
-        points = [point.kernel_gflops for point in (*self.timed, *self.modelled.values()) if point]
-        published = [figure.gflops for figure in (*self.published, self.baseline) if figure]
-        return max([gflops for gflops in (*points, *published) if gflops], default=1.0)
+    def top_rate(self) -> float:
+        """The largest rate of the picture; 1 if there are none."""
+        points = [point.rate for point in (*self.timed, *self.modelled.values()) if point]
+        published = [figure.rate for figure in (*self.published, self.baseline) if figure]
+        return max([rate for rate in (*points, *published) if rate], default=1.0)
 
 
 def curve_of(
@@ -120,8 +128,10 @@ def baseline_figure(candidate: Candidate, spec: GpuSpec, among: tuple[Block, ...
         return None
     if timed.shape != candidate.shape or timed.block not in among:
         return None
-    gflops = config.problem.flops(timed.shape) / timed.timing.median_ms / 1e6
-    return PublishedFigure(timed.block, gflops, f"{timed.variant}: {timed.timing.provenance.detail}")
+    problem = config.problem
+    amount = problem.flops(timed.shape) or problem.compulsory_bytes(timed.shape)
+    rate = amount / timed.timing.median_ms / 1e6
+    return PublishedFigure(timed.block, rate, f"{timed.variant}: {timed.timing.provenance.detail}")
 
 
 def published_figures(

@@ -58,7 +58,7 @@ class ExplorerFigure:
 
     def show(self, curve: Curve) -> None:
         """Draw a curve in place of the previous one."""
-        figure, top, ratio = self.widget, 1.12 * curve.top_gflops, curve.gb_s_per_gflops
+        figure, top, ratio = self.widget, 1.12 * curve.top_rate, curve.gb_s_per_rate
         with figure.batch_update():
             # Every trace gets all of these, because a trace that is missing in a message loses its values.
             for trace, (x, y, tooltips) in zip(figure.data, _coordinates(curve), strict=True):
@@ -71,6 +71,7 @@ class ExplorerFigure:
             )
             figure.layout.annotations[0].visible = not curve.timed
             figure.layout.yaxis.range = [0, top]
+            figure.layout.yaxis.title.text = curve.unit
             figure.layout.yaxis2.range = [0, top * ratio]
         figure.store_state()
 
@@ -86,7 +87,7 @@ def _coordinates(curve: Curve) -> tuple[_Coordinates, ...]:
         found = [(column[block], point) for block, point in points.items() if point and point.timing]
         return (
             [x for x, _ in found],
-            [_short(point.kernel_gflops) for _, point in found],
+            [_short(point.rate) for _, point in found],
             [tooltip(point) for _, point in found],
         )
 
@@ -96,24 +97,24 @@ def _coordinates(curve: Curve) -> tuple[_Coordinates, ...]:
     failed = [(column[b], point) for b, point in curve.points.items() if point and point.timing is None]
     occupied = [(column[b], p.occupancy) for b, p in curve.points.items() if p and p.occupancy is not None]
     baselines = [curve.baseline] if curve.baseline else []
-    gflops = curve.selected.kernel_gflops if curve.selected else None
-    selected = [column[curve.candidate.block]] if gflops else []
+    rate = curve.selected.rate if curve.selected else None
+    selected = [column[curve.candidate.block]] if rate else []
     return (
         timed(curve.points),
         timed(curve.modelled),
         (
             [column[figure.block] for figure in curve.published],
-            [figure.gflops for figure in curve.published],
+            [figure.rate for figure in curve.published],
             ["<br>".join(wrap(figure.source, 60)) for figure in curve.published],
         ),
         ([x for x, _ in failed], [0.0] * len(failed), [tooltip(point) for _, point in failed]),
         with_values(checked=True),
         with_values(checked=False),
-        (selected, [_short(gflops and gflops * curve.gb_s_per_gflops)], [""]),
+        (selected, [_short(rate and rate * curve.gb_s_per_rate)], [""]),
         ([x for x, _ in occupied], [y for _, y in occupied], [""] * len(occupied)),
         (
             [column[figure.block] for figure in baselines],
-            [_short(figure.gflops) for figure in baselines],
+            [_short(figure.rate) for figure in baselines],
             [figure.source for figure in baselines],
         ),
     )

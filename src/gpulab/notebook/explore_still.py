@@ -54,17 +54,17 @@ def _svg(curve: Curve) -> str:
     return pen.element(WIDTH, HEIGHT, title)
 
 
-def _row(curve: Curve, gflops: float) -> float:
-    return BOTTOM - gflops / (1.12 * curve.top_gflops) * (BOTTOM - TOP)
+def _row(curve: Curve, value: float) -> float:
+    return BOTTOM - value / (1.12 * curve.top_rate) * (BOTTOM - TOP)
 
 
 def _axes(pen: SvgPen, curve: Curve) -> None:
-    for gflops in _ticks(1.12 * curve.top_gflops):
-        y = _row(curve, gflops)
+    for value in _ticks(1.12 * curve.top_rate):
+        y = _row(curve, value)
         pen.line(LEFT, y, WIDTH - RIGHT, y, "line")
-        pen.text(rate(gflops), LEFT - 6, y + 4, "dim", SMALL, "end")
-        pen.text(rate(gflops * curve.gb_s_per_gflops), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
-    pen.text("GFLOPS", LEFT - 6, TOP - 10, "dim", SMALL, "end")
+        pen.text(rate(value), LEFT - 6, y + 4, "dim", SMALL, "end")
+        pen.text(rate(value * curve.gb_s_per_rate), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
+    pen.text(curve.unit, LEFT - 6, TOP - 10, "dim", SMALL, "end")
     pen.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", SMALL)
     pen.text("occupancy", 4, HEIGHT - 8, "dim", SMALL)
 
@@ -91,9 +91,9 @@ def _blocks(pen: SvgPen, curve: Curve, columns: dict[Block, float], step: float)
 def _points(pen: SvgPen, curve: Curve, columns: dict[Block, float]) -> None:
     for points, colour, dash in ((curve.modelled, "dim", "5 4"), (curve.points, "plain", "")):
         places = [
-            (columns[block], _row(curve, point.kernel_gflops), block)
+            (columns[block], _row(curve, point.rate), block)
             for block, point in points.items()
-            if point is not None and point.kernel_gflops is not None
+            if point is not None and point.rate is not None
         ]
         for (x1, y1, _), (x2, y2, _) in pairwise(places):
             pen.line(x1, y1, x2, y2, colour, 2, dash)
@@ -102,16 +102,16 @@ def _points(pen: SvgPen, curve: Curve, columns: dict[Block, float]) -> None:
             pen.circle(x, y, 4, fill=colour if filled else "paper", edge=colour, width=2)
 
     for figure in curve.published:
-        x, y = columns[figure.block], _row(curve, figure.gflops)
+        x, y = columns[figure.block], _row(curve, figure.rate)
         diamond = f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6-6z"
         pen.path(diamond, edge="hint", width=2, title=f"published: {figure.source}")
     if curve.baseline is not None:
-        x, y = columns[curve.baseline.block], _row(curve, curve.baseline.gflops)
+        x, y = columns[curve.baseline.block], _row(curve, curve.baseline.rate)
         pen.path(f"M{x - 5:.1f} {y - 5:.1f}h10v10h-10z", edge="hint", width=2, title=curve.baseline.source)
 
     selected = curve.selected
-    if selected is not None and selected.kernel_gflops is not None:
-        x, y = columns[selected.block], _row(curve, selected.kernel_gflops)
+    if selected is not None and selected.rate is not None:
+        x, y = columns[selected.block], _row(curve, selected.rate)
         pen.circle(x, y, 9, edge="bad", width=2)
 
 

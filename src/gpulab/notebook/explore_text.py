@@ -40,7 +40,7 @@ def point_view(candidate: Candidate, point: Point, *, checked: bool, modelled: P
         return _two_lines(f"{name}: no time", first_line(point.error), "bad" if point.wrong else "hint")
 
     figures = [
-        f"{rate(point.kernel_gflops)} GFLOPS",
+        *([f"{rate(point.kernel_gflops)} GFLOPS"] if point.flops else []),
         f"{rate(point.gb_s)} GB/s",
         f"{milliseconds(point.kernel_ms)} ms",
     ]
@@ -70,7 +70,7 @@ def tooltip(point: Point) -> str:
     if point.timing is None:
         return "<br>".join([*lines, "no time: " + escape(first_line(point.error)[:120])])
     lines += [
-        f"{rate(point.kernel_gflops)} GFLOPS",
+        *([f"{rate(point.kernel_gflops)} GFLOPS"] if point.flops else []),
         f"{rate(point.gb_s)} GB/s (compulsory bytes)",
         f"{milliseconds(point.kernel_ms)} ms",
     ]
@@ -85,7 +85,7 @@ def _bottleneck(point: Point) -> str | None:
 
 _COLUMNS = (
     Column("block", lambda point: block_name(point.block)),
-    Column("GFLOPS", "kernel_gflops", rate),
+    Column("GFLOPS", "kernel_gflops", rate, optional=True),
     Column("GB/s", "gb_s", rate),
     Column("occupancy", "occupancy", percentage),
     Column("bound by", _bottleneck),

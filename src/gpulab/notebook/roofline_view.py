@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.errors import GpulabError, UsageError
 from gpulab.gpus.catalogue import gpu as gpu_named
-from gpulab.problems import problem as problem_named
 from gpulab.problems.baselines import shipped_baseline
+from gpulab.session import chosen_problem
 
 if TYPE_CHECKING:
     from gpulab.config import KernelConfig
@@ -22,7 +22,7 @@ __all__ = ["roofline"]
 
 
 def roofline(
-    problem: str | None = "stencil",
+    problem: str | None = "",
     gpu: str | None = None,
     size: int | str | None = None,
     intensity: str = "counted",
@@ -40,8 +40,9 @@ def roofline(
 
     Parameters
     ----------
-    problem : {"stencil", "matmul"} or None
-        None draws the ceilings without the kernels of a problem.
+    problem : str or None
+        Name of the problem. If omitted, that of the kernel cell that ran last. None draws the ceilings
+        without the kernels of a problem.
     gpu : str, optional
         Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
         "a100", "rtx4090", "h100" or "h200", for which times
@@ -96,7 +97,7 @@ def roofline(
             values = roofline_of(None, (), others, device=device, gpu=gpu, progress=progress)
         return roofline_figure(scene_of(values), theme)
 
-    chosen = problem_named(problem)
+    chosen = chosen_problem(problem)
     shape = chosen.parse_shape(str(size)) if size is not None else None
     versions, notes = _correct_kernels(chosen, device)
     with progress_bar("roofline") as progress:

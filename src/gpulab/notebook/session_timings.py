@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpulab.problems import problem as problem_named
+from gpulab.session import chosen_problem
 from gpulab.views.html import View
 from gpulab.views.tables.speedup_view import speedup_view
 
@@ -21,7 +21,7 @@ def timings(problem: str) -> SpeedupTable:
     """Return the variants of a problem that were timed; raise `UsageError` if there is no such problem."""
     from gpulab.profiling.speedup import SpeedupTable
 
-    name = problem_named(problem).name
+    name = chosen_problem(problem).name
     return _TABLES.setdefault(name, SpeedupTable(name))
 
 
@@ -40,15 +40,15 @@ def clear() -> None:
     _TABLES.clear()
 
 
-def speedup_table(problem: str = "stencil") -> View:
+def speedup_table(problem: str = "") -> View:
     """Show the times of a problem's kernels in this session, and the speed-up of each over the one before.
 
     Until the session has a correct first kernel, a modelled baseline that ships with gpulab is in its place.
 
     Parameters
     ----------
-    problem : {"stencil", "matmul"}
-        The problem.
+    problem : str
+        Name of the problem. If omitted, that of the kernel cell that ran last.
 
     Returns
     -------
@@ -71,5 +71,6 @@ def speedup_table(problem: str = "stencil") -> View:
     from gpulab.devices import open_device
     from gpulab.profiling.speedup import baseline_timing
 
-    table = timings(problem)
-    return speedup_view(replace(table, baseline=baseline_timing(problem_named(problem), open_device().spec)))
+    chosen = chosen_problem(problem)
+    table = timings(chosen.name)
+    return speedup_view(replace(table, baseline=baseline_timing(chosen, open_device().spec)))

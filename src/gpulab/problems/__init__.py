@@ -1,16 +1,54 @@
-"""The labs' problems: inputs, references, sizes, steps with their requirements, and published figures."""
+"""Problems: their declaration, the labs' own ones, and published and measured figures.
+
+A teacher declares an exercise with `Problem`, in a file `problem.py` next to a notebook or in a package with
+an entry point of the group `gpulab.problems`.
+
+Examples
+--------
+>>> import gpulab
+>>> "transpose" in gpulab.problems.problem_names()
+False
+"""
 
 from __future__ import annotations
 
-from gpulab.problems.base import REGISTRY, Argument, Block, Case, Mistake, Problem, Shape, Variant, problem
-from gpulab.problems.matmul import Matmul
-from gpulab.problems.stencil import Stencil
+from gpulab.problems.base import INTERFACE, Problem
+from gpulab.problems.case import (
+    UNIT_ROUNDOFF,
+    Argument,
+    Block,
+    Case,
+    Mistake,
+    PartialReference,
+    Read,
+    Shape,
+    gamma,
+    random_values,
+)
+from gpulab.problems.declaration import Input, Output, Scalar, Size, Step
+from gpulab.problems.registry import load_problems, problem, problem_names
+from gpulab.problems.requirement import Requirement
 
-__all__ = ["Argument", "Block", "Case", "Mistake", "Problem", "Shape", "Variant", "problem", "problem_names"]
-
-REGISTRY.update({solved.name: solved for solved in (Stencil(), Matmul())})
-
-
-def problem_names() -> tuple[str, ...]:
-    """Return the problem names that a kernel cell's header accepts before the dot."""
-    return tuple(REGISTRY)
+__all__ = [
+    "INTERFACE",
+    "UNIT_ROUNDOFF",
+    "Argument",
+    "Block",
+    "Case",
+    "Input",
+    "Mistake",
+    "Output",
+    "PartialReference",
+    "Problem",
+    "Read",
+    "Requirement",
+    "Scalar",
+    "Shape",
+    "Size",
+    "Step",
+    "gamma",
+    "load_problems",
+    "problem",
+    "problem_names",
+    "random_values",
+]

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import lcm, prod
-from types import MappingProxyType
+from math import lcm
 
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.problems.base import (
+from gpulab.problems import (
     UNIT_ROUNDOFF,
     Argument,
     Block,
     Case,
-    InputValues,
-    Mistake,
+    Input,
+    Output,
     PartialReference,
     Problem,
     Read,
+    Requirement,
     Shape,
-    Variant,
+    Step,
     gamma,
-    random_values,
 )
 from gpulab.problems.matmul_mistakes import product_mistakes
-from gpulab.problems.requirement import Requirement
 
-__all__ = ["Matmul"]
+__all__ = ["Matmul", "problem"]
 
 
 def _halfway(axis: int) -> Callable[[Block, Block], float]:
@@ -53,46 +51,50 @@ def _load(operand: str, space: str = "global") -> str:
 _COALESCED = Requirement(
     "sectors_per_request",
     "32-byte sectors for each 32 threads that load from global memory",
-    lambda _b, _t: 8,
-    16.5,
+    at_most=8,
+    baseline_value=16.5,
 )
 _NOT_COALESCED = Requirement(
     _COALESCED.measure,
     _COALESCED.metric,
-    lambda _b, _t: 8,
-    2.5,
-    at_least=True,
+    at_least=8,
+    baseline_value=2.5,
     baseline="K1",
     advice="Ks is the slow order: write --block 1 32, so that the threads of a warp run along j.",
 )
-_STRIP_OF_C = Requirement("global_loads", _load("c"), _shared_by_threads(0), 1, "c")
-_TILE_OF_B = Requirement("global_loads", _load("b"), _shared_by_threads(1), 1, "b")
-_FEWER_OF_B = Requirement("global_loads", _load("b"), _halfway(1), 1, "b")
+_STRIP_OF_C = Requirement(
+    "global_loads", _load("c"), at_most=_shared_by_threads(0), baseline_value=1, array="c"
+)
+_TILE_OF_B = Requirement(
+    "global_loads", _load("b"), at_most=_shared_by_threads(1), baseline_value=1, array="b"
+)
+_FEWER_OF_B = Requirement("global_loads", _load("b"), at_most=_halfway(1), baseline_value=1, array="b")
 _FEWER_OF_C = Requirement(
-    "shared_loads", "loads from shared and local memory for each multiply-add", _halfway(0), 1
+    "shared_loads",
+    "loads from shared and local memory for each multiply-add",
+    at_most=_halfway(0),
+    baseline_value=1,
 )
 _SEVERAL = Requirement(
     "outputs_per_thread",
     "values of a that a thread computes",
-    lambda _b, _t: 1.7,
-    1,
-    at_least=True,
+    at_least=1.7,
+    baseline_value=1,
     advice="Give --tile a number above 1 on the axis of the step, and let each thread sum that many values.",
 )
 _FEWER_BRANCHES = Requirement(
     "branches",
     "branches that a warp executes for each multiply-add",
-    _halfway(2),
-    1,
+    at_most=_halfway(2),
+    baseline_value=1,
     baseline="a loop that is not unrolled",
     advice="Write `#pragma unroll TILE_Z` above the loop over k, and a third number of at least 2 in --tile.",
 )
 _WARP_OF_VALUES = Requirement(
     "outputs_per_block",
     "values of a that a block computes",
-    lambda _b, _t: 32,
-    1,
-    at_least=True,
+    at_least=32,
+    baseline_value=1,
     baseline="a block of one thread",
     advice="A block smaller than a warp leaves threads of the warp idle, and few threads share a load: take "
     "a larger --block.",
@@ -102,64 +104,64 @@ _WARP_OF_VALUES = Requirement(
 # of shared memory per multiply-add; a block tile of 32 by 32 values needs 1/16 global loads, and a thread
 # tile of 4 by 4 values needs 1/2 shared loads. K4 and K34 load b separately for each thread.
 _TILED_LOADS = Requirement(
-    "global_loads", "loads from global memory for each multiply-add", lambda _b, _t: 0.1, 0.125
+    "global_loads", "loads from global memory for each multiply-add", at_most=0.1, baseline_value=0.125
 )
 _REGISTER_TILE = Requirement(
-    "shared_loads", "words from shared and local memory for each multiply-add", lambda _b, _t: 0.6, 2
+    "shared_loads", "words from shared and local memory for each multiply-add", at_most=0.6, baseline_value=2
 )
 
-_VARIANTS = (
-    Variant(
+_STEPS = (
+    Step(
         "Ks",
         "the slow order: the threads of a warp run along j",
         block=(1, 32, 1),
         requirements=(_NOT_COALESCED,),
     ),
-    Variant(
+    Step(
         "K1",
         "the threads of a warp run along i, so that b is read coalesced",
         "Ks",
         requirements=(_COALESCED, _WARP_OF_VALUES),
     ),
-    Variant("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C, _WARP_OF_VALUES)),
-    Variant(
+    Step("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C, _WARP_OF_VALUES)),
+    Step(
         "K2u",
         "K2 with the loop over k unrolled",
         "K2",
         requirements=(_STRIP_OF_C, _FEWER_BRANCHES, _WARP_OF_VALUES),
     ),
-    Variant(
+    Step(
         "K3",
         "each thread computes several values along i",
         "K2u",
         requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_C, _WARP_OF_VALUES),
     ),
-    Variant(
+    Step(
         "K4",
         "each thread computes several values along j, from one load of b",
         "K2u",
         requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _WARP_OF_VALUES),
     ),
-    Variant(
+    Step(
         "K34",
         "several values along i and along j",
         "K4",
         requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _FEWER_OF_C, _WARP_OF_VALUES),
     ),
-    Variant(
+    Step(
         "K5",
         "16x16 tiles of b and c in shared memory",
         "K1",
         block=(16, 16, 1),
         requirements=(_TILE_OF_B, _STRIP_OF_C, _WARP_OF_VALUES),
     ),
-    Variant(
+    Step(
         "K4g",
         "K4 for any size: guarded loads and stores",
         "K4",
         requirements=(_STRIP_OF_C, _SEVERAL, _FEWER_OF_B, _WARP_OF_VALUES),
     ),
-    Variant(
+    Step(
         "K6",
         "open: any size, as fast as possible",
         "K34",
@@ -186,26 +188,30 @@ class Matmul(Problem):
     eq. 3.5); see `gpulab.problems.base.gamma`.
     """
 
-    name = "matmul"
-    variants = MappingProxyType({variant.name: variant for variant in _VARIANTS})
-    axes = ("n", "m", "p")
-    index_names = ("j", "i")
-    default_block = (32, 1, 1)
-    default_tile = (1, 1, 1)
-    smallest = 1
-    timing_size = (4096, 4096, 4096)
-
-    def kernel_name(self, variant: str) -> str:
-        del variant  # the course calls every version mmkernel
-        return "mmkernel"
-
-    @property
-    def declaration(self) -> str:
-        return "mmkernel(float* a, const float* b, const float* c, int n, int m, int p)"
-
-    def extents(self, shape: Shape) -> Block:
-        n, m, _ = shape
-        return n, m, 1
+    def __init__(self) -> None:
+        super().__init__(
+            "matmul",
+            kernel="mmkernel",  # the course calls every version so
+            arguments=(
+                Output("a", ("m", "n")),
+                Input("b", ("p", "n")),
+                Input("c", ("m", "p")),
+                "n",
+                "m",
+                "p",
+            ),
+            sizes={"n": 4096, "m": 4096, "p": 4096},
+            reference=lambda b, c: c @ b,
+            error_bound=lambda b, c, p: gamma(p) * (np.abs(c) @ np.abs(b)),
+            # An addition and a multiplication for each product, as the published tables count.
+            flops=lambda n, m, p: 2 * n * m * p,
+            work=lambda n, m, p: n * m * p,
+            work_unit="multiply-adds",
+            mistakes=product_mistakes,
+            steps=_STEPS,
+            block=(32, 1, 1),
+            index=("j", "i"),
+        )
 
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
         """Sizes with n, m and p all different, so that a transposed or square-only kernel fails.
@@ -248,48 +254,13 @@ class Matmul(Problem):
         x, y, _ = (threads * max(points, 1) for threads, points in zip(block, tile, strict=True))
         return lcm(STRIP, x), lcm(STRIP, y), lcm(STRIP, block[0] * block[1])
 
-    def timing_shape(self, variant: str, block: Block, tile: Block) -> Shape:
-        """Return the problem's timing size, rounded up to a multiple that an unguarded kernel accepts."""
-        size = super().timing_shape(variant, block, tile)
-        if variant in ANY_SIZE:
-            return size
-        multiples = self._unguarded_multiples(block, tile)
-        return tuple(-(-number // unit) * unit for number, unit in zip(size, multiples, strict=True))
-
     def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
         del variant
         n, m, p = self._unguarded_multiples(block, tile)
         return n * -(-64 // n), m * -(-64 // m), p * -(-64 // p)
 
-    def work(self, shape: Shape) -> int:
-        return prod(shape)
-
     def serial_work(self, shape: Shape) -> int:
         return shape[2]  # each element of a takes p multiply-adds
-
-    def arguments(
-        self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values
-    ) -> tuple[Argument, ...]:
-        n, m, p = self.checked_shape(shape)
-        b, c = values(rng, (p, n)), values(rng, (m, p))
-        return (
-            Argument("a", "output", np.empty((m, n), np.float32)),
-            Argument("b", "input", b),
-            Argument("c", "input", c),
-            Argument("n", "scalar", np.int32(n)),
-            Argument("m", "scalar", np.int32(m)),
-            Argument("p", "scalar", np.int32(p)),
-        )
-
-    def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
-        arguments = self.arguments(shape, rng)
-        b, c = (a.value.astype(np.float64) for a in arguments[1:3])
-        expected = c @ b
-        tolerance = gamma(shape[2]) * (np.abs(c) @ np.abs(b))
-        written = np.ones(expected.shape, np.bool_)
-        return Case(
-            shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
-        )
 
     def reference_at(
         self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
@@ -309,32 +280,10 @@ class Matmul(Problem):
         random = RANDOM_ERRORS * UNIT_ROUNDOFF * np.sqrt(p * (np.square(c) @ np.square(b)))
         return PartialReference(expected, np.minimum(bound, random), np.ones(expected.shape, np.bool_))
 
-    def written_box(self, shape: Shape) -> tuple[slice, ...]:
-        n, m, _ = shape
-        return slice(0, m), slice(0, n)
-
-    def mistakes(self, case: Case) -> Iterator[Mistake]:
-        b, c = (case.value(name).astype(np.float64) for name in "bc")
-        return product_mistakes(b, c)
-
     def reads(self, case: Case) -> Iterator[Read]:
         b, c = (case.value(name).astype(np.float64) for name in "bc")
         yield Read("b is", b, ("k", "i"), lambda values: c @ values)
         yield Read("c is", c, ("j", "k"), lambda values: values @ b)
-
-    def flops(self, shape: Shape) -> int:
-        """Return 2 n m p, an addition and a multiplication per product, as the published tables count."""
-        n, m, p = shape
-        return 2 * n * m * p
-
-    def compulsory_bytes(self, shape: Shape) -> int:
-        """Return the bytes of b and c, each read once, and of a, written once."""
-        n, m, p = shape
-        return 4 * (n * m + n * p + p * m)
-
-    def largest_array(self, shape: Shape) -> int:
-        n, m, p = shape
-        return max(n * m, n * p, p * m)
 
 
 def _apart(factors: Shape, multiples: Shape) -> Shape:
@@ -346,3 +295,6 @@ def _apart(factors: Shape, multiples: Shape) -> Shape:
             number += multiple
         shape.append(number)
     return tuple(shape)
+
+
+problem = Matmul()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.problems.base import Mistake
+from gpulab.problems import Mistake
 
 __all__ = ["product_mistakes"]
 

@@ -1,4 +1,4 @@
-"""A memory-traffic requirement that a lab step must meet.
+"""A requirement that a lab step must meet: a limit on a counter of one launch.
 
 A kernel that gives correct values may still be the previous step under a new name. Each step therefore
 states which metric it changes, and how far, relative to the step that it improves on.
@@ -6,16 +6,44 @@ states which metric it changes, and how far, relative to the step that it improv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-__all__ = ["MISSED_REQUIREMENT", "Requirement"]
+from gpulab.errors import ProblemError
+
+__all__ = ["METRICS", "MISSED_REQUIREMENT", "PER", "Limit", "Requirement"]
 
 Block = tuple[int, int, int]
+# The value, or a function of the block and the tile of the launch that returns it.
+Limit = float | Callable[[Block, Block], float]
 
 MISSED_REQUIREMENT = "the values of {} are correct, but a requirement is not satisfied"
+
+# Metrics that are computed from several counters, with the text that students read. `{work}` is the name of a
+# unit of the problem's work.
+METRICS: Mapping[str, str] = {
+    "global_loads": "4-byte words that threads load from global memory, per {work}",
+    "shared_loads": "4-byte words that threads load from shared and local memory, per {work}",
+    "memory_accesses": "loads and stores of any width that threads execute, per {work}",
+    "outputs_per_thread": "outputs that a thread computes",
+    "outputs_per_block": "outputs that a block computes",
+    "sectors_per_request": "32-byte sectors per 32 threads that load from global memory",
+    "sectors_per_store": "32-byte sectors per 32 threads that store to global memory",
+    "passes_per_shared_access": "passes over the banks per access of a warp to shared memory",
+    "branches": "branches that a warp executes, per {work} of each of its threads",
+    "barriers": "barriers (__syncthreads) that a block executes",
+    "global_atomics": "atomic operations of threads on global memory, per {work}",
+    "shared_atomics": "atomic operations of threads on shared memory, per {work}",
+    "shuffles": "shuffles that a warp executes",
+    "registers": "registers per thread",
+    "shared_bytes": "bytes of shared memory per block",
+    "occupancy": "resident warps divided by the most that an SM can hold",
+    "blocks": "blocks of the launch",
+    "waves": "waves: blocks divided by the blocks that are resident on the whole GPU",
+}
+PER = ("launch", "block", "warp", "thread", "work")  # what another counter may be divided by
 
 
 def unknown_limit(block: Block, tile: Block) -> float:
@@ -34,36 +62,83 @@ class Requirement:
     Attributes
     ----------
     measure : str
-        Key of the function that computes the metric, in `gpulab.verification.requirements.MEASURES`.
+        A key of `gpulab.problems.METRICS`, or any counter: a property of `gpulab.Counters` such as
+        "shared_load_bank_conflicts", or a metric name of Nsight Compute that `gpulab.counters` has.
     metric : str
-        Name of the metric with its unit, as students read it.
-    limit : callable
-        Takes the block and the tile of the launch and returns the largest accepted value (the smallest,
-        if `at_least`). It lies between the value that the step needs and the value of the baseline, so
-        that different implementations of the step pass.
-    baseline_value : float
+        Name of the metric with its unit, as students read it. By default that of `METRICS`.
+    at_most, at_least : float or callable, optional
+        The largest or the smallest accepted value; exactly one of them. A function takes the block and the
+        tile of the launch. The limit lies between the value that the step needs and the value of the
+        baseline, so that different implementations of the step pass.
+    relative : bool
+        The limit is a factor of the value that the kernel of the step's baseline has on the same launch.
+    per : {"launch", "block", "warp", "thread", "work"}
+        What a counter that is no key of `METRICS` is divided by.
+    baseline_value : float, optional
         The metric of the baseline kernel, for messages.
     array : str
         The input whose loads are counted; empty if loads of all arrays are. Loads of memory that is not an
         input, such as the output or a `__device__` variable, are counted for every input, because they may
         read a copy of it.
-    at_least : bool
-        True if `limit` is a lower bound.
     baseline : str
         Name of the kernel that `baseline_value` belongs to.
     advice : str
         A sentence that says why the limit exists or what to do; empty if the metric says enough.
+
+    Examples
+    --------
+    >>> from gpulab.problems import Requirement
+    >>> Requirement("sectors_per_store", at_most=4.5, baseline_value=32).is_lower_bound
+    False
+    >>> Requirement("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", at_most=0.5, relative=True).limit(
+    ...     (32, 8, 1), (1, 1, 1)
+    ... )
+    0.5
     """
 
     measure: str
-    metric: str
-    limit: Callable[[Block, Block], float]
-    baseline_value: float
+    metric: str = ""
+    at_most: Limit | None = None
+    at_least: Limit | None = None
+    relative: bool = False
+    per: str = "launch"
+    baseline_value: float | None = None
     array: str = ""
-    at_least: bool = False
     baseline: str = "the previous step"
     advice: str = ""
 
+    def __post_init__(self) -> None:
+        if (self.at_most is None) == (self.at_least is None):
+            raise ProblemError(f"the requirement on {self.measure} needs at_most or at_least, one of them.")
+        if self.per not in PER:
+            raise ProblemError(
+                f"the requirement on {self.measure} is per `{self.per}`; choose from {', '.join(PER)}."
+            )
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """True if the limit is the smallest accepted value."""
+        return self.at_least is not None
+
+    def limit(self, block: Block, tile: Block) -> float:
+        """Return the limit for a launch; a factor if the requirement is relative."""
+        limit = self.at_most if self.at_least is None else self.at_least
+        assert limit is not None
+        return limit(block, tile) if callable(limit) else limit
+
+    def title(self, work_unit: str) -> str:
+        """Return the name of the metric. work_unit: of the problem, in the plural."""
+        if self.metric:
+            return self.metric
+        if self.measure in METRICS:
+            return METRICS[self.measure].format(work=work_unit.removesuffix("s"))
+        per = work_unit.removesuffix("s") if self.per == "work" else self.per
+        return f"{self.measure.replace('_', ' ') if '__' not in self.measure else self.measure} per {per}"
+
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle: without `limit`, which may be a function that cannot be pickled."""
-        return self.__dict__ | {"limit": unknown_limit}
+        """Return the state to pickle: without functions, which may be such that cannot be pickled."""
+        state = dict(self.__dict__)
+        for name in ("at_most", "at_least"):
+            if callable(state[name]):
+                state[name] = unknown_limit
+        return state

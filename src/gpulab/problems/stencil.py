@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.problems.base import (
+from gpulab.problems import (
     Argument,
     Block,
     Case,
-    InputValues,
-    Mistake,
+    Input,
+    Output,
     PartialReference,
     Problem,
     Read,
+    Requirement,
+    Scalar,
     Shape,
-    Variant,
+    Size,
+    Step,
     gamma,
-    random_values,
 )
-from gpulab.problems.requirement import Requirement
 from gpulab.problems.stencil_mistakes import six_neighbours, stencil_mistakes, stencil_reads
 
-__all__ = ["Stencil"]
+__all__ = ["Stencil", "problem"]
 
 # Roundings on the longest path from an input to the result, for any way to write the formula. The sum of
 # seven terms rounds at most 6 times. The centre's weight adds fac * fac (1), a division (2 ulp, thus 4
@@ -74,46 +74,50 @@ _LOADS = "loads of A0, or of a copy in global memory, for each inner point"
 _TWO_POINTS = Requirement(
     "outputs_per_thread",
     "points that a thread computes in a frame",
-    lambda _b, _t: 1.7,
-    1,
-    at_least=True,
+    at_least=1.7,
+    baseline_value=1,
     advice="Is `--tile 1 2 0` in the first line of the cell?",
 )
 _WARP_OF_POINTS = Requirement(
     "outputs_per_block",
     "points that a block computes in a frame",
-    lambda _b, _t: 32,
-    1,
-    at_least=True,
+    at_least=32,
+    baseline_value=1,
     baseline="a block of one thread",
     advice="The threads of a small block share few neighbours, so that the step saves few loads: take a "
     "larger --block.",
 )
-_VARIANTS = (
-    Variant("naive", "seven loads from global memory for each point"),
-    Variant(
+_STEPS = (
+    Step("naive", "seven loads from global memory for each point"),
+    Step(
         "opt_1",
         "neighbours in the plane come from a tile in shared memory",
         "naive",
-        requirements=(Requirement("global_loads", _LOADS, _shared_plane_limit, 7), _WARP_OF_POINTS),
+        requirements=(
+            Requirement("global_loads", _LOADS, at_most=_shared_plane_limit, baseline_value=7),
+            _WARP_OF_POINTS,
+        ),
     ),
-    Variant(
+    Step(
         "opt_2",
         "frames roll through the block: each is loaded once",
         "opt_1",
-        requirements=(Requirement("global_loads", _LOADS, _rolling_limit, 3.3), _WARP_OF_POINTS),
+        requirements=(
+            Requirement("global_loads", _LOADS, at_most=_rolling_limit, baseline_value=3.3),
+            _WARP_OF_POINTS,
+        ),
     ),
-    Variant(
+    Step(
         "opt_3",
         "each thread computes two points of a frame",
         "opt_2",
         requirements=(
             _TWO_POINTS,
-            Requirement("global_loads", _LOADS, _rolling_or_reloading_limit, 3.3),
+            Requirement("global_loads", _LOADS, at_most=_rolling_or_reloading_limit, baseline_value=3.3),
             _WARP_OF_POINTS,
         ),
     ),
-    Variant(
+    Step(
         "opt_4",
         "open: as fast as today's GPUs allow",
         "opt_3",
@@ -122,11 +126,11 @@ _VARIANTS = (
             Requirement(
                 "memory_accesses",
                 "loads and stores, of any width and of global, shared and local memory, for each inner point",
-                lambda _b, _t: 5.5,
-                9.5,
+                at_most=5.5,
+                baseline_value=9.5,
             ),
             # Two of the seven loads belong to the rolling frames; the other five may hit in the L1 cache.
-            Requirement("global_loads", _LOADS, lambda _b, _t: 5.2, 7, baseline="naive"),
+            Requirement("global_loads", _LOADS, at_most=5.2, baseline_value=7, baseline="naive"),
             _WARP_OF_POINTS,
         ),
     ),
@@ -143,25 +147,34 @@ class Stencil(Problem):
     `gpulab.problems.base.gamma` for the bound and `ROUNDINGS` for the count.
     """
 
-    name = "stencil"
-    variants = MappingProxyType({variant.name: variant for variant in _VARIANTS})
-    axes = ("nx", "ny", "nz")
-    index_names = ("z", "y", "x")
-    default_block = (32, 8, 1)
-    default_tile = (1, 1, 0)
-    smallest = 3  # one inner point between two boundary points
-    timing_size = (512, 512, 512)
-
-    def kernel_name(self, variant: str) -> str:
-        return f"block2D_{variant}"
-
-    @property
-    def declaration(self) -> str:
-        return "block2D_<variant>(float fac, const float* A0, float* Anext, int nx, int ny, int nz)"
-
-    def extents(self, shape: Shape) -> Block:
-        nx, ny, nz = shape
-        return nx, ny, nz
+    def __init__(self) -> None:
+        field = ("nz", "ny", "nx")
+        size = Size(512, smallest=3)  # one inner point between two boundary points
+        super().__init__(
+            "stencil",
+            kernel="block2D_{step}",
+            # fac is far from 0 and 1, so that fac, fac * fac and their reciprocals differ clearly.
+            arguments=(
+                Scalar("fac", (1.5, 3.0)),
+                Input("A0", field),
+                Output("Anext", field),
+                "nx",
+                "ny",
+                "nz",
+            ),
+            sizes={"nx": size, "ny": size, "nz": size},
+            reference=_reference,
+            error_bound=_error_bound,
+            written=lambda nx, ny, nz: tuple(slice(1, extent - 1) for extent in (nz, ny, nx)),
+            # Five additions, a product, a division and a subtraction for each inner point; not fac * fac.
+            flops=lambda nx, ny, nz: 8 * (nx - 2) * (ny - 2) * (nz - 2),
+            work=lambda nx, ny, nz: (nx - 2) * (ny - 2) * (nz - 2),
+            work_unit="inner points",
+            mistakes=stencil_mistakes,
+            steps=_STEPS,
+            block=(32, 8, 1),
+            tile=(1, 1, 0),
+        )
 
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
         """Return three shapes; four for opt_4. In each, nx, ny and nz are different.
@@ -191,35 +204,8 @@ class Stencil(Problem):
         x, y = (threads * max(points, 1) for threads, points in zip(block[:2], tile[:2], strict=True))
         return -(-96 // x) * x, -(-64 // y) * y, 34
 
-    def work(self, shape: Shape) -> int:
-        nx, ny, nz = shape
-        return (nx - 2) * (ny - 2) * (nz - 2)
-
     def serial_work(self, shape: Shape) -> int:
         return shape[2] - 2  # a thread walks over the inner frames
-
-    def arguments(
-        self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values
-    ) -> tuple[Argument, ...]:
-        nx, ny, nz = self.checked_shape(shape)
-        # fac is far from 0 and 1, so that fac, fac * fac and their reciprocals differ clearly.
-        fac = np.float32(rng.uniform(1.5, 3.0) if rng else 2.0)
-        A0 = values(rng, (nz, ny, nx))
-        return (
-            Argument("fac", "scalar", fac),
-            Argument("A0", "input", A0),
-            Argument("Anext", "output", np.empty((nz, ny, nx), np.float32)),
-            Argument("nx", "scalar", np.int32(nx)),
-            Argument("ny", "scalar", np.int32(ny)),
-            Argument("nz", "scalar", np.int32(nz)),
-        )
-
-    def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
-        arguments = self.arguments(shape, rng)
-        expected, tolerance, written = _reference(float(arguments[0].value), arguments[1].value)
-        return Case(
-            shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
-        )
 
     def reference_at(
         self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
@@ -242,19 +228,8 @@ class Stencil(Problem):
             np.where(written, expected, 0.0), np.where(written, gamma(ROUNDINGS) * tolerance, 0.0), written
         )
 
-    def written_box(self, shape: Shape) -> tuple[slice, ...]:
-        return tuple(slice(1, extent - 1) for extent in reversed(shape))
-
-    def mistakes(self, case: Case) -> Iterator[Mistake]:
-        return stencil_mistakes(float(case.value("fac")), case.value("A0").astype(np.float64))
-
     def reads(self, case: Case) -> Iterator[Read]:
         return stencil_reads(float(case.value("fac")), case.value("A0").astype(np.float64), case.expected)
-
-    def flops(self, shape: Shape) -> int:
-        """Return 8 per inner point: five additions, a product, a division, a subtraction; not fac * fac."""
-        nx, ny, nz = shape
-        return 8 * (nx - 2) * (ny - 2) * (nz - 2)
 
     def compulsory_bytes(self, shape: Shape) -> int:
         """Return the bytes of A0 without its edges, read once, and of Anext's inner points, written once."""
@@ -263,25 +238,24 @@ class Stencil(Problem):
         faces = 2 * ((nx - 2) * (ny - 2) + (nx - 2) * (nz - 2) + (ny - 2) * (nz - 2))
         return 4 * (2 * inner + faces)
 
-    def largest_array(self, shape: Shape) -> int:
-        nx, ny, nz = shape
-        return nx * ny * nz
+
+def _reference(fac: float, A0: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the reference; the boundary is zero."""
+    expected = np.zeros(A0.shape)
+    inner = (slice(1, -1),) * 3
+    expected[inner] = six_neighbours(A0)
+    expected[inner] -= 6.0 / (fac * fac) * A0[inner]
+    return expected
 
 
-def _reference(
-    fac: float, values: npt.NDArray[np.float32]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return the reference of frames, its tolerance, and which points a kernel must write."""
-    A0 = values.astype(np.float64)
-    expected, tolerance = np.zeros(A0.shape), np.zeros(A0.shape)
-    written = np.zeros(A0.shape, np.bool_)
-    if len(A0) > 2:
-        inner = (slice(1, -1),) * 3
-        written[inner] = True
-        expected[inner] = six_neighbours(A0)
-        expected[inner] -= 6.0 / (fac * fac) * A0[inner]
-        size = np.abs(A0)
-        tolerance[inner] = six_neighbours(size)
-        tolerance[inner] += 6.0 / (fac * fac) * size[inner]
-        tolerance *= gamma(ROUNDINGS)
-    return expected, tolerance, written
+def _error_bound(fac: float, A0: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the tolerance: the same expression in absolute values, times gamma."""
+    size, tolerance = np.abs(A0), np.zeros(A0.shape)
+    inner = (slice(1, -1),) * 3
+    tolerance[inner] = six_neighbours(size)
+    tolerance[inner] += 6.0 / (fac * fac) * size[inner]
+    tolerance *= gamma(ROUNDINGS)
+    return tolerance
+
+
+problem = Stencil()

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.problems.base import Mistake, Read
+from gpulab.problems import Mistake, Read
 
 __all__ = ["six_neighbours", "stencil_mistakes", "stencil_reads"]
 

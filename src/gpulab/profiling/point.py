@@ -23,17 +23,17 @@ class Iteration:
         The kernel's time in milliseconds.
     overall_ms : float or None
         The same with the copies to and from the device; None if the time of the copies is unknown.
-    kernel_gflops, overall_gflops : float
-        The problem's operations divided by these times, in GFLOPS.
+    kernel_gflops, overall_gflops : float or None
+        The problem's operations divided by these times, in GFLOPS; None if it declares no operations.
     gb_s : float
         The compulsory bytes divided by the kernel's time, in GB/s (1e9 bytes).
     points_s : float or None
-        Inner points per second; for a stencil only.
+        Units of the problem's work per second; None unless memory bounds every kernel of the problem.
     """
 
     kernel_ms: float
     overall_ms: float | None
-    kernel_gflops: float
+    kernel_gflops: float | None
     overall_gflops: float | None
     gb_s: float
     points_s: float | None
@@ -134,6 +134,11 @@ class Point:
         """The compulsory bytes divided by the kernel's time, in GB/s (1e9 bytes)."""
         return self.median.gb_s if self.median else None
 
+    @property
+    def rate(self) -> float | None:
+        """The rate by which launches are compared: GFLOPS, or GB/s if the problem declares no operations."""
+        return self.kernel_gflops if self.flops else self.gb_s
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; unknown values are None."""
         geometry = ("problem", "variant", "shape", "grid", "block", "tile", "flops")
@@ -157,10 +162,10 @@ class Point:
         return Iteration(
             kernel_ms,
             overall_ms,
-            _per_ns(self.flops, kernel_ms),
-            None if overall_ms is None else _per_ns(self.flops, overall_ms),
+            _per_ns(self.flops, kernel_ms) if self.flops else None,
+            _per_ns(self.flops, overall_ms) if self.flops and overall_ms is not None else None,
             _per_ns(compulsory, kernel_ms),
-            _per_ns(problem.work(self.shape), kernel_ms) * 1e9 if self.problem == "stencil" else None,
+            _per_ns(problem.work(self.shape), kernel_ms) * 1e9 if problem.memory_bound else None,
         )
 
     def _copies_ms(self) -> float | None:

@@ -106,6 +106,11 @@ def roofline_of(
     check_intensity(intensity)
     if launches and gpu is not None:
         raise UsageError("launches are drawn for the GPU of the session; leave out `gpu`.")
+    if problem is not None and not problem.flops(problem.timing_size):
+        raise UsageError(
+            f"a roofline shows floating-point operations, and {problem.name} declares none. The "
+            "sliders show its GB/s."
+        )
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
     measures = device.measures_time and (gpu is None or bool(spec.key and spec.key == device.spec.key))
     report = progress or (lambda *_: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,37 +11,39 @@ import numpy.typing as npt
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
 from gpulab.verification.hints import hint_for
-from gpulab.verification.inputs import POISON
+from gpulab.verification.inputs import POISON, bits_of, poison_of
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
 from gpulab.verification.wrong_places import WrongOutput, written_boundary
 
 __all__ = ["POISON", "QUIETED_POISON", "compare", "format_index"]
 
-QUIETED_POISON = 0x7FEDBEEF  # `POISON` after arithmetic
+LINE = 64  # elements of a row of the picture of an output with one axis
+# Poison after arithmetic, by the bytes of a floating-point element: the quiet bit is set.
+QUIETED_POISON = {2: 0x7FAD, 4: 0x7FEDBEEF, 8: 0x7FFDBEEF7FADBEEF}
 
 
 @np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are expected values here
 def compare(
     case: Case,
     launch: LaunchConfig,
-    got: npt.NDArray[np.float32],
+    got: npt.NDArray[Any],
     input_changed: tuple[str, ...] = (),
     *,
     raced: bool = False,
 ) -> ShapeResult:
     """Return the result of a launch without faults.
 
-    got: the output array, which held `POISON` before the launch. input_changed: names of the inputs that the
-    kernel changed. raced: True if the launch has a race.
+    got: the output array, which held poison or the problem's initial values before the launch.
+    input_changed: names of the inputs that the kernel changed. raced: True if the launch has a race.
     """
     problem = launch.config.problem
-    bits = got.view(np.uint32)
-    poison = bits == POISON
+    untouched = _untouched(case, got)
     error = np.abs(got - case.expected)
     # `error > tolerance` would be False for a NaN, which would then pass.
     wrong = ~(error <= case.tolerance) & case.written
-    forbidden = ~poison & ~case.written
-    never = poison & case.written
+    forbidden = ~untouched & ~case.written
+    # An element may rightly be what it was before, and one that the problem initialized may be written so.
+    never = untouched & wrong & (not case.output.initialized)
     non_finite = case.written & ~np.isfinite(got) & ~never
     state = np.zeros(got.shape, np.uint8)
     state[case.written] = State.RIGHT
@@ -58,14 +61,14 @@ def compare(
         # A finite value with a large error is more informative than another NaN.
         finite = np.where(wrong & np.isfinite(got), error, -1.0)
         worst = _mismatch(case, got, int(np.argmax(finite))) if finite.max() >= 0 else first
-        added = bool(np.any((bits == QUIETED_POISON) & case.written))
+        added = not case.output.initialized and _added_to_poison(got, case.written)
         hint = hint_for(WrongOutput(case, launch, got, wrong, never), added=added, raced=raced)
     reasons: list[str] = []
     name = problem.format_shape(case.shape)
     if first is not None and worst is not None:
         total = int(np.count_nonzero(case.written))
         n_odd = int(np.count_nonzero(non_finite))
-        reasons.append(_wrong_values(problem, name, n_wrong, total, n_odd, first, worst, bits, hint))
+        reasons.append(_wrong_values(problem, name, n_wrong, total, n_odd, first, worst, never, hint))
     if n_forbidden:
         where = format_index(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
         faces = written_boundary(case, problem.index_names, forbidden)
@@ -93,7 +96,20 @@ def compare(
     )
 
 
-def _mismatch(case: Case, got: npt.NDArray[np.float32], flat: int) -> Mismatch:
+def _untouched(case: Case, got: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return the elements that have the bits from before the launch."""
+    if case.output.initialized:
+        return np.asarray(bits_of(got) == bits_of(case.output.value))
+    return np.asarray(bits_of(got) == poison_of(got.dtype))
+
+
+def _added_to_poison(got: npt.NDArray[Any], written: npt.NDArray[np.bool_]) -> bool:
+    """Return True if a value was computed from an element that no kernel had written."""
+    quieted = QUIETED_POISON.get(got.dtype.itemsize, 0) if np.issubdtype(got.dtype, np.floating) else 0
+    return bool(quieted and np.any((bits_of(got) == quieted) & written))
+
+
+def _mismatch(case: Case, got: npt.NDArray[Any], flat: int) -> Mismatch:
     index = tuple(int(i) for i in np.unravel_index(flat, got.shape))
     return Mismatch(index, float(case.expected[index]), float(got[index]))
 
@@ -106,11 +122,11 @@ def _wrong_values(
     non_finite: int,
     first: Mismatch,
     worst: Mismatch,
-    bits: npt.NDArray[np.uint32],
+    never: npt.NDArray[np.bool_],
     hint: str,
 ) -> str:
     """Return the sentence about wrong values: how many, the first, the worst, and a hint."""
-    note = " (never written)" if bits[first.index] == POISON else ""
+    note = " (never written)" if never[first.index] else ""
     text = (
         f"{name}: {wrong} of {total} points are wrong; first at {format_index(problem, first.index)}: "
         f"expected {first.expected:.6g}, got {first.got:.6g}{note}"
@@ -133,9 +149,14 @@ def _points(number: int) -> str:
 
 
 def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArray[np.uint8]) -> Plane:
-    """Return the plane of the two fastest axes with the most wrong points."""
+    """Return the plane of the two fastest axes with the most wrong points.
+
+    An output with one axis is drawn in rows: of the points of a block, if blocks have a part of it.
+    """
     pitch = _pitch(problem, case, launch)
     name = problem.format_shape(case.shape)
+    if state.ndim == 1:
+        return _rows_of_blocks(problem, name, state, pitch[0])
     planes = state.reshape(-1, *state.shape[-2:])
     bad = np.count_nonzero(planes >= State.WRONG, axis=(1, 2))
     chosen = int(np.argmax(bad))
@@ -144,6 +165,16 @@ def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArra
     title = f"{name}: {_points(int(bad[chosen]))} wrong"
     rows, columns = problem.index_names[-2:]
     return Plane(title, (columns, rows), planes[chosen].copy(), pitch)
+
+
+def _rows_of_blocks(problem: Problem, name: str, state: npt.NDArray[np.uint8], length: int) -> Plane:
+    """Return the plane of an output with one axis, in rows of one length."""
+    width = length if problem.follows_formula and 1 < length < state.size else min(LINE, state.size)
+    rows = np.full((-(-state.size // width), width), State.OUTSIDE, np.uint8)
+    rows.ravel()[: state.size] = state
+    bad = int(np.count_nonzero(state >= State.WRONG))
+    axis = problem.index_names[0]
+    return Plane(f"{name}: {_points(bad)} wrong", (f"{axis} mod {width}", f"{axis} / {width}"), rows, (0, 0))
 
 
 def _pitch(problem: Problem, case: Case, launch: LaunchConfig) -> tuple[int, int]:

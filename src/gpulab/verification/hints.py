@@ -20,6 +20,7 @@ SHARE_OF_MOVED = 0.9  # of the wrong points; the values at the end of an axis co
 # Share of the wrong points that a misread input must explain. Values of random inputs agree by chance at less
 # than one point in 10,000, so a small share is a proof; a smaller one would name an effect, not the cause.
 SHARE_OF_MISREAD = 0.25
+DISTINCT_VALUES = 32  # of the reference, at least, for a comparison with values of other points
 MOST_MISREADS = 2  # sentences about misread inputs in a hint
 
 
@@ -38,13 +39,18 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
         return "a value was added to the output's initial contents, which are undefined; assign it instead."
     if not np.any(values):
         return "every value is 0."
-    if not np.any(output.never) and np.array_equal(values, np.rint(values)):
+    fractions = not np.array_equal(output.case.expected, np.rint(output.case.expected))
+    if fractions and not np.any(output.never) and np.array_equal(values, np.rint(values)):
         return "every value is a whole number; is a sum or a factor an int?"
-    cause = _known_mistake(output) or _moved(output) or _stored_elsewhere(output)
+    cause = _known_mistake(output)
+    # Values that repeat, such as zeros and ones, agree with those of other points by chance.
+    varied = len(np.unique(output.case.expected.ravel()[:MOST_COMPARED])) >= DISTINCT_VALUES
+    if varied and not cause:
+        cause = _moved(output) or _stored_elsewhere(output)
     if cause:
         return cause
     place, computed = place_of(output), output.computed
-    sentences = [place] * bool(place) + _misread(output)
+    sentences = [place] * bool(place) + (_misread(output) if varied else [])
     if not sentences and np.any(computed) and not np.any(np.isfinite(output.values[computed])):
         return NOT_FINITE
     return " ".join([*sentences[:1], *(text[0].upper() + text[1:] for text in sentences[1:])])

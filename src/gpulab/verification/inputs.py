@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,30 @@ import numpy.typing as npt
 from gpulab.devices.base import Device
 from gpulab.problems.base import Argument
 
-__all__ = ["POISON", "place_arguments", "poisoned"]
+__all__ = ["POISON", "bits_of", "place_arguments", "poison_of", "poisoned"]
 
-# A signalling NaN with a known payload. A copy keeps its bits and arithmetic sets the quiet bit (IEEE 754,
-# section 6.2.3), so that `a[i] += x` on an uninitialized point differs from a point that was never written.
-POISON = 0x7FADBEEF
+# Bits of an element that no kernel has written, by its bytes. As floating-point numbers of 2, 4 and 8 bytes
+# they are signalling NaN with a known payload. A copy keeps the bits and arithmetic sets the quiet bit (IEEE
+# 754, section 6.2.3), so that `a[i] += x` on an uninitialized point differs from one that was never written.
+_POISONS: Mapping[int, int] = {1: 0xAD, 2: 0x7DAD, 4: 0x7FADBEEF, 8: 0x7FF5BEEF7FADBEEF}
+POISON = _POISONS[4]
+
+
+def bits_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the bits of the elements of an array as unsigned integers."""
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def poison_of(dtype: npt.DTypeLike) -> int:
+    """Return the bits of an element of this type that no kernel has written."""
+    return _POISONS[np.dtype(dtype).itemsize]
 
 
 def poisoned(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an array of the output's shape that holds `POISON`."""
+    """Return an array of the output's shape and type whose elements count as never written."""
     # Built from bits: a conversion from a Python float would set the quiet bit of the NaN.
-    return np.full(output.shape, POISON, np.uint32).view(np.float32)
+    size = output.dtype.itemsize
+    return np.full(output.shape, _POISONS[size], f"u{size}").view(output.dtype)
 
 
 def place_arguments(
@@ -32,7 +45,8 @@ def place_arguments(
     """Return the arguments of a launch by name, in the order of the kernel's parameters.
 
     Inputs are copied to the device and scalars stay as they are. `output` gives the initial values of an
-    output array, from a host array of its shape and type; without it an output holds zeros.
+    output that the problem does not initialize, from a host array of its shape and type; without it such an
+    output holds zeros.
     """
     return {argument.name: _placed(device, argument, output) for argument in arguments}
 
@@ -42,7 +56,7 @@ def _placed(
 ) -> Any:
     if argument.role == "scalar":
         return argument.value
-    if argument.role == "input":
+    if argument.role == "input" or argument.initialized:
         return device.asarray(argument.value)
     if output is None:
         return device.zeros(argument.value.shape, argument.value.dtype)

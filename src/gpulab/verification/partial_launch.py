@@ -136,10 +136,9 @@ def blocks_that_write(
     reduced = PartialLaunch(launch.count, _with_short_axes(launch), rng)
     lengths = reduced.output.shape
     # An axis of the smallest length has its written points in the middle.
-    middle = launch.problem.smallest // 2
     wanted = {
         tuple(
-            i if length == whole else middle
+            i if length == whole else length // 2
             for i, length, whole in zip(point, lengths, launch.output.shape, strict=True)
         )
         for point in points
@@ -151,8 +150,8 @@ def _with_short_axes(partial: PartialLaunch) -> LaunchConfig:
     """Return the launch with the shortest axes that leave its grid as it is."""
     launch, problem, config = partial.launch, partial.problem, partial.launch.config
     units = problem.shape_multiples(config.variant, config.block, config.tile)
-    for axis, unit in enumerate(units):
-        shortest = -(-problem.smallest // unit) * unit
+    for axis, (unit, smallest) in enumerate(zip(units, problem.smallest_shape, strict=True)):
+        shortest = -(-smallest // unit) * unit
         shape = (*launch.shape[:axis], shortest, *launch.shape[axis + 1 :])
         shorter = config.at(shape, partial.kernel.device.spec)
         if shorter.grid == launch.grid:

@@ -6,10 +6,13 @@ declare a shared array that it never uses. Its memory traffic shows the differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
+from gpulab.errors import UsageError
+from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.problems.requirement import Requirement
 from gpulab.profiling.counts.cell_counts import CellCount
 
@@ -18,7 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MEASURES", "RequirementResult", "Technique", "check_requirements"]
 
-BRANCHES = ("BRA", "bra")  # in machine code and in PTX
+WARP = 32  # threads
+# Opcodes in machine code and in PTX.
+BRANCHES = ("BRA", "bra")
+BARRIERS = ("BAR", "bar", "barrier")
+SHUFFLES = ("SHFL", "shfl")
 
 
 @dataclass(frozen=True)
@@ -35,27 +42,39 @@ class RequirementResult:
         The largest (or smallest) value that satisfies the requirement.
     lines : tuple of int
         Source lines that contribute most to `value`, in ascending order.
+    work_unit : str
+        The name of the problem's units of work.
+    before : (str, float) or None
+        The step that a relative requirement refers to, and its value.
     """
 
     requirement: Requirement
     value: float
     limit: float
     lines: tuple[int, ...]
+    work_unit: str = "points"
+    before: tuple[str, float] | None = None
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric with its unit."""
+        return self.requirement.title(self.work_unit)
 
     @property
     def satisfied(self) -> bool:
-        return self.value >= self.limit if self.requirement.at_least else self.value <= self.limit
+        return self.value >= self.limit if self.requirement.is_lower_bound else self.value <= self.limit
 
     def explain(self, variant: str) -> str:
         """Return one sentence for the student: the value, the lines, and the limit that was missed."""
         requirement = self.requirement
-        bound = "at least" if requirement.at_least else "at most"
+        bound = "at least" if requirement.is_lower_bound else "at most"
         lines = ", ".join(map(str, self.lines))
         where = f" (line{'s' * (len(self.lines) > 1)} {lines})" if self.lines else ""
+        name, known = self.before or (requirement.baseline, requirement.baseline_value)
+        comparison = "" if known is None else f"; {name} has {known:g}"
         return (
-            f"{requirement.metric}: {self.value:.2f}{where}. {variant} needs {bound} {self.limit:.2f}; "
-            f"{requirement.baseline} has {requirement.baseline_value:g}. (counted by the simulator)"
-            f"{' ' * bool(requirement.advice)}{requirement.advice}"
+            f"{self.metric}: {self.value:.2f}{where}. {variant} needs {bound} {self.limit:.2f}{comparison}. "
+            f"(counted by the simulator){' ' * bool(requirement.advice)}{requirement.advice}"
         )
 
 
@@ -80,10 +99,10 @@ class Technique:
         """Return plain data for JSON."""
         promises = [
             {
-                "what": result.requirement.metric,
+                "what": result.metric,
                 "counted": result.value,
                 "limit": result.limit,
-                "at_least": result.requirement.at_least,
+                "at_least": result.requirement.is_lower_bound,
                 "met": result.satisfied,
                 "lines": list(result.lines),
             }
@@ -109,8 +128,8 @@ class _Traffic:
         The problem's inner points or multiply-adds.
     block_outputs : int
         Outputs of one block, in one frame where there are several.
-    branches : float
-        Branch instructions that warps execute, of the machine code or of PTX.
+    count : CellCount
+        The counted launch.
     """
 
     sites: tuple[tuple[SiteCount, Mapping[str, Count]], ...]
@@ -118,7 +137,7 @@ class _Traffic:
     threads: float
     work: int
     block_outputs: int
-    branches: float
+    count: CellCount
 
     @classmethod
     def of(cls, count: CellCount) -> _Traffic:
@@ -132,8 +151,29 @@ class _Traffic:
             launch.threads * problem.serial_work(launch.shape) / along_z,
             problem.work(launch.shape),
             x * y,
-            sum(count.recorded.counters.opcodes.get(opcode, 0) for opcode in BRANCHES),
+            count,
         )
+
+    def instructions(self, opcodes: Collection[str]) -> int:
+        """Return how often warps execute instructions with some opcodes, of the machine code or of PTX."""
+        counted = self.count.recorded.counters.opcodes
+        return sum(number for opcode, number in counted.items() if opcode in opcodes)
+
+    @property
+    def blocks(self) -> int:
+        return prod(self.count.launch.grid)
+
+    @property
+    def warps(self) -> int:
+        return self.blocks * -(-prod(self.count.launch.block) // WARP)
+
+    @property
+    def residency(self) -> Occupancy:
+        """The resident blocks and warps of an SM."""
+        kernel = self.count.recorded.kernel
+        used = kernel.resources
+        threads = prod(self.count.launch.block)
+        return occupancy(kernel.device.spec, threads, used.registers, used.shared_bytes)
 
     def loads(self, space: str, array: str = "") -> Iterator[tuple[SiteCount, Count]]:
         """Yield the accesses that read memory: loads, asynchronous copies and atomic operations.
@@ -212,7 +252,7 @@ def _outputs_per_block(traffic: _Traffic, array: str) -> tuple[float, Mapping[in
 def _branches(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
     """Branches of warps per unit of work of each lane: 1 if every iteration of the inner loop has one."""
     del array
-    return 32 * traffic.branches / traffic.work, {}
+    return WARP * traffic.instructions(BRANCHES) / traffic.work, {}
 
 
 def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
@@ -230,6 +270,53 @@ def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[
     return 32 * sectors / max(threads, 1), by_line
 
 
+def _sectors_per_store(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Sectors that stores to global memory touch per 32 active threads."""
+    del array
+    by_line: dict[int, float] = {}
+    threads = sectors = 0
+    for site, _ in traffic.sites:
+        count = site.counts.get("global")
+        if count is not None and site.access.action == "writes":
+            threads, sectors = threads + count.threads, sectors + count.units
+            line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
+            by_line[line] = max(by_line.get(line, 0.0), ratio)
+    return WARP * sectors / max(threads, 1), by_line
+
+
+def _passes_per_shared_access(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Passes over the banks per access of a warp to shared memory; 0 without such accesses."""
+    del array
+    accesses = [a for a in traffic.count.recorded.counters.accesses if a.space == "shared"]
+    requests = sum(a.requests for a in accesses)
+    lines = {a.line: a.wavefronts / max(a.requests, 1) for a in accesses}
+    return sum(a.wavefronts for a in accesses) / max(requests, 1), lines
+
+
+def _barriers(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+    """Barriers that a block executes: those of its warps, divided by its warps."""
+    del array
+    return traffic.instructions(BARRIERS) / traffic.warps, {}
+
+
+def _atomics(space: str) -> Measure:
+    def measure(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+        del array
+        lines: dict[int, float] = {}
+        for site, _ in traffic.sites:
+            count = site.counts.get(space)
+            if count is not None and site.access.action == "updates":
+                lines[site.access.line] = lines.get(site.access.line, 0.0) + count.threads / traffic.work
+        return sum(lines.values()), lines
+
+    return measure
+
+
+def _figure(value: Callable[[_Traffic], float]) -> Measure:
+    """Return a measure of the whole launch, to which no line contributes more than another."""
+    return lambda traffic, _array: (value(traffic), {})
+
+
 MEASURES: Mapping[str, Measure] = {
     "global_loads": _global_loads,
     "shared_loads": _shared_loads,
@@ -237,23 +324,80 @@ MEASURES: Mapping[str, Measure] = {
     "outputs_per_thread": _outputs_per_thread,
     "outputs_per_block": _outputs_per_block,
     "sectors_per_request": _sectors_per_request,
+    "sectors_per_store": _sectors_per_store,
+    "passes_per_shared_access": _passes_per_shared_access,
     "branches": _branches,
+    "barriers": _barriers,
+    "global_atomics": _atomics("global"),
+    "shared_atomics": _atomics("shared"),
+    "shuffles": _figure(lambda traffic: traffic.instructions(SHUFFLES) / traffic.warps),
+    "registers": _figure(lambda traffic: traffic.count.recorded.kernel.resources.registers),
+    "shared_bytes": _figure(lambda traffic: traffic.count.recorded.kernel.resources.shared_bytes),
+    "occupancy": _figure(lambda traffic: traffic.residency.fraction),
+    "blocks": _figure(lambda traffic: traffic.blocks),
+    "waves": _figure(
+        lambda traffic: (
+            traffic.blocks
+            / (traffic.count.recorded.kernel.device.spec.sms * max(traffic.residency.blocks_per_sm, 1))
+        )
+    ),
 }
 
 
-def check_requirements(count: CellCount) -> Technique | None:
-    """Check the requirements of a step on a counted launch; None if the step has no requirements."""
+def measured(traffic: _Traffic, requirement: Requirement) -> tuple[float, Mapping[int, float]]:
+    """Return the metric of a requirement on one launch, and the share of each source line in it.
+
+    Raises `UsageError` if there is no such metric.
+    """
+    if requirement.measure in MEASURES:
+        return MEASURES[requirement.measure](traffic, requirement.array)
+    counters = traffic.count.recorded.counters
+    value = counters.get(requirement.measure)
+    if value is None and not requirement.measure.startswith("_"):
+        value = getattr(counters, requirement.measure, None)
+    if not isinstance(value, int | float):
+        raise UsageError(
+            f"a requirement names the metric `{requirement.measure}`; choose from {', '.join(MEASURES)}, or "
+            "a counter of gpulab.Counters."
+        )
+    launch = traffic.count.launch
+    by = {
+        "launch": 1,
+        "block": traffic.blocks,
+        "warp": traffic.warps,
+        "thread": launch.threads,
+        "work": traffic.work,
+    }
+    return value / by[requirement.per], {}
+
+
+def check_requirements(
+    count: CellCount, baseline: Callable[[str], CellCount | None] | None = None
+) -> Technique | None:
+    """Check the requirements of a step on a counted launch; None if the step has no requirements.
+
+    baseline: returns the same launch of the kernel of another step, for requirements that are relative to
+    it; None if there is no such kernel. Without a baseline a relative requirement is left out.
+    """
     config = count.launch.config
-    requirements = config.problem.variants[config.variant].requirements
-    if not requirements:
+    step = config.problem.variants[config.variant]
+    if not step.requirements:
         return None
 
-    traffic = _Traffic.of(count)
-    results = []
-    for requirement in requirements:
-        value, lines = MEASURES[requirement.measure](traffic, requirement.array)
+    traffic, results, before = _Traffic.of(count), [], None
+    if baseline is not None and step.baseline and any(each.relative for each in step.requirements):
+        other = baseline(step.baseline)
+        before = None if other is None else _Traffic.of(other)
+    for requirement in step.requirements:
+        value, lines = measured(traffic, requirement)
+        limit, compared = requirement.limit(config.block, config.tile), None
+        if requirement.relative:
+            if before is None:
+                continue
+            compared = str(step.baseline), measured(before, requirement)[0]
+            limit *= compared[1]
         busiest = max(lines.values(), default=0.0)
         shown = tuple(sorted(line for line, share in lines.items() if share >= 0.5 * busiest))
-        limit = requirement.limit(config.block, config.tile)
-        results.append(RequirementResult(requirement, value, limit, shown))
+        unit = config.problem.work_unit
+        results.append(RequirementResult(requirement, value, limit, shown, unit, compared))
     return Technique(config.variant, count.launch.shape, tuple(results))

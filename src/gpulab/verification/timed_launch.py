@@ -10,6 +10,9 @@ they owe:
   are therefore looked for in the columns around it, and then in the whole grid.
 - Values are compared at random points of each box and at points that the blocks wrote elsewhere.
 
+The blocks of a problem whose points cannot be computed one by one, or whose grid is its own, cannot be
+checked alone. Such a problem runs a whole launch, at a size that is halved until that takes little time.
+
 A sample is no proof: a kernel that leaves out a few blocks of a large grid may pass. On a GPU, the grader
 compares whole launches (see `gpulab.profiling.checked_launches`).
 """
@@ -31,12 +34,14 @@ from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.verification.compare import POISON, format_index
 from gpulab.verification.partial_launch import Index, PartialLaunch, blocks_that_write
 from gpulab.verification.verdict import Mismatch, ShapeResult, Verdict
+from gpulab.verification.verify import compare_launch
 
 __all__ = ["TimedInputs", "compare_timed_launch", "with_timed_launches"]
 
 FEWEST_COLUMNS, MOST_COLUMNS = 3, 16
 SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions after which no further column is sampled
 LARGEST_COLUMN = 1 << 28  # units of work; a size with more work in a column is halved
+WHOLE_WORK = 1 << 20  # units of work of a whole launch; a size with more work is halved
 COMPARED_POINTS, COMPARED_WORK = 1 << 14, 1 << 18  # upper bounds for a box; work as the problem counts it
 SEARCHED_POINTS = 8  # points that a search in the whole grid looks for
 SEARCHED_ELEMENTS = (
@@ -63,12 +68,16 @@ def with_timed_launches(verdict: Verdict, count: CellCount, inputs: TimedInputs)
     """
     config, limits = count.launch.config, count.recorded.kernel.device.spec
     rng = np.random.default_rng(inputs.seed)
-    for shape in inputs.shapes:
+    sampled = config.problem.samples_blocks
+    for shape in inputs.shapes if sampled else inputs.shapes[:1]:
         try:
-            launch = _affordable(config.at(shape, limits), limits)
+            launch = _affordable(config.at(shape, limits), limits, LARGEST_COLUMN if sampled else WHOLE_WORK)
         except UsageError:  # a kernel that cannot be launched at this size cannot be timed there either
             continue
-        result = compare_timed_launch(count, launch, rng)
+        if sampled:
+            result = compare_timed_launch(count, launch, rng)
+        else:
+            result = compare_launch(count.recorded.kernel, launch, rng)
         if not result.correct:
             reasons = tuple(f"at a size that is timed, {reason}" for reason in result.reasons)
             return replace(
@@ -113,19 +122,23 @@ def _repeated_stores(count: CellCount) -> str:
     )
 
 
-def _affordable(launch: LaunchConfig, limits: Limits) -> LaunchConfig:
-    """Return the launch, with extents halved until no column has more work than `LARGEST_COLUMN`."""
+def _affordable(launch: LaunchConfig, limits: Limits, most: int) -> LaunchConfig:
+    """Return the launch, with extents halved until there is at most so much work in what has to run.
+
+    That is a column of the grid, or the whole launch of a problem whose blocks cannot be checked alone.
+    """
     config, shape = launch.config, launch.shape
     problem = config.problem
     units = problem.shape_multiples(config.variant, config.block, config.tile)
 
     def work_of_column(shape: Shape) -> float:
-        return problem.work(shape) / prod(config.at(shape, limits).grid[:2])
+        columns = prod(config.at(shape, limits).grid[:2]) if problem.samples_blocks else 1
+        return problem.work(shape) / columns
 
-    while work_of_column(shape) > LARGEST_COLUMN:
+    while work_of_column(shape) > most:
         halves = []
-        for axis, unit in enumerate(units):
-            half = -(-max(shape[axis] // 2, problem.smallest) // unit) * unit
+        for axis, (unit, least) in enumerate(zip(units, problem.smallest_shape, strict=True)):
+            half = -(-max(shape[axis] // 2, least) // unit) * unit
             halves.append((*shape[:axis], half, *shape[axis + 1 :]))
         smallest = min(halves, key=work_of_column)
         if work_of_column(smallest) >= work_of_column(shape):

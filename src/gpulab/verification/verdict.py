@@ -24,6 +24,7 @@ class State(IntEnum):
     WRONG = 2
     NEVER_WRITTEN = 3
     FORBIDDEN = 4  # boundary, written
+    OUTSIDE = 5  # no element: the end of the last row of an output with one axis
 
 
 @dataclass(frozen=True)

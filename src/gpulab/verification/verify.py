@@ -20,7 +20,7 @@ from gpulab.problems.base import Argument, Case, Problem, Shape
 from gpulab.verification.compare import compare
 from gpulab.verification.fault_hints import exchanged_axes, place_of_access
 from gpulab.verification.fault_place import with_place
-from gpulab.verification.inputs import place_arguments, poisoned
+from gpulab.verification.inputs import bits_of, place_arguments, poisoned
 from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State, Verdict
 
@@ -34,6 +34,7 @@ __all__ = [
     "State",
     "Verdict",
     "changed_inputs",
+    "compare_launch",
     "signature_reason",
     "verify",
 ]
@@ -197,8 +198,7 @@ def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
     if declared is None:
         return ""
     problem = config.problem
-    smallest = (problem.smallest,) * len(problem.axes)
-    arguments = problem.arguments(smallest, np.random.default_rng(0))
+    arguments = problem.arguments(problem.smallest_shape, np.random.default_rng(0))
     should = f"it must be {problem.declaration.replace('<variant>', config.variant)}"
     if len(declared) != len(arguments):
         return f"`{kernel.name}` takes {len(declared)} parameters: {should}."
@@ -234,12 +234,13 @@ def _declared_types(declaration: str) -> list[str]:
 
 def _takes(parameter: Parameter, argument: Argument) -> bool:
     """Return True if a parameter accepts the argument."""
-    kind, size = parameter.kind, parameter.size
+    kind, size, dtype = parameter.kind, parameter.size, argument.value.dtype
     if argument.kind == "int":
-        return kind in {"int", "uint"} and size == 4
+        return kind in {"int", "uint"} and size == dtype.itemsize
     if argument.kind == "pointer":
-        return kind == "pointer" and parameter.element in ("", argument.value.dtype.name)
-    return kind == argument.kind and size == 4
+        # The element types of the compiler's signature do not say whether an integer has a sign.
+        return kind == "pointer" and parameter.element in ("", dtype.name, dtype.name.removeprefix("u"))
+    return kind == argument.kind and size == dtype.itemsize
 
 
 def _run(
@@ -264,6 +265,15 @@ def _run(
     changed = tuple(changed_inputs(device, case.arguments, on_device))
     raced = any(f.tool == "racecheck" and f.severity == "error" for f in findings)
     return compare(case, launch, np.asarray(device.asnumpy(output)), changed, raced=raced), findings
+
+
+def compare_launch(kernel: Kernel, launch: LaunchConfig, rng: np.random.Generator) -> ShapeResult:
+    """Run a whole launch on random inputs, without the sanitizer, and compare it with the reference."""
+    case = launch.config.problem.make_case(launch.shape, rng)
+    try:
+        return _run(kernel, case, launch, kernel.device, sanitized=False)[0]
+    except LaunchError as fault:
+        return _faulted(launch.config.problem, case, fault)
 
 
 def _explained(
@@ -307,7 +317,7 @@ def changed_inputs(device: Device, arguments: Sequence[Argument], on_device: Seq
     for argument, array in zip(arguments, on_device, strict=True):
         if argument.role == "input":
             after = np.asarray(device.asnumpy(array))
-            if not np.array_equal(after.view(np.uint32), argument.value.view(np.uint32)):
+            if not np.array_equal(bits_of(after), bits_of(argument.value)):
                 yield argument.name
 
 

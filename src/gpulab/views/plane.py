@@ -49,9 +49,10 @@ _STYLES = (
         ((0.25, 0.5, 0.75, 0.5), (0.5, 0.25, 0.5, 0.75)),
         "boundary that was written",
     ),
+    _StateStyle("outside", " ", (), ""),
 )
 # The state of a square is the first of these that one of its points has.
-_WORST_FIRST = (2, 4, 3, 1, 0)
+_WORST_FIRST = (2, 4, 3, 1, 0, 5)
 
 _SQUARES = 96  # upper bound of the squares on an axis of the SVG
 _COLUMNS, _ROWS = 80, 50  # upper bounds of the picture in characters
@@ -97,7 +98,11 @@ def _svg(plane: Plane, state: States) -> str:
     width, height = columns * side, rows * side
     left, top = 50, 22
     parts = [f'<g transform="translate({left},{top})">']
-    parts += [_painted(squares, value, side, plane, (fx, fy), state.shape) for value in range(len(_STYLES))]
+    parts += [
+        _painted(squares, value, side, plane, (fx, fy), state.shape)
+        for value, style in enumerate(_STYLES)
+        if style.name
+    ]
     parts.append(_block_edges(plane, state.shape, side / fx, side / fy))
     parts.append("</g>")
     parts.append(_ticks(plane, state.shape, side / fx, side / fy, left, top))
@@ -206,7 +211,7 @@ def _legend(plane: Plane, state: States, counts: npt.NDArray[np.intp]) -> str:
     _, fx, fy = reduced(state, _SQUARES, _SQUARES)
     items = []
     for style, count in zip(_STYLES, counts, strict=True):
-        if count:
+        if count and style.name:
             colour = f'class="gp-{style.colour}-fill" fill="{LIGHT[style.colour]}"'
             swatch = (
                 '<svg width="12" height="12" style="vertical-align:-1px" aria-hidden="true">'
@@ -255,5 +260,5 @@ def _legend_text(counts: npt.NDArray[np.intp]) -> str:
     return "\n".join(
         f"  {f'{style.letter}' if style.letter.strip() else 'blank'}  {style.name}: {count}"
         for style, count in zip(_STYLES, counts, strict=True)
-        if count
+        if count and style.name
     )

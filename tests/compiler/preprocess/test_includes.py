@@ -146,7 +146,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def record(
         text: str, options: list[str], headers: dict[str, str], expressions: Sequence[str] = ()
-    ) -> nvrtc.Output:
+    ) -> nvrtc.NvrtcOutput:
         output = compile_text(text, options, headers, expressions)
         seen.append(f"{output.log}{output.ptx}{output.cubin!r}")
         return output

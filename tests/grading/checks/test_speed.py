@@ -28,7 +28,7 @@ from tests.kernels.corpus import load
 
 STEPS = {0.5: 5, 0.7: 10, 0.85: 15}
 CELL = parse_cell("%%cuda stencil.opt_4\n__global__ void block2D_opt_4() {}")
-LOADS = Requirement("global_loads", "loads of A0", lambda _b, _t: 1.5, 7)
+LOADS = Requirement("global_loads", "loads of A0", at_most=1.5, baseline_value=7)
 
 
 @pytest.fixture(autouse=True)

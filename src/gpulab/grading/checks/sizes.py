@@ -32,6 +32,7 @@ MAX_GROWTH = 12
 # Units of work of a size of equal extents: on which the values are checked, unless the smallest such size has
 # more, and of the largest one. A size between the two is counted instead, which is faster than a race check.
 CHECKED_EQUAL_WORK, LARGEST_EQUAL_WORK = 1 << 20, 1 << 24
+ATTEMPTS = 50  # draws of a size with the wanted properties; a problem with few sizes may have none
 TIMED_STEP, TIMED_STEPS = 32, 2  # a timed extent differs from the timing size by up to this many steps
 
 
@@ -74,7 +75,7 @@ def random_shapes(cell: Cell, rng: np.random.Generator) -> tuple[Shape, ...]:
     if prod(units) == 1:
         shapes = [_enlarged(problem, shape, rng) for shape in config.check_shapes]
     else:
-        shapes = [_multiple(shape, units, rng) for shape in config.check_shapes]
+        shapes = [_multiple(problem, shape, units, rng) for shape in config.check_shapes]
     equal = None if _counts_equal_extents(config) else _equal_extents(problem, units, rng)
     return (*shapes, equal) if equal else tuple(shapes)
 
@@ -83,18 +84,19 @@ def random_counted_shape(cell: Cell, rng: np.random.Generator) -> Shape:
     """Return a random size for the launch whose traffic is counted: whole blocks, at times equal extents."""
     config = require_kernel_cell(cell).config
     shape = config.counted_shape
-    x, y, _ = (t * max(p, 1) for t, p in zip(config.block, config.tile, strict=True))
-    units = tuple(
-        lcm(unit, step) for unit, step in zip(_units(config), (x, y, 1), strict=True)
-    )  # the axes of both problems begin with those of the grid
+    points = config.problem.block_points(config.block, config.tile)
+    units = tuple(lcm(unit, step) for unit, step in zip(_units(config), points, strict=True))
     side = lcm(*units)
     if side <= max(shape) and (rng.random() < 0.25 or _counts_equal_extents(config)):
-        return (side * -(-max(shape[:2]) // side),) * len(shape)
+        equal = (side * -(-max(shape[:2]) // side),) * len(shape)
+        if _legal(config.problem, equal):
+            return equal
 
     larger = []
-    for extent, unit in zip(shape, units, strict=True):
+    for extent, unit, longest in zip(shape, units, config.problem.largest_shape, strict=True):
         most = max(min(extent // 3, 48) // unit, 1)
-        larger.append(extent + unit * int(rng.integers(0, most, endpoint=True)))
+        grown = extent + unit * int(rng.integers(0, most, endpoint=True))
+        larger.append(grown if grown <= longest else extent)
     return tuple(larger)
 
 
@@ -105,7 +107,13 @@ def random_timed_shape(cell: Cell, rng: np.random.Generator) -> Shape:
     for extent, unit in zip(config.timing_shape, _units(config), strict=True):
         step = lcm(unit, TIMED_STEP)
         shape.append(extent + step * int(rng.integers(-TIMED_STEPS, TIMED_STEPS, endpoint=True)))
-    return tuple(shape)
+    problem = config.problem
+    return tuple(
+        drawn if smallest <= drawn <= largest else timed
+        for drawn, smallest, largest, timed in zip(
+            shape, problem.smallest_shape, problem.largest_shape, config.timing_shape, strict=True
+        )
+    )
 
 
 def _units(config: KernelConfig) -> Shape:
@@ -119,6 +127,12 @@ def _counts_equal_extents(config: KernelConfig) -> bool:
     return counted and lcm(*units) ** len(units) > CHECKED_EQUAL_WORK
 
 
+def _legal(problem: Problem, shape: Shape) -> bool:
+    """Return whether a problem has a size."""
+    limits = zip(problem.smallest_shape, shape, problem.largest_shape, strict=True)
+    return all(smallest <= extent <= largest for smallest, extent, largest in limits)
+
+
 def _growth(extent: int, rng: np.random.Generator) -> int:
     """Return the points to add to an axis; a multiple of 4 stays one, so that rows stay 16-byte aligned."""
     step = 4 if extent % 4 == 0 else 1
@@ -127,30 +141,34 @@ def _growth(extent: int, rng: np.random.Generator) -> int:
 
 def _enlarged(problem: Problem, shape: Shape, rng: np.random.Generator) -> Shape:
     """Return a larger shape whose axes all differ in length; axes of minimal length are kept."""
-    while True:
+    for _ in range(ATTEMPTS):
         larger = tuple(
-            extent if extent == problem.smallest else extent + _growth(extent, rng) for extent in shape
+            extent if extent == smallest > 1 else extent + _growth(extent, rng)
+            for extent, smallest in zip(shape, problem.smallest_shape, strict=True)
         )
-        if larger != shape and len(set(larger)) == len(larger):
+        if larger != shape and len(set(larger)) >= len(set(shape)) and _legal(problem, larger):
             return larger
+    return shape
 
 
-def _multiple(shape: Shape, units: Shape, rng: np.random.Generator) -> Shape:
+def _multiple(problem: Problem, shape: Shape, units: Shape, rng: np.random.Generator) -> Shape:
     """Return another shape of multiples, of at most twice the work.
 
     Several multiples remain several, and equal extents, of a grid that fits only n = m, remain equal.
     """
-    while True:
+    for _ in range(ATTEMPTS):
         other = []
         for extent, unit in zip(shape, units, strict=True):
             factor = extent // unit
             other.append(unit * max(factor + int(rng.integers(-1, 2)), min(factor, 2)))
-        if shape[0] == shape[1]:
+        if len(shape) > 1 and shape[0] == shape[1]:
             side = lcm(units[0], units[1])
             other[0] = other[1] = side * (shape[0] // side + int(rng.integers(0, 2)))
         alike = len(set(other)) == len(set(shape))
-        if alike and tuple(other) != shape and prod(other) <= 2 * prod(shape):
+        fits = prod(other) <= 2 * prod(shape) and _legal(problem, tuple(other))
+        if alike and tuple(other) != shape and fits:
             return tuple(other)
+    return shape
 
 
 def _equal_extents(problem: Problem, units: Shape, rng: np.random.Generator) -> Shape | None:
@@ -159,6 +177,9 @@ def _equal_extents(problem: Problem, units: Shape, rng: np.random.Generator) -> 
     if side**axes > LARGEST_EQUAL_WORK:
         return None
     if side == 1:
-        return (int(rng.integers(problem.smallest + 5, 40, endpoint=True)),) * axes
-    most = max(round(CHECKED_EQUAL_WORK ** (1 / axes)) // side, 1)
-    return (side * int(rng.integers(1, most, endpoint=True)),) * axes
+        least = max(problem.smallest_shape) + 5
+        shape = (int(rng.integers(least, max(40, least), endpoint=True)),) * axes
+    else:
+        most = max(round(CHECKED_EQUAL_WORK ** (1 / axes)) // side, 1)
+        shape = (side * int(rng.integers(1, most, endpoint=True)),) * axes
+    return shape if _legal(problem, shape) else None

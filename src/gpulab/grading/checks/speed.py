@@ -177,9 +177,9 @@ def _untimed_view(name: str, result: CheckResult) -> View:
     lines = []
     if result.technique is not None:
         for checked in result.technique.results:
-            bound = "at least" if checked.requirement.at_least else "at most"
+            bound = "at least" if checked.requirement.is_lower_bound else "at most"
             lines.append(
-                f"{checked.requirement.metric}: {checked.value:.2f}, required {bound} {checked.limit:.2f} "
+                f"{checked.metric}: {checked.value:.2f}, required {bound} {checked.limit:.2f} "
                 "(counted by the simulator)"
             )
     correct = "values and memory traffic" if lines else "values"

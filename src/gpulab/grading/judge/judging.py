@@ -12,7 +12,7 @@ from typing import Any
 
 from gpulab.devices import open_device
 from gpulab.devices.cuda_errors import RESTART_ADVICE
-from gpulab.errors import UsageError
+from gpulab.errors import ProblemError, UsageError
 from gpulab.exercises.lab_session import grade_as, normalized_id
 from gpulab.grading.checks import draws
 from gpulab.grading.checks.commits import ForeignAnswers
@@ -46,6 +46,7 @@ from gpulab.grading.sandbox.safe_page import clean_outputs
 from gpulab.grading.sandbox.safe_text import MATHJAX_MACRO
 from gpulab.notebook import failure
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
+from gpulab.problems.registry import use_problem_text
 
 __all__ = ["judge_notebook", "score_of"]
 
@@ -71,6 +72,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
         checks a kernel; ("restart", None) if this process lost the GPU; and ("usage", seconds of processor
         time) at the end.
     """
+    use_problem_text(task.plan.problem)
     draws.use_secret(task.secret)
     grade_as(task.student)
     device = open_device(task.device)
@@ -173,9 +175,14 @@ def _tests(plan: NotebookPlan) -> Iterator[tuple[PlanCell | None, PlanCell]]:
 def judge_cell(
     shell: RecordingShell, test: PlanCell, values: Mapping[str, Any]
 ) -> tuple[JudgedCell, BaseException | None]:
-    """Run a test cell with the student's plain values; return its verdict and its error."""
+    """Run a test cell with the student's plain values; return its verdict and its error.
+
+    Raises `ProblemError`: a declaration that is not usable is the teacher's mistake, and costs no points.
+    """
     shell.user_ns.update(values)
     outputs, _ = shell.record(test.source)
+    if isinstance(shell.error, ProblemError):
+        raise shell.error
     shown = tuple(
         output for output in outputs if (output["output_type"], output.get("name")) != ("stream", "stderr")
     )

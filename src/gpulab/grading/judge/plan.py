@@ -12,6 +12,7 @@ from gpulab.cell import is_kernel_cell
 from gpulab.errors import HeaderError, UsageError
 from gpulab.grading.judge.python_cell import parse_python
 from gpulab.grading.pipeline.notebook_source import last_level_choice
+from gpulab.problems.registry import problem_text
 
 __all__ = ["NotebookPlan", "PlanCell", "read_plan"]
 
@@ -56,11 +57,14 @@ class NotebookPlan:
         In the order of the notebook.
     given : mapping of str to str
         Text of the kernel that is given at level 2, by the name in its header.
+    problem : (str, str) or None
+        Path and text of the `problem.py` next to the notebook; None if there is none.
     """
 
     name: str
     cells: tuple[PlanCell, ...]
     given: Mapping[str, str] = field(default_factory=dict)
+    problem: tuple[str, str] | None = None
 
     def of_kind(self, *kinds: str) -> tuple[PlanCell, ...]:
         """Return the cells of these kinds."""
@@ -100,7 +104,8 @@ def read_plan(path: Path) -> NotebookPlan:
     given = {
         name: _given_text(path.parent / file, name) for name, file in (choice.given if choice else {}).items()
     }
-    return NotebookPlan(path.stem, tuple(_plan_cell(cell) for cell in code), given)
+    cells = tuple(_plan_cell(cell) for cell in code)
+    return NotebookPlan(path.stem, cells, given, problem_text(path.parent))
 
 
 def _plan_cell(cell: Any) -> PlanCell:

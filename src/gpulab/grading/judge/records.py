@@ -45,7 +45,8 @@ class JudgeTask:
     sandboxed : bool
         Run the student's Python in a sandbox. False runs it with the permissions of this process.
     files : mapping of str to str
-        Folders of the release next to the notebook, such as "figures": name and path.
+        Folders of the release next to the notebook, such as "figures", and the teacher's `problem.py`: name
+        and path.
     """
 
     assignment: str

@@ -40,7 +40,8 @@ def student_starter(task: JudgeTask, scratch: Path) -> Callable[[], LimitedProce
         if not folder.is_dir():
             folder.mkdir()
             for path in release:
-                shutil.copytree(path, folder / path.name)
+                copy = shutil.copytree if path.is_dir() else shutil.copy2
+                copy(path, folder / path.name)
         imported = [path for path in sys.path if Path(path).is_dir() and Path(path) != Path.cwd()]
         home = {name: str(folder) for name in ("HOME", "TMPDIR", "IPYTHONDIR", "GPULAB_CACHE")}
         shown = {"PATH": os.defpath, "LANG": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from gpulab.errors import ProblemError
 from gpulab.grading.judge.plan import TEST
 from gpulab.grading.judge.records import (
     Incident,
@@ -255,7 +256,7 @@ def _serve(
     gc.set_threshold(COLLECT_AFTER)
     try:
         target(*args, lambda kind, content: sender.send((kind, content)))
-    except StudentProcessFailed as error:
+    except (StudentProcessFailed, ProblemError) as error:
         sender.send(("failed", str(error)))
     except Exception as error:  # noqa: BLE001  (reported as the error of the submission)
         sender.send(("failed", f"the judge failed: {type(error).__name__}: {error}"))

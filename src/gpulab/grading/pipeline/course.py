@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.errors import GpulabError, UsageError
+from gpulab.problems.registry import open_lab
 
 __all__ = ["CONFIG_NAME", "Course", "GradingError", "find_course", "open_course"]
 
@@ -164,10 +165,13 @@ def open_course(config_file: Path, work: Path | None = None) -> Course:
     release = root / folders.release_directory
     if work is None:
         work = Path(url.removeprefix(SQLITE)).parent if url.startswith(SQLITE) else release.parent
+    source = root / folders.source_directory
+    for assignment in sorted(source.glob("*/")):
+        open_lab(assignment)
     return Course(
         config_file=config_file,
         root=root,
-        source=root / folders.source_directory,
+        source=source,
         release=release,
         submitted=root / folders.submitted_directory,
         autograded=root / folders.autograded_directory,

@@ -28,6 +28,7 @@ from gpulab.grading.pipeline.verdict_store import (
 )
 from gpulab.grading.release.assignments import read_notebook
 from gpulab.grading.release.rubric import required_rubric
+from gpulab.problems.registry import PROBLEM_FILE, open_lab
 from gpulab.profiling.speedup import VariantTiming
 
 __all__ = ["GradeOptions", "GradedSubmission", "GradingRun", "locked_course"]
@@ -90,6 +91,7 @@ class GradingRun:
 
     def __post_init__(self) -> None:
         path = self.course.notebook(self.assignment)
+        open_lab(path.parent)
         required_rubric(self.course.config_folder / "rubric.toml", self.assignment)
         self.plan: NotebookPlan = read_plan(path)
         self.source = read_notebook(path)
@@ -162,7 +164,9 @@ class GradingRun:
 
     def _task(self, submission: Submission) -> JudgeTask:
         release = self.course.release / self.assignment
-        folders = {path.name: str(path) for path in sorted(release.glob("*")) if path.is_dir()}
+        files = {path.name: str(path) for path in sorted(release.glob("*")) if path.is_dir()}
+        if self.plan.problem is not None:
+            files[PROBLEM_FILE] = self.plan.problem[0]
         return JudgeTask(
             self.assignment,
             submission.student,
@@ -171,7 +175,7 @@ class GradingRun:
             self.secret,
             self.options.device,
             self.options.sandboxed,
-            folders,
+            files,
         )
 
     def _finish(

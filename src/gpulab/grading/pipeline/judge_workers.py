@@ -225,9 +225,11 @@ def time_kernels(plan: NotebookPlan, device_name: str | None, emit: Callable[[st
     from gpulab.cell import KernelCell, parse_cell
     from gpulab.devices import open_device
     from gpulab.errors import GpulabError
+    from gpulab.problems.registry import use_problem_text
     from gpulab.profiling.speedup import time_variant
     from gpulab.verification.check import compile_cell
 
+    use_problem_text(plan.problem)
     device = open_device(device_name)
     timings: list[VariantTiming] = []
     for part in plan.of_kind(KERNEL):

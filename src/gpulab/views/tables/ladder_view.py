@@ -8,9 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
-from gpulab.problems import problem as problem_named
 from gpulab.problems.baselines import shipped_baseline
 from gpulab.provenance import Provenance
+from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.number_format import block_extents, milliseconds
@@ -66,7 +66,7 @@ class _VersionRow:
 
 
 def ladder_table(
-    problem: str = "stencil",
+    problem: str = "",
     gpu: str | Sequence[str] = ("gtx280", "h200"),
     size: int | str | None = None,
     *,
@@ -80,8 +80,8 @@ def ladder_table(
 
     Parameters
     ----------
-    problem : {"stencil", "matmul"}
-        The problem.
+    problem : str
+        Name of the problem. If omitted, that of the kernel cell that ran last.
     gpu : str or sequence of str
         Keys of the catalogue GPUs for which times are modelled: "gtx280", "t10", "gtx480", "k40", "gtx1080",
         "v100", "t4", "rtx3090", "a100", "rtx4090", "h100" and "h200".
@@ -109,7 +109,7 @@ def ladder_table(
     """
     from gpulab.gpus.catalogue import gpu as gpu_named
 
-    chosen = problem_named(problem)
+    chosen = chosen_problem(problem)
     shape = chosen.parse_shape(str(size)) if size is not None else None
     keys = gpu if gpus is None else gpus
     specs = {key: gpu_named(key) for key in ((keys,) if isinstance(keys, str) else keys)}

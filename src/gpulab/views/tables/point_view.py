@@ -28,8 +28,8 @@ __all__ = ["launches_view", "points_view", "shared_sources", "source_of"]
 BEST = "*"
 
 
-_OVERALL_RATE = Column("overall (GFLOPS)", "overall_gflops", rate)
-_KERNEL_RATE = Column("kernel (GFLOPS)", "kernel_gflops", rate)
+_OVERALL_RATE = Column("overall (GFLOPS)", "overall_gflops", rate, optional=True)
+_KERNEL_RATE = Column("kernel (GFLOPS)", "kernel_gflops", rate, optional=True)
 
 
 def launches_view(point: Point) -> View:
@@ -43,7 +43,7 @@ def launches_view(point: Point) -> View:
         _KERNEL_RATE,
     ]
     caption = "Overall: with the copies to the device and back."
-    if point.problem == "stencil":
+    if point.config.problem.memory_bound:
         columns += [Column("GB/s", "gb_s", rate), Column("points/s", "points_s", "{:.3g}".format)]
         caption += " GB/s: compulsory bytes divided by the time of the kernel."
     if point.provenance is not None and point.provenance.kind == "modelled":
@@ -74,7 +74,7 @@ def points_view(points: Sequence[Point], best: frozenset[int] = frozenset()) -> 
         Column("tile", lambda point: extents(point.tile)),
         Column("kernel (ms)", "kernel_ms", milliseconds, "provenance"),
         _KERNEL_RATE,
-        *([Column("GB/s", "gb_s", rate)] if any(point.problem == "stencil" for point in points) else []),
+        *([Column("GB/s", "gb_s", rate)] if any(p.config.problem.memory_bound for p in points) else []),
         Column("occupancy", "occupancy", percentage),
         Column("bound by", bottleneck),
         Column("overall (ms)", "overall_ms", milliseconds, "copies.provenance"),

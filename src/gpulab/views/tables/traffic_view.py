@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
-from gpulab.problems import problem as problem_named
 from gpulab.problems.baselines import shipped_baseline
+from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.session_kernels import left_out
@@ -60,18 +60,18 @@ _COLUMNS = (
 )
 
 
-def traffic_table(problem: str = "stencil") -> View:
+def traffic_table(problem: str = "") -> View:
     """Show requests and sectors of this session's kernels of a problem, per 32 units of work.
 
-    A unit of work is an inner point of the stencil or a multiply-add of the matrix product: 32 of them are
+    A unit of work is one that the problem declares, such as a point or a multiply-add: 32 of them are
     the work of one warp instruction if each thread does one. Requests and sectors are counted by the
     simulator, at the size at which the memory-traffic requirements are counted. Kernels whose check failed
     are left out, and the caption names them.
 
     Parameters
     ----------
-    problem : {"stencil", "matmul"}
-        The problem.
+    problem : str
+        Name of the problem. If omitted, that of the kernel cell that ran last.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def traffic_table(problem: str = "stencil") -> View:
     from gpulab import session
     from gpulab.cell import require_kernel_cell
 
-    chosen = problem_named(problem)
+    chosen = chosen_problem(problem)
     rows: list[VersionTraffic] = []
     missing = left_out(chosen)
     notes: dict[str, None] = {missing: None} if missing else {}
@@ -117,8 +117,7 @@ def traffic_table(problem: str = "stencil") -> View:
             "the cells after it.",
             dim=True,
         )
-    work = "inner points" if chosen.name == "stencil" else "multiply-adds"
-    caption = f"Requests of warps, and sectors of 32 bytes, per {LANES} {work}. {' '.join(notes)}"
+    caption = f"Requests of warps, and sectors of 32 bytes, per {LANES} {chosen.work_unit}. {' '.join(notes)}"
     return table_view(_COLUMNS, rows, caption)
 
 

@@ -8,8 +8,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
-from gpulab.problems import problem as problem_named
 from gpulab.problems.measurements import PIECE_FRAMES
+from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import extents, milliseconds
@@ -47,9 +47,7 @@ class _WavesRow:
         return 100 * (self.profile.time_ms / self.measured.median_ms - 1)
 
 
-def waves_table(
-    problem: str = "stencil", caps: Sequence[int] = (0, 32), size: int | str | None = None
-) -> View:
+def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | str | None = None) -> View:
     """Show registers, resident blocks, waves and times of this session's kernels, with limits on registers.
 
     Each kernel is compiled as its cell says, and again with at most so many registers per thread, as with
@@ -58,8 +56,8 @@ def waves_table(
 
     Parameters
     ----------
-    problem : {"stencil", "matmul"}
-        The problem.
+    problem : str
+        Name of the problem. If omitted, that of the kernel cell that ran last.
     caps : sequence of int
         Limits on registers; 0 stands for none.
     size : int or str, optional
@@ -86,7 +84,7 @@ def waves_table(
     >>> gpulab.waves_table("matmul")
     No kernel of matmul was compiled in this session yet. Run its kernel cells.
     """
-    chosen = problem_named(problem)
+    chosen = chosen_problem(problem)
     shape = chosen.parse_shape(str(size)) if size is not None else None
     rows: list[_WavesRow] = []
     for variant in chosen.variants:

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
-from gpulab.problems.base import REGISTRY
+from gpulab.problems import problem
 
-stencil = REGISTRY["stencil"]
-type(stencil).variants = {name: replace(variant, requirements=()) for name, variant in stencil.variants.items()}
+stencil = problem("stencil")
+stencil.variants = {name: replace(variant, requirements=()) for name, variant in stencil.variants.items()}
 make_case = type(stencil).make_case
 
 
