@@ -24,7 +24,7 @@ PATH = re.compile(rf"[\w.-]+(?:/[\w.-]+)*/?(?<=/)|(?:[\w.-]+/)*[\w-]+\.(?:{'|'.j
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # Folders that commands make, and files that examples write.
 GENERATED = ("my-labs/", "demo/", "share/jupyter/", "grading/work/")
-EXAMPLES = {"FILE.cu", "kernel.cu", "roofline.png"}
+EXAMPLES = {"FILE.cu", "kernel.cu", "problem.py", "roofline.png"}
 
 
 def path_id(path: Path) -> str:

@@ -23,12 +23,15 @@ __all__ = [
     "kernel",
     "kernel_names",
     "mark_incorrect",
+    "reference_of",
+    "set_reference",
 ]
 
 _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
 _COMPILERS: dict[str, Callable[[], Kernel]] = {}  # of cells whose kernel is compiled when it is first used
 
+_REFERENCES: dict[str, KernelCell] = {}  # the lab's own solutions, by name; only the grader has them
 _INCORRECT: set[str] = set()  # names of kernels whose last check failed
 
 
@@ -74,6 +77,22 @@ def chosen_problem(name: str = "") -> Problem:
             "%%cuda PROBLEM.VARIANT, or name the problem."
         )
     return last.config.problem
+
+
+def set_reference(name: str, cell: KernelCell | None) -> None:
+    """Compare kernels with this solution of the lab from now on; None removes the solution.
+
+    The judge of a submission calls it; a student's notebook has no solutions. name: as in the header.
+    """
+    if cell is None:
+        _REFERENCES.pop(name, None)
+    else:
+        _REFERENCES[name] = cell
+
+
+def reference_of(name: str) -> KernelCell | None:
+    """Return the lab's solution of a kernel, with its own block and tile; None if there is none."""
+    return _REFERENCES.get(name)
 
 
 def mark_incorrect(name: str) -> None:

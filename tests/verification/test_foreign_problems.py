@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpulab import session
 from gpulab.cell import KernelCell, parse_cell
 from gpulab.devices import open_device
 from gpulab.errors import ProblemError
@@ -145,3 +146,35 @@ def test_broken_reference_stops_the_check_and_names_the_line(tmp_path: Path) -> 
     load_problems(write_problems(tmp_path, foreign_problems.PROBLEMS.replace("lambda a: a.T", "lambda a: a")))
     with pytest.raises(ProblemError, match=r"problem\.py, line \d+: the reference returned the shape"):
         check(foreign_problems.TRANSPOSE)
+
+
+HALVED = foreign_problems.TILED.replace("tiled", "halved")
+
+
+def test_relative_requirement_is_not_checked_without_its_baseline(empty_session: None) -> None:
+    result = check(HALVED)
+    assert any("Run the cell of that kernel first" in warning for warning in result.warnings)
+
+
+def test_relative_requirement_compares_with_the_cell_of_the_session(empty_session: None) -> None:
+    session.keep_cell(parse_cell(foreign_problems.TRANSPOSE))
+    assert check(HALVED).correct
+    result = check(foreign_problems.TRANSPOSE.replace("naive --block 32 8", "halved --block 32 32"))
+    assert result.technique is not None
+    (requirement,) = result.technique.results
+    assert requirement.limit == requirement.value / 2
+    assert "naive has" in result.reasons[0]
+
+
+def test_relative_requirement_prefers_the_solution_of_the_lab(empty_session: None) -> None:
+    solution = parse_cell(foreign_problems.TRANSPOSE)
+    assert isinstance(solution, KernelCell)
+    wasteful = foreign_problems.TRANSPOSE.replace("if (x <", "for (int k = 0; k < 4; ++k) if (x <")
+    session.keep_cell(parse_cell(wasteful.replace("b[", "((volatile float*) b)[")))
+    renamed = parse_cell(foreign_problems.TRANSPOSE.replace("naive --block 32 8", "halved --block 32 32"))
+    assert check_cell(renamed, open_device("sim"), seed=1).correct
+    session.set_reference("transpose.naive", solution)
+    try:
+        assert not check_cell(renamed, open_device("sim"), seed=1).correct
+    finally:
+        session.set_reference("transpose.naive", None)

@@ -36,7 +36,10 @@ def add_kernel_run_options(parser: argparse.ArgumentParser) -> None:
         "the kernel alone, and overall with the copies to the device and back.",
     )
     group.add_argument(
-        "--kernel", nargs="+", metavar="NAME", help="kernels to time: K4, matmul.K4, or all; several allowed"
+        "--kernel",
+        nargs="+",
+        metavar="NAME",
+        help="kernels to time: VARIANT, PROBLEM.VARIANT, or all; several allowed",
     )
     group.add_argument(
         "--block", nargs="+", metavar="N", help="threads per block, X [Y [Z]]; default: the kernel's header"

@@ -49,7 +49,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         nargs="+",
         required=True,
         metavar="NAME",
-        help="kernels to time: K4, matmul.K4, or all; several allowed",
+        help="kernels to time: VARIANT, PROBLEM.VARIANT, or all; several allowed",
     )
     sweep.add_argument(
         "--blocks",

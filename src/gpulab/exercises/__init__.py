@@ -7,6 +7,7 @@ so that each student has numbers of their own. Nothing here gives points: `gpula
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["exercise_names", "find_exercise", "kernel_exercises"]
 
-LABS = ("devicequery", "stencil", "matmul")  # each has modules LAB_exercises and LAB_kernels in this folder
+# Each lab has the modules LAB_exercises and LAB_kernels in this folder.
+LABS = tuple(
+    module.name.removesuffix("_exercises")
+    for module in iter_modules(__path__)
+    if module.name.endswith("_exercises")
+)
 
 
 def find_exercise(name: str) -> NumberExercise | ChoiceExercise:

@@ -27,7 +27,7 @@ __all__ = ["MIN_TOKENS", "fingerprint", "groups", "normalized_tokens", "same_ker
 
 # Tokens of a normalised kernel. Independent solutions with fewer are often equal: axpy has 56, the matrix
 # product with one thread per value 99 and a tree of sums 122. The shortest kernel of the labs that can be
-# written in many ways, matmul.K2, has 153.
+# written in many ways, a matrix product with a strip in shared memory, has 153.
 MIN_TOKENS = 130
 MAX_TOKENS = 100_000  # of a text whose macros are expanded; nested macros could give billions
 

@@ -100,7 +100,7 @@ def _given_files(given: object) -> Mapping[str, str | os.PathLike[str]]:
         return {}
     if isinstance(given, Mapping):
         return given
-    raise UsageError('`given` must be a dictionary such as {"stencil.opt_1": "given/opt_1.cu"}.')
+    raise UsageError('`given` must be a dictionary such as {"PROBLEM.STEP": "given/step.cu"}.')
 
 
 def current_level() -> int:

@@ -282,6 +282,8 @@ class Step:
         Limits on metrics that show that the change was made.
     whole_blocks : bool
         The kernel needs no guard: every extent is a multiple of the points that a block computes.
+    is_open : bool
+        No method is prescribed, and kernels are ranked by their speed in the report's leaderboard.
 
     Examples
     --------
@@ -296,6 +298,7 @@ class Step:
     block: Block | None = None
     requirements: tuple[Requirement, ...] = ()
     whole_blocks: bool = False
+    is_open: bool = False
     line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False)
 
     def __post_init__(self) -> None:

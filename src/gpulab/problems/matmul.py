@@ -165,6 +165,7 @@ _STEPS = (
         "K6",
         "open: any size, as fast as possible",
         "K34",
+        is_open=True,
         requirements=(_TILED_LOADS, _REGISTER_TILE, _WARP_OF_VALUES),
     ),
 )

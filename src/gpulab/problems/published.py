@@ -208,7 +208,7 @@ def _document() -> dict[str, Any]:
 def _sources() -> Mapping[str, Source]:
     by_key = {}
     for key, table in _document().items():
-        fields = {name: value for name, value in table.items() if name not in {"rows", "shape"}}
+        fields = {name: value for name, value in table.items() if name not in {"rows", "shape", "problem"}}
         by_key[key] = Source(
             key=key,
             **fields
@@ -227,7 +227,7 @@ def _rows() -> tuple[PublishedRow, ...]:
         PublishedRow(
             source_key=key,
             gpu=table.get("gpu", ""),
-            problem="matmul",
+            problem=table.get("problem", ""),
             variant=row.get("variant", ""),
             label=row["label"],
             block=_three(row.get("block")),

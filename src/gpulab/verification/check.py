@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpulab import session
 from gpulab.cell import Cell, KernelCell, require_choice, unwritten_lines
 from gpulab.compiler.program import Resources, name_expressions_of
 from gpulab.config import KernelConfig, check_block, defines
@@ -251,7 +252,9 @@ def check_kernel(
     if count and verdict.correct:
         inputs = timed or TimedInputs((cell.config.timing_shape,), verdict.seed)
         verdict = with_timed_launches(verdict, count, inputs)
-    technique = check_requirements(count) if count and verdict.correct else None
+    technique = None
+    if count and verdict.correct:
+        technique = check_requirements(count, lambda step: _baseline_count(cell, step, count, machine_counts))
     return CheckResult(
         verdict.correct and (technique is None or technique.met),
         verdict,
@@ -259,11 +262,28 @@ def check_kernel(
         technique,
         verdict.reasons + (() if technique is None else technique.reasons),
         verdict.findings,
-        warnings + verdict.warnings,
+        warnings + verdict.warnings + (technique.unchecked if technique else ()),
         kernel,
         count,
         count_error,
     )
+
+
+def _baseline_count(cell: KernelCell, step: str, count: CellCount, machine_counts: bool) -> CellCount | None:
+    """Return the counted launch of another step's kernel: the lab's solution, or the session's cell.
+
+    None if there is none, or it cannot run on the same size.
+    """
+    name = f"{cell.config.problem.name}.{step}"
+    baseline = session.reference_of(name) or session.cell(name)
+    if not isinstance(baseline, KernelCell) or session.found_incorrect(name):
+        return None
+    try:
+        baseline.config.require_size(count.launch.shape)
+        kernel = load_cell(baseline, count.recorded.kernel.device)
+        return count_cell(baseline, kernel, shape=count.launch.shape, seed=count.seed, machine=machine_counts)
+    except GpulabError:
+        return None
 
 
 def preflight(kernel: Kernel, config: KernelConfig, device: Device) -> Verdict | None:

@@ -80,11 +80,15 @@ class RequirementResult:
 
 @dataclass(frozen=True)
 class Technique:
-    """The requirements of one step, checked on one launch."""
+    """The requirements of one step, checked on one launch.
+
+    unchecked: sentences about requirements that are relative to a kernel that is not there.
+    """
 
     variant: str
     shape: tuple[int, ...]
     results: tuple[RequirementResult, ...]
+    unchecked: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
@@ -377,7 +381,7 @@ def check_requirements(
     """Check the requirements of a step on a counted launch; None if the step has no requirements.
 
     baseline: returns the same launch of the kernel of another step, for requirements that are relative to
-    it; None if there is no such kernel. Without a baseline a relative requirement is left out.
+    it; None if there is no such kernel. A requirement is then not checked.
     """
     config = count.launch.config
     step = config.problem.variants[config.variant]
@@ -385,6 +389,7 @@ def check_requirements(
         return None
 
     traffic, results, before = _Traffic.of(count), [], None
+    unchecked = []
     if baseline is not None and step.baseline and any(each.relative for each in step.requirements):
         other = baseline(step.baseline)
         before = None if other is None else _Traffic.of(other)
@@ -393,6 +398,11 @@ def check_requirements(
         limit, compared = requirement.limit(config.block, config.tile), None
         if requirement.relative:
             if before is None:
+                name = requirement.title(config.problem.work_unit)
+                unchecked.append(
+                    f"not checked: {name}, which is compared with {config.problem.name}.{step.baseline}. Run "
+                    "the cell of that kernel first."
+                )
                 continue
             compared = str(step.baseline), measured(before, requirement)[0]
             limit *= compared[1]
@@ -400,4 +410,4 @@ def check_requirements(
         shown = tuple(sorted(line for line, share in lines.items() if share >= 0.5 * busiest))
         unit = config.problem.work_unit
         results.append(RequirementResult(requirement, value, limit, shown, unit, compared))
-    return Technique(config.variant, count.launch.shape, tuple(results))
+    return Technique(config.variant, count.launch.shape, tuple(results), tuple(unchecked))

@@ -233,7 +233,7 @@ def _block_edges(output: WrongOutput) -> str:
     """Return a sentence if every wrong point lies on the edge of a block: the halo is not loaded."""
     wrong, written = output.wrong, output.written
     if wrong.ndim != 3:
-        return ""  # only a stencil has a halo
+        return ""  # whether the kernel of another output has a halo is not known
     edges: dict[str, Mask] = {}
     for axis, name in enumerate("xy"):
         pitch, extent = output.points_of_block(axis), output.extents[axis]

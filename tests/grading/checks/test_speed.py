@@ -15,7 +15,6 @@ from gpulab import session
 from gpulab.cell import parse_cell, require_kernel_cell
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import speed
-from gpulab.grading.checks.reference import set_reference
 from gpulab.grading.checks.speed import require_speed
 from gpulab.notebook import level, screen
 from gpulab.problems.requirement import Requirement
@@ -120,9 +119,9 @@ REFERENCE = next(kernel.cell for kernel in load("stencil/right/opt_4_float4.cu")
 
 @pytest.fixture
 def reference() -> Iterator[None]:
-    set_reference("stencil.opt_4", require_kernel_cell(REFERENCE))
+    session.set_reference("stencil.opt_4", require_kernel_cell(REFERENCE))
     yield
-    set_reference("stencil.opt_4", None)
+    session.set_reference("stencil.opt_4", None)
 
 
 @pytest.mark.usefixtures("reference", "shown")

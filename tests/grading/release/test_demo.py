@@ -68,7 +68,7 @@ def test_exit_code_is_0_if_every_score_is_as_expected(demo_run: DemoRun) -> None
 
 
 def test_scores_are_in_the_gradebook(demo_run: DemoRun) -> None:
-    grades = read_grades(open_course(demo_run.config, demo_run.work), demo.ASSIGNMENT)
+    grades = read_grades(open_course(demo_run.config, demo_run.work), "01_stencil")
     assert grades.scores[STUDENT]["opt_1_test"] == 0
     assert grades.max_total == sum(max_points(REPOSITORY / "labs" / "01_stencil" / "stencil.ipynb").values())
 

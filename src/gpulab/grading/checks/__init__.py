@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from gpulab.errors import GpulabError, KernelNotWritten, UsageError, WrongResult
 from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.loops import compile_loops
-from gpulab.grading.checks.matmul_loops import require_loops
 from gpulab.grading.checks.points import Score, is_points
 from gpulab.grading.checks.points_line import award, points_line, record_points
+from gpulab.grading.checks.product_loops import require_loops
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
 from gpulab.grading.checks.small_kernels import require_kernel
 from gpulab.grading.checks.speed import require_speed

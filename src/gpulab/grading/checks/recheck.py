@@ -75,6 +75,8 @@ def recheck_cell(cell: Cell, device: Device, *, whole_launch: bool = False) -> C
     _RECHECKED[cell.name] = result
     if result.warnings:
         show(warnings_view(result.warnings))
+    if result.technique is not None and result.technique.unchecked:
+        raise UsageError(" ".join(result.technique.unchecked))
     if not result.correct:
         missed = result.technique is not None and not result.technique.met
         headline = MISSED_REQUIREMENT.format(cell.name) if missed else f"{cell.name} is not correct"

@@ -10,7 +10,6 @@ from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.points import Score, is_points
 from gpulab.grading.checks.points_line import record_points, show_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
-from gpulab.grading.checks.reference import reference_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,6 +80,7 @@ def require_speed(
     >>> from gpulab.grading.checks import require_speed
     >>> require_speed("stencil.opt_4", of="copy", steps={0.5: 5, 0.85: 15})  # doctest: +SKIP
     """
+    from gpulab import session
     from gpulab.cell import require_kernel_cell
     from gpulab.devices import open_device
     from gpulab.grading.checks.counted_speed import count_against_reference
@@ -102,7 +102,7 @@ def require_speed(
 
     device = open_device()
     result = recheck_cell(cell, device)
-    kernel_cell, reference = require_kernel_cell(cell), reference_of(name)
+    kernel_cell, reference = require_kernel_cell(cell), session.reference_of(name)
     rng = random_generator(name)
     if reference is not None:
         thresholds = {FULL_POINTS * step / max(thresholds): points for step, points in thresholds.items()}

@@ -10,7 +10,6 @@ from gpulab.cell import Cell, KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError, GpulabError, HeaderError, WrongResult
 from gpulab.grading.checks.recheck import last_result
-from gpulab.grading.checks.reference import set_reference
 from gpulab.grading.judge.plan import KERNEL, SOLUTION, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedCell, KernelInspection, Output
 from gpulab.grading.judge.submitted import SubmittedCell
@@ -43,7 +42,7 @@ def register_kernels(
     headers by the name that the header begins with.
     """
     for solution in _kernels(part.source for part in plan.of_kind(SOLUTION)):
-        set_reference(solution.name, solution if isinstance(solution, KernelCell) else None)
+        session.set_reference(solution.name, solution if isinstance(solution, KernelCell) else None)
     shown = {cell.name: cell for cell in _kernels(part.source for part in plan.of_kind(KERNEL))}
     errors: dict[str, HeaderError] = {}
     for cell in shown.values():

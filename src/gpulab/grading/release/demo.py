@@ -24,9 +24,8 @@ from gpulab.grading.reports.html_report import write_report
 from gpulab.grading.reports.terminal_report import gradebook, speedup
 from gpulab.views.terminal import Bar, say
 
-__all__ = ["run_demo", "set_up_class"]
+__all__ = ["demo_assignment", "run_demo", "set_up_class"]
 
-ASSIGNMENT = "01_stencil"
 START_S = 8.0  # imports, release and reports, on a laptop
 SUBMISSION_S = 3.0  # processor time to judge a submission with an empty cache of kernels
 MARKER = ".made-by-gpulab-demo"  # a file in a folder that the demo created and may delete
@@ -40,11 +39,12 @@ def run_demo(config_file: Path, work: Path, console: Console, options: GradeOpti
     options = options or GradeOptions()
     clear_folder(work)
     course = open_course(config_file, work)
+    assignment = demo_assignment(course.config_folder)
     seconds = estimated_seconds(config_file, options.jobs)
-    say(f"Releasing {ASSIGNMENT} and grading the sample class; this takes about {seconds} s.")
+    say(f"Releasing {assignment} and grading the sample class; this takes about {seconds} s.")
     samples = set_up_class(course)
-    results = grade_submissions(course, ASSIGNMENT, options)
-    report = assignment_report(course, ASSIGNMENT, {sample.student: sample.about for sample in samples})
+    results = grade_submissions(course, assignment, options)
+    report = assignment_report(course, assignment, {sample.student: sample.about for sample in samples})
     console.print(gradebook(report))
     console.print(speedup(report))
     page = write_report([report], report_path(course))
@@ -64,9 +64,22 @@ def run_demo(config_file: Path, work: Path, console: Console, options: GradeOpti
     return 1 if errors else 0
 
 
+def demo_assignment(config_folder: Path) -> str:
+    """Return the first assignment with a sample class that submits kernels of a problem."""
+    return sample_class(config_folder).name
+
+
+def sample_class(config_folder: Path) -> Path:
+    folders = sorted(path for path in (config_folder / "sample_class").glob("*") if path.is_dir())
+    for folder in folders:
+        if any("." in name for sample in read_samples(folder) for name in sample.kernels):
+            return folder
+    raise UsageError(f"{config_folder / 'sample_class'} has no class with kernels of a problem.")
+
+
 def estimated_seconds(config_file: Path, jobs: int | None) -> int:
     """Return the time of the demo on an idle machine, rounded up to 10 s."""
-    samples = read_samples(config_file.parent / "sample_class" / ASSIGNMENT)
+    samples = read_samples(sample_class(config_file.parent))
     cores = max(1, min(jobs or worker_count(), worker_count(), len(samples)))
     seconds = START_S + SUBMISSION_S * len(samples) / cores
     return 10 * math.ceil(seconds / 10)
@@ -74,9 +87,10 @@ def estimated_seconds(config_file: Path, jobs: int | None) -> int:
 
 def set_up_class(course: Course) -> list[SampleSubmission]:
     """Release the lab and submit the notebooks of the sample class."""
-    samples = read_samples(course.config_folder / "sample_class" / ASSIGNMENT)
-    with Bar(f"releasing {ASSIGNMENT}"):
-        released = release(course, ASSIGNMENT, level=2)  # one of the students works at level 2
+    assignment = demo_assignment(course.config_folder)
+    samples = read_samples(sample_class(course.config_folder))
+    with Bar(f"releasing {assignment}"):
+        released = release(course, assignment, level=2)  # one of the students works at level 2
     for sample in samples:
         submit_sample(sample, released.notebooks[0], course.submitted)
     return samples

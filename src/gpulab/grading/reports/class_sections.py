@@ -9,7 +9,7 @@ from gpulab.grading.reports.class_table import delay_text
 from gpulab.grading.reports.common_findings import common_findings
 from gpulab.grading.reports.distribution import histogram, step_figures, total_shares
 from gpulab.grading.reports.incidents import incidents
-from gpulab.grading.reports.leaderboard import OPEN_STEPS, Place, leaderboard
+from gpulab.grading.reports.leaderboard import Place, leaderboard, open_steps
 from gpulab.grading.reports.speedups import SPEEDUP_HEADERS, speedup_matrix, speedup_rows
 from gpulab.grading.similarity import groups
 from gpulab.views.html import escape, paragraph, table
@@ -167,7 +167,7 @@ def _leaderboard_section(report: AssignmentReport) -> str:
 
 
 def _boards(report: AssignmentReport) -> Iterator[tuple[str, list[Place]]]:
-    for step in OPEN_STEPS:
+    for step in open_steps(report):
         places = leaderboard(report, step)
         if places:
             yield step, places

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpulab.grading.reports.assignment_report import AssignmentReport
+from gpulab.problems import problem as problem_named
+from gpulab.problems import problem_names
 from gpulab.views.tables.number_format import provenance_text
 
-__all__ = ["OPEN_STEPS", "Place", "leaderboard"]
-
-OPEN_STEPS = ("stencil.opt_4", "matmul.K6")  # steps without a prescribed method; their speed is graded
+__all__ = ["Place", "leaderboard", "open_steps"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,20 @@ class Place:
     gflops: float
     shape: tuple[int, ...]
     source: str
+
+
+def open_steps(report: AssignmentReport) -> list[str]:
+    """Return the steps without a prescribed method among the submitted kernels: their speed is ranked."""
+    submitted = {kernel.name for student in report.students for kernel in report.kernels(student)}
+    return [name for name in sorted(submitted) if _is_open(name)]
+
+
+def _is_open(name: str) -> bool:
+    problem, dot, variant = name.partition(".")
+    if not dot or problem not in problem_names():
+        return False
+    steps = problem_named(problem).variants
+    return variant in steps and steps[variant].is_open
 
 
 def leaderboard(report: AssignmentReport, step: str) -> list[Place]:

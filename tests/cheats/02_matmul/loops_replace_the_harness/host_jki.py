@@ -1,5 +1,5 @@
 import gpulab.grading.checks
-import gpulab.grading.checks.matmul_loops as harness
+import gpulab.grading.checks.product_loops as harness
 
 
 def require_loops(*args, **options):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpulab.errors import UsageError, WrongResult
-from gpulab.grading.checks import matmul_loops, require_loops
+from gpulab.grading.checks import product_loops, require_loops
 from gpulab.grading.checks.loop_trace import trace_loops
 
 Loops = Callable[..., None]
@@ -110,7 +110,7 @@ def too_long_strips(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:
 
 @pytest.mark.parametrize("seed", [*range(5), *N_OF_64])
 def test_index_past_the_end_is_refused_without_harm(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matmul_loops, "random_generator", lambda *_: np.random.default_rng(seed))
+    monkeypatch.setattr(product_loops, "random_generator", lambda *_: np.random.default_rng(seed))
     with pytest.raises(WrongResult, match="i reaches 70 and must stay below n"):
         require_loops("too_long_strips", too_long_strips, order="is i j k", points=2)
 

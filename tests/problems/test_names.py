@@ -1,0 +1,65 @@
+"""No module knows the labs' own problems by name: they are declared as any teacher's problems are."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gpulab.problems
+
+PACKAGE = Path(gpulab.__file__).parent
+NAMES = re.compile(r"stencil|matmul(?!t)", re.IGNORECASE)  # ast.MatMult is Python's operator @
+# The declarations of the problems, and the graded questions of the labs.
+DECLARATIONS = sorted(PACKAGE.glob("problems/stencil*.py")) + sorted(PACKAGE.glob("problems/matmul*.py"))
+QUESTIONS = sorted(PACKAGE.glob("exercises/stencil_*.py")) + sorted(PACKAGE.glob("exercises/matmul_*.py"))
+OTHERS = sorted(set(PACKAGE.rglob("*.py")) - set(DECLARATIONS) - set(QUESTIONS))
+
+
+def documentation_lines(tree: ast.AST) -> set[int]:
+    """Return the lines of docstrings, whose examples may name a lab."""
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                lines |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return lines
+
+
+def named_in(path: Path) -> Iterator[str]:
+    """Yield the tokens of a module, comments and texts included, that name a problem of the labs."""
+    text = path.read_text(encoding="utf-8")
+    documentation = documentation_lines(ast.parse(text))
+    before = ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        # numpy.matmul and cupy.matmul, and the method of Python's operator @
+        numpys = token.string == "matmul" and before == "."
+        numpys = numpys or (token.string == '"matmul"' and path.name == "host_operations.py")
+        if NAMES.search(token.string) and not numpys and token.start[0] not in documentation:
+            yield f"{token.start[0]}: {token.string}"
+        before = token.string
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_module_does_not_name_a_problem_of_the_labs(path: Path) -> None:
+    assert list(named_in(path)) == []
+
+
+@pytest.mark.parametrize("path", DECLARATIONS, ids=lambda path: path.name)
+def test_declaration_imports_public_names_only(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpulab"):
+            if node.module == "gpulab.problems":
+                assert {alias.name for alias in node.names} <= set(gpulab.problems.__all__)
+            else:  # another part of the same declaration
+                assert (
+                    (node.module or "").removeprefix("gpulab.problems.").startswith(path.stem.split("_")[0])
+                )
+        elif isinstance(node, ast.Import):
+            assert not [alias.name for alias in node.names if alias.name.startswith("gpulab.")]
