@@ -114,7 +114,9 @@ def measure(device: Any, launch: TimedLaunch) -> dict[str, Any]:
             "launches_per_sample": timing.launches_per_sample,
         }
     with device.asynchronous_launches():
-        perf = cupyx_benchmark(kernel, (grid, block, args), n_repeat=REPEATS, n_warmup=UNPROFILED)
+        perf = cupyx_benchmark(
+            kernel, (grid, block, args), name=launch.name, n_repeat=REPEATS, n_warmup=UNPROFILED
+        )
     times = sorted(float(time) * 1e6 for time in perf.gpu_times.ravel())
     row["cupyx"] = {"median": statistics.median(times), "low": times[0], "high": times[-1]}
     return row

@@ -12,7 +12,7 @@ import gpulab
 from gpulab.devices.base import Device
 from gpulab.devices.device_process import end_processes
 from gpulab.errors import LaunchError
-from tests.gpu.test_faults_on_gpu import FREE_TOLERANCE, STENCIL, free_memory
+from tests.gpu.test_faults_on_gpu import STENCIL, assert_memory_is_given_back, free_memory
 
 for package in ("IPython", "ipywidgets", "plotly"):
     pytest.importorskip(package)
@@ -53,8 +53,7 @@ def test_twenty_faulting_cells_leave_the_notebook_alive(
         on_gpu += "not affected" in str(error)
     assert on_gpu, "no kernel reached the GPU"
 
-    end_processes()
-    assert free_memory(gpu) > before - FREE_TOLERANCE
+    assert_memory_is_given_back(gpu, before)
     shell.user_ns["mine"] = mine
     right = "%%cuda twice\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }"
     assert shell.run_cell(right).success
