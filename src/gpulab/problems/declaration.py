@@ -5,11 +5,9 @@ Each object remembers the line that made it, so that a message about it can name
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,10 @@ import numpy.typing as npt
 
 from gpulab.errors import ProblemError
 from gpulab.problems.case import LARGEST_INDEX, Block, Shape, random_values
+from gpulab.problems.code_line import CodeLine
 from gpulab.problems.requirement import Requirement
 
-__all__ = ["CodeLine", "DeclaredParameter", "Extents", "Input", "Output", "Scalar", "Size", "Step"]
+__all__ = ["DeclaredParameter", "Extents", "Input", "Output", "Scalar", "Size", "Step"]
 
 # Names of sizes and numbers, or a function of the sizes, by their names, that returns the extents.
 Extents = Sequence[str | int] | Callable[..., Sequence[int]]
@@ -36,34 +35,9 @@ C_TYPES = {
     "int8": "signed char",
     "uint8": "unsigned char",
 }
-IN_INTERFACE = "IN_INTERFACE"  # a global variable of the modules that are no part of a declaration
+IN_INTERFACE = True  # see `CodeLine.of_caller`
 FLOATS = (-1.0, 1.0)  # range of the values of a floating-point input
 INTEGERS = (0, 100)  # range of the values of an integer input
-
-
-@dataclass(frozen=True)
-class CodeLine:
-    """A line of the file that declares a problem."""
-
-    file: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{Path(self.file).name}, line {self.number}"
-
-    @classmethod
-    def of_caller(cls) -> CodeLine:
-        """Return the innermost line that is executed outside of the modules that declare problems."""
-        frame = sys._getframe()  # noqa: SLF001  (the documented way to the caller)
-        while frame.f_back is not None and IN_INTERFACE in frame.f_globals:
-            frame = frame.f_back
-        return cls(frame.f_code.co_filename, frame.f_lineno)
-
-    @classmethod
-    def of_function(cls, function: Callable[..., Any], otherwise: CodeLine) -> CodeLine:
-        """Return the first line of a function, or another line if it is not written in Python."""
-        code = getattr(function, "__code__", None)
-        return cls(code.co_filename, code.co_firstlineno) if code is not None else otherwise
 
 
 @dataclass(frozen=True)

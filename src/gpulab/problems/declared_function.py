@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gpulab.errors import GpulabError, ProblemError
-from gpulab.problems.declaration import CodeLine
+from gpulab.problems.code_line import CodeLine
 
 __all__ = ["DeclaredFunction"]
 

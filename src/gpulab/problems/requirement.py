@@ -7,11 +7,12 @@ states which metric it changes, and how far, relative to the step that it improv
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
 from gpulab.errors import ProblemError
+from gpulab.problems.code_line import CodeLine
 
 __all__ = ["METRICS", "MISSED_REQUIREMENT", "PER", "Limit", "Requirement"]
 
@@ -43,6 +44,7 @@ METRICS: Mapping[str, str] = {
     "blocks": "blocks of the launch",
     "waves": "waves: blocks divided by the blocks that are resident on the whole GPU",
 }
+IN_INTERFACE = True  # see `CodeLine.of_caller`
 PER = ("launch", "block", "warp", "thread", "work")  # what another counter may be divided by
 
 
@@ -106,13 +108,17 @@ class Requirement:
     array: str = ""
     baseline: str = "the previous step"
     advice: str = ""
+    line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if (self.at_most is None) == (self.at_least is None):
-            raise ProblemError(f"the requirement on {self.measure} needs at_most or at_least, one of them.")
+            raise ProblemError(
+                f"{self.line}: the requirement on {self.measure} needs at_most or at_least, one of them."
+            )
         if self.per not in PER:
             raise ProblemError(
-                f"the requirement on {self.measure} is per `{self.per}`; choose from {', '.join(PER)}."
+                f"{self.line}: the requirement on {self.measure} is per `{self.per}`; choose from "
+                f"{', '.join(PER)}."
             )
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gpulab.errors import UsageError
+from gpulab.errors import ProblemError
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.problems.requirement import Requirement
 from gpulab.profiling.counts.cell_counts import CellCount
@@ -351,7 +351,7 @@ MEASURES: Mapping[str, Measure] = {
 def measured(traffic: _Traffic, requirement: Requirement) -> tuple[float, Mapping[int, float]]:
     """Return the metric of a requirement on one launch, and the share of each source line in it.
 
-    Raises `UsageError` if there is no such metric.
+    Raises `ProblemError` if there is no such metric.
     """
     if requirement.measure in MEASURES:
         return MEASURES[requirement.measure](traffic, requirement.array)
@@ -360,9 +360,9 @@ def measured(traffic: _Traffic, requirement: Requirement) -> tuple[float, Mappin
     if value is None and not requirement.measure.startswith("_"):
         value = getattr(counters, requirement.measure, None)
     if not isinstance(value, int | float):
-        raise UsageError(
-            f"a requirement names the metric `{requirement.measure}`; choose from {', '.join(MEASURES)}, or "
-            "a counter of gpulab.Counters."
+        raise ProblemError(
+            f"{requirement.line}: a requirement names the metric `{requirement.measure}`; choose from "
+            f"{', '.join(MEASURES)}, or a counter of gpulab.Counters."
         )
     launch = traffic.count.launch
     by = {

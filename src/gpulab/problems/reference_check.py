@@ -1,0 +1,96 @@
+"""The output of a reference, and its error bound: their form, and whether they can be right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpulab.problems.case import Argument
+from gpulab.problems.declared_function import DeclaredFunction
+
+__all__ = ["as_output", "check_plausible", "reference_values"]
+
+
+def reference_values(arguments: Sequence[Argument]) -> dict[str, Any]:
+    """Return the values of arguments by name, as a reference takes them.
+
+    Arrays are copies in float64 or int64, scalars are Python's; an output without initial values is left out.
+    """
+    values: dict[str, Any] = {}
+    for argument in arguments:
+        value = argument.value
+        if argument.kind != "pointer":
+            values[argument.name] = value.item()
+        elif argument.role == "input" or argument.initialized:
+            wide = np.float64 if np.issubdtype(value.dtype, np.floating) else np.int64
+            values[argument.name] = value.astype(wide)
+    return values
+
+
+def as_output(
+    function: DeclaredFunction, made: Any, output: Argument, *, broadcast: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return what a function returned as float64, in the shape of the output.
+
+    broadcast: accept a number, or another shape that NumPy broadcasts. Raises `ProblemError` for anything
+    else.
+    """
+    shape = output.value.shape
+    try:
+        array = np.asarray(made, np.float64)
+    except (TypeError, ValueError):
+        raise function.error(
+            f"{function.title} returned {type(made).__name__}; it must return an array of numbers."
+        ) from None
+    if array.shape != shape and not (broadcast and _broadcasts(array.shape, shape)):
+        raise function.error(
+            f"{function.title} returned the shape {array.shape}; the output {output.name} has {shape}."
+        )
+    return np.broadcast_to(array, shape) if array.shape != shape else array
+
+
+def check_plausible(
+    reference: DeclaredFunction,
+    bound: DeclaredFunction,
+    expected: npt.NDArray[np.float64],
+    tolerance: npt.NDArray[np.float64],
+    dtype: np.dtype[Any],
+) -> None:
+    """Raise `ProblemError` for a reference or an error bound that no kernel or any kernel satisfies.
+
+    expected, tolerance: at the elements that a kernel must write. dtype: of the output.
+    """
+    if not np.all(np.isfinite(expected)):
+        raise reference.error("the reference returned values that are NaN or infinite.")
+    if not np.all(tolerance >= 0):  # also False for NaN
+        raise bound.error("the error bound is negative or NaN at some elements.")
+
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        nearest = np.clip(np.rint(expected), limits.min, limits.max)
+    else:
+        with np.errstate(over="ignore"):
+            nearest = expected.astype(dtype).astype(np.float64)
+    missed = np.abs(nearest - expected) > tolerance
+    if 2 * np.count_nonzero(missed) > missed.size:
+        worst = int(np.argmax(np.abs(nearest - expected)))
+        raise bound.error(
+            f"no kernel can satisfy the error bound: the value {expected[worst]:.6g} of the reference is "
+            f"{abs(nearest[worst] - expected[worst]):.2g} away from the nearest {dtype.name}, and the "
+            f"bound is {tolerance[worst]:.2g}."
+        )
+    if expected.any() and np.all(tolerance >= np.abs(expected)):
+        raise bound.error(
+            "the error bound accepts every kernel: it is larger than the values of the reference, so "
+            "that an output of zeros would be correct."
+        )
+
+
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False

@@ -1,0 +1,285 @@
+"""The sizes of a problem: arrays, grids, and the shapes on which kernels are checked, counted and timed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from math import lcm, prod
+
+import numpy as np
+
+from gpulab.errors import ProblemError, UsageError
+from gpulab.problems.case import LARGEST_INDEX, Block, Shape
+from gpulab.problems.code_line import CodeLine
+from gpulab.problems.declaration import Extents, Input, Output, Scalar, Size, Step
+from gpulab.problems.declared_function import DeclaredFunction
+
+__all__ = ["ProblemShapes"]
+
+IN_INTERFACE = True  # see `CodeLine.of_caller`
+
+# Points along each axis of the launch that is counted, at least, by the number of axes.
+COUNTED_POINTS: Mapping[int, int] = {1: 4096, 2: 64, 3: 32}
+MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # of a grid, on each axis; CUDA C++ Programming Guide
+UNGRIDDED = 67  # extent, at most, of a size that is on no axis of the grid, in a check
+SEVERAL_POINTS = 37  # extent of a launch of several blocks, at least
+FEW_POINTS = 7  # extent of a launch smaller than a block
+
+
+class ProblemShapes:
+    """The part of a problem that knows its sizes; `Problem` declares the attributes."""
+
+    name: str
+    line: CodeLine
+    sizes: Mapping[str, Size]
+    axes: tuple[str, ...]
+    timing_size: Shape
+    parameters: tuple[Input | Output | Scalar | str, ...]
+    variants: Mapping[str, Step]
+    default_block: Block
+    default_tile: Block
+    _output: Output
+    _extents: Extents | None
+    _grid: DeclaredFunction | None
+    _written: DeclaredFunction | None
+
+    def block_of(self, variant: str) -> Block:
+        """Return the block of a header without `--block`."""
+        return self.variants[variant].block or self.default_block
+
+    @property
+    def follows_formula(self) -> bool:
+        """True if the grid is that of the formula, so that each block has a box of output points."""
+        return self._grid is None
+
+    def _sizes_of(self, shape: Shape) -> dict[str, int]:
+        return dict(zip(self.axes, shape, strict=True))
+
+    def _resolved(self, extents: Extents, shape: Shape, line: CodeLine) -> tuple[int, ...]:
+        """Return declared extents as numbers."""
+        sizes = self._sizes_of(shape)
+        if callable(extents):
+            made = DeclaredFunction(extents, "the function of the extents", line)(sizes)
+        else:
+            unknown = [extent for extent in extents if isinstance(extent, str) and extent not in sizes]
+            if unknown:
+                raise ProblemError(
+                    f"{line}: `{unknown[0]}` is no size; the sizes are {', '.join(self.axes)}."
+                )
+            made = [sizes[extent] if isinstance(extent, str) else extent for extent in extents]
+        return tuple(int(extent) for extent in made)
+
+    @property
+    def smallest_shape(self) -> Shape:
+        """The shape of the smallest legal extents."""
+        return tuple(size.smallest for size in self.sizes.values())
+
+    @property
+    def largest_shape(self) -> Shape:
+        """The shape of the largest legal extents; their arrays may be too large."""
+        return tuple(size.largest for size in self.sizes.values())
+
+    def output_shape(self, shape: Shape) -> Shape:
+        """Return the extents of the output array."""
+        return self._resolved(self._output.shape, shape, self._output.line)
+
+    def extents(self, shape: Shape) -> Block:
+        """Return the output points on each grid axis.
+
+        The grid is `ceil(extent / (block * tile))` on each axis, and 1 on an axis whose tile is 0.
+        """
+        if self._extents is None:
+            extents = self.output_shape(shape)[::-1]
+        else:
+            extents = self._resolved(self._extents, shape, self.line)
+        x, y, z = (*extents, 1, 1)[:3]
+        return x, y, z
+
+    def grid(self, shape: Shape, block: Block, tile: Block) -> Block:
+        """Return the blocks of the grid on each axis."""
+        if self._grid is None:
+            x, y, z = (
+                -(-extent // (threads * points)) if points else 1
+                for extent, threads, points in zip(self.extents(shape), block, tile, strict=True)
+            )
+            return x, y, z
+        made = self._grid(self._sizes_of(shape) | {"block": block, "tile": tile})
+        blocks = (made,) if isinstance(made, int | np.integer) else tuple(made)
+        if not 1 <= len(blocks) <= 3 or not all(number >= 1 for number in blocks):
+            raise self._grid.error(f"`grid` returned {made}; it must be one to three numbers of at least 1.")
+        x, y, z = (int(number) for number in (*blocks, 1, 1)[:3])
+        return x, y, z
+
+    @cached_property
+    def grid_axes(self) -> tuple[int | None, ...]:
+        """For each size, the axis of the grid that it alone gives the extent of; None if there is none."""
+        base = tuple(size.nearest(size.smallest + 2) for size in self.sizes.values())
+        found: list[int | None] = []
+        for number, size in enumerate(self.sizes.values()):
+            other = size.nearest(base[number] + size.multiple, size.multiple)
+            changed = (*base[:number], other, *base[number + 1 :])
+            moved = [
+                axis
+                for axis, (a, b) in enumerate(zip(self.extents(base), self.extents(changed), strict=True))
+                if a != b
+            ]
+            found.append(moved[0] if len(moved) == 1 else None)
+        return tuple(found)
+
+    def block_points(self, block: Block, tile: Block) -> Shape:
+        """Return for each size the points that a block computes along it; 1 for a size on no grid axis."""
+        return tuple(1 if axis is None else block[axis] * max(tile[axis], 1) for axis in self.grid_axes)
+
+    def shape_multiples(self, variant: str, block: Block, tile: Block) -> Shape:
+        """Return the number that each extent must be a multiple of for this variant; 1 if any will do."""
+        whole = self.variants[variant].whole_blocks
+        points = self.block_points(block, tile) if whole else (1,) * len(self.axes)
+        return tuple(
+            lcm(size.multiple, number) for size, number in zip(self.sizes.values(), points, strict=True)
+        )
+
+    def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
+        """Return the shapes that `verify` runs: few, and such that errors at block and tile edges show.
+
+        By default several blocks and a remainder, less than a block, a few points more than a block, and
+        whole blocks; only whole blocks for a step that needs no guard. In each, extents differ.
+        """
+        points = self.block_points(block, tile)
+        if self.variants[variant].whole_blocks:
+            wanted = [points, [(2 + axis) * number for axis, number in enumerate(points)]]
+        else:
+            wanted = [
+                [max(2 * number + 5, SEVERAL_POINTS) for number in points],
+                [FEW_POINTS] * len(points),
+                [number + 1 for number in points],
+                [2 * number for number in points],
+            ]
+        multiples = self.shape_multiples(variant, block, tile)
+        return tuple(dict.fromkeys(self._legal(extents, multiples) for extents in wanted))
+
+    def _legal(self, wanted: Sequence[int], multiples: Shape) -> Shape:
+        """Return a legal shape near some extents, in which no two of them are equal if that is possible."""
+        shape: list[int] = []
+        rows = zip(self.sizes.values(), self.grid_axes, wanted, multiples, strict=True)
+        for size, axis, number, multiple in rows:
+            if axis is None:
+                number = min(size.timed, max(number, UNGRIDDED))  # noqa: PLW2901
+            extent = size.nearest(number, multiple)
+            while extent in shape and extent + multiple <= size.largest:
+                extent += multiple
+            shape.append(extent)
+        return tuple(shape)
+
+    def timing_shape(self, variant: str, block: Block, tile: Block) -> Shape:
+        """Return the shape at which this variant is timed."""
+        multiples = self.shape_multiples(variant, block, tile)
+        return tuple(
+            -(-extent // unit) * unit for extent, unit in zip(self.timing_size, multiples, strict=True)
+        )
+
+    def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
+        """Return the shape on which requirements are counted: whole blocks, and few points at the edges."""
+        points = self.block_points(block, tile)
+        multiples = self.shape_multiples(variant, block, tile)
+        dimensions = len({axis for axis in self.grid_axes if axis is not None}) or 1
+        least = COUNTED_POINTS[dimensions]
+        units = [lcm(number, unit) for number, unit in zip(points, multiples, strict=True)]
+        wanted = [unit * max(2, -(-least // unit)) for unit in units]
+        return self._legal(wanted, tuple(units))
+
+    def checked_shape(self, shape: Shape) -> Shape:
+        """Return the shape as Python integers.
+
+        Raises
+        ------
+        UsageError
+            If no kernel can be launched on it: an extent is too small, or an array too large.
+        """
+        if len(shape) != len(self.axes):
+            raise UsageError(f"a {self.name} shape is ({', '.join(self.axes)}); not {tuple(shape)}.")
+
+        for (axis, size), number in zip(self.sizes.items(), shape, strict=True):
+            if number < size.smallest:
+                raise UsageError(f"{axis} must be at least {size.smallest} for {self.name}; it is {number}.")
+            if number > size.largest:
+                raise UsageError(f"{axis} must be at most {size.largest} for {self.name}; it is {number}.")
+
+        shape = tuple(int(number) for number in shape)
+        largest = self.largest_array(shape)
+        if largest > LARGEST_INDEX:
+            raise UsageError(
+                f"{self.format_shape(shape)} is too large: an array would have {largest} elements, and the "
+                f"kernels index with int, whose largest value is {LARGEST_INDEX}."
+            )
+        return shape
+
+    def largest_array(self, shape: Shape) -> int:
+        """Return the number of elements of the largest array of a launch."""
+        return max(prod(extents) for _, extents in self._array_shapes(shape))
+
+    def _array_shapes(self, shape: Shape) -> Iterator[tuple[Input | Output, Shape]]:
+        for parameter in self.parameters:
+            if isinstance(parameter, Input | Output):
+                yield parameter, self._resolved(parameter.shape, shape, parameter.line)
+
+    def format_shape(self, shape: Shape) -> str:
+        """Return a shape as text, such as `65x47x9`."""
+        return "x".join(str(number) for number in shape)
+
+    def parse_shape(self, text: str) -> Shape:
+        """Return the shape of a text such as "65x47x9", or "128" for the same extent on every axis.
+
+        Sizes of a fixed extent keep it.
+
+        Raises
+        ------
+        UsageError
+            If the text is not a shape of this problem; the message says which texts are.
+        """
+        parts = re.split(r"\s*[x,]\s*", text.strip().lower())
+        if len(parts) not in (1, len(self.axes)) or not all(re.fullmatch(r"-?\d{1,18}", p) for p in parts):
+            raise UsageError(
+                f"a {self.name} size is one number, or {', '.join(self.axes)} with an x between them, "
+                f"such as 128 or {'x'.join(('65', '47', '9', '33', '17')[: len(self.axes)])}; not `{text}`."
+            )
+
+        numbers = [int(part) for part in parts]
+        if len(numbers) == 1:
+            numbers = [
+                size.smallest if size.smallest == size.largest and len(self.axes) > 1 else numbers[0]
+                for size in self.sizes.values()
+            ]
+        return self.checked_shape(tuple(numbers))
+
+    def written_box(self, shape: Shape) -> tuple[slice, ...]:
+        """Return the part of the output that a kernel must write, as a slice of each axis."""
+        whole = self.output_shape(shape)
+        if self._written is None:
+            return tuple(slice(0, extent) for extent in whole)
+        parts = tuple(self._written(self._sizes_of(shape)))
+        if len(parts) != len(whole) or not all(isinstance(part, slice) for part in parts):
+            raise self._written.error(f"`written` returned {parts}; it must be a slice for each axis.")
+        return tuple(slice(*part.indices(extent)[:2]) for part, extent in zip(parts, whole, strict=True))
+
+    def written_points(self, shape: Shape) -> int:
+        """Return the number of output elements that a kernel must write."""
+        return prod(part.stop - part.start for part in self.written_box(shape))
+
+    def _check_launches(self) -> None:
+        """Raise `ProblemError` for a step whose timed launch or whose check is not possible."""
+        for step in self.variants.values():
+            geometry = step.name, self.block_of(step.name), self.default_tile
+            for shape in (self.timing_shape(*geometry), *self.check_shapes(*geometry)):
+                try:
+                    grid = self.grid(self.checked_shape(shape), *geometry[1:])
+                except ProblemError:
+                    raise
+                except UsageError as error:
+                    raise ProblemError(f"{step.line}: {step.name} cannot be launched: {error}") from None
+                for axis, blocks, most in zip("xyz", grid, MOST_BLOCKS, strict=True):
+                    if blocks > most:
+                        raise ProblemError(
+                            f"{step.line}: {step.name} cannot be launched on {self.format_shape(shape)}: "
+                            f"{blocks:,} blocks on the {axis} axis, and a grid has at most {most:,}."
+                        )
