@@ -2,6 +2,8 @@
 
 from benchmarks.compatibility import (
     llm_c,
+    rodinia,
+    rodinia_physics,
     samples_concepts,
     samples_domain,
     samples_features,
@@ -12,6 +14,8 @@ from benchmarks.compatibility import (
 
 __all__ = [
     "llm_c",
+    "rodinia",
+    "rodinia_physics",
     "samples_concepts",
     "samples_domain",
     "samples_features",

@@ -116,20 +116,16 @@ def cell_of(folder: Path, kernel: ListedKernel) -> ExtractedCell:
     raise UsageError(f"`gpulab extract` does not find {kernel.name} in {kernel.file}.")
 
 
-def _programs(path: Path) -> Iterator[Path]:
-    """Yield the programs that include a file, if it is not one itself, and the file."""
+def _programs(path: Path) -> list[Path]:
+    """Return the programs that include a file, if it is not one itself, then headers that do, and the file."""
     includers = _includers(path)
-    seen = {path}
-    queue = [path]
+    found, queue = [path], [path]
     while queue:
-        current = queue.pop(0)
-        for other in includers.get(current.name, []):
-            if other not in seen:
-                seen.add(other)
-                queue.append(other)
-                if not includers.get(other.name):
-                    yield other
-    yield path
+        others = [other for other in includers.get(queue.pop(0).name, []) if other not in found]
+        found += others
+        queue += others
+    programs = [other for other in found[1:] if not includers.get(other.name)]
+    return [*sorted(programs, key=lambda program: program.suffix.startswith(".h")), path]
 
 
 _INCLUDERS: dict[Path, dict[str, list[Path]]] = {}
