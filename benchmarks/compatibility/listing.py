@@ -117,7 +117,7 @@ def cell_of(folder: Path, kernel: ListedKernel) -> ExtractedCell:
 
 
 def _programs(path: Path) -> list[Path]:
-    """Return the programs that include a file, if it is not one itself, then headers that do, and the file."""
+    """Return the programs that include a file, then headers that do, and the file."""
     includers = _includers(path)
     found, queue = [path], [path]
     while queue:

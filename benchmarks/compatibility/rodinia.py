@@ -10,6 +10,7 @@ from benchmarks.compatibility.launches import (
     Array,
     Expected,
     Launch,
+    Packed,
     Part,
     blocks,
     integers,
@@ -451,8 +452,8 @@ def pack(scale: int) -> Launch:
     places = (np.cumsum(sizes) - sizes).astype(np.uint32)
     args = [source, sizes, places, np.zeros(total, np.uint32), room]
     zeros = (
-        "a thread ors the bits of its last word that do not fit into the word after it, without a barrier before "
-        "the next thread stores this word; there are no such bits then"
+        "a thread ors the bits of its last word that do not fit into the word after it, without a barrier "
+        "before the next thread stores this word; there are no such bits then"
     )
     return Launch(chunks // 16, 16, args, {3: _words(texts, total)}, true_alarms=zeros)
 
@@ -477,6 +478,102 @@ def components(scale: int, kernel: str) -> list[Launch]:
 def nothing(scale: int) -> Launch:
     matches, queries = integers(100 * scale, 2), integers(200 * scale, dtype=np.int8)
     return Launch(4, 32, [matches, queries, integers(100), integers(100, seed=1), 100, 5], {})
+
+
+# Sorting ---------------------------------------------------------------------------------------
+
+BUCKETS = 1024
+
+
+@declare("hybridsort/bucketsort_kernel.cu", "bucketprefixoffset")
+def offsets_of_blocks(scale: int) -> Launch:
+    counts = integers(6 * scale, BUCKETS, dtype=np.uint32)
+    sums = np.cumsum(counts, 0, np.uint32)
+    args = [counts, new(BUCKETS, dtype=np.uint32), len(counts)]
+    return Launch(BUCKETS // 32, 32, args, {0: sums - counts, 1: sums[-1]})
+
+
+@declare("hybridsort/bucketsort_kernel.cu", "bucketsort")
+def into_buckets(scale: int) -> Launch:
+    n, grid = 1500 * scale, 4
+    x, bucket, block = normal(n), integers(n, high=BUCKETS), np.arange(n) // 32 % grid
+    order = np.lexsort((block, bucket))
+    expected, place = x[order], np.empty(n, np.int32)
+    place[order] = np.arange(n)
+    starts = np.searchsorted(bucket[order], np.arange(BUCKETS)).astype(np.uint32)
+    prefix = np.zeros((grid, BUCKETS), np.uint32)
+    np.add.at(prefix, (block, bucket), 1)
+    prefix = np.cumsum(prefix, 0, np.uint32) - prefix
+    rank = place - starts[bucket] - prefix[block, bucket]
+    indices = ((rank.astype(np.int32) << 10) + bucket).astype(np.int32)
+    return Launch(grid, 32, [x, indices, new(n), n, prefix, starts], {2: expected})
+
+
+@declare("hybridsort/histogram1024_kernel.cu", "histogram1024Kernel")
+def histogram_by_warp(scale: int) -> Launch:
+    n = 3000 * scale
+    bins = integers(n, high=1024)
+    x = ((bins + 0.5) / 1024 * 4 - 2).astype(np.float32)
+    args = [np.zeros(1024, np.uint32), x, -2.0, 2.0, n]
+    expected = {0: np.bincount(bins, minlength=1024).astype(np.uint32)}
+    return Launch(4, 96, args, expected)
+
+
+@declare("hybridsort/mergesort_kernel.cu", "mergepack")
+def pack_divisions(_scale: int) -> Launch:
+    sizes = integers(BUCKETS, high=9)
+    ends, room = np.cumsum(sizes), 4
+    x = normal(BUCKETS * room * 4)
+    starts = np.append(0, ends).astype(np.int32)
+    empty = (4 * room - sizes - 3).astype(np.int32)
+    source = room * 4 * np.repeat(np.arange(BUCKETS), sizes) + np.repeat(empty, sizes)
+    expected = x[source + np.arange(ends[-1]) - np.repeat(starts[:-1], sizes)]
+    first = (room * np.arange(BUCKETS + 1)).astype(np.int32)
+    variables = {"constStartAddr": first, "finalStartAddr": starts, "nullElems": empty}
+    return Launch((1, BUCKETS), 32, [x, new(ends[-1])], {1: expected}, variables=variables)
+
+
+# Cells of blood --------------------------------------------------------------------------------
+
+
+@declare("leukocyte/CUDA/track_ellipse_kernel.cu", "IMGVF_kernel")
+def track(_scale: int) -> Launch:
+    """Two cells of at most 32 pixels, one warp: warps do not wait for each other's reads."""
+    shapes, steps, vx, vy, e = ((4, 8), (5, 6)), 3, 0.6, 0.8, 0.5
+    fields = [uniform(*shape, seed=n) for n, shape in enumerate(shapes)]
+    images = [uniform(*shape, seed=2 + n) for n, shape in enumerate(shapes)]
+    expected = [
+        _tracked(field, image, steps, (vx, vy), e) for field, image in zip(fields, images, strict=True)
+    ]
+    pointers = [
+        Packed(lambda at, first=first: np.array(at[first : first + 2], np.uint64)) for first in (0, 2)
+    ]
+    sizes = [np.array(each, np.int32) for each in zip(*shapes, strict=True)]
+    alarms = "the threads store new values without a barrier after the others' reads of the old ones"
+    return Launch(
+        2,
+        320,
+        [*pointers, *sizes, vx, vy, e, steps, 0.0],
+        {9 + n: each for n, each in enumerate(expected)},
+        memory=[*fields, *images],
+        rtol=1e-4,
+        true_alarms=alarms,
+    )
+
+
+def _tracked(field: Array, image: Array, steps: int, v: tuple[float, float], e: float) -> Array:
+    """Return the gradient vector flow after some steps."""
+    x = field.astype(np.float64)
+    rows, columns = x.shape
+    for _ in range(steps):
+        p, change = np.pad(x, 1, "edge"), np.zeros_like(x)
+        for dy in (-1, 0, 1):
+            for dx in (-1, 0, 1):
+                difference = p[1 + dy : 1 + dy + rows, 1 + dx : 1 + dx + columns] - x
+                change += (np.arctan(difference * (dx * v[0] + dy * v[1]) / e) / 3.14159 + 0.5) * difference
+        x = x + 0.1 * change
+        x = x - 0.2 * image * (x - image)
+    return x
 
 
 # Kernels that read `texture<…>` variables, which CUDA 12 has removed.

@@ -65,15 +65,16 @@ def _net_flux(neighbours: Array, normals: Array, here: State) -> Array:
 
 def _cfd(kernel: str, *, precomputed: bool) -> None:
     name = "pre_euler3d" if precomputed else "euler3d"
+    keywords = {"precomputed": precomputed} if FLOWS[kernel] in (initialize, flux) else {}
     for suffix, dtype in TYPES.items():
-        declare(f"cfd/{name}{suffix}.cu", kernel, dtype=dtype, precomputed=precomputed)(FLOWS[kernel])
+        declare(f"cfd/{name}{suffix}.cu", kernel, dtype=dtype, **keywords)(FLOWS[kernel])
 
 
 def far_variables(dtype: Any, precomputed: bool) -> dict[str, Array]:
     far, prefix = State(FAR[:, None]), "ff_fc" if precomputed else "ff_flux_contribution"
-    fluxes = {f"{prefix}_momentum_{axis}": far.momentum_flux[n] for n, axis in enumerate("xyz")}
-    values = {"ff_variable": FAR, **fluxes, f"{prefix}_density_energy": far.energy_flux}
-    return {variable: value.ravel().astype(dtype) for variable, value in values.items()}
+    fluxes = {f"{prefix}_momentum_{axis}": far.momentum_flux[n].T for n, axis in enumerate("xyz")}
+    values = {"ff_variable": FAR, **fluxes, f"{prefix}_density_energy": far.energy_flux.T}
+    return {variable: value.astype(dtype) for variable, value in values.items()}
 
 
 def initialize(scale: int, dtype: Any, precomputed: bool) -> Launch:
@@ -83,7 +84,7 @@ def initialize(scale: int, dtype: Any, precomputed: bool) -> Launch:
     return Launch(n // 192, 192, args, {1: expected}, variables=far_variables(dtype, precomputed))
 
 
-def step_factor(scale: int, dtype: Any, precomputed: bool) -> Launch:
+def step_factor(scale: int, dtype: Any) -> Launch:
     variables, _, _, state = _flow(scale, dtype)
     areas = uniform(variables.shape[1], low=1, high=2, dtype=dtype)
     expected = 0.5 / (np.sqrt(areas.astype(np.float64)) * (state.speed + state.sound))
@@ -91,7 +92,7 @@ def step_factor(scale: int, dtype: Any, precomputed: bool) -> Launch:
     return Launch(areas.size // 192, 192, args, {3: expected})
 
 
-def flux_contributions(scale: int, dtype: Any, precomputed: bool) -> Launch:
+def flux_contributions(scale: int, dtype: Any) -> Launch:
     variables, _, _, state = _flow(scale, dtype)
     n = variables.shape[1]
     expected = {2 + i: each for i, each in enumerate([*state.momentum_flux, state.energy_flux])}
@@ -109,7 +110,7 @@ def flux(scale: int, dtype: Any, precomputed: bool) -> Launch:
     return Launch(n // 192, 192, args, expected, rtol=1e-4, variables=far_variables(dtype, precomputed))
 
 
-def time_step(scale: int, dtype: Any, precomputed: bool) -> Launch:
+def time_step(scale: int, dtype: Any) -> Launch:
     old, fluxes = (normal(5, 192 * 3 * scale, seed=seed, dtype=dtype) for seed in range(2))
     factors = uniform(old.shape[1], dtype=dtype)
     args = [1, factors.size, old, new(*old.shape, dtype=dtype), factors, fluxes]
@@ -210,7 +211,7 @@ class Random:
 
 @declare("particlefilter/ex_particle_CUDA_float_seq.cu", "normalize_weights_kernel")
 def normalize(_scale: int) -> Launch:
-    """A single block: with several, all but the first read `u[0]` without a barrier after its thread's write."""
+    """A single block: with several, the others read `u[0]` without a barrier after the write."""
     n = 400
     weights, seeds = uniform(n, dtype=np.float64), integers(n, high=2**31)
     scaled = weights / weights.sum()
@@ -253,16 +254,7 @@ def likelihood(scale: int) -> Launch:
         image,
         np.zeros(n),
     ]
-    args += [
-        new(n, dtype=np.float64),
-        n,
-        ones,
-        image.size,
-        k,
-        size,
-        frames,
-        seeds,
-        new(grid, dtype=np.float64),
-    ]
+    args += [new(n, dtype=np.float64), n, ones, image.size, k, size, frames, seeds]
+    args.append(new(grid, dtype=np.float64))
     expected = {0: moved_x, 1: moved_y, 5: index.astype(np.int32), 7: likelihoods, 10: weights}
     return Launch(grid, 128, args, {**expected, 17: random.seeds, 18: sums}, rtol=1e-9)
