@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.compatibility.launches import Array, Expected, Launch, New, Packed, Part, declarations
+from benchmarks.compatibility.launches import (
+    Array,
+    Expected,
+    Launch,
+    New,
+    Packed,
+    Part,
+    Surface,
+    Texture,
+    declarations,
+)
 from benchmarks.compatibility.listing import ListedKernel, cell_of
 from gpulab.errors import (
     CompileError,
@@ -141,7 +151,8 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
         for index, (before, after) in enumerate(
             zip((*launch.args, *launch.memory), (*args, *memory), strict=True)
         )
-        if hasattr(after, "get") and (difference := _difference(before, after.get(), launch, index))
+        if isinstance(before, np.ndarray | New | Part | Surface)
+        and (difference := _difference(before, device.asnumpy(after), launch, index))
     ]
     for variable, expected in launch.expect_variables.items():
         got = device.asnumpy(module.get_global(variable))
@@ -160,6 +171,11 @@ def _argument(device: Any, value: Any, copies: dict[int, Any], addresses: list[i
     if isinstance(value, Packed):
         packed = value.pack(addresses)
         return device.asarray(packed) if isinstance(packed, np.ndarray) else packed
+    if isinstance(value, Texture):
+        linear = value.options.get("memory") == "linear"
+        return device.texture(device.asarray(value.array) if linear else value.array, **value.options)
+    if isinstance(value, Surface):
+        return device.surface(value.array, **value.options)
     if isinstance(value, New):
         return device.empty(value.shape, value.dtype)
     if isinstance(value, np.ndarray):

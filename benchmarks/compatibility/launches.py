@@ -28,6 +28,8 @@ __all__ = [
     "New",
     "Packed",
     "Part",
+    "Surface",
+    "Texture",
     "blocks",
     "declarations",
     "integers",
@@ -58,6 +60,22 @@ class Part:
 
     array: Array
     start: int
+
+
+@dataclass(frozen=True)
+class Texture:
+    """A texture object: its texels, and the keyword arguments of `gpulab.Device.texture`."""
+
+    array: Array
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A surface object: its texels, and the keyword arguments of `gpulab.Device.surface`."""
+
+    array: Array
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -480,6 +480,49 @@ def nothing(scale: int) -> Launch:
     return Launch(4, 32, [matches, queries, integers(100), integers(100, seed=1), 100, 5], {})
 
 
+# The four steps of a wavelet transform: what is added to an element for the sum of its two neighbours.
+FACTORS = (-1.586134342, -0.05298011854, 0.8829110762, 0.4435068522)
+SCALE = 1.230174104914
+
+
+def _lifted(x: Array, axis: int, name: str) -> Array:
+    """Return the low and the high half of a wavelet transform along an axis."""
+    low, high = (np.moveaxis(x, axis, -1)[..., first::2].copy() for first in (0, 1))
+
+    def right(a: Array) -> Array:
+        return np.asarray(a + np.concatenate([a[..., 1:], a[..., -1:]], -1))
+
+    def left(a: Array) -> Array:
+        return np.asarray(a + np.concatenate([a[..., :1], a[..., :-1]], -1))
+
+    if name == "53":
+        high -= np.trunc(right(low) / 2)
+        low += np.trunc((left(high) + 2) / 4)
+    else:
+        for n in (0, 2):
+            high += FACTORS[n] * right(low)
+            low += FACTORS[n + 1] * left(high)
+        low, high = low / SCALE, high * SCALE
+    return np.moveaxis(np.stack([low, high]), -1, axis + 1)
+
+
+@declare("dwt2d/dwt_cuda/fdwt53.cu", "fdwt53Kernel")
+@declare("dwt2d/dwt_cuda/fdwt97.cu", "fdwt97Kernel")
+@declare("dwt2d/dwt_cuda/rdwt53.cu", "rdwt53Kernel")
+@declare("dwt2d/dwt_cuda/rdwt97.cu", "rdwt97Kernel")
+def wavelets(scale: int, kernel: str) -> Launch:
+    rows, columns, name = 48 * scale, 160 * scale, kernel[4:6]
+    dtype = np.int32 if name == "53" else np.float32
+    x = integers(rows, columns, low=-128, high=128).astype(dtype)
+    vertical = _lifted(x.astype(np.float64), 0, name)
+    bands = np.concatenate([_lifted(half, 1, name) for half in vertical])  # LL, HL, LH, HH
+    bands = bands.astype(dtype)
+    given, expected = (x, bands) if kernel[0] == "f" else (bands, x)
+    args = [given, new(*expected.shape, dtype=dtype), columns, rows, 1]
+    grid = blocks(columns, 64), blocks(rows, 8)
+    return Launch(grid, 64, args, {1: expected}, rtol=1e-4, instance=f"dwt_cuda::{kernel}<64, 8>")
+
+
 # Sorting ---------------------------------------------------------------------------------------
 
 BUCKETS = 1024
@@ -546,7 +589,8 @@ def track(_scale: int) -> Launch:
         _tracked(field, image, steps, (vx, vy), e) for field, image in zip(fields, images, strict=True)
     ]
     pointers = [
-        Packed(lambda at, first=first: np.array(at[first : first + 2], np.uint64)) for first in (0, 2)
+        Packed(lambda at: np.array(at[:2], np.uint64)),
+        Packed(lambda at: np.array(at[2:], np.uint64)),
     ]
     sizes = [np.array(each, np.int32) for each in zip(*shapes, strict=True)]
     alarms = "the threads store new values without a barrier after the others' reads of the old ones"

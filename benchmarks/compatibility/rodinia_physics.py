@@ -117,7 +117,7 @@ def time_step(scale: int, dtype: Any) -> Launch:
     return Launch(factors.size // 192, 192, args, {3: old + factors / 3 * fluxes})
 
 
-FLOWS = {
+FLOWS: dict[str, Any] = {
     "cuda_initialize_variables": initialize,
     "cuda_compute_step_factor": step_factor,
     "cuda_compute_flux_contributions": flux_contributions,
