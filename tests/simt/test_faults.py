@@ -103,6 +103,14 @@ def test_failed_assertion_is_reported_with_line_and_thread() -> None:
     assert "threadIdx.x < 40" in finding.message
 
 
+def test_call_through_a_pointer_to_no_function_is_reported() -> None:
+    pointer = "typedef float (*F)(float); F f = *(F*)b; int i = threadIdx.x;"
+    assert fault(f"{pointer}\n a[i] = i < 5 ? b[i] : f(b[i]);").thread == (5, 0, 0)
+    kernel = simulator().compile(f"__global__ void k(float* b) {{ {pointer} b[i] = i < 70 ? i : f(i); }}")
+    kernel(1, 64, (x := simulator().zeros(64),))
+    assert (simulator().asnumpy(x) == np.arange(64)).all()
+
+
 def test_fault_of_the_lowest_block_is_reported() -> None:
     body = "int i = blockIdx.x * 64 + threadIdx.x; if (i >= 1000) a[i] = 1;"
     assert {fault(body, grid=64).block for _ in range(5)} == {(15, 0, 0)}

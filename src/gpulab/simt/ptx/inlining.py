@@ -404,7 +404,10 @@ class _Flattener:
         else:
             signature = (len(arguments), len(results))
             names = [n for n in sorted(self.graph.address_taken) if self.signature(n) == signature]
-            self.emit_call(names, arguments, call.target, owner, item.line)
+            if names:
+                self.emit_call(names, arguments, call.target, owner, item.line)
+            else:  # no function has its address taken
+                self.emit("trap", line=item.line)
             for position, outer in enumerate(results):
                 ty = self.module.functions[names[0]].results[position].type if names else None
                 self.copy_param(f"returned {position}", outer, item.line, ty)
