@@ -59,7 +59,6 @@ DIFFERENCES = {
 _REFUSALS = {
     "texture references": "CUDA 12 has no texture references",
     "called but not defined": "a function without a definition, for which GPUVerify assumes any result",
-    "stack top": "a pointer to a function is an argument, and no function can be its target",
 }
 _OTHER_REFUSAL = "not valid for NVRTC, such as a variable without `__device__`"
 
@@ -129,6 +128,7 @@ def repair_summary(verdicts: Sequence[RepairVerdict] | None = None) -> list[str]
 
 def repair_section(verdicts: Sequence[RepairVerdict]) -> list[str]:
     """Return the section as lines of Markdown."""
+    ended = [each.name for each in verdicts if not each.is_found and "memcheck" in each.detail]
     return [
         "## GPURepair's kernels",
         "",
@@ -153,6 +153,10 @@ def repair_section(verdicts: Sequence[RepairVerdict]) -> list[str]:
             `6_Advanced_threadFenceReduction_reduceSinglePass` has the same warp-synchronous code as
             `reduceMultiPass`, and a fence. In kernels with fences, gpulab takes `volatile` accesses of shared
             memory for atomic ([simulator.md](simulator.md)), and it reports nothing there."""),
+        *paragraph(f"""
+            {len(ended)} launches without such a report end at an invalid access or call. The tests plant null
+            pointers, writes to constants or too small an array, or the script has no valid pointers to
+            functions and states of generators: {", ".join(ended)}."""),
         "### GPURepair's kernels that do not run",
         "",
         "| reason | kernels | |",
