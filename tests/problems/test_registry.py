@@ -49,6 +49,13 @@ def test_installed_problems_are_those_of_the_labs(tmp_path: Path, monkeypatch: p
     assert problem_names() == OWN
 
 
+def test_problems_of_a_source_tree_that_is_not_installed_are_found(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    assert problem_names() == OWN
+
+
 def test_file_of_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_problems(tmp_path)
     monkeypatch.chdir(tmp_path)
