@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpulab.config import KernelConfig
 from gpulab.devices.argument_copies import copy_arguments, simulated_variables
 from gpulab.devices.base import Device, Dim3, Kernel
@@ -23,7 +25,7 @@ from gpulab.model.estimate import Work, estimate, explain_bound
 from gpulab.model.resource_usage import resource_usage
 from gpulab.model.sampling import SampledLaunch, prepare_sampling, sample_launch
 from gpulab.model.unrolling import without_unrolling
-from gpulab.problems.base import Shape
+from gpulab.problems.base import Shape, no_values
 from gpulab.profiling.counts.block_sampling import sample_blocks
 from gpulab.profiling.counts.counters import Counters, record_samples
 from gpulab.provenance import Provenance
@@ -144,12 +146,16 @@ def profile_variant(
     simulated = _with_loops_of(spec, kernel.on_simulator, config)
 
     def sampled_launch() -> SampledLaunch:
-        args = [
-            simulated.device.zeros(argument.value.shape, argument.value.dtype)
-            if argument.kind == "pointer"
-            else argument.value
-            for argument in config.problem.arguments(launch.shape, None)
-        ]
+        problem = config.problem
+        rng = np.random.default_rng(0) if problem.addressing_inputs else None
+        args = []
+        for argument in problem.arguments(launch.shape, rng, no_values):
+            if argument.kind != "pointer":
+                args.append(argument.value)
+            elif argument.name in problem.addressing_inputs:
+                args.append(simulated.device.asarray(argument.value))
+            else:
+                args.append(simulated.device.zeros(argument.value.shape, argument.value.dtype))
         return SampledLaunch(simulated, launch.grid, launch.block, args)
 
     # A profile may live long, so it does not keep the arrays.

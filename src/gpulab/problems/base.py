@@ -26,6 +26,7 @@ from gpulab.problems.case import (
     Read,
     Shape,
     gamma,
+    no_values,
     random_values,
 )
 from gpulab.problems.code_line import CodeLine
@@ -48,6 +49,7 @@ __all__ = [
     "Read",
     "Shape",
     "gamma",
+    "no_values",
     "random_values",
 ]
 
@@ -290,6 +292,11 @@ class Problem(ProblemShapes):
         """
         shape = self.timing_size
         return self.flops(shape) < 4 * self.compulsory_bytes(shape)
+
+    @cached_property
+    def addressing_inputs(self) -> frozenset[str]:
+        """Names of integer inputs: their values may be indices, which decide on the memory traffic."""
+        return frozenset(p.name for p in self.parameters if isinstance(p, Input) and not p.is_float)
 
     def kernel_name(self, variant: str) -> str:
         """Return the name of the `__global__` function that the variant must define."""
