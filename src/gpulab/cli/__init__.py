@@ -25,6 +25,7 @@ _COMMANDS = (
     "gpulab.cli.sweep",
     "gpulab.cli.counters",
     "gpulab.cli.extract",
+    "gpulab.cli.lint",
     "gpulab.cli.grade",
     "gpulab.cli.report",
 )

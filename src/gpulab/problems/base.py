@@ -293,6 +293,11 @@ class Problem(ProblemShapes):
         shape = self.timing_size
         return self.flops(shape) < 4 * self.compulsory_bytes(shape)
 
+    @property
+    def reference_line(self) -> CodeLine:
+        """The line of the reference, for messages."""
+        return self._reference.line
+
     @cached_property
     def addressing_inputs(self) -> frozenset[str]:
         """Names of integer inputs: their values may be indices, which decide on the memory traffic."""

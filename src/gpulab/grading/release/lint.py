@@ -1,0 +1,218 @@
+"""Faults of a lab that its teacher should see before the students: `gpulab lint`."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nbgrader import utils
+
+from gpulab.cell import is_kernel_cell
+from gpulab.errors import GpulabError, UsageError
+from gpulab.grading.judge.python_cell import parse_python
+from gpulab.grading.judge.records import JudgedSubmission
+from gpulab.grading.pipeline.course import Course, open_course
+from gpulab.grading.pipeline.grading_run import GradeOptions
+from gpulab.grading.pipeline.submissions import grade_submissions
+from gpulab.grading.pipeline.verdict_store import load_judged
+from gpulab.grading.release.assignments import (
+    check_stated_points,
+    graded_sources,
+    max_points,
+    read_notebook,
+    release,
+)
+from gpulab.grading.release.rubric import check_points, required_rubric
+from gpulab.grading.release.sample_class import (
+    SampleSubmission,
+    kernel_name,
+    read_samples,
+    submit_sample,
+)
+from gpulab.problems import Problem, load_problems, problem_names
+from gpulab.problems import problem as problem_named
+from gpulab.problems.registry import PROBLEM_FILE
+
+__all__ = ["lint"]
+
+MARKER = "BEGIN SOLUTION"
+
+
+def lint(course: Course, assignment: str, options: GradeOptions) -> list[str]:
+    """Return one sentence for each fault of a lab; empty if none was found.
+
+    Parameters
+    ----------
+    course : Course
+        The course.
+    assignment : str
+        The lab's folder.
+    options : GradeOptions
+        How the sample class is graded.
+
+    Notes
+    -----
+    The declaration, the notebook and the rubric are read. If they have no fault, the lab is released and its
+    sample class is graded in a temporary folder.
+    """
+    notebook = course.notebook(assignment)
+    declared, faults = _declared(notebook.parent)
+    if faults:
+        return faults
+    cells = [
+        (f"{notebook.name}, cell {number}", cell)
+        for number, cell in enumerate(read_notebook(notebook).cells, 1)
+        if cell.cell_type == "code"
+    ]
+    faults = [*_steps(notebook, cells, declared), *_points(course, assignment, notebook), *_order(cells)]
+    samples = course.config_folder / "sample_class" / assignment
+    if not samples.is_dir():
+        return [*faults, f"{samples} is missing: a lab needs sample submissions that are right and wrong."]
+    return faults or _sample_faults(course, assignment, options)
+
+
+def _declared(folder: Path) -> tuple[Mapping[str, Problem], list[str]]:
+    """Return the problems of a lab's own file, and the fault of a declaration that cannot work."""
+    if not (folder / PROBLEM_FILE).is_file():
+        return {}, []
+    try:
+        problems = load_problems(folder / PROBLEM_FILE)
+        for declared in problems.values():
+            for step in declared.variants:
+                geometry = step, declared.block_of(step), declared.default_tile
+                for shape in declared.check_shapes(*geometry):
+                    declared.make_case(shape, np.random.default_rng(0))
+    except GpulabError as error:
+        return {}, [str(error)]
+    return problems, []
+
+
+def _steps(
+    notebook: Path, cells: Sequence[tuple[str, Any]], declared: Mapping[str, Problem]
+) -> Iterator[str]:
+    """Yield steps without a kernel cell or a test, and solutions that students would see."""
+    tests = "\n".join(cell.source for _, cell in cells if utils.is_grade(cell))
+    written = {}
+    for place, cell in cells:
+        name = kernel_name(cell.source) if is_kernel_cell(cell.source) else ""
+        tested = name and f'"{name}"' in tests
+        if utils.is_solution(cell):
+            written[name] = place
+            if name and MARKER not in cell.source:
+                yield f"{place}: the solution of {name} is not between {MARKER} and END SOLUTION."
+            if _is_step(name) and not tested:
+                yield f"{place}: no test cell checks {name}."
+        elif tested:
+            yield f"{place}: {name} is graded, but its cell is no solution cell, so students see its kernel."
+    for problem in declared.values():
+        for step, fact in problem.variants.items():
+            if f"{problem.name}.{step}" not in written and f'"{problem.name}.{step}"' not in tests:
+                yield f"{fact.line}: the step {step} has neither a kernel cell nor a test in {notebook.name}."
+
+
+def _is_step(name: str) -> bool:
+    problem, _, step = name.partition(".")
+    return problem in problem_names() and step in problem_named(problem).variants
+
+
+def _points(course: Course, assignment: str, notebook: Path) -> Iterator[str]:
+    """Yield the first difference between the points of the notebook and those of the rubric."""
+    try:
+        rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
+        check_points(rubric, max_points(notebook), notebook, graded_sources(notebook))
+        check_stated_points(notebook)
+    except UsageError as error:
+        yield str(error)
+
+
+def _order(cells: Sequence[tuple[str, Any]]) -> Iterator[str]:
+    """Yield names that a Python cell uses before the cell that defines them."""
+    defined: dict[str, int] = {}
+    trees = []
+    for number, (place, cell) in enumerate(cells):
+        tree = ast.Module([], []) if is_kernel_cell(cell.source) else parse_python(cell.source)
+        trees.append((place, tree))
+        for name in _names(tree, ast.Store):
+            defined.setdefault(name, number)
+    for number, (place, tree) in enumerate(trees):
+        own = _names(tree, ast.Store)
+        for name in sorted(_names(tree, ast.Load) - own - vars(builtins).keys()):
+            if defined.get(name, -1) > number:
+                yield f"{place}: it fails before {trees[defined[name]][0]} has run, which defines `{name}`."
+
+
+def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    """Return the names that a cell loads or stores; those that it stores include functions and imports."""
+    nodes = list(ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+    if context is ast.Store:
+        for node in nodes:
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    names.add(name)
+                case ast.alias(name=name, asname=other):
+                    names.add(other or name.partition(".")[0])
+                case ast.arg(arg=name):
+                    names.add(name)
+    return names
+
+
+def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> list[str]:
+    """Grade the sample class in a temporary folder and return the points that are not as expected."""
+    try:
+        samples = read_samples(course.config_folder / "sample_class" / assignment)
+        with tempfile.TemporaryDirectory(prefix="gpulab-lint-") as work:
+            trial = open_course(course.config_file, Path(work))
+            released = release(trial, assignment, level=2)
+            for sample in samples:
+                submit_sample(sample, released.notebooks[0], trial.submitted)
+            grade_submissions(trial, assignment, options)
+            verdicts = [load_judged(trial, assignment, sample.student) for sample in samples]
+    except GpulabError as error:
+        return [str(error)]
+
+    rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
+    tested = {name: criterion.variant for name, criterion in rubric.items()}
+    faults: list[str] = []
+    for sample, verdict in zip(samples, verdicts, strict=True):
+        faults += _differences(sample, verdict, tested)
+    totals = [sum(sample.points.values()) for sample in samples]
+    if max(totals) <= 0:
+        faults.append("no sample submission is right: one must earn points.")
+    if min(totals) == max(totals):
+        faults.append("no sample submission is wrong: one must earn fewer points than another.")
+    return faults
+
+
+def _differences(
+    sample: SampleSubmission, verdict: JudgedSubmission, tested: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the points of a sample that are not as expected, each with the reason.
+
+    tested: the kernel that each test cell checks.
+    """
+    if verdict.error:
+        yield f"sample {sample.student}: {verdict.error}"
+        return
+    kernels = {kernel.name: kernel for kernel in verdict.kernels}
+    unknown = sorted(sample.points.keys() - verdict.scores.keys())
+    yield from (f"sample {sample.student}: there is no test cell `{name}`." for name in unknown)
+    for cell, score in verdict.scores.items():
+        expected, name = sample.points.get(cell, 0.0), tested.get(cell, "")
+        got = f"sample {sample.student}: {cell} got {score:g} points, expected {expected:g}"
+        if score > expected:
+            yield f"{got}: a wrong answer passes."
+        elif score < expected:
+            reasons = kernels[name].reasons if name in kernels else ()
+            compared = f" {name}, compared with {_reference(name)}:" if _is_step(name) else ""
+            yield f"{got}.{compared} {' '.join(reasons)}".rstrip(" :")
+
+
+def _reference(name: str) -> str:
+    """Return the reference of a kernel's problem, with its place."""
+    return f"the reference in {problem_named(name.partition('.')[0]).reference_line}"
