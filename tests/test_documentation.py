@@ -23,8 +23,15 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(rf"[\w.-]+(?:/[\w.-]+)*/?(?<=/)|(?:[\w.-]+/)*[\w-]+\.(?:{'|'.join(SUFFIXES)})")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # Folders that commands make, and files that examples write.
-GENERATED = ("my-labs/", "demo/", "share/jupyter/", "grading/work/")
-EXAMPLES = {"FILE.cu", "kernel.cu", "problem.py", "roofline.png"}
+GENERATED = (
+    "my-labs/",
+    "demo/",
+    "share/jupyter/",
+    "grading/work/",
+    "labs/04_transpose/",
+    "grading/sample_class/04_transpose/",
+)
+EXAMPLES = {"FILE.cu", "expected.toml", "kernel.cu", "naive.cu", "problem.py", "roofline.png"}
 
 
 def path_id(path: Path) -> str:
