@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 
 import pytest
 
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu, names
-from gpulab.problems import problem
+from gpulab.problems import load_problems, problem, published
 from gpulab.problems.published import rows, source, sources
+from tests.foreign_problems import PROBLEMS, write_problems
 from tests.kernel_configs import config
 
 ROWS = rows()
@@ -99,3 +101,24 @@ def test_t10_rows_have_a_block_and_a_tile():
 def test_unknown_table_raises_with_the_list_of_tables():
     with pytest.raises(UsageError, match=r"`t11`.*t10.*blog"):
         rows("t11")
+
+
+def test_declared_figures_are_listed_with_the_problem(no_labs: None, tmp_path: Path) -> None:
+    table = """published={"notes": {
+        "authors": "A. Teacher", "title": "Notes", "year": "2026", "place": "a course", "gpu": "h200",
+        "shape": [4096, 4096], "rows": [{"variant": "naive", "block": [32, 8, 1], "kernel": 250}]}},
+    """
+    problems = write_problems(tmp_path, PROBLEMS.replace('extents=("columns"', f'{table}extents=("columns"'))
+    before = len(published.rows())
+    load_problems(problems)
+    assert len(published.rows()) == before + 1
+    (row,) = published.rows("notes")
+    assert (row.problem, row.variant, row.label, row.shape) == ("transpose", "naive", "naive", (4096, 4096))
+    assert row.source == 'A. Teacher, "Notes" (2026), a course'
+
+
+def test_declared_table_without_a_citation_is_refused(no_labs: None, tmp_path: Path) -> None:
+    text = PROBLEMS.replace('extents=("columns"', 'published={"notes": {}}, extents=("columns"')
+    load_problems(write_problems(tmp_path, text))
+    with pytest.raises(UsageError, match="the published table `notes` is not complete"):
+        published.sources()

@@ -109,6 +109,9 @@ class Problem(ProblemShapes):
         Used where a header names none.
     index : sequence of str, optional
         Names of the indices into the output. By default the last of z, y and x.
+    published : mapping, optional
+        Figures of documents: tables by their keys, of the form of the entries of gpulab's own
+        `published.toml`. `gpulab.published`, `gpulab.published_table` and the sliders show them.
     interface : int, optional
         The version of this interface that the declaration is written for.
 
@@ -171,6 +174,7 @@ class Problem(ProblemShapes):
         block: Block | None = None,
         tile: Block = (1, 1, 1),
         index: Sequence[str] | None = None,
+        published: Mapping[str, Mapping[str, Any]] | None = None,
         interface: int = INTERFACE,
     ) -> None:
         self.line = CodeLine.of_caller()
@@ -204,6 +208,7 @@ class Problem(ProblemShapes):
             else self._function(mistakes, "`mistakes`")
         )
         self._extents = extents
+        self.published = MappingProxyType(dict(published or {}))
         smallest = self.output_shape(self.smallest_shape)
         self.index_names = tuple(index) if index else INDEX_NAMES[len(INDEX_NAMES) - len(smallest) :]
         if len(self.index_names) != len(smallest) or not smallest:

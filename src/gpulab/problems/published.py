@@ -22,7 +22,8 @@ from typing import Any
 
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu as find_gpu
-from gpulab.problems.base import Block, Shape
+from gpulab.problems.base import Block, Problem, Shape
+from gpulab.problems.registry import known_problems
 
 __all__ = ["PublishedRow", "Source", "rows", "source", "sources"]
 
@@ -94,7 +95,7 @@ class PublishedRow:
     k_unroll : int
         The unrolling factor of the loop over k.
     shape : Shape or None
-        The extents n, m and p; None if not given.
+        The extents of the problem's sizes; None if not given.
     overall_gflops, kernel_gflops : float or None
         GFLOPS with the copies to and from the device, and of the kernel alone.
     speedup : float or None
@@ -200,16 +201,31 @@ def rows(
 
 
 @cache
-def _document() -> dict[str, Any]:
+def _packaged() -> dict[str, Any]:
     return tomllib.loads(files("gpulab.problems").joinpath("published.toml").read_text(encoding="utf-8"))
 
 
+def _document() -> dict[str, Any]:
+    """Return the tables of the package, and those that problems declare."""
+    return _merged(tuple(problem for problem in known_problems() if problem.published))
+
+
 @cache
+def _merged(problems: tuple[Problem, ...]) -> dict[str, Any]:
+    tables = dict(_packaged())
+    for problem in problems:
+        tables |= {key: {**table, "problem": problem.name} for key, table in problem.published.items()}
+    return tables
+
+
 def _sources() -> Mapping[str, Source]:
-    by_key = {}
-    for key, table in _document().items():
-        fields = {name: value for name, value in table.items() if name not in {"rows", "shape", "problem"}}
-        by_key[key] = Source(
+    return MappingProxyType({key: _source(key, table) for key, table in _document().items()})
+
+
+def _source(key: str, table: Mapping[str, Any]) -> Source:
+    fields = {name: value for name, value in table.items() if name not in {"rows", "shape", "problem"}}
+    try:
+        return Source(
             key=key,
             **fields
             | {
@@ -218,10 +234,10 @@ def _sources() -> Mapping[str, Source]:
                 "listing": tuple((label, value) for label, value in table.get("listing", ())),
             },
         )
-    return MappingProxyType(by_key)
+    except TypeError as error:
+        raise UsageError(f"the published table `{key}` is not complete: {error}.") from None
 
 
-@cache
 def _rows() -> tuple[PublishedRow, ...]:
     return tuple(
         PublishedRow(
@@ -229,7 +245,7 @@ def _rows() -> tuple[PublishedRow, ...]:
             gpu=table.get("gpu", ""),
             problem=table.get("problem", ""),
             variant=row.get("variant", ""),
-            label=row["label"],
+            label=row.get("label", row.get("variant", "")),
             block=_three(row.get("block")),
             tile=_three(row.get("tile")),
             k_unroll=row.get("k_unroll", 1),
@@ -238,10 +254,10 @@ def _rows() -> tuple[PublishedRow, ...]:
             kernel_gflops=row.get("kernel"),
             speedup=row.get("speedup"),
             bound_gflops=row.get("bound"),
-            source=_sources()[key].citation,
+            source=_source(key, table).citation,
         )
         for key, table in _document().items()
-        for row in table["rows"]
+        for row in table.get("rows", ())
     )
 
 

@@ -21,6 +21,7 @@ from gpulab.problems.base import Problem
 __all__ = [
     "PROBLEM_FILE",
     "find",
+    "known_problems",
     "load_problems",
     "open_lab",
     "problem",
@@ -74,6 +75,11 @@ def problem(name: str) -> Problem:
 def problem_names() -> tuple[str, ...]:
     """Return the problem names that a kernel cell's header accepts before the dot."""
     return tuple(dict.fromkeys([*_installed()[0], *(name for file in _lab_files() for name in _read(file))]))
+
+
+def known_problems() -> tuple[Problem, ...]:
+    """Return the problems that a kernel cell's header can name."""
+    return tuple(problem(name) for name in problem_names())
 
 
 def load_problems(file: str | Path) -> Mapping[str, Problem]:
