@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Section", "sections", "undefined_symbols"]
+__all__ = ["Section", "defined_symbols", "sections", "undefined_symbols"]
 
 SHT_SYMTAB, SHT_NOBITS = 2, 8  # section types: symbol table, and one without contents in the file
 
@@ -44,13 +44,21 @@ def sections(elf: bytes) -> Iterator[Section]:
 
 def undefined_symbols(elf: bytes) -> list[str]:
     """Return the names of the symbols that the file uses and does not define."""
+    return [name for name, section in _symbols(elf) if section == 0]
+
+
+def defined_symbols(elf: bytes) -> list[str]:
+    """Return the names of the symbols that the file defines."""
+    return [name for name, section in _symbols(elf) if section]
+
+
+def _symbols(elf: bytes) -> Iterator[tuple[str, int]]:
+    """Yield the names of symbols and the indices of their sections."""
     all_sections = list(sections(elf))
-    undefined = []
     for table in all_sections:
         if table.kind != SHT_SYMTAB:
             continue
         names = all_sections[table.link].contents
         for name_at, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", table.contents):
-            if section == 0 and name_at:
-                undefined.append(names[name_at : names.index(b"\0", name_at)].decode())
-    return undefined
+            if name_at:
+                yield names[name_at : names.index(b"\0", name_at)].decode(), section

@@ -51,7 +51,7 @@ class ConstantTable:
 
     def definition(self) -> str:
         """Return the definition of the table in LLVM IR; no entry can be added afterwards."""
-        return f"@{SYMBOL} = global [{len(self.entries)} x i64] zeroinitializer\n"
+        return f"@{SYMBOL} = internal global [{len(self.entries)} x i64] zeroinitializer\n"
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.compiler.elf import undefined_symbols
+from gpulab.cache import fingerprint, kernel_cache
+from gpulab.compiler.elf import defined_symbols, undefined_symbols
+from gpulab.simt.codegen.object_files import merged
+from gpulab.simt.codegen.units import split
 
 __all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "is_large", "load", "max_stack_bytes"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are not made SSA values
 
 LARGE = 80_000  # lines of IR; for more, optimization takes minutes instead of seconds
+
+_UNITS: dict[str, bytes] = {}  # compiled units by their key in the cache
 
 _LOCK = threading.Lock()  # protects LLVM's global state
 
@@ -67,6 +72,8 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
     with _LOCK:
         if not large and not quickly:
             return _compile(text, _machine())
+        if not large and _supports_near_calls() and (code := _compile_units(text)):
+            return code
         # FastISel falls back to a slower selector at every call outside the object file, so libc functions
         # are included.
         if _supports_near_calls():
@@ -74,6 +81,34 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
             if not undefined_symbols(code):
                 return code
         return _compile(text, _machine(0), large=large)
+
+
+def _compile_units(text: str) -> bytes:
+    """Compile the units of a module; b"" if there is one only, or if they call functions outside of it."""
+    units = split(text)
+    if len(units) < 2:
+        return b""
+    objects = [_unit(unit) for unit in [*units, _libc()]]
+    defined = {name for code in objects for name in defined_symbols(code)}
+    if any(name not in defined for code in objects for name in undefined_symbols(code)):
+        return b""
+    return merged(objects)
+
+
+def _unit(text: str) -> bytes:
+    """Compile a unit, or return its code from the cache; a kernel's own unit is stored with the kernel."""
+    if "define i32 @warp(" in text:
+        return _compile(text, _machine(0, near=True))
+    key = f"unit-{fingerprint(host(), text)}"
+    if key not in _UNITS:
+        store = kernel_cache()
+        code = store.get(key) if store else None
+        if code is None:
+            code = _compile(text, _machine(0, near=True))
+            if store:
+                store.put(key, code)
+        _UNITS[key] = code
+    return _UNITS[key]
 
 
 def is_large(text: str) -> bool:

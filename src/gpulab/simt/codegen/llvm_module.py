@@ -7,6 +7,7 @@ from string import Template
 
 from gpulab.simt.analysis.specialization import READ_BY_RUNTIME
 from gpulab.simt.codegen.lowering import Lowering
+from gpulab.simt.codegen.units import UNIT
 from gpulab.simt.runtime import layout
 
 __all__ = ["module_text"]
@@ -18,7 +19,7 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 
 
 def module_text(lowering: Lowering, function: str) -> str:
-    """Return the LLVM module of a kernel: runtime, constants, instrumentation and `@warp`."""
+    """Return the LLVM module of a kernel: runtime, instrumentation, constants, `@warp`, its helpers."""
     names = {name: str(layout.field(name)) for name in layout.FIELDS}
     names |= {name.upper(): str(code) for name, code in layout.FAULTS.items()}
     names |= {
@@ -44,10 +45,11 @@ def module_text(lowering: Lowering, function: str) -> str:
     for name, ty in READ_BY_RUNTIME.items():
         alias = f"alias {ty}, ptr {table.address(name)}" if table else ""
         constants[name] = ty, alias or f"constant {ty} {launch_constants.value(name)}"
-    for name, (ty, definition) in constants.items():
-        runtime = runtime.replace(f"@{name} = external constant {ty}", f"@{name} = internal {definition}")
+    for name, (ty, _) in constants.items():
+        runtime = runtime.replace(f"@{name} = external constant {ty}\n", "")
+    definitions = [f"@{name} = internal {definition}" for name, (_, definition) in constants.items()]
     if table:
-        runtime += table.definition()
+        definitions.append(table.definition())
 
     # The function declares what it calls, some of which the runtime has defined or declared already.
     instrumentation = Template(lowering.instrumentation.runtime).substitute(names)
@@ -61,4 +63,4 @@ def module_text(lowering: Lowering, function: str) -> str:
         for line in function.splitlines()
         if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in declared)
     ]
-    return "\n".join([runtime, instrumentation, *lines, ATTRIBUTES, WEIGHTS])
+    return "\n".join([runtime, UNIT, instrumentation, UNIT, *definitions, *lines, ATTRIBUTES, WEIGHTS])

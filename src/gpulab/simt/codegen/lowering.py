@@ -18,6 +18,7 @@ from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
 from gpulab.simt.codegen.ir import vector
 from gpulab.simt.codegen.jit import IN_MEMORY
+from gpulab.simt.codegen.units import UNIT
 from gpulab.simt.runtime.layout import PATIENCE, SLICE
 
 __all__ = ["DONE", "FAULT", "Lowering"]
@@ -65,7 +66,9 @@ class Lowering(CodegenContext):
             *b.entry,
             "  br label %start",
         ]
-        return "\n".join([*head, *b.lines, "}", *b.functions.values(), *sorted(b.declared)])
+        tables = [text for text in b.functions.values() if text.startswith("@")]
+        helpers = [f"{UNIT}\n{text}" for text in b.functions.values() if not text.startswith("@")]
+        return "\n".join([*head, *b.lines, "}", *sorted(b.declared), *tables, *helpers])
 
     def prologue(self) -> None:
         """Emit the entry of the function: set up the warp and jump to the suspend point."""

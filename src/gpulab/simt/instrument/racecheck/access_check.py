@@ -61,8 +61,6 @@ class AccessForm:
         See `ShadowCheck`.
     silent : bool
         Writes of the value that is already there are recognized.
-    shared_bytes : int
-        Size of shared memory; 0 for global memory.
     """
 
     kind: str
@@ -80,7 +78,6 @@ class AccessForm:
     stored: tuple[str, ...]
     harmless: bool
     silent: bool
-    shared_bytes: int
 
     @classmethod
     def of(
@@ -118,7 +115,6 @@ class AccessForm:
             # Lanes that write to one cell are harmless if all of them store the same value.
             harmless=strong or (bool(access.values) and uniform_values),
             silent=silent,
-            shared_bytes=int(cg.constant("i64", "shared_bytes")) if shared else 0,
         )
 
     @property
@@ -216,7 +212,7 @@ class AccessFunction:
         """Load the first address, the size in bytes, the shadow and the host address of the array."""
         b = self.b
         if self.form.space == "shared":
-            self.base, self.size = "0", str(self.form.shared_bytes)
+            self.base, self.size = "0", b.value("load i64, ptr @shared_bytes")
             self.shadow = b.value(f"load ptr, ptr {self.at_state('shared_shadow')}")
             self.host = self.load_field("shared") if self.form.silent else ""
             return

@@ -1,0 +1,85 @@
+"""Splitting of an LLVM module into units that are compiled on their own.
+
+The runtime, and the helper functions of instrumentation and arithmetic, are the same in most kernels. They
+are compiled once, and a kernel's code is linked with them when it is loaded. A line `UNIT` separates units in
+the text of a module, which is also valid as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["UNIT", "split"]
+
+UNIT = "; -- unit --"
+
+_FUNCTION = re.compile(
+    r"^define (?:internal )?(?P<ret>.+?) @(?P<name>[\w.]+)\((?P<formal>.*)\)(?P<rest>[^()]*)\{$"
+)
+_GLOBAL = re.compile(r"^@(?P<name>[\w.]+) = internal (?P<kind>constant|global|alias) (?P<value>.*)$")
+_DECLARED = re.compile(r"^declare .*?@(?P<name>[\w.]+)\(")
+_NAME = re.compile(r"@([\w.]+)")
+_PARAMETER_NAME = re.compile(r"\s+%[\w.]+$")
+_COMMON = ("attributes ", "!")  # beginnings of lines that every unit needs
+
+
+@dataclass
+class _Unit:
+    lines: list[str]
+    declared: dict[str, str]  # declarations in the unit itself, by name
+    defined: dict[str, str]  # declarations for other units, by name
+
+
+def split(text: str) -> list[str]:
+    """Return the units of a module, each a module of its own whose functions other units can call."""
+    parts = [_read(part) for part in text.split(UNIT)]
+    common = [line for line in text.splitlines() if line.startswith(_COMMON)]
+    declarations = {name: line for part in parts for name, line in part.declared.items()}
+    declarations |= {name: line for part in parts for name, line in part.defined.items()}
+    units = []
+    for part in parts:
+        body = "\n".join(part.lines)
+        used = set(_NAME.findall(body)) - part.defined.keys() - part.declared.keys()
+        external = [declarations[name] for name in sorted(used & declarations.keys())]
+        if part.defined:
+            units.append("\n".join([*external, body, *common]))
+    return units
+
+
+def _read(text: str) -> _Unit:
+    """Return a unit whose definitions are visible to others."""
+    unit = _Unit([], {}, {})
+    for original in text.splitlines():
+        line = original
+        if line.startswith(_COMMON):
+            continue
+        if match := _FUNCTION.match(line):
+            types = [_PARAMETER_NAME.sub("", part) for part in _arguments(match["formal"])]
+            unit.defined[match["name"]] = (
+                f"declare dso_local {match['ret']} @{match['name']}({', '.join(types)})"
+            )
+            line = original.replace("define internal ", "define ", 1)
+        elif match := _GLOBAL.match(line):
+            ty = match["value"].partition(",")[0] if match["kind"] == "alias" else _type_of(match["value"])
+            unit.defined[match["name"]] = f"@{match['name']} = external dso_local global {ty}"
+            line = original.replace(" = internal ", " = ", 1)
+        elif match := _DECLARED.match(line):
+            unit.declared[match["name"]] = line
+        unit.lines.append(line)
+    return unit
+
+
+def _arguments(text: str) -> list[str]:
+    """Return the arguments of a function; vectors and structures have no commas here."""
+    return [part.strip() for part in text.split(",")] if text.strip() else []
+
+
+def _type_of(value: str) -> str:
+    """Return the type at the start of an initialized value."""
+    depth = 0
+    for position, character in enumerate(value):
+        depth += (character in "[{<") - (character in "]}>")
+        if depth == 0 and character in " ,":
+            return value[:position]
+    return value
