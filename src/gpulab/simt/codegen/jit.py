@@ -71,16 +71,16 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
     large = is_large(text)
     with _LOCK:
         if not large and not quickly:
-            return _compile(text, _machine())
+            return _compile(text, _compiler())
         if not large and _supports_near_calls() and (code := _compile_units(text)):
             return code
         # FastISel falls back to a slower selector at every call outside the object file, so libc functions
         # are included.
         if _supports_near_calls():
-            code = _compile(text + _libc(), _machine(0, near=True), large=large)
+            code = _compile(text + _libc(), _compiler(0, near=True), large=large)
             if not undefined_symbols(code):
                 return code
-        return _compile(text, _machine(0), large=large)
+        return _compile(text, _compiler(0), large=large)
 
 
 def _compile_units(text: str) -> bytes:
@@ -98,13 +98,13 @@ def _compile_units(text: str) -> bytes:
 def _unit(text: str) -> bytes:
     """Compile a unit, or return its code from the cache; a kernel's own unit is stored with the kernel."""
     if "define i32 @warp(" in text:
-        return _compile(text, _machine(0, near=True))
+        return _compile(text, _compiler(0, near=True))
     key = f"unit-{fingerprint(host(), text)}"
     if key not in _UNITS:
         store = kernel_cache()
         code = store.get(key) if store else None
         if code is None:
-            code = _compile(text, _machine(0, near=True))
+            code = _compile(text, _compiler(0, near=True))
             if store:
                 store.put(key, code)
         _UNITS[key] = code
@@ -114,6 +114,12 @@ def _unit(text: str) -> bytes:
 def is_large(text: str) -> bool:
     """Return True for IR that takes too long to optimise."""
     return text.count("\n") > LARGE
+
+
+@cache
+def _compiler(opt: int = 2, *, near: bool = False) -> Any:
+    """Return a target machine that compiles; the one of an engine belongs to the engine."""
+    return _machine(opt, near=near)
 
 
 def _compile(text: str, machine: Any, *, large: bool = False) -> bytes:

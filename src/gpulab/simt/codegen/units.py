@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = ["UNIT", "split"]
 
@@ -24,9 +25,11 @@ _PARAMETER_NAME = re.compile(r"\s+%[\w.]+$")
 _COMMON = ("attributes ", "!")  # beginnings of lines that every unit needs
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Unit:
-    lines: list[str]
+    body: str
+    names: frozenset[str]  # names of functions and global variables that occur in the body
+    common: tuple[str, ...]
     declared: dict[str, str]  # declarations in the unit itself, by name
     defined: dict[str, str]  # declarations for other units, by name
 
@@ -34,40 +37,42 @@ class _Unit:
 def split(text: str) -> list[str]:
     """Return the units of a module, each a module of its own whose functions other units can call."""
     parts = [_read(part) for part in text.split(UNIT)]
-    common = [line for line in text.splitlines() if line.startswith(_COMMON)]
+    common = [line for part in parts for line in part.common]
     declarations = {name: line for part in parts for name, line in part.declared.items()}
     declarations |= {name: line for part in parts for name, line in part.defined.items()}
     units = []
     for part in parts:
-        body = "\n".join(part.lines)
-        used = set(_NAME.findall(body)) - part.defined.keys() - part.declared.keys()
+        used = part.names - part.defined.keys() - part.declared.keys()
         external = [declarations[name] for name in sorted(used & declarations.keys())]
         if part.defined:
-            units.append("\n".join([*external, body, *common]))
+            units.append("\n".join([*external, part.body, *common]))
     return units
 
 
+@lru_cache(maxsize=256)
 def _read(text: str) -> _Unit:
     """Return a unit whose definitions are visible to others."""
-    unit = _Unit([], {}, {})
+    lines, common = [], []
+    declared: dict[str, str] = {}
+    defined: dict[str, str] = {}
     for original in text.splitlines():
         line = original
         if line.startswith(_COMMON):
+            common.append(line)
             continue
         if match := _FUNCTION.match(line):
             types = [_PARAMETER_NAME.sub("", part) for part in _arguments(match["formal"])]
-            unit.defined[match["name"]] = (
-                f"declare dso_local {match['ret']} @{match['name']}({', '.join(types)})"
-            )
+            defined[match["name"]] = f"declare dso_local {match['ret']} @{match['name']}({', '.join(types)})"
             line = original.replace("define internal ", "define ", 1)
         elif match := _GLOBAL.match(line):
             ty = match["value"].partition(",")[0] if match["kind"] == "alias" else _type_of(match["value"])
-            unit.defined[match["name"]] = f"@{match['name']} = external dso_local global {ty}"
+            defined[match["name"]] = f"@{match['name']} = external dso_local global {ty}"
             line = original.replace(" = internal ", " = ", 1)
         elif match := _DECLARED.match(line):
-            unit.declared[match["name"]] = line
-        unit.lines.append(line)
-    return unit
+            declared[match["name"]] = line
+        lines.append(line)
+    body = "\n".join(lines)
+    return _Unit(body, frozenset(_NAME.findall(body)), tuple(common), declared, defined)
 
 
 def _arguments(text: str) -> list[str]:
