@@ -9,6 +9,7 @@ from benchmarks.compatibility import (
     samples_features,
     samples_introduction,
     samples_others,
+    samples_textures,
     sgemm_cuda,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "samples_features",
     "samples_introduction",
     "samples_others",
+    "samples_textures",
     "sgemm_cuda",
 ]

@@ -111,7 +111,7 @@ TAIL: dict[str, list[Any]] = {
 # Images ----------------------------------------------------------------------------------------
 
 
-def _box(x: Array, radius: int, axis: int) -> Array:
+def box(x: Array, radius: int, axis: int) -> Array:
     width = [(radius, radius) if n == axis else (0, 0) for n in range(x.ndim)]
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, width, "edge"), 2 * radius + 1, axis)
     return np.asarray(windows.mean(-1, dtype=np.float64))
@@ -124,14 +124,14 @@ def box_filter(scale: int, axis: int) -> Launch:
     x = uniform(height, width)
     lines = (height, width)[1 - axis]
     args = [x, new(height, width), width, height, 5]
-    return Launch(lines // 64, 64, args, {1: _box(x, 5, axis)}, rtol=1e-4)
+    return Launch(lines // 64, 64, args, {1: box(x, 5, axis)}, rtol=1e-4)
 
 
 @declare("boxFilter/boxFilter_kernel.cu", "d_boxfilter_rgba_y")
 def box_filter_rgba(scale: int) -> Launch:
     height, width = 64 * scale, 128 * scale
     x = integers(height, width, 4, high=256, dtype=np.uint8)
-    expected = _box(x, 5, 0)
+    expected = box(x, 5, 0)
     args = [x.view(np.uint32), new(height, width, dtype=np.uint32), width, height, 5]
     return Launch(width // 64, 64, args, {1: near_bytes(expected)})
 
