@@ -125,7 +125,7 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
     for variable, values in launch.variables.items():
         module.set_global(variable, values)
     memory = [_argument(device, each, {}, []) for each in launch.memory]
-    addresses = [each.allocation.address for each in memory]
+    addresses = [each.allocation.address if hasattr(each, "allocation") else each.ptr for each in memory]
     copies: dict[int, Any] = {}
     args = [_argument(device, each, copies, addresses) for each in launch.args]
     findings: list[Any] = []
@@ -170,7 +170,7 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
 def _argument(device: Any, value: Any, copies: dict[int, Any], addresses: list[int]) -> Any:
     if isinstance(value, Packed):
         packed = value.pack(addresses)
-        return device.asarray(packed) if isinstance(packed, np.ndarray) else packed
+        return device.asarray(packed) if isinstance(packed, np.ndarray) else _argument(device, packed, {}, [])
     if isinstance(value, Texture):
         linear = value.options.get("memory") == "linear"
         return device.texture(device.asarray(value.array) if linear else value.array, **value.options)

@@ -11,6 +11,7 @@ from benchmarks.compatibility import (
     samples_introduction,
     samples_others,
     samples_textures,
+    samples_volumes,
     sgemm_cuda,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "samples_introduction",
     "samples_others",
     "samples_textures",
+    "samples_volumes",
     "sgemm_cuda",
 ]

@@ -80,9 +80,9 @@ class Surface:
 
 @dataclass(frozen=True)
 class Packed:
-    """A struct with pointers: `pack` takes the addresses of the launch's `memory` and returns its bytes.
+    """A struct with pointers or texture objects: `pack` takes the addresses of the launch's `memory`.
 
-    It returns an array for a pointer to structs.
+    It returns the bytes of the struct, an array for a pointer to structs, or a texture that contains objects.
     """
 
     pack: Callable[[list[int]], Any]

@@ -36,7 +36,7 @@ AREA = 49
 def _shifted(x: Array, dy: int, dx: int) -> Array:
     """Return the pixels at an offset; those outside the image are the ones at its edge."""
     rows, columns = np.arange(x.shape[0]) + dy, np.arange(x.shape[1]) + dx
-    return x[rows.clip(0, x.shape[0] - 1)][:, columns.clip(0, x.shape[1] - 1)]
+    return _at(x, rows, columns)
 
 
 def _offsets(last: int = 3) -> Iterator[tuple[int, int]]:
@@ -76,7 +76,7 @@ def _block_weights(x: Array, noise: float, diagonal: bool) -> Iterator[tuple[int
 
 
 def _at(x: Array, rows: Array, columns: Array) -> Array:
-    return x[rows.clip(0, x.shape[0] - 1)][:, columns.clip(0, x.shape[1] - 1)]
+    return np.asarray(x[rows.clip(0, x.shape[0] - 1)][:, columns.clip(0, x.shape[1] - 1)])
 
 
 @declare(f"{DENOISING}copy_kernel.cuh", "Copy")

@@ -153,3 +153,14 @@ __global__ void sample(cudaTextureObject_t t, float* y)
     contents = np.arange(32, dtype=np.float32).reshape(4, 8)
     kernel(1, 8, (dev.texture(contents, filter="linear"), y))
     np.testing.assert_array_equal(dev.asnumpy(y), 0)
+
+
+def test_sanitizer_reads_surfaces(dev: Device) -> None:
+    source = (
+        "__global__ void k(cudaSurfaceObject_t s, float* y) { int x = threadIdx.x; char c;\n"
+        "  surf2Dread(&c, s, x, 0); surf2Dwrite((char) ~c, s, x, 0); y[x] = c; }"
+    )
+    texels = np.arange(8, dtype=np.uint8).reshape(1, 8)
+    surface, y = dev.surface(texels), dev.empty(8, "float32")
+    assert gpulab.sanitize(dev.compile(source), 1, 8, (surface, y)) == []
+    assert np.array_equal(dev.asnumpy(surface), ~texels)

@@ -84,7 +84,10 @@ def _is_unknown_pointer(item: Instruction, offsets: Mapping[str, int]) -> bool:
     """Return True if an instruction may obtain a pointer that is not computed from its registers."""
     if item.call is not None or any(isinstance(operand, Sym) for operand in item.operands[1:]):
         return True
-    if not _reads_memory(item) or not writes(item) or type_size(item.parts[-1]) != POINTER_BYTES:
+    if not _reads_memory(item) or not writes(item):
+        return False
+    type_ = item.parts[-2] if item.op == "suld" else item.parts[-1]  # `suld.b.2d.b64.trap`
+    if type_size(type_) != POINTER_BYTES:
         return False
     memory = item.operands[1] if len(item.operands) > 1 else None
     by_name = isinstance(memory, Mem) and isinstance(memory.base, Sym) and memory.base.name in offsets
