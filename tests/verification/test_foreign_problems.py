@@ -178,3 +178,32 @@ def test_relative_requirement_prefers_the_solution_of_the_lab(empty_session: Non
         assert not check_cell(renamed, open_device("sim"), seed=1).correct
     finally:
         session.set_reference("transpose.naive", None)
+
+
+BYTES = """\
+from gpulab.problems import Input, Output, Problem, Step
+
+flags = Problem(
+    "flags",
+    arguments=(Output("flag", ("n",), dtype="uint8"), Input("x", ("n",), dtype="int16", values=(-9, 9)), "n"),
+    sizes={"n": 4096},
+    reference=lambda x: x > 0,
+    steps=(Step("naive", "one element for each thread"),),
+)
+"""
+FLAGS = """\
+%%cuda flags.naive
+__global__ void flags(unsigned char* flag, const short* x, int n)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x;
+    if (i < n) flag[i] = x[i] > 0;
+}"""
+
+
+def test_elements_of_one_byte_are_compared(tmp_path: Path) -> None:
+    load_problems(write_problems(tmp_path, BYTES))
+    assert check(FLAGS).reasons == ()
+    result = check(FLAGS.replace("i < n", "i < n - 1"))
+    assert result.verdict is not None
+    assert result.verdict.results[0].wrong == 1
+    assert result.verdict.results[0].never_written == 0
