@@ -57,6 +57,8 @@ def declare(folder: Path, old: str, new: str) -> None:
         ('"transpose",\n', f'"transpose", interface={INTERFACE + 1},\n', "Install a newer gpulab"),
         ('"rows": 4096, "columns": 4096', '"rows": 1 << 16, "columns": 1 << 16', "is too large"),
         ('"rows": 4096, "columns": 4096', '"rows": 1 << 20, "columns": 8', "65,535"),
+        ('Input("a", ("rows", "columns"))', 'Input("a", ())', "the array a would have the extents ()"),
+        ('Input("x", ("n",)), Input("w"', 'Input("x", lambda n: (n - 9,)), Input("w"', "the extents (-2,)"),
         ("lambda a: a.T", "lambda b: b.T", "the reference has the parameter b; parameters are named after"),
         ("lambda a: a.T", "lambda a: a[0]", "the reference returned the shape"),
         ("lambda a: a.T", 'lambda a: "text"', "it must return an array of numbers"),

@@ -206,6 +206,12 @@ class ProblemShapes:
                 raise UsageError(f"{axis} must be at most {size.largest} for {self.name}; it is {number}.")
 
         shape = tuple(int(number) for number in shape)
+        for parameter, extents in self._array_shapes(shape):
+            if min(extents, default=0) < 1:
+                raise UsageError(
+                    f"{self.format_shape(shape)} is too small for {self.name}: the array {parameter.name} "
+                    f"would have the extents {extents}."
+                )
         largest = self.largest_array(shape)
         if largest > LARGEST_INDEX:
             raise UsageError(
