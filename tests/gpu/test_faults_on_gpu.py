@@ -67,36 +67,38 @@ def assert_memory_is_given_back(gpu: Device, before: int) -> None:
     """Compare the free memory with that before, unless other tests use the GPU at the same time."""
     end_processes()
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        assert free_memory(gpu) > before - FREE_TOLERANCE
+        missing = before - free_memory(gpu)
+        assert missing < FREE_TOLERANCE, f"{missing / 2**20:.0f} MiB are not given back"
 
 
 def test_twenty_faults_in_a_row_are_reported_with_their_lines(gpu: Device) -> None:
+    # Modules, and the memory that CUDA allocates with the first launch, belong to this process.
+    statements = [*FAULTS.values()] * 3
+    kernels = [gpu.compile(source(each, 4 + number)) for number, each in enumerate(statements)]
+    stencil = config("stencil.naive", (32, 8, 1), (1, 1, 0))
+    kernel = gpu.compile(STENCIL, defines=defines(stencil.block, stencil.tile))
+    right = gpu.compile("__global__ void k(float* x) { x[threadIdx.x] += 1.0f; }")
     mine = gpu.asarray(np.arange(256, dtype=np.float32))
+    right(1, 256, (mine,))
     x = gpu.zeros(256)
     end_processes()
     before = free_memory(gpu)
 
-    statements = [*FAULTS.values()] * 3
-    for number, statement in enumerate(statements):
-        kernel = gpu.compile(source(statement, 4 + number))
+    for number, faulting in enumerate(kernels):
         with pytest.raises(LaunchError) as caught:
-            gpulab.benchmark(kernel, 1, 256, (x,))
+            gpulab.benchmark(faulting, 1, 256, (x,))
         assert caught.value.findings[0].line == 4 + number
         assert "not affected" in str(caught.value), "the kernel did not reach the GPU"
-
-    stencil = config("stencil.naive", (32, 8, 1), (1, 1, 0))
     for _ in range(2):
-        kernel = gpu.compile(STENCIL, defines=defines(stencil.block, stencil.tile))
         with pytest.raises(LaunchError) as caught:
             gpulab.time_variant(kernel, stencil, shape=(512, 512, 512))
         assert caught.value.findings[0].line == 12
         assert "not affected" in str(caught.value), "the kernel did not reach the GPU"
 
-    np.testing.assert_array_equal(gpu.asnumpy(mine), np.arange(256))
-    assert not gpu.asnumpy(x).any()
-    right = gpu.compile("__global__ void k(float* x) { x[threadIdx.x] += 1.0f; }")
-    right(1, 256, (mine,))
     np.testing.assert_array_equal(gpu.asnumpy(mine), np.arange(1, 257))
+    assert not gpu.asnumpy(x).any()
+    right(1, 256, (mine,))
+    np.testing.assert_array_equal(gpu.asnumpy(mine), np.arange(2, 258))
     assert gpulab.benchmark(right, 1, 256, (mine,)).median_ms > 0
     assert_memory_is_given_back(gpu, before)
 
