@@ -7,7 +7,7 @@ from pathlib import Path
 PROBLEMS = """\
 import numpy as np
 
-from gpulab.problems import Input, Output, Problem, Requirement, Scalar, Size, Step, gamma
+from gpulab.problems import Input, Output, Problem, Requirement, Scalar, Size, Step, gamma, sum_error
 
 transpose = Problem(
     "transpose",
@@ -83,6 +83,24 @@ total = Problem(
     steps=(Step("strided", "a grid of at most eight blocks"),),
 )
 
+dot = Problem(
+    "dot",
+    arguments=(Output("sum", (1,), initial=0), Input("x", ("n",)), Input("y", ("n",)), "n"),
+    sizes={"n": 1 << 24},
+    extents=("n",),
+    reference=lambda x, y: [x @ y],
+    error_bound=lambda x, y: sum_error(x * y),
+    flops=lambda n: 2 * n,
+    steps=(
+        Step("atomic", "an atomic operation for each element"),
+        Step(
+            "shuffle",
+            "a sum of each warp",
+            requirements=(Requirement("global_atomics", at_most=1 / 16), Requirement("shuffles", at_least=5)),
+        ),
+    ),
+)
+
 shift = Problem(
     "shift",
     arguments=(Output("after", ("nz", "ny", "nx"), dtype="float64"),
@@ -137,6 +155,15 @@ __global__ void total(long long* sum, const int* x, int n)
     long long own = 0;
     for (int i = blockIdx.x * BLOCK_X + threadIdx.x; i < n; i += gridDim.x * BLOCK_X) own += x[i];
     atomicAdd((unsigned long long*) sum, (unsigned long long) own);
+}"""
+DOT = """\
+%%cuda dot.shuffle
+__global__ void dot(float* sum, const float* x, const float* y, int n)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x;
+    float own = i < n ? x[i] * y[i] : 0;
+    for (int d = 16; d; d /= 2) own += __shfl_down_sync(~0u, own, d);
+    if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
 }"""
 SHIFT = """\
 %%cuda shift.naive --block 32 4 2

@@ -12,7 +12,7 @@ import pytest
 from gpulab.cell import KernelCell, parse_cell
 from gpulab.devices import open_device
 from gpulab.errors import GpulabError, ProblemError
-from gpulab.problems import declared_function, load_problems
+from gpulab.problems import declared_function, load_problems, random_values, sum_error
 from gpulab.problems.base import INTERFACE
 from gpulab.problems.requirement import METRICS
 from gpulab.verification.check import check_cell
@@ -136,6 +136,35 @@ def test_check_shapes_are_legal_and_differ(tmp_path: Path, name: str) -> None:
         shapes = problem.check_shapes(step, block, problem.default_tile)
         assert len(set(shapes)) >= 3
         assert [problem.checked_shape(shape) for shape in shapes] == list(shapes)
+
+
+def test_sizes_within_one_block_are_several(tmp_path: Path) -> None:
+    text = PROBLEMS.replace('sizes={"n": 1 << 22}', 'sizes={"n": Size(1024, largest=1024)}')
+    problem = load_problems(write_problems(tmp_path, text))["total"]
+    assert problem.check_shapes("strided", (1024, 1, 1), (1, 1, 1)) == ((1024,), (7,), (1019,))
+
+
+def test_axis_of_the_grid_is_known_from_a_function_of_the_size(tmp_path: Path) -> None:
+    text = PROBLEMS.replace('extents=("n",),\n    grid', "extents=lambda n: (-(-n // 2),),\n    grid")
+    problem = load_problems(write_problems(tmp_path, text))["total"]
+    assert problem.grid_axes == (0,)
+
+
+def test_sum_of_random_numbers_is_within_its_error_and_zero_is_not() -> None:
+    rng = np.random.default_rng(0)
+    for length in (10, 1000, 1 << 20):
+        for terms in (random_values(rng, (length,)), rng.random(length, dtype=np.float32)):
+            exact, bound = terms.sum(dtype=np.float64), float(sum_error(terms))
+            serial = np.cumsum(terms, dtype=np.float32)[-1]
+            assert abs(serial - exact) <= bound
+            assert bound < abs(exact)
+            assert bound < 1e-3 * np.abs(terms).sum(dtype=np.float64)
+
+
+def test_error_bound_of_a_single_sum_is_not_judged(tmp_path: Path) -> None:
+    text = PROBLEMS.replace("reference=lambda x: [x.sum()]", "reference=lambda x: [x.sum()], error_bound=1e9")
+    problem = load_problems(write_problems(tmp_path, text))["total"]
+    assert problem.make_case((64,), np.random.default_rng(0)).tolerance == 1e9
 
 
 def test_step_without_guard_is_checked_on_whole_blocks(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.foreign_problems import write_problems
 
 RIGHT = {
     name: getattr(foreign_problems, name)
-    for name in ("TRANSPOSE", "TILED", "HISTOGRAM", "CONVOLUTION", "TOTAL", "SHIFT")
+    for name in ("TRANSPOSE", "TILED", "HISTOGRAM", "CONVOLUTION", "TOTAL", "DOT", "SHIFT")
 }
 
 

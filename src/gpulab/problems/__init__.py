@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from gpulab.problems.base import INTERFACE, Problem
 from gpulab.problems.case import (
+    RANDOM_ERRORS,
     UNIT_ROUNDOFF,
     Argument,
     Block,
@@ -24,6 +25,7 @@ from gpulab.problems.case import (
     Shape,
     gamma,
     random_values,
+    sum_error,
 )
 from gpulab.problems.declaration import Input, Output, Scalar, Size, Step
 from gpulab.problems.registry import load_problems, problem, problem_names
@@ -31,6 +33,7 @@ from gpulab.problems.requirement import Requirement
 
 __all__ = [
     "INTERFACE",
+    "RANDOM_ERRORS",
     "UNIT_ROUNDOFF",
     "Argument",
     "Block",
@@ -51,4 +54,5 @@ __all__ = [
     "problem",
     "problem_names",
     "random_values",
+    "sum_error",
 ]

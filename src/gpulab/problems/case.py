@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 __all__ = [
     "LARGEST_INDEX",
+    "RANDOM_ERRORS",
     "UNIT_ROUNDOFF",
     "Argument",
     "Block",
@@ -23,6 +24,7 @@ __all__ = [
     "gamma",
     "no_values",
     "random_values",
+    "sum_error",
 ]
 
 Shape = tuple[int, ...]  # extents in the problem's own order: (nx, ny, nz) or (n, m, p)
@@ -32,6 +34,9 @@ Block = tuple[int, int, int]  # threads of a block, or output points of a thread
 InputValues = Callable[[np.random.Generator | None, Shape], npt.NDArray[Any]]
 
 UNIT_ROUNDOFF = 2.0**-24  # relative, of float32 with rounding to nearest (IEEE 754 binary32)
+# Roundings of partial sums that a sum of random terms may be off by, in multiples of their standard error:
+# the float32 kernels of the labs stay below 1, and products in half precision or TF32 are off by about 70.
+RANDOM_ERRORS = 8.0
 LARGEST_INDEX = 2**31 - 1  # INT_MAX: the kernels index their arrays with C's int
 
 
@@ -181,3 +186,40 @@ def gamma(operations: int) -> float:
     Numerical Algorithms, 2nd ed. (SIAM, 2002), Lemma 3.1 and section 3.1.
     """
     return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
+
+
+def sum_error(terms: npt.ArrayLike, axis: int | None = None) -> npt.NDArray[np.float64]:
+    """Return an error bound of a float32 sum of terms, each of which may be a product, in any order.
+
+    Parameters
+    ----------
+    terms : array_like
+        The terms.
+    axis : int, optional
+        The axis along which they are added; all of them by default.
+
+    Returns
+    -------
+    ndarray of float64
+        Largest accepted absolute error of each sum.
+
+    Notes
+    -----
+    The smaller of two numbers: the bound ``gamma(n + 1) * sum(abs(terms))``, and a multiple of the standard
+    error ``u * sqrt(n) * (abs(sum(terms)) + sqrt(sum(terms**2)))`` of partial sums of random numbers. At
+    n = 10^6 the bound is so large that it would accept an output of zeros, while the errors of random terms
+    grow with the root of n: N. J. Higham and T. Mary, "Sharper probabilistic backward error analysis for
+    basic linear algebra kernels with random data", SIAM J. Sci. Comput. 42(5), 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpulab.problems import sum_error
+    >>> float(sum_error(np.ones(4))) < 1e-5
+    True
+    """
+    values = np.asarray(terms, np.float64)
+    n = values.size if axis is None else values.shape[axis]
+    bound = gamma(n + 1) * np.abs(values).sum(axis=axis)
+    spread = np.abs(values.sum(axis=axis)) + np.sqrt(np.square(values).sum(axis=axis))
+    return np.asarray(np.minimum(bound, RANDOM_ERRORS * UNIT_ROUNDOFF * np.sqrt(n) * spread))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.problems import (
+    RANDOM_ERRORS,
     UNIT_ROUNDOFF,
     Argument,
     Block,
@@ -174,9 +175,6 @@ ANY_SIZE = frozenset({"K4g", "K6"})
 # Values of k in a strip. M. Wolfe, "Optimizing GPU Kernels": K4 "assumes that the matrix sizes are multiples
 # of 32 ... in all dimensions", and the kernels before it read strips of 32 without a guard.
 STRIP = 32
-# Roundings of partial sums that a sum of random products may be off by, in multiples of their standard error:
-# the float32 kernels of the lab stay below 1, and products in half precision or TF32 are off by about 70.
-RANDOM_ERRORS = 8.0
 
 
 class Matmul(Problem):

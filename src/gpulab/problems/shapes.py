@@ -24,6 +24,8 @@ COUNTED_POINTS: Mapping[int, int] = {1: 4096, 2: 64, 3: 32}
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # of a grid, on each axis; CUDA C++ Programming Guide
 UNGRIDDED = 67  # extent, at most, of a size that is on no axis of the grid, in a check
 SEVERAL_POINTS = 37  # extent of a launch of several blocks, at least
+FEWEST_SHAPES = 3  # of a check, if the problem has as many
+CHANGE = 64  # multiples by which a size is changed to see which axis of the grid changes with it
 FEW_POINTS = 7  # extent of a launch smaller than a block
 
 
@@ -117,7 +119,7 @@ class ProblemShapes:
         base = tuple(size.nearest(size.smallest + 2) for size in self.sizes.values())
         found: list[int | None] = []
         for number, size in enumerate(self.sizes.values()):
-            other = size.nearest(base[number] + size.multiple, size.multiple)
+            other = size.nearest(base[number] + CHANGE * size.multiple, size.multiple)
             changed = (*base[:number], other, *base[number + 1 :])
             moved = [
                 axis
@@ -156,7 +158,11 @@ class ProblemShapes:
                 [2 * number for number in points],
             ]
         multiples = self.shape_multiples(variant, block, tile)
-        return tuple(dict.fromkeys(self._legal(extents, multiples) for extents in wanted))
+        shapes = list(dict.fromkeys(self._legal(extents, multiples) for extents in wanted))
+        if len(shapes) < FEWEST_SHAPES:  # no size may be larger than a block
+            smaller = self._legal([max(number - 5, 1) for number in points], multiples)
+            shapes += [smaller] if smaller not in shapes else []
+        return tuple(shapes)
 
     def _legal(self, wanted: Sequence[int], multiples: Shape) -> Shape:
         """Return a legal shape near some extents, in which no two of them are equal if that is possible."""

@@ -93,7 +93,7 @@ def compare(
         input_changed=input_changed,
         hint=hint,
         reasons=tuple(reasons),
-        plane=_plane(problem, case, launch, state) if n_wrong or n_forbidden else None,
+        plane=_plane(problem, case, launch, state) if got.size > 1 and (n_wrong or n_forbidden) else None,
     )
 
 
