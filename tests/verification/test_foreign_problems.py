@@ -207,3 +207,10 @@ def test_elements_of_one_byte_are_compared(tmp_path: Path) -> None:
     assert result.verdict is not None
     assert result.verdict.results[0].wrong == 1
     assert result.verdict.results[0].never_written == 0
+
+
+def test_large_launch_is_halved_along_its_longest_axis() -> None:
+    wrong = foreign_problems.TRANSPOSE.replace("y < rows)", "y < rows && columns < 500)")
+    result = check_cell(parse_cell(wrong), open_device("sim"), seed=1, machine_counts=True)
+    assert result.verdict is not None
+    assert result.verdict.results[-1].shape == (1024, 1024)

@@ -41,7 +41,7 @@ __all__ = ["TimedInputs", "compare_timed_launch", "with_timed_launches"]
 FEWEST_COLUMNS, MOST_COLUMNS = 3, 16
 SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions after which no further column is sampled
 LARGEST_COLUMN = 1 << 28  # units of work; a size with more work in a column is halved
-WHOLE_WORK = 1 << 20  # units of work of a whole launch; a size with more work is halved
+WHOLE_WORK = 1 << 20  # units of work, or elements of an array, of a whole launch; a larger size is halved
 COMPARED_POINTS, COMPARED_WORK = 1 << 14, 1 << 18  # upper bounds for a box; work as the problem counts it
 SEARCHED_POINTS = 8  # points that a search in the whole grid looks for
 SEARCHED_ELEMENTS = (
@@ -131,17 +131,18 @@ def _affordable(launch: LaunchConfig, limits: Limits, most: int) -> LaunchConfig
     problem = config.problem
     units = problem.shape_multiples(config.variant, config.block, config.tile)
 
-    def work_of_column(shape: Shape) -> float:
-        columns = prod(config.at(shape, limits).grid[:2]) if problem.samples_blocks else 1
-        return problem.work(shape) / columns
+    def cost(shape: Shape) -> float:
+        if problem.samples_blocks:
+            return problem.work(shape) / prod(config.at(shape, limits).grid[:2])
+        return max(problem.work(shape), problem.largest_array(shape))
 
-    while work_of_column(shape) > most:
+    while cost(shape) > most:
         halves = []
         for axis, (unit, least) in enumerate(zip(units, problem.smallest_shape, strict=True)):
             half = -(-max(shape[axis] // 2, least) // unit) * unit
             halves.append((*shape[:axis], half, *shape[axis + 1 :]))
-        smallest = min(halves, key=work_of_column)
-        if work_of_column(smallest) >= work_of_column(shape):
+        smallest = min(halves, key=lambda shape: (cost(shape), max(shape)))
+        if cost(smallest) >= cost(shape):
             break
         shape = smallest
     return config.at(shape, limits)
