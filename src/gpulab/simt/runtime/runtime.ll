@@ -79,13 +79,42 @@ more:
   ret i64 ${SLICE}
 }
 
-; Check every active lane of an access and store its host address to %hosts; cache the allocation in %slot.
-; Return false after a fault.
-define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, ptr %slot, i64 %span) noinline cold {
+; Return the row of the last allocation whose base is not greater than an address; null if there is none.
+define internal ptr @sim_find(ptr %ctx, i64 %a) noinline cold {
 entry:
   %table.i = call i64 @get(ptr %ctx, i64 ${allocations})
   %table = inttoptr i64 %table.i to ptr
   %count = call i64 @get(ptr %ctx, i64 ${allocation_count})
+  br label %halve
+halve:
+  %lo = phi i64 [ 0, %entry ], [ %lo.next, %halved ]
+  %hi = phi i64 [ %count, %entry ], [ %hi.next, %halved ]
+  %open = icmp ult i64 %lo, %hi
+  br i1 %open, label %halved, label %found
+halved:
+  %sum = add i64 %lo, %hi
+  %mid = lshr i64 %sum, 1
+  %mid.off = mul i64 %mid, 32
+  %mid.p = getelementptr i8, ptr %table, i64 %mid.off
+  %mid.base = load i64, ptr %mid.p
+  %below = icmp ule i64 %mid.base, %a
+  %mid.up = add i64 %mid, 1
+  %lo.next = select i1 %below, i64 %mid.up, i64 %lo
+  %hi.next = select i1 %below, i64 %hi, i64 %mid
+  br label %halve
+found:
+  %some = icmp ne i64 %lo, 0
+  %index = sub i64 %lo, 1
+  %off = mul i64 %index, 32
+  %e = getelementptr i8, ptr %table, i64 %off
+  %row = select i1 %some, ptr %e, ptr null
+  ret ptr %row
+}
+
+; Check every active lane of an access and store its host address to %hosts; cache the allocation in %slot.
+; Return false after a fault.
+define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, ptr %slot, i64 %span) noinline cold {
+entry:
   %shared = call i64 @get(ptr %ctx, i64 ${shared})
   %shared.size = load i64, ptr @shared_bytes
   %low.bits = sub i64 %size, 1
@@ -131,31 +160,10 @@ to.local:
   %local.host = add i64 %local.sum, %in.local
   br i1 %local.fits, label %keep, label %outside
 search:
-  ; binary search for the last allocation whose base is not greater than the address
-  br label %halve
-halve:
-  %lo = phi i64 [ 0, %search ], [ %lo.next, %halved ]
-  %hi = phi i64 [ %count, %search ], [ %hi.next, %halved ]
-  %open = icmp ult i64 %lo, %hi
-  br i1 %open, label %halved, label %found
-halved:
-  %sum = add i64 %lo, %hi
-  %mid = lshr i64 %sum, 1
-  %mid.off = mul i64 %mid, 32
-  %mid.p = getelementptr i8, ptr %table, i64 %mid.off
-  %mid.base = load i64, ptr %mid.p
-  %below = icmp ule i64 %mid.base, %a
-  %mid.up = add i64 %mid, 1
-  %lo.next = select i1 %below, i64 %mid.up, i64 %lo
-  %hi.next = select i1 %below, i64 %hi, i64 %mid
-  br label %halve
-found:
-  %some = icmp ne i64 %lo, 0
+  %e = call ptr @sim_find(ptr %ctx, i64 %a)
+  %some = icmp ne ptr %e, null
   br i1 %some, label %within, label %outside
 within:
-  %index = sub i64 %lo, 1
-  %off = mul i64 %index, 32
-  %e = getelementptr i8, ptr %table, i64 %off
   %base = load i64, ptr %e
   %bytes.p = getelementptr i8, ptr %e, i64 8
   %bytes = load i64, ptr %bytes.p

@@ -199,6 +199,22 @@ class AccessFunction:
         self.state = self.load_field("recorded")
         self.locate_array()
 
+    def locate_again(self, slot: str) -> None:
+        """Emit a search of the array if the site has accessed another one before, or none."""
+        b, again, located = self.b, self.b.new_label("again"), self.b.new_label("located")
+        first = self.addresses[0]
+        if self.form.kind == "varying":
+            lane = b.call("llvm.cttz.i32", "i32", ("i32", self.mask), ("i1", "false"))
+            lane = b.value(f"and i32 {lane}, {WARP - 1}")
+            first = b.value(f"extractelement {I64} {first}, i32 {lane}")
+        offset = b.value(f"sub i64 {first}, {b.value(f'load i64, ptr {slot}')}")
+        size = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 24')}")
+        b.branch(b.value(f"icmp ult i64 {offset}, {size}"), located, again, likely=True)
+        b.open(again)
+        b.line(f"call void @san_locate(ptr %x0, ptr {slot}, i64 {first})")
+        b.jump(located)
+        b.open(located)
+
     def load_field(self, name: str) -> str:
         """Load a pointer from the worker's context."""
         place = self.b.value(f"getelementptr i8, ptr %x0, i64 {layout.field(name)}")
@@ -218,6 +234,7 @@ class AccessFunction:
             return
         start = b.value(f"mul i32 {self.site}, {layout.SITE_CACHE_BYTES}")
         slot = b.value(f"getelementptr i8, ptr {self.load_field('site_caches')}, i32 {start}")
+        self.locate_again(slot)
         self.base, self.size, shadow = (
             b.value(f"load {ty}, ptr {b.value(f'getelementptr i8, ptr {slot}, i64 {at}')}")
             for at, ty in ((0, "i64"), (24, "i64"), (32, "ptr"))

@@ -97,6 +97,37 @@ out:
   store i32 0, ptr %collisions
   ret void
 }
+; Make the allocation that contains an address the one that an access site accessed last. The site's check of
+; bounds fills in the limit.
+define internal void @san_locate(ptr %ctx, ptr %slot, i64 %a) noinline cold {
+  %e = call ptr @sim_find(ptr %ctx, i64 %a)
+  %none = icmp eq ptr %e, null
+  br i1 %none, label %out, label %within
+within:
+  %base = load i64, ptr %e
+  %bytes.p = getelementptr i8, ptr %e, i64 8
+  %bytes = load i64, ptr %bytes.p
+  %offset = sub i64 %a, %base
+  %inside = icmp ult i64 %offset, %bytes
+  br i1 %inside, label %fill, label %out
+fill:
+  store i64 %base, ptr %slot
+  %limit.p = getelementptr i8, ptr %slot, i64 8
+  store i64 0, ptr %limit.p
+  %host.from = getelementptr i8, ptr %e, i64 16
+  %host = load i64, ptr %host.from
+  %host.p = getelementptr i8, ptr %slot, i64 16
+  store i64 %host, ptr %host.p
+  %size.p = getelementptr i8, ptr %slot, i64 24
+  store i64 %bytes, ptr %size.p
+  %shadow.from = getelementptr i8, ptr %e, i64 24
+  %shadow = load i64, ptr %shadow.from
+  %shadow.p = getelementptr i8, ptr %slot, i64 32
+  store i64 %shadow, ptr %shadow.p
+  br label %out
+out:
+  ret void
+}
 define internal void @san_warp_sync(ptr %ctx, i32 %warp, i32 %present, ptr %masks) noinline {
   %missing = icmp ne ptr %masks, null
   br i1 %missing, label %part, label %all
