@@ -20,6 +20,8 @@ from benchmarks.workloads import Workload, WorkloadLaunch
 
 __all__ = ["Engine", "NumbaSimulator", "Simulator"]
 
+WARM_UP_S = 0.5  # seconds of launches after which the simulator runs optimised code
+
 
 class Engine(ABC):
     """A program that executes a kernel on the host's cores."""
@@ -63,6 +65,9 @@ class Simulator(Engine):
         self._launch = launch
         self.run()
         launch.check(self._device.asnumpy(self._arguments[launch.output]), self.name)
+        start = perf_counter()
+        while perf_counter() - start < WARM_UP_S:
+            self.run()
         return launch
 
     def run(self) -> float:
