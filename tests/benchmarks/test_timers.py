@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from benchmarks.timers import difference, page, timed_launches, within_cupyx
+from benchmarks.timers import FIGURES as FIGURES_FILE
+from benchmarks.timers import PAGE, difference, page, timed_launches, within_cupyx
 from gpulab.devices import open_device
 
 
@@ -58,3 +60,7 @@ def test_launches_can_be_prepared_and_have_names_of_their_own() -> None:
     assert len({launch.name for launch in launches}) == len(launches)
     kernel, grid, block, args = launches[0].prepare(open_device("sim"))
     kernel(grid, block, args)
+
+
+def test_page_is_that_of_the_committed_figures() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(json.loads(FIGURES_FILE.read_text(encoding="utf-8")))
