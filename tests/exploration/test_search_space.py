@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 
 import pytest
 
 from gpulab.cell import KernelCell, parse_cell, require_kernel_cell
 from gpulab.exploration.search_space import Candidate, blocks, nearest, neighbours, sizes, tiles
 from gpulab.gpus.catalogue import GpuSpec, gpu
-from gpulab.problems import problem
+from gpulab.problems import load_problems, problem
 from gpulab.problems.base import Block
+from tests.foreign_problems import write_problems
 
 BODY = "__global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p) { %s }"
 H200, T10 = gpu("h200"), gpu("t10")
@@ -74,6 +76,11 @@ def test_largest_size_is_the_timing_size(name: str) -> None:
     assert found[-1] == known.timing_size
     assert all(known.checked_shape(shape) == shape for shape in found)
     assert found == tuple(sorted(found))
+
+
+def test_sizes_of_a_problem_with_a_fixed_size_are_legal(no_labs: None, tmp_path: Path) -> None:
+    histogram = load_problems(write_problems(tmp_path))["histogram"]
+    assert sizes(histogram) == tuple((1 << power, 256) for power in range(20, 25))
 
 
 def test_neighbours_are_ordered_by_distance() -> None:

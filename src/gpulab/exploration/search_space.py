@@ -114,10 +114,18 @@ def tiles(cell: KernelCell) -> tuple[Block, ...]:
 
 
 def sizes(problem: Problem) -> tuple[Shape, ...]:
-    """Return the problem's timing size and smaller ones, each half of the next, in ascending order."""
-    return tuple(
-        tuple(extent >> halvings for extent in problem.timing_size) for halvings in range(HALVINGS, -1, -1)
-    )
+    """Return the problem's timing size and smaller ones, each half of the next, in ascending order.
+
+    A size that has no smaller extent, such as a fixed one, stays as it is.
+    """
+    shapes = [
+        tuple(
+            size.nearest(extent >> halvings, size.multiple)
+            for extent, size in zip(problem.timing_size, problem.sizes.values(), strict=True)
+        )
+        for halvings in range(HALVINGS, -1, -1)
+    ]
+    return tuple(dict.fromkeys(shapes))
 
 
 def nearest(block: Block, choices: tuple[Block, ...]) -> Block:

@@ -170,7 +170,7 @@ def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArra
 
 def _rows_of_blocks(problem: Problem, name: str, state: npt.NDArray[np.uint8], length: int) -> Plane:
     """Return the plane of an output with one axis, in rows of one length."""
-    width = length if problem.follows_formula and 1 < length < state.size else min(LINE, state.size)
+    width = length if 1 < length < state.size else min(LINE, state.size)
     rows = np.full((-(-state.size // width), width), State.OUTSIDE, np.uint8)
     rows.ravel()[: state.size] = state
     bad = int(np.count_nonzero(state >= State.WRONG))
@@ -179,11 +179,16 @@ def _rows_of_blocks(problem: Problem, name: str, state: npt.NDArray[np.uint8], l
 
 
 def _pitch(problem: Problem, case: Case, launch: LaunchConfig) -> tuple[int, int]:
-    """Return the points between block edges along x and y; the whole axis if one block loops over it."""
+    """Return the points between block edges along x and y; the whole axis if one block loops over it.
+
+    0 if the output has no block edges.
+    """
+    extents = problem.extents(case.shape)
+    output = case.expected.shape[::-1]
+    if not problem.follows_formula or extents[: len(output)] != output:
+        return 0, 0  # blocks have no boxes of the output
     x, y, _ = (
         threads * points or extent
-        for threads, points, extent in zip(
-            launch.block, launch.config.tile, problem.extents(case.shape), strict=True
-        )
+        for threads, points, extent in zip(launch.block, launch.config.tile, extents, strict=True)
     )
     return x, y

@@ -91,11 +91,12 @@ def _common_shape(cell: KernelCell, reference: KernelCell, rng: np.random.Genera
     configs = (cell.config, reference.config)
     shape = []
     for axis, extents in enumerate(zip(*(config.counted_shape for config in configs), strict=True)):
-        units = [config.block[axis] * max(config.tile[axis], 1) for config in configs]
+        units = [c.problem.block_points(c.block, c.tile)[axis] for c in configs]
         legal = [c.problem.shape_multiples(c.variant, c.block, c.tile)[axis] for c in configs]
         unit = lcm(*units, *legal)
         if unit > MAX_COMMON_UNIT:
             unit = lcm(*legal)
         more = int(rng.integers(0, 2)) if unit <= max(extents) // 2 else 0
-        shape.append(unit * (-(-max(extents) // unit) + more))
+        size = list(cell.config.problem.sizes.values())[axis]
+        shape.append(size.nearest(unit * (-(-max(extents) // unit) + more), unit))
     return tuple(shape)
