@@ -305,7 +305,7 @@ def _problem_and_variant(name: str) -> tuple[Problem, str] | None:
         raise HeaderError(f"{error} The name of a kernel that belongs to no problem has no dot.") from None
     if variant not in problem.variants:
         raise HeaderError(f"{problem_name} has no variant `{variant}`; it has: {_variants(problem_name)}.")
-    return problem, variant
+    return problem.of_step(variant), variant
 
 
 def _variants(problem_name: str) -> str:

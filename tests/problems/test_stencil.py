@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from math import gcd
 
 import numpy as np
@@ -141,3 +142,55 @@ def test_unknown_problem_raises_with_the_list_of_problems() -> None:
 def test_first_two_extents_of_check_sizes_differ_for_any_block(block: tuple[int, int, int]) -> None:
     for shape in STENCIL.check_shapes("opt_1", block, (1, 1, 0)):
         assert len(set(shape)) == len(shape)
+
+
+def test_opt_5_is_the_stencil_of_the_stencil() -> None:
+    two_steps = STENCIL.of_step("opt_5")
+    case = two_steps.make_case((7, 6, 5), np.random.default_rng(3))
+    A0, fac = case.value("A0").astype(float), float(case.value("fac"))
+    between = A0.copy()
+    between[1:-1, 1:-1, 1:-1] = one_step(A0, fac)
+    np.testing.assert_allclose(case.expected[1:-1, 1:-1, 1:-1], one_step(between, fac), rtol=1e-12)
+
+
+def one_step(A0: np.ndarray, fac: float) -> np.ndarray:
+    total = -6 / fac**2 * A0[1:-1, 1:-1, 1:-1]
+    for axis in range(3):
+        for start in (0, 2):
+            moved = [slice(1, -1)] * 3
+            moved[axis] = slice(start, A0.shape[axis] - 2 + start)
+            total = total + A0[tuple(moved)]
+    return total
+
+
+def test_two_steps_in_float32_are_within_tolerance() -> None:
+    two_steps = STENCIL.of_step("opt_5")
+    case = two_steps.make_case((40, 30, 20), np.random.default_rng(5))
+    A0, fac = case.value("A0"), case.value("fac")
+    between = A0.copy()
+    between[1:-1, 1:-1, 1:-1] = one_step(A0, np.float32(fac)).astype(np.float32)
+    got = one_step(between, np.float32(fac)).astype(np.float32)
+    inner = (slice(1, -1),) * 3
+    assert (np.abs(got - case.expected[inner]) <= case.tolerance[inner]).all()
+
+
+def test_partial_reference_of_two_steps_equals_the_whole_one() -> None:
+    two_steps = STENCIL.of_step("opt_5")
+    case = two_steps.make_case((9, 8, 7), np.random.default_rng(7))
+    indices = [np.array(each) for each in ([0, 1, 3, 6], [0, 2, 7], [0, 1, 5, 7, 8])]
+    part = two_steps.reference_at(case.arguments, indices)
+    np.testing.assert_allclose(part.expected, case.expected[np.ix_(*indices)], rtol=1e-12)
+    np.testing.assert_allclose(part.tolerance, case.tolerance[np.ix_(*indices)], rtol=1e-9)
+
+
+def test_values_after_one_step_and_a_boundary_of_zeros_are_recognised() -> None:
+    two_steps = STENCIL.of_step("opt_5")
+    case = two_steps.make_case((9, 8, 7), np.random.default_rng(9))
+    texts = [mistake.description for mistake in two_steps.mistakes(case)]
+    assert any("after one step" in text for text in texts)
+    assert any("its values are A0's" in text for text in texts)
+
+
+def test_problem_of_a_step_is_found_in_another_process() -> None:
+    two_steps = STENCIL.of_step("opt_5")
+    assert pickle.loads(pickle.dumps(two_steps)) is two_steps

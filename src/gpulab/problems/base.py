@@ -180,7 +180,7 @@ class Problem(ProblemShapes):
         self.line = CodeLine.of_caller()
         self.name, self.work_unit = name, work_unit
         # A function and its arguments that return the problem in another process.
-        self.found_by: tuple[Callable[..., Problem], tuple[str, ...]] | None = None
+        self.found_by: tuple[Callable[..., Problem], tuple[Any, ...]] | None = None
         self._check_name(interface)
         self.sizes = {
             size: extent if isinstance(extent, Size) else Size(extent, line=self.line)
@@ -317,6 +317,14 @@ class Problem(ProblemShapes):
         """The kernel's declaration in C, with `<variant>` as a placeholder for the variant's name."""
         parameters = [f"int {p}" if isinstance(p, str) else p.parameter for p in self.parameters]
         return f"{self.kernel_name('<variant>')}({', '.join(parameters)})"
+
+    def of_step(self, step: str) -> Problem:
+        """Return the problem that a step solves: this one, unless a class overrides it.
+
+        Another problem has the same name, kernel and sizes, and declares this step alone.
+        """
+        del step
+        return self
 
     def arguments(
         self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values

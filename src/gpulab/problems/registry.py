@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -208,7 +208,7 @@ def _declared_in(file: str, text: str, shown: str) -> Mapping[str, Problem]:
     if not problems:
         raise ProblemError(f"{shown} declares no problem: it needs `problem = gpulab.Problem(...)`.")
     for declared in problems.values():
-        declared.found_by = find, (declared.name, file)
+        _set_found_by(declared, find, declared.name, file)
     return problems
 
 
@@ -260,8 +260,21 @@ def _of_entry(entry: EntryPoint) -> Mapping[str, Problem]:
     loaded = entry.load()
     problems = _problems_of(vars(loaded).values() if isinstance(loaded, ModuleType) else [loaded])
     for declared in problems.values():
-        declared.found_by = problem, (declared.name,)
+        _set_found_by(declared, problem, declared.name)
     return problems
+
+
+def _set_found_by(declared: Problem, function: Callable[..., Problem], *arguments: str) -> None:
+    """Say how another process finds a problem, and those that its steps solve."""
+    declared.found_by = function, arguments
+    for step in declared.variants:
+        part = declared.of_step(step)
+        if part is not declared:
+            part.found_by = _of_step, (declared, step)
+
+
+def _of_step(declared: Problem, step: str) -> Problem:
+    return declared.of_step(step)
 
 
 def _listed() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 import numpy as np
@@ -13,6 +13,7 @@ from gpulab.problems import (
     Block,
     Case,
     Input,
+    Mistake,
     Output,
     PartialReference,
     Problem,
@@ -24,7 +25,7 @@ from gpulab.problems import (
     Step,
     gamma,
 )
-from gpulab.problems.stencil_mistakes import six_neighbours, stencil_mistakes, stencil_reads
+from gpulab.problems.stencil_mistakes import INNER, Field, six_neighbours, stencil_mistakes, stencil_reads
 
 __all__ = ["Stencil", "problem"]
 
@@ -135,6 +136,23 @@ _STEPS = (
             _WARP_OF_POINTS,
         ),
     ),
+    Step(
+        "opt_5",
+        "open: two time steps in one pass, with the grid in between in shared memory",
+        None,
+        block=(32, 16, 1),
+        is_open=True,
+        requirements=(
+            Requirement(
+                "global_loads",
+                _LOADS,
+                at_most=5.2,
+                baseline_value=49,
+                baseline="a kernel that computes the first step anew for each of its uses",
+            ),
+            _WARP_OF_POINTS,
+        ),
+    ),
 )
 
 
@@ -148,7 +166,14 @@ class Stencil(Problem):
     `gpulab.problems.base.gamma` for the bound and `ROUNDINGS` for the count.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step] = _STEPS,
+        reference: Callable[[float, Field], Field] | None = None,
+        error_bound: Callable[[float, Field], Field] | None = None,
+        mistakes: Callable[..., Iterator[Mistake]] = stencil_mistakes,
+        passes: int = 1,
+    ) -> None:
         field = ("nz", "ny", "nx")
         size = Size(512, smallest=3)  # one inner point between two boundary points
         super().__init__(
@@ -164,26 +189,29 @@ class Stencil(Problem):
                 "nz",
             ),
             sizes={"nx": size, "ny": size, "nz": size},
-            reference=_reference,
-            error_bound=_error_bound,
+            reference=reference or _reference,
+            error_bound=error_bound or _error_bound,
             written=lambda nx, ny, nz: tuple(slice(1, extent - 1) for extent in (nz, ny, nx)),
             # Five additions, a product, a division and a subtraction for each inner point; not fac * fac.
-            flops=lambda nx, ny, nz: 8 * (nx - 2) * (ny - 2) * (nz - 2),
+            flops=lambda nx, ny, nz: 8 * passes * (nx - 2) * (ny - 2) * (nz - 2),
             work=lambda nx, ny, nz: (nx - 2) * (ny - 2) * (nz - 2),
             work_unit="inner points",
-            mistakes=stencil_mistakes,
-            steps=_STEPS,
+            mistakes=mistakes,
+            steps=steps,
             block=(32, 8, 1),
             tile=(1, 1, 0),
         )
 
+    def of_step(self, step: str) -> Problem:
+        return two_steps if step == "opt_5" else self
+
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
-        """Return three shapes; four for opt_4. In each, nx, ny and nz are different.
+        """Return three shapes; four for opt_4 and opt_5. In each, nx, ny and nz are different.
 
         The first has several blocks and a remainder on each axis, and enough frames to expose a skipped last
         frame or a rolling error that grows. The second is a thin slab with one inner frame (nz = 3). The
         third is smaller than a block in x and y, and deep. The fourth has rows that all start on a multiple
-        of 16 bytes, because opt_4 may use vector loads on such rows only.
+        of 16 bytes, because open steps may use vector loads on such rows only.
         """
         x, y, z = (threads * points for threads, points in zip(block, tile, strict=True))
         several = (max(65, 2 * x + 1), max(47, 2 * y + 3), max(9, 2 * z + 3))
@@ -193,7 +221,7 @@ class Stencil(Problem):
         if thin[0] == thin[1]:
             thin = (thin[0] + 2, thin[1], 3)
         small = (7, 3, 20)  # an even number of inner frames; so small that an unguarded load leaves A0
-        if variant != "opt_4":
+        if variant not in ("opt_4", "opt_5"):
             return several, thin, small
         even = (several[0] + 3) // 4 * 4
         while even in several[1:]:
@@ -211,23 +239,13 @@ class Stencil(Problem):
     def reference_at(
         self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
     ) -> PartialReference:
-        fac, A0 = float(arguments[0].value), arguments[1].value
-        weight = 6.0 / (fac * fac)
-        centre = A0[np.ix_(*indices)].astype(np.float64)
-        expected, tolerance = -weight * centre, weight * np.abs(centre)
-        for axis, length in enumerate(A0.shape):
-            for step in (-1, 1):
-                moved = list(indices)
-                moved[axis] = np.clip(indices[axis] + step, 0, length - 1)
-                neighbour = A0[np.ix_(*moved)]
-                expected += neighbour
-                tolerance += np.abs(neighbour)
+        A0 = arguments[1].value
 
-        inner = [(i > 0) & (i < length - 1) for i, length in zip(indices, A0.shape, strict=True)]
-        written = reduce(np.logical_and.outer, inner)
-        return PartialReference(
-            np.where(written, expected, 0.0), np.where(written, gamma(ROUNDINGS) * tolerance, 0.0), written
-        )
+        def values(at: Sequence[npt.NDArray[np.int64]]) -> tuple[Field, Field]:
+            here = A0[np.ix_(*at)].astype(np.float64)
+            return here, np.zeros(here.shape)
+
+        return _partial_reference(float(arguments[0].value), A0.shape, indices, values)
 
     def reads(self, case: Case) -> Iterator[Read]:
         return stencil_reads(float(case.value("fac")), case.value("A0").astype(np.float64), case.expected)
@@ -240,23 +258,111 @@ class Stencil(Problem):
         return 4 * (2 * inner + faces)
 
 
-def _reference(fac: float, A0: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+class TwoSteps(Stencil):
+    """Two time steps at once: the stencil of the stencil of A0.
+
+    Points of the boundary keep A0's values in the grid between the steps; those of Anext are not written. The
+    tolerance contains what the rounding errors of the first step grow to in the second.
+    """
+
+    def __init__(self) -> None:
+        steps = [step for step in _STEPS if step.name == "opt_5"]
+        super().__init__(steps, _two_references, _two_error_bounds, _two_step_mistakes, passes=2)
+
+    def of_step(self, step: str) -> Problem:
+        del step
+        return self
+
+    def reference_at(
+        self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
+    ) -> PartialReference:
+        A0 = arguments[1].value
+
+        def values(at: Sequence[npt.NDArray[np.int64]]) -> tuple[Field, Field]:
+            first = Stencil.reference_at(self, arguments, at)
+            return np.where(first.written, first.expected, A0[np.ix_(*at)]), first.tolerance
+
+        return _partial_reference(float(arguments[0].value), A0.shape, indices, values)
+
+    def reads(self, case: Case) -> Iterator[Read]:
+        del case
+        return iter(())
+
+
+def _partial_reference(
+    fac: float,
+    shape: tuple[int, ...],
+    indices: Sequence[npt.NDArray[np.int64]],
+    values: Callable[[Sequence[npt.NDArray[np.int64]]], tuple[Field, Field]],
+) -> PartialReference:
+    """Return the reference at some points, from the values at them and around them, and their errors."""
+    weight = 6.0 / (fac * fac)
+    centre, error = values(indices)
+    expected, size, inherited = -weight * centre, weight * np.abs(centre), weight * error
+    for axis, length in enumerate(shape):
+        for step in (-1, 1):
+            moved = list(indices)
+            moved[axis] = np.clip(indices[axis] + step, 0, length - 1)
+            neighbour, error = values(moved)
+            expected += neighbour
+            size += np.abs(neighbour)
+            inherited += error
+
+    inner = [(i > 0) & (i < length - 1) for i, length in zip(indices, shape, strict=True)]
+    written = reduce(np.logical_and.outer, inner)
+    tolerance = inherited + gamma(ROUNDINGS) * (size + inherited)
+    return PartialReference(np.where(written, expected, 0.0), np.where(written, tolerance, 0.0), written)
+
+
+def _reference(fac: float, A0: Field) -> Field:
     """Return the reference; the boundary is zero."""
     expected = np.zeros(A0.shape)
-    inner = (slice(1, -1),) * 3
-    expected[inner] = six_neighbours(A0)
-    expected[inner] -= 6.0 / (fac * fac) * A0[inner]
+    expected[INNER] = six_neighbours(A0)
+    expected[INNER] -= 6.0 / (fac * fac) * A0[INNER]
     return expected
 
 
-def _error_bound(fac: float, A0: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _error_bound(fac: float, A0: Field) -> Field:
     """Return the tolerance: the same expression in absolute values, times gamma."""
-    size, tolerance = np.abs(A0), np.zeros(A0.shape)
-    inner = (slice(1, -1),) * 3
-    tolerance[inner] = six_neighbours(size)
-    tolerance[inner] += 6.0 / (fac * fac) * size[inner]
-    tolerance *= gamma(ROUNDINGS)
-    return tolerance
+    return _absolute(fac, np.abs(A0)) * gamma(ROUNDINGS)
 
 
+def _absolute(fac: float, size: Field) -> Field:
+    """Return the expression with a positive centre; the boundary is zero."""
+    total = np.zeros(size.shape)
+    total[INNER] = six_neighbours(size)
+    total[INNER] += 6.0 / (fac * fac) * size[INNER]
+    return total
+
+
+def _after_one_step(fac: float, A0: Field) -> Field:
+    """Return the grid between two steps, whose boundary is A0's."""
+    between = A0.astype(np.float64)
+    between[INNER] = _reference(fac, between)[INNER]
+    return between
+
+
+def _two_references(fac: float, A0: Field) -> Field:
+    return _reference(fac, _after_one_step(fac, A0))
+
+
+def _two_error_bounds(fac: float, A0: Field) -> Field:
+    """Return the error of the first step, carried through the second, and the second step's own."""
+    inherited = _absolute(fac, _error_bound(fac, A0))
+    return inherited + gamma(ROUNDINGS) * (_absolute(fac, np.abs(_after_one_step(fac, A0))) + inherited)
+
+
+def _two_step_mistakes(fac: float, A0: Field) -> Iterator[Mistake]:
+    between = _after_one_step(fac, A0)
+    yield Mistake(between, "the values are those after one step: opt_5 computes two")
+    without_boundary = np.zeros(A0.shape)
+    without_boundary[INNER] = between[INNER]
+    yield Mistake(
+        _reference(fac, without_boundary),
+        "the boundary of the grid between the steps is taken as 0: its values are A0's",
+    )
+    yield Mistake(A0, "the output is a copy of the input")
+
+
+two_steps = TwoSteps()
 problem = Stencil()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpulab.problems import Mistake, Read
 
-__all__ = ["six_neighbours", "stencil_mistakes", "stencil_reads"]
+__all__ = ["INNER", "Field", "six_neighbours", "stencil_mistakes", "stencil_reads"]
 
 # Share of the points with the values of a mistake that proves it although the kernel has others as well.
 MOST_POINTS = 0.5
