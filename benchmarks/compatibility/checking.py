@@ -117,7 +117,9 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
 
     device = _simulator()
     for macro, size in launch.sizes.items():
-        source = re.sub(rf"(?m)^([ \t]*#[ \t]*define[ \t]+{macro})\b.*$", rf"\1 {size}", source)
+        source = re.sub(
+            rf"(?m)^([ \t]*#[ \t]*define[ \t]+{macro})\b.*$", "" if size is None else rf"\1 {size}", source
+        )
     instance = launch.instance or name
     names = (instance,) if "<" in instance else ()
     module = device.module(source, dict(launch.defines), name_expressions=names)

@@ -118,7 +118,7 @@ class Launch:
     defines : mapping
         Macros that the repository's build or its host code defines.
     sizes : mapping
-        Other values for macros of the source, which make a launch small.
+        Other values for macros of the source, which make a launch small; None removes a macro.
     memory : sequence
         Arrays to which pointers in structs refer. In `expect`, they follow the arguments.
     printed : callable, optional
@@ -140,7 +140,7 @@ class Launch:
     expect_variables: Mapping[str, Expected] = field(default_factory=dict)
     cooperative: bool = False
     defines: Mapping[str, Any] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int | None] = field(default_factory=dict)
     memory: Sequence[Any] = ()
     printed: Callable[[str], bool] | None = None
     assertion: bool = False

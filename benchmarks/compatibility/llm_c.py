@@ -623,7 +623,6 @@ Y8 = (4, 8, 4)
 @declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel2", grid=C // 4, block=128)
 @declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel3", grid=C, block=128)
 @declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel4", grid=C // 32, block=128, shared=128)
-@declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel5", grid=(2, 4), block=128)
 @declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel7", grid=(1, 4), block=(32, 8), shared=256)
 def backward_bias(scale: int, kernel: str, grid: Any, block: Any, shared: int = 0) -> Launch:
     dout, dbias = normal(B, T * scale, C), normal(C)
@@ -633,6 +632,14 @@ def backward_bias(scale: int, kernel: str, grid: Any, block: Any, shared: int = 
         launch = Launch(grid, block, args, {0: dbias + sums}, 4 * shared)
         return in_bf16(launch, 1) if kernel.endswith("7") else in_bf16(launch, 0, 1)
     return Launch(grid, block, [new(C), dout, B, T * scale, C], {0: sums}, 4 * shared)
+
+
+@declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel5")
+def backward_bias_in_float(scale: int) -> Launch:
+    dout, dbias = normal(B, T * scale, C), normal(C)
+    args = [dbias, dout, B, T * scale, C]
+    expected = {0: dbias + dout.sum((0, 1), np.float64)}
+    return Launch((2, 4), 128, args, expected, sizes={"ENABLE_BF16": None})
 
 
 @declare("matmul_backward_bias.cu", "matmul_backward_bias_kernel8", "matmul_backward_bias_kernel9")

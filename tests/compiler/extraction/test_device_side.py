@@ -98,6 +98,21 @@ def test_operators_of_needed_classes_are_kept() -> None:
     assert compile_program(cell.source).kernel_names == ("k",)
 
 
+def test_specialisations_by_macros_are_kept() -> None:
+    text = (
+        "template <class T> struct Zero { virtual __device__ T get() = 0; };\n"
+        "template <class T> struct Other {};\n"
+        "#define ZERO(t) template <> struct Zero<t> { __device__ t get() { return 0; } }\n"
+        "ZERO(int);\nZERO(float);\n"
+        "#define OTHER(t) template <> struct Other<t> { }\nOTHER(int);\n"
+        "__global__ void k(float* x) { Zero<float> zero; *x = zero.get(); }\n"
+    )
+    (cell,) = cells(text)
+    assert "ZERO(float);" in cell.source
+    assert "other" not in cell.source.lower()
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
 def test_device_functions_that_launchers_pass_to_templates_are_kept() -> None:
     text = (
         "__device__ float twice(float x) { return 2 * x; }\n"

@@ -6,7 +6,7 @@ cells = extract(read_items(Path("reduction.cu")).items)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -174,13 +174,16 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
     needed = {name for index in chosen for name in items[index].uses}
     needed |= _function_arguments(items, kernels)
     classes: set[str] = set()
+    macros = {name: item.uses for item in items if item.kind is ItemKind.MACRO for name in item.names}
     grown = True
     while grown:
         grown = False
         for index in _kept_markers(items, chosen):
             needed |= items[index].uses
         for index, item in enumerate(items):
-            if index not in chosen and item.kind in _NEEDED and _is_needed(item, needed, classes):
+            if index in chosen or item.kind not in _NEEDED:
+                continue
+            if _is_needed(item, needed, classes) or _specializes(item, macros, classes):
                 chosen.add(index)
                 needed |= item.uses
                 if item.kind is ItemKind.TYPE and CLASS_KEYS & {token.text for token in item.tokens}:
@@ -210,6 +213,12 @@ def _is_needed(item: SourceItem, needed: set[str], classes: set[str]) -> bool:
         # Functions such as std::max are known without `using`, and their header need not be.
         return bool(item.names & needed & _STD_NAMES)
     return bool(item.names & needed)
+
+
+def _specializes(item: SourceItem, macros: Mapping[str, frozenset[str]], classes: set[str]) -> bool:
+    """Return True for an invocation of a macro that specialises a template of the cell, as `TRAITS(int);`."""
+    uses = {name for macro in item.names if item.kind is not ItemKind.MACRO for name in macros.get(macro, ())}
+    return "template" in uses and bool(uses & classes)
 
 
 def _function_arguments(items: Sequence[SourceItem], kernels: set[str]) -> set[str]:
