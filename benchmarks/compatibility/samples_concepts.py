@@ -342,19 +342,30 @@ def _reductions(
     return result
 
 
-@declare("reduction/reduction_kernel.cu", "reduce0", "reduce1", "reduce2", "reduce3", "reduce4", "reduce5")
+# The blocks that the host code names, with 32 or more threads: in smaller ones, and in those of reduce7 with
+# fewer than 32 warps, lanes shuffle values of lanes that do not exist, which are undefined.
+BLOCKS = (512, 256, 128, 64, 32)
+
+
+@declare("reduction/reduction_kernel.cu", "reduce0", "reduce1", "reduce2", "reduce3")
 def reduce(scale: int, kernel: str) -> list[Launch]:
-    return _reductions(
-        kernel, "" if kernel < "reduce4" else ", 256", 256 if kernel < "reduce3" else 512, n=8192 * scale
-    )
+    return _reductions(kernel, "", 256 if kernel < "reduce3" else 512, n=8192 * scale)
 
 
-@declare("reduction/reduction_kernel.cu", "reduce6", threads=256)
-@declare("reduction/reduction_kernel.cu", "reduce7", threads=1024)
-def reduce_in_loop(scale: int, kernel: str, threads: int) -> list[Launch]:
-    # With fewer than 32 warps, lanes of reduce7 shuffle values of lanes that have left, which are undefined.
-    whole = _reductions(kernel, f", {threads}, true", 2 * threads, 4, threads, n=8192 * scale)
-    return whole + _reductions(kernel, f", {threads}, false", threads, 4, threads, n=8000 * scale)
+@declare("reduction/reduction_kernel.cu", "reduce4", "reduce5")
+def reduce_unrolled(scale: int, kernel: str) -> list[Launch]:
+    launches = [_reductions(kernel, f", {size}", 2 * size, 0, size, n=4096 * scale) for size in BLOCKS]
+    return [each for row in launches for each in row]
+
+
+@declare("reduction/reduction_kernel.cu", "reduce6", sizes=BLOCKS)
+@declare("reduction/reduction_kernel.cu", "reduce7", sizes=(1024,))
+def reduce_in_loop(scale: int, kernel: str, sizes: tuple[int, ...]) -> list[Launch]:
+    launches = []
+    for size in sizes:
+        launches += _reductions(kernel, f", {size}, true", 2 * size, 4, size, n=8192 * scale)
+        launches += _reductions(kernel, f", {size}, false", size, 4, size, n=8000 * scale)
+    return launches
 
 
 @declare("reduction/reduction_kernel.cu", "cg_reduce")
@@ -364,19 +375,24 @@ def reduce_groups(scale: int, kernel: str) -> list[Launch]:
 
 @declare("reduction/reduction_kernel.cu", "multi_warp_cg_reduce")
 def reduce_tiles(scale: int, kernel: str) -> list[Launch]:
-    return _reductions(kernel, ", 256, 128", 512, 4, n=8192 * scale)
+    sizes = (1024, *BLOCKS[:-1])
+    launches = [
+        _reductions(kernel, f", {size}, {size // 2}", 2 * size, 4, size, n=8192 * scale) for size in sizes
+    ]
+    return [each for row in launches for each in row]
 
 
 @declare("threadFenceReduction/threadFenceReduction_kernel.cuh", "reduceMultiPass", "reduceSinglePass")
 def reduce_blocks(scale: int, kernel: str) -> list[Launch]:
     result = []
-    for n, flag in ((8192 * scale, "true"), (8000 * scale, "false")):
-        x = uniform(n)
-        sums = np.bincount(np.arange(n) // 512 % 4, x, 4)
-        if kernel == "reduceSinglePass":
-            sums[0] = sums.sum()
-        args = [x, new(4), n]
-        result.append(Launch(4, 256, args, {1: sums}, 256 * 4, instance=f"{kernel}<256, {flag}>"))
+    for size in BLOCKS:
+        for n, flag in ((8192 * scale, "true"), (8000 * scale, "false")):
+            x = uniform(n)
+            sums = np.bincount(np.arange(n) // (2 * size) % 4, x, 4)
+            if kernel == "reduceSinglePass":
+                sums[0] = sums.sum()
+            instance = f"{kernel}<{size}, {flag}>"
+            result.append(Launch(4, size, [x, new(4), n], {1: sums}, size * 4, instance=instance))
     return result
 
 
