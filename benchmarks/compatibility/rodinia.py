@@ -510,7 +510,7 @@ def _lifted(x: Array, axis: int, name: str) -> Array:
 @declare("dwt2d/dwt_cuda/fdwt97.cu", "fdwt97Kernel")
 @declare("dwt2d/dwt_cuda/rdwt53.cu", "rdwt53Kernel")
 @declare("dwt2d/dwt_cuda/rdwt97.cu", "rdwt97Kernel")
-def wavelets(scale: int, kernel: str) -> Launch:
+def wavelets(scale: int, kernel: str) -> list[Launch]:
     rows, columns, name = 48 * scale, 160 * scale, kernel[4:6]
     dtype = np.int32 if name == "53" else np.float32
     x = integers(rows, columns, low=-128, high=128).astype(dtype)
@@ -519,8 +519,13 @@ def wavelets(scale: int, kernel: str) -> Launch:
     bands = bands.astype(dtype)
     given, expected = (x, bands) if kernel[0] == "f" else (bands, x)
     args = [given, new(*expected.shape, dtype=dtype), columns, rows, 1]
-    grid = blocks(columns, 64), blocks(rows, 8)
-    return Launch(grid, 64, args, {1: expected}, rtol=1e-4, instance=f"dwt_cuda::{kernel}<64, 8>")
+    launches = []
+    for width in (64, 128, 192):
+        height = 6 if name == "97" and width < 192 else 8
+        instance = f"dwt_cuda::{kernel}<{width}, {height}>"
+        grid = blocks(columns, width), blocks(rows, height)
+        launches.append(Launch(grid, width, args, {1: expected}, rtol=1e-4, instance=instance))
+    return launches
 
 
 # Sorting ---------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from benchmarks.compatibility.launches import (
     masked,
     new,
     normal,
-    refused,
     suite,
     uniform,
 )
@@ -467,8 +466,19 @@ def recursive_gaussian(scale: int) -> Launch:
     return Launch(blocks(x.shape[1], 64), 64, args, {1: near_bytes(result * 255, 1.6)})
 
 
-declare("simpleD3D11/sinewave_cuda.cu", "sinewave_gen_kernel")(refused)
-declare("simpleD3D12/sinewave_cuda.cu", "sinewave_gen_kernel")(refused)
+@declare("simpleD3D11/sinewave_cuda.cu", "sinewave_gen_kernel")
+@declare("simpleD3D12/sinewave_cuda.cu", "sinewave_gen_kernel")
+def sine_waves(scale: int) -> Launch:
+    height, width, time = 30 * scale, 40 * scale, 0.7
+    y, x = np.indices((height, width), sparse=True)
+    u, v = np.broadcast_arrays(2 * x / width - 1, 2 * y / height - 1)
+    one, zero = np.ones(u.shape), np.zeros(u.shape)
+    w = np.sin(4 * u + time) * np.cos(4 * v + time) / 2
+    expected = np.stack([u, w, v, one, zero, zero, zero], -1)
+    # DirectX, which is not part of the repository, defines these types.
+    defines = {"XMFLOAT3": "float3", "XMFLOAT4": "struct { float x, y, z, w; }"}
+    args = [new(height, width, 7), width, height, time]
+    return Launch((blocks(width, 8), blocks(height, 8)), (8, 8), args, {0: expected}, defines=defines)
 
 
 @declare("simpleD3D11Texture/texture_2d.cu", "cuda_kernel_texture_2d")

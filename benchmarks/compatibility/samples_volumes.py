@@ -166,6 +166,70 @@ def classified(_scale: int) -> Launch:
     return Launch((size**3 // 128, 1), 128, args, expected)
 
 
+EDGES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
+
+
+def _triangle_table() -> tuple[Array, Array]:
+    """Return the number of vertices of each case, and their edges, each of which crosses the surface.
+
+    They are not those of marching cubes, whose tables are part of the sample.
+    """
+    table, counts = np.zeros((256, 16), np.uint32), np.zeros(256, np.uint32)
+    for case in range(256):
+        crossed = [n for n, (a, b) in enumerate(EDGES) if (case >> a ^ case >> b) & 1]
+        counts[case] = len(crossed) // 3 * 3
+        table[case, : counts[case]] = crossed[: counts[case]]
+    return counts, table
+
+
+def _tangle(p: Array) -> Array:
+    q = 3 * p
+    return np.asarray(((q**4 - 5 * q**2).sum(-1) + 11.8) * 0.2 + 0.5)
+
+
+def _gradient(p: Array) -> Array:
+    return np.stack([_tangle(p + step) - _tangle(p) for step in 0.001 * np.eye(3)], -1)
+
+
+@declare("5_Domain_Specific/marchingCubes/marchingCubes_kernel.cu", "generateTriangles", "generateTriangles2")
+def triangles(_scale: int, kernel: str) -> Launch:
+    size, level = 16, 0.5
+    edge, sampled = 2 / size, kernel.endswith("2")
+    volume, (counts, table) = _volume(size), _triangle_table()
+    at = np.stack(np.indices((size, size, size))[::-1], -1).reshape(-1, 1, 3)
+    corners = at + np.array(CORNERS)
+    places = corners * edge - 1
+    inside = corners.clip(max=size - 1)
+    values = volume[inside[..., 2], inside[..., 1], inside[..., 0]] / 255 if sampled else _tangle(places)
+    case = ((values < level) << np.arange(8)).sum(-1)
+    active = np.flatnonzero(counts[case])
+    active = active[: active.size // 32 * 32]  # the last voxel has one thread
+    vertices = np.zeros(size**3, np.uint32)
+    vertices[active] = counts[case[active]]
+    starts = (np.cumsum(vertices) - vertices).astype(np.uint32)
+    total = int(vertices.sum())
+    voxel = np.repeat(active, vertices[active])
+    ends = np.array(EDGES)[table[case[voxel], np.arange(total) - starts[voxel]]]
+    a, b = ([each[voxel, ends[:, n]] for each in (places, values)] for n in (0, 1))
+    t = ((level - a[1]) / (b[1] - a[1]))[:, None]
+    points = a[0] + t * (b[0] - a[0])
+    if sampled:
+        first, second, third = points.reshape(-1, 3, 3).transpose(1, 0, 2)
+        normals = np.cross(second - first, third - first).repeat(3, 0)
+    else:
+        normals = (1 - t) * _gradient(a[0]) + t * _gradient(b[0])
+    vectors = [np.array(each, np.uint32).tobytes() for each in ((size,) * 3, (0, 4, 8), (size - 1,) * 3)]
+    args = [new(total, 4), new(total, 4), active.astype(np.uint32), starts, *([volume] if sampled else [])]
+    args += [*vectors, np.full(3, edge, np.float32).tobytes(), level, active.size, total + 4]
+    textures = [Texture(table.ravel(), {"memory": "linear"}), Texture(counts, {"memory": "linear"})]
+    if sampled:
+        textures.append(Texture(volume.ravel(), {"memory": "linear", "read": "normalized"}))
+    expected = {
+        n: np.pad(each, ((0, 0), (0, 1)), constant_values=1 - n) for n, each in enumerate((points, normals))
+    }
+    return Launch((active.size // 32, 1), 32, [*args, *textures], expected, rtol=2e-3)
+
+
 # Images ----------------------------------------------------------------------------------------
 
 
