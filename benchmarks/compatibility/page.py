@@ -111,19 +111,21 @@ def page(rows: Rows) -> str:
     """Return the page in Markdown."""
     right = sum(row.is_right for row in rows)
     total = len(rows.by_key)
-    listed = len({row.key[:3] for row in rows})
+    listed = {row.key[:3] for row in rows}
+    whole = len(listed - {row.key[:3] for row in rows if not row.is_right})
     links = ", ".join(f"[{name}]({address}) ({commit})" for name, (address, commit) in ADDRESSES.items())
     lines = [
         "# Kernels of other people",
         "",
         *_wrapped(f"""
             This page lists every `__global__` function of four repositories: {links}; of llm.c those of
-            `dev/cuda`, of rodinia those of `cuda`. Each of the {listed} functions was extracted as `gpulab
-            extract` does it, compiled, and launched on the simulator with arguments of our own, once plainly
-            and once under `gpulab.sanitize`. A template is launched once for each instance that is declared.
-            The values of all arrays after the launch were compared with those of a reference in NumPy.
-            {right} of {total} launches ({100 * right / max(total, 1):.1f} %) are right. Nothing of the
-            repositories is part of gpulab."""),
+            `dev/cuda`, of rodinia those of `cuda`. Each of the {len(listed)} functions was extracted as
+            `gpulab extract` does it, compiled, and launched on the simulator with arguments of our own, once
+            plainly and once under `gpulab.sanitize`. A template is launched once for each instance
+            that is declared. The values of all arrays after the launch were compared with those of a
+            reference in NumPy.
+            {right} of {total} launches ({100 * right / max(total, 1):.1f} %) are right, and all launches of
+            {whole} of the {len(listed)} functions. Nothing of the repositories is part of gpulab."""),
         *_wrapped("Written by `python -m benchmarks.compatibility FOLDER...`; do not edit it."),
         "## Summary",
         "",

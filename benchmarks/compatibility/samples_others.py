@@ -177,15 +177,24 @@ def product(scale: int) -> Launch:
 def copy_elements(scale: int) -> list[Launch]:
     result = []
     for name, dtype, parts in (
-        ("unsigned char", np.uint8, 1),
-        ("unsigned short", np.uint16, 1),
-        ("unsigned int", np.uint32, 1),
-        ("uint2", np.uint32, 2),
-        ("uint4", np.uint32, 4),
+        ("uint8", np.uint8, 1),
+        ("uint16", np.uint16, 1),
+        ("RGBA8_misaligned", np.uint8, 4),
+        ("LA32_misaligned", np.uint32, 2),
+        ("RGB32_misaligned", np.uint32, 3),
+        ("RGBA32_misaligned", np.uint32, 4),
+        ("RGBA8", np.uint8, 4),
+        ("I32", np.uint32, 1),
+        ("LA32", np.uint32, 2),
+        ("RGB32", np.uint32, 4),
+        ("RGBA32", np.uint32, 4),
+        ("RGBA32_2", np.uint32, 8),
     ):
         x = integers(3000 * scale, parts, high=200, dtype=dtype)
+        padding = np.broadcast_to((np.arange(parts) == 3) & (name == "RGB32"), x.shape)
         args = [new(*x.shape, dtype=dtype), x, len(x)]
-        result.append(Launch(4, 256, args, {0: x}, instance=f"testKernel<{name}>"))
+        expected = {0: np.ma.array(x, mask=padding)}
+        result.append(Launch(4, 256, args, expected, instance=f"testKernel<{name}>"))
     return result
 
 

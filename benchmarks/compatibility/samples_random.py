@@ -21,7 +21,9 @@ XORWOW = [
     ("_", "u4"),
     ("extra_double", "f8"),
 ]
-SOBOL = [("i", "u4"), ("x", "u4"), ("c", "u4"), ("directions", "u4", 32)]
+SOBOL = {
+    bits: [(name, f"u{bits // 8}") for name in "ixc"] + [("v", f"u{bits // 8}", bits)] for bits in (32, 64)
+}
 SEED = 1234
 
 
@@ -61,9 +63,15 @@ class Xorwow:
     def uniform(self, chosen: Array | slice = slice(None)) -> Array:
         return _fraction(self.next(chosen))
 
-    def normals(self) -> tuple[Array, Array]:
+    def uniform_double(self, chosen: Array | slice = slice(None)) -> Array:
+        """Return numbers of 53 bits: the higher ones are the second 32 bits."""
+        low, high = self.next(chosen).astype(np.uint64), self.next(chosen).astype(np.uint64)
+        return np.asarray((low ^ high << np.uint64(21)) * 2.0**-53 + 2.0**-54)
+
+    def normals(self, *, double: bool = False) -> tuple[Array, Array]:
         """Return the next two normal numbers, by Box and Muller."""
-        u, v = self.uniform().astype(np.float64), self.uniform().astype(np.float64)
+        draw = self.uniform_double if double else self.uniform
+        u, v = draw().astype(np.float64), draw().astype(np.float64)
         radius = np.sqrt(-2 * np.log(u))
         return radius * np.sin(2 * np.pi * v), radius * np.cos(2 * np.pi * v)
 
@@ -114,22 +122,25 @@ def _same_states(expected: Array) -> Any:
     return lambda got: bool((got.view(XORWOW)[names] == expected.view(XORWOW)[names]).all())
 
 
-def _inside(random: Xorwow, points: int) -> Array:
+def _inside(random: Xorwow, points: int, draw: Any) -> Array:
     """Return how many of a block's points are in the circle."""
     threads = random.d.size
     counts = np.zeros(threads, np.uint32)
     for first in range(0, points, threads):
         chosen = slice(0, min(threads, points - first))
-        counts[chosen] += random.uniform(chosen) ** 2 + random.uniform(chosen) ** 2 < 1
-    return counts.reshape(-1, 128).sum(1, dtype=np.uint32)
+        counts[chosen] += draw(random, chosen) ** 2 + draw(random, chosen) ** 2 < 1
+    return np.asarray(counts.reshape(-1, 128).sum(1, dtype=np.uint32))
 
 
 @declare("2_Concepts_and_Techniques/MC_EstimatePiInlineP/src/piestimator.cu", "computeValue")
-def points_inside(scale: int) -> Launch:
-    random, points = Xorwow(np.array([SEED]), 256), 1000 * scale
-    args = [new(2, dtype=np.uint32), random.states, points]
-    expected = {0: _inside(random, points)}
-    return Launch(2, 128, args, expected, 128 * 4, instance="computeValue<float>")
+def points_inside(scale: int) -> list[Launch]:
+    launches = []
+    for name, draw in (("float", Xorwow.uniform), ("double", Xorwow.uniform_double)):
+        random, points = Xorwow(np.array([SEED]), 256), 1000 * scale
+        args = [new(2, dtype=np.uint32), random.states, points]
+        expected = {0: _inside(random, points, draw)}
+        launches.append(Launch(2, 128, args, expected, 128 * 4, f"computeValue<{name}>"))
+    return launches
 
 
 @declare("5_Domain_Specific/simpleVulkanMMAP/MonteCarloPi.cu", "monte_carlo_kernel")
@@ -150,15 +161,19 @@ def points(scale: int) -> Launch:
 
 
 @declare("2_Concepts_and_Techniques/MC_SingleAsianOptionP/src/pricingengine.cu", "generatePaths")
-def paths(_scale: int) -> Launch:
-    random, steps = Xorwow(np.array([SEED]), 256), 6
-    states = random.states
-    option = np.zeros(1, [(field, np.float32) for field in FIELDS] + TAIL["float"])
-    option["r"], option["sigma"], option["dt"] = 0.03, 0.2, 0.1
-    normals = np.stack([each for _ in range(steps // 2) for each in random.normals()])
-    expected = np.cumprod(np.exp((0.03 - 0.02) * 0.1 + 0.2 * np.sqrt(0.1) * normals), 0)
-    args = [new(steps, 256), states, option.view(np.uint8), 256, steps]
-    return Launch(2, 128, args, {0: expected}, rtol=1e-4, instance="generatePaths<float>")
+def paths(_scale: int) -> list[Launch]:
+    launches = []
+    for name, real in (("float", np.float32), ("double", np.float64)):
+        random, steps = Xorwow(np.array([SEED]), 256), 6
+        states = random.states
+        option = np.zeros(1, [(field, real) for field in FIELDS] + TAIL[name])
+        option["r"], option["sigma"], option["dt"] = 0.03, 0.2, 0.1
+        normals = [each for _ in range(steps // 2) for each in random.normals(double=name == "double")]
+        expected = np.cumprod(np.exp((0.03 - 0.02) * 0.1 + 0.2 * np.sqrt(0.1) * np.stack(normals)), 0)
+        args = [new(steps, 256, dtype=real), states, option.view(np.uint8), 256, steps]
+        rtol = 1e-4 if name == "float" else 1e-12
+        launches.append(Launch(2, 128, args, {0: expected}, rtol=rtol, instance=f"generatePaths<{name}>"))
+    return launches
 
 
 @declare("5_Domain_Specific/MonteCarloMultiGPU/MonteCarlo_kernel.cu", "rngSetupStates")
@@ -185,46 +200,60 @@ def option_values(_scale: int) -> Launch:
 # Sobol's sequence ------------------------------------------------------------------------------
 
 
-def _sobol(offsets: Array) -> tuple[Array, Array]:
+def _sobol(offsets: Array, bits: int) -> tuple[Array, Array]:
     """Return the states of two dimensions at offsets into their sequences, and the direction vectors."""
-    directions = np.zeros((2, 32), np.uint32)
-    directions[0] = 2 ** np.arange(31, -1, -1)
-    directions[1] = np.bitwise_xor(directions[0], integers(32, high=2**31) % directions[0])
-    states = np.zeros((2, offsets.size), SOBOL)
-    states["i"], states["directions"] = offsets, directions[:, None]
+    word: Any = np.uint32 if bits == 32 else np.uint64
+    powers = word(1) << np.arange(bits, dtype=word)[::-1]
+    mixed = integers(bits, high=2**31).astype(word) * word(2**32 - 5 if bits == 64 else 1)
+    directions = np.stack([powers, powers ^ (mixed % powers)])
+    states = np.zeros((2, offsets.size), SOBOL[bits])
+    states["i"], states["v"] = offsets, directions[:, None]
     states["x"] = [_sobol_bits(each, offsets) for each in directions]
     return states, directions
 
 
 def _sobol_bits(directions: Array, index: Array) -> Array:
-    gray, bits = index ^ (index >> 1), np.zeros(index.shape, np.uint32)
+    gray, bits = index ^ (index >> 1), np.zeros(index.shape, directions.dtype)
     for n in range(32):
-        bits ^= np.where(gray >> n & 1, directions[n], np.uint32(0))
+        bits ^= np.where(gray >> n & 1, directions[n], directions.dtype.type(0))
     return bits
+
+
+def _fraction_double(bits: Array) -> Array:
+    return (bits >> np.uint64(11)) * 2.0**-53 + 2.0**-54
 
 
 QUASI = "2_Concepts_and_Techniques/MC_EstimatePiInlineQ/src/piestimator.cu"
 
 
 @declare(QUASI, "initRNG")
-def quasi_generators(_scale: int) -> Launch:
-    draws = 1000
-    states, directions = _sobol(np.arange(256) * blocks(draws, 256))
-    args = [new(140 * 512, dtype=np.uint8), directions, draws]
-    instance = "initRNG<curandStateSobol32, curandDirectionVectors32_t>"
-    same = lambda got: bool((got.view(SOBOL).reshape(2, -1)[["i", "x"]] == states[["i", "x"]]).all())  # noqa: E731
-    return Launch(2, 128, args, {0: same}, instance=instance)
+def quasi_generators(_scale: int) -> list[Launch]:
+    draws, launches = 1000, []
+    for bits in (32, 64):
+        states, directions = _sobol(np.arange(256) * blocks(draws, 256), bits)
+        args = [new(states.nbytes, dtype=np.uint8), directions, draws]
+        instance = f"initRNG<curandStateSobol{bits}, curandDirectionVectors{bits}_t>"
+        launches.append(Launch(2, 128, args, {0: _same_numbers(states)}, instance=instance))
+    return launches
+
+
+def _same_numbers(expected: Array) -> Any:
+    names = ["i", "x", "v"]
+    return lambda got: bool((got.view(expected.dtype)[names] == expected.ravel()[names]).all())
 
 
 @declare(QUASI, "computeValue")
-def quasi_points_inside(_scale: int) -> Launch:
-    draws = 1024
+def quasi_points_inside(_scale: int) -> list[Launch]:
+    draws, launches = 1024, []
     offsets = np.arange(256) * blocks(draws, 256)
-    states, directions = _sobol(offsets)
-    counts = np.zeros(256, np.uint32)
-    for n in range(draws // 256):
-        x, y = (_fraction(_sobol_bits(each, offsets + n)) for each in directions)
-        counts += x * x + y * y < 1
-    args = [new(2, dtype=np.uint32), states.view(np.uint8).ravel(), draws]
-    expected = {0: counts.reshape(2, 128).sum(1, dtype=np.uint32)}
-    return Launch(2, 128, args, expected, 512, instance="computeValue<float, curandStateSobol32>")
+    for name, bits, fraction in (("float", 32, _fraction), ("double", 64, _fraction_double)):
+        states, directions = _sobol(offsets, bits)
+        counts = np.zeros(256, np.uint32)
+        for n in range(draws // 256):
+            x, y = (fraction(_sobol_bits(each, offsets + n)) for each in directions)
+            counts += x * x + y * y < 1
+        args = [new(2, dtype=np.uint32), states.view(np.uint8).ravel(), draws]
+        expected = {0: counts.reshape(2, 128).sum(1, dtype=np.uint32)}
+        instance = f"computeValue<{name}, curandStateSobol{bits}>"
+        launches.append(Launch(2, 128, args, expected, 512, instance))
+    return launches

@@ -196,7 +196,7 @@ def triangles(_scale: int, kernel: str) -> Launch:
     size, level = 16, 0.5
     edge, sampled = 2 / size, kernel.endswith("2")
     volume, (counts, table) = _volume(size), _triangle_table()
-    at = np.stack(np.indices((size, size, size))[::-1], -1).reshape(-1, 1, 3)
+    at = np.moveaxis(np.indices((size, size, size))[::-1], 0, -1).reshape(-1, 1, 3)
     corners = at + np.array(CORNERS)
     places = corners * edge - 1
     inside = corners.clip(max=size - 1)

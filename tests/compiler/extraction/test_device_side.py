@@ -128,6 +128,19 @@ def test_device_functions_that_launchers_pass_to_templates_are_kept() -> None:
     assert "cube" not in cell.source
 
 
+def test_types_that_launchers_pass_to_templates_are_kept() -> None:
+    text = (
+        "#include <cuda_bf16.h>\nstruct A { float x; };\nstruct B { float x; };\n"
+        "template <class S, class T> __global__ void k(S* x, T* y) { *x = *x; }\n"
+        "template <class S, class T> void launch(S* x, T* y) { k<S, T><<<1, 1>>>(x, y); }\n"
+        "void host() { A a; __nv_bfloat16 b; launch<A, __nv_bfloat16>(&a, &b); }\n"
+    )
+    (cell,) = cells(text)
+    assert "struct A" in cell.source
+    assert "struct B" not in cell.source
+    assert "#include <cuda_bf16.h>" in cell.source
+
+
 def test_using_a_name_of_std_is_kept_if_its_header_is_added() -> None:
     text = (
         "using std::max; using std::is_same; using std::vector;\n"

@@ -172,7 +172,7 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
     """Return the indices of the items that these kernels need, theirs included."""
     chosen = {n for n, item in enumerate(items) if item.kind is ItemKind.KERNEL and item.names & kernels}
     needed = {name for index in chosen for name in items[index].uses}
-    needed |= _function_arguments(items, kernels)
+    needed |= _template_arguments(items, kernels)
     classes: set[str] = set()
     macros = {name: item.uses for item in items if item.kind is ItemKind.MACRO for name in item.names}
     grown = True
@@ -221,20 +221,21 @@ def _specializes(item: SourceItem, macros: Mapping[str, frozenset[str]], classes
     return "template" in uses and bool(uses & classes)
 
 
-def _function_arguments(items: Sequence[SourceItem], kernels: set[str]) -> set[str]:
-    """Return the device functions that host code passes as template arguments, as in `launch<square>(x)`.
+def _template_arguments(items: Sequence[SourceItem], kernels: set[str]) -> set[str]:
+    """Return the names that host code passes as template arguments, such as `square` in `launch<square>(x)`.
 
-    The host function launches a kernel template, or is called by one that does.
+    They are names of device functions and types. The host function launches a kernel template, or is called
+    by one that does.
     """
-    functions = {name for item in items if item.kind is ItemKind.DEVICE_FUNCTION for name in item.names}
     host = [item for item in items if item.kind is ItemKind.HOST_FUNCTION]
     launchers = kernels | {name for item in host if item.uses & kernels for name in item.names}
-    return {
-        token.text
-        for item in host
-        for name, bracket, token in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False)
-        if name.text in launchers and bracket.text == "<" and token.text in functions
-    }
+    names: set[str] = set()
+    for item in host:
+        for index, (name, bracket) in enumerate(pairwise(item.tokens)):
+            if name.text in launchers and bracket.text == "<":
+                end = angle_end(item.tokens, index + 1)
+                names |= {token.text for token in item.tokens[index + 2 : end] if token.kind == "identifier"}
+    return names
 
 
 def _kept_markers(items: Sequence[SourceItem], chosen: set[int]) -> set[int]:
