@@ -16,7 +16,7 @@ from gpulab.cache import fingerprint, kernel_cache, sources_of
 from gpulab.errors import UsageError
 from gpulab.simt.analysis.basic_blocks import ControlFlow, is_warp_sync
 from gpulab.simt.analysis.control_flow import build_control_flow
-from gpulab.simt.analysis.divergence import WARP, analyse
+from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis, analyse
 from gpulab.simt.analysis.reconvergence import find_spin_loops
 from gpulab.simt.analysis.slicing import without_values
 from gpulab.simt.analysis.specialization import (
@@ -197,6 +197,19 @@ def control_flow_of(flat: FlatFunction) -> ControlFlow:
     return flow
 
 
+def _analysed(
+    module: Module, name: str, block: tuple[int, int, int], fallback: bool
+) -> tuple[FlatFunction, ControlFlow, DivergenceAnalysis]:
+    """Return a kernel, its basic blocks and their analysis, which are the same for all tiers with values."""
+    key = name, block, fallback
+    if key not in module.analyses:
+        flat = flatten(module, name)
+        flow = control_flow_of(flat)
+        module.analyses[key] = flat, flow, analyse(flat, flow, block, fallback)
+    flat, flow, analysis = module.analyses[key]
+    return replace(flat, registers=dict(flat.registers)), flow, analysis  # lowering adds registers
+
+
 def lower(
     module: Module,
     name: str,
@@ -223,11 +236,12 @@ def lower(
     tuple
         The lowering, and the definition of `@warp`.
     """
-    flat = flatten(module, name)
     instrumentation = create_instrumentation(special.tier, special.forms)
-    flow = control_flow_of(flat)
-    if not instrumentation.values:
-        flow = without_values(flow, set(flat.registers))
+    if instrumentation.values:
+        flat, flow, analysis = _analysed(module, name, special.block, fallback)
+    else:
+        flat = flatten(module, name)
+        flow = without_values(control_flow_of(flat), set(flat.registers))
 
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
@@ -237,7 +251,7 @@ def lower(
     table = ConstantTable() if instrumentation.shared and not fallback else None
     if table:
         flow, analysis, table.literals = hoist_constants(flat, flow, special.block, literals)
-    else:
+    elif not instrumentation.values:
         analysis = analyse(flat, flow, special.block, fallback)
 
     lowering = Lowering(

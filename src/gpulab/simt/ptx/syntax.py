@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpulab.errors import UsageError
 
@@ -221,6 +222,8 @@ class Module:
         These constants, as 64-bit words.
     architecture : int
         The number in `.target`: 90 for `sm_90a`.
+    analyses : dict
+        Results of analyses of its kernels, which the tiers share; see `gpulab.simt.codegen.native`.
     """
 
     functions: dict[str, Function] = field(default_factory=dict)
@@ -229,6 +232,7 @@ class Module:
     template_digest: str = ""
     constants: list[int] = field(default_factory=list)
     architecture: int = 0
+    analyses: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
