@@ -114,7 +114,8 @@ def test_prepared_code_is_not_compiled_again(
     compiled: list[str] = []
 
     def counted(text: str, *, quickly: bool = False) -> bytes:
-        compiled.append(text)
+        if quickly:  # code that runs for long is optimised, which depends on the load of the machine
+            compiled.append(text)
         return compile_text(text, quickly=quickly)
 
     compile_text = jit.compile_text
