@@ -214,3 +214,23 @@ def test_large_launch_is_halved_along_its_longest_axis() -> None:
     result = check_cell(parse_cell(wrong), open_device("sim"), seed=1, machine_counts=True)
     assert result.verdict is not None
     assert result.verdict.results[-1].shape == (1024, 1024)
+
+
+def test_fault_in_a_problem_with_one_axis_names_the_condition() -> None:
+    result = check(foreign_problems.CONVOLUTION.replace("if (i >= n) return;", ""))
+    assert "is the access inside a condition on x?" in result.reasons[0]
+
+
+def test_output_whose_axes_are_not_those_of_the_grid_is_described() -> None:
+    result = check(foreign_problems.TRANSPOSE.replace("y < rows)", "y < rows && (x + y) % 2)"))
+    assert any("never written" in reason for reason in result.reasons)
+
+
+def test_mistake_at_few_points_is_named(tmp_path: Path) -> None:
+    declared = 'mistakes={"the last element is 0": lambda f, x, w: f * convolved(x, w) * (np.arange(x.size) < x.size - 1)},'
+    text = foreign_problems.PROBLEMS.replace("flops=lambda n, width", f"{declared}\n    flops=lambda n, width")
+    load_problems(write_problems(tmp_path, text))
+    result = check(foreign_problems.CONVOLUTION.replace("y[i] = f * sum", "y[i] = i + 1 < n ? f * sum : 0"))
+    assert "the last element is 0" in result.reasons[0]
+    other = check(foreign_problems.CONVOLUTION.replace("y[i] = f * sum", "y[i] = i + 1 < n - 1 ? f * sum : 0"))
+    assert "the last element is 0" not in other.reasons[0]

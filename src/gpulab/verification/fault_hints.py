@@ -41,7 +41,7 @@ def exchanged_axes(launch: LaunchConfig, is_correct: Callable[[Shape], bool]) ->
 def _fits(launch: LaunchConfig, shape: Shape) -> bool:
     """Return True if the kernel may be launched on a size."""
     try:
-        launch.config.require_size(shape)
+        launch.config.require_size(launch.config.problem.checked_shape(shape))
     except UsageError:
         return False
     return True
@@ -55,7 +55,7 @@ def place_of_access(launch: LaunchConfig, fault: Finding) -> str:
     """
     if fault.block is None or fault.thread is None:
         return ""
-    axes = [_Axis(launch, fault.block, fault.thread, number) for number in (0, 1)]
+    axes = [_Axis(launch, fault.block, fault.thread, number) for number in _axes_of_the_output(launch)]
     for axis in axes:
         if axis.points == 1 and axis.first >= axis.extent:
             return (
@@ -71,6 +71,14 @@ def place_of_access(launch: LaunchConfig, fault: Finding) -> str:
                 "where a neighbour is missing: is the access inside a condition that leaves the boundary out?"
             )
     return ""
+
+
+def _axes_of_the_output(launch: LaunchConfig) -> tuple[int, ...]:
+    """Return those of the axes x (0) and y (1) of the grid that are axes of the output, counted from the last."""
+    problem = launch.config.problem
+    output = problem.output_shape(launch.shape)[::-1]
+    grid = problem.extents(launch.shape)
+    return tuple(number for number in (0, 1) if number < len(output) and output[number] == grid[number])
 
 
 class _Axis:
@@ -95,7 +103,7 @@ def _frame_of_access(launch: LaunchConfig, index: int | None, axes: Sequence[_Ax
     """Return a hint if an element next to the thread's points is in a frame that does not exist, or ""."""
     problem = launch.config.problem
     nx, ny, nz = problem.extents(launch.shape)
-    if index is None or len(problem.index_names) != 3:
+    if index is None or len(problem.index_names) != 3 or len(axes) != 2:  # noqa: PLR2004  (x and y)
         return ""
     z, place = divmod(index, nx * ny)
     y, x = divmod(place, nx)

@@ -59,15 +59,18 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
 def _known_mistake(output: WrongOutput) -> str:
     """Return the description of the problem's common mistake that gives the wrong values, or ""."""
     case, got, computed = output.case, output.values, output.computed
-    if 2 * np.count_nonzero(computed) < np.count_nonzero(case.written):
+    # Few wrong points may agree with a mistake that changes more of them, which then is not the cause.
+    few = 2 * np.count_nonzero(computed) < np.count_nonzero(case.written)
+    if few and np.any(output.never):
         return ""
+    compared = case.written if few else computed
     for mistake in output.problem.mistakes(case):
         if mistake.values.shape != got.shape:
             continue
         # The tolerance belongs to the correct expression, so a few points of a mistake may exceed it.
         room = 4 * case.tolerance + 1e-6 * np.abs(mistake.values)
         fits = np.abs(got - mistake.values) <= room
-        if np.count_nonzero(fits & computed) >= mistake.share * np.count_nonzero(computed):
+        if np.count_nonzero(fits & compared) >= mistake.share * np.count_nonzero(compared):
             return mistake.description + ("" if mistake.description.endswith("?") else ".")
     return ""
 

@@ -68,7 +68,13 @@ class WrongOutput:
     @property
     def extents(self) -> tuple[int, int, int]:
         """Output points along x, y and z."""
-        return self.problem.extents(self.case.shape)
+        x, y, z = (*self.wrong.shape[::-1], 1, 1)[:3]
+        return x, y, z
+
+    @property
+    def on_grid(self) -> bool:
+        """True if each axis of the output lies on an axis of the grid, so that a block has a box of points."""
+        return self.problem.follows_formula and self.problem.extents(self.case.shape) == self.extents
 
     def points_of_block(self, axis: int) -> int:
         """Return the points of a block along an axis, x first; those of one round of a loop over the axis."""
@@ -83,6 +89,10 @@ class WrongOutput:
 
 def place_of(output: WrongOutput) -> str:
     """Return a sentence about what the wrong points have in common, or "" if they have nothing in common."""
+    if not output.on_grid:
+        return (
+            _next_to_boundary(output.wrong, output.written) or _rest(output) or _written_ranges(output)
+        )
     return (
         _frames(output)
         or _block_edges(output)
@@ -286,7 +296,7 @@ def _rest(output: WrongOutput) -> str:
 def _exchanged(output: WrongOutput, name: str, start: int) -> str:
     """Return a question if the points of an axis end at `start` because x and y are exchanged."""
     axis = {"x": 0, "y": 1}.get(name)
-    if axis is None:
+    if axis is None or not output.on_grid:
         return ""
     mine, other = output.points_of_block(axis), output.points_of_block(1 - axis)
     extent = output.extents[1 - axis]
