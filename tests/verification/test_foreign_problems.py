@@ -227,10 +227,15 @@ def test_output_whose_axes_are_not_those_of_the_grid_is_described() -> None:
 
 
 def test_mistake_at_few_points_is_named(tmp_path: Path) -> None:
-    declared = 'mistakes={"the last element is 0": lambda f, x, w: f * convolved(x, w) * (np.arange(x.size) < x.size - 1)},'
-    text = foreign_problems.PROBLEMS.replace("flops=lambda n, width", f"{declared}\n    flops=lambda n, width")
+    wrong = "lambda f, x, w: f * convolved(x, w) * (np.arange(x.size) < x.size - 1)"
+    declared = f'mistakes={{"the last element is 0": {wrong}}},'
+    text = foreign_problems.PROBLEMS.replace(
+        "flops=lambda n, width", f"{declared}\n    flops=lambda n, width"
+    )
     load_problems(write_problems(tmp_path, text))
     result = check(foreign_problems.CONVOLUTION.replace("y[i] = f * sum", "y[i] = i + 1 < n ? f * sum : 0"))
     assert "the last element is 0" in result.reasons[0]
-    other = check(foreign_problems.CONVOLUTION.replace("y[i] = f * sum", "y[i] = i + 1 < n - 1 ? f * sum : 0"))
+    other = check(
+        foreign_problems.CONVOLUTION.replace("y[i] = f * sum", "y[i] = i + 1 < n - 1 ? f * sum : 0")
+    )
     assert "the last element is 0" not in other.reasons[0]

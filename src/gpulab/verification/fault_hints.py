@@ -74,7 +74,7 @@ def place_of_access(launch: LaunchConfig, fault: Finding) -> str:
 
 
 def _axes_of_the_output(launch: LaunchConfig) -> tuple[int, ...]:
-    """Return those of the axes x (0) and y (1) of the grid that are axes of the output, counted from the last."""
+    """Return those of the axes x (0) and y (1) of the grid that are the last axes of the output, too."""
     problem = launch.config.problem
     output = problem.output_shape(launch.shape)[::-1]
     grid = problem.extents(launch.shape)
@@ -103,7 +103,7 @@ def _frame_of_access(launch: LaunchConfig, index: int | None, axes: Sequence[_Ax
     """Return a hint if an element next to the thread's points is in a frame that does not exist, or ""."""
     problem = launch.config.problem
     nx, ny, nz = problem.extents(launch.shape)
-    if index is None or len(problem.index_names) != 3 or len(axes) != 2:  # noqa: PLR2004  (x and y)
+    if index is None or len(problem.index_names) != 3 or len(axes) != 2:
         return ""
     z, place = divmod(index, nx * ny)
     y, x = divmod(place, nx)

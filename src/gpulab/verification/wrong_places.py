@@ -73,7 +73,7 @@ class WrongOutput:
 
     @property
     def on_grid(self) -> bool:
-        """True if each axis of the output lies on an axis of the grid, so that a block has a box of points."""
+        """True if the axes of the output are those of the grid, so that a block has a box of points."""
         return self.problem.follows_formula and self.problem.extents(self.case.shape) == self.extents
 
     def points_of_block(self, axis: int) -> int:
@@ -90,9 +90,7 @@ class WrongOutput:
 def place_of(output: WrongOutput) -> str:
     """Return a sentence about what the wrong points have in common, or "" if they have nothing in common."""
     if not output.on_grid:
-        return (
-            _next_to_boundary(output.wrong, output.written) or _rest(output) or _written_ranges(output)
-        )
+        return _next_to_boundary(output.wrong, output.written) or _rest(output) or _written_ranges(output)
     return (
         _frames(output)
         or _block_edges(output)
