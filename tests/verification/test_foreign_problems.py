@@ -239,3 +239,28 @@ def test_mistake_at_few_points_is_named(tmp_path: Path) -> None:
         foreign_problems.CONVOLUTION.replace("y[i] = f * sum", "y[i] = i + 1 < n - 1 ? f * sum : 0")
     )
     assert "the last element is 0" not in other.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "changed"),
+    [
+        ("TRANSPOSE", "if (x < columns && y < rows)", ""),
+        ("HISTOGRAM", "if (i < n)", ""),
+        ("CONVOLUTION", "if (i >= n) return;", ""),
+        ("TOTAL", "i < n;", "i <= n;"),
+        ("DOT", "i < n ?", "true ?"),
+        ("SHIFT", "if (x < nx - 1 && y < ny && z < nz)", ""),
+    ],
+)
+def test_missing_condition_is_a_fault_with_its_line(name: str, condition: str, changed: str) -> None:
+    result = check(RIGHT[name].replace(condition, changed))
+    assert result.findings[0].tool == "memcheck"
+    assert result.findings[0].line > 0
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_threads_that_do_nothing_are_wrong_values(name: str) -> None:
+    text = RIGHT[name].replace("\n}", "").split("{", 1)
+    result = check(f"{text[0]}{{\n    if (threadIdx.x % 32 < 12) return;{text[1]}\n}}")
+    assert not result.correct
+    assert result.reasons
