@@ -141,13 +141,14 @@ def mandelbrot(scale: int, kernel: str, types: tuple[str, ...]) -> list[Launch]:
         for julia in (False, True):
             color = _escape_times(size, limit, julia)[..., None] * [3, 5, 7, 0] & 0xFF
             image = color.astype(np.uint8)
-            again = kernel.endswith("1")  # refines an image: pixels that have their color keep it
+            again = kernel.endswith("1")  # replaces the pixels of an image that differ from their neighbours
+            noise = integers(size, size, high=2**24, dtype=np.uint32)
             places = [-2.0, 0.0, -1.5, 0.0] if kernel.startswith("MandelbrotDS") else [-2.0, -1.5]
             tiles = size // 16
             args = [
-                image.view(np.uint32) if again else new(size, size, dtype=np.uint32),
+                noise if again else new(size, size, dtype=np.uint32),
                 *(size, size, limit, *places, -0.7, 0.3, 3 / size, bytes((3, 5, 7, 0))),
-                *(3 if again else 0, 0, tiles, tiles * tiles, julia),
+                *(0, 0, tiles, tiles * tiles, julia),
             ]
             instance = name and f"{kernel}<{name}>"
             reason = "threads read the pixels next to theirs, which other threads replace" if again else ""
