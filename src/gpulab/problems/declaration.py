@@ -254,6 +254,8 @@ class Step:
         The block if the header names none; None selects the problem's block.
     requirements : tuple of Requirement
         Limits on metrics that show that the change was made.
+    par : tuple of Requirement
+        Counts of a good solution, as limits on metrics. They cost no points; see `gpulab.verification.par`.
     whole_blocks : bool
         The kernel needs no guard: every extent is a multiple of the points that a block computes.
     is_open : bool
@@ -271,6 +273,7 @@ class Step:
     baseline: str | None = ""
     block: Block | None = None
     requirements: tuple[Requirement, ...] = ()
+    par: tuple[Requirement, ...] = field(default=(), kw_only=True)
     whole_blocks: bool = False
     is_open: bool = False
     line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False)

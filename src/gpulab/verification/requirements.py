@@ -6,7 +6,7 @@ declare a shared array that it never uses. Its memory traffic shows the differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from gpulab.profiling.counts.cell_counts import CellCount
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import Count, SiteCount
 
-__all__ = ["MEASURES", "RequirementResult", "Technique", "check_requirements"]
+__all__ = ["MEASURES", "RequirementResult", "Technique", "check_limits", "check_requirements"]
 
 WARP = 32  # threads
 # Opcodes in machine code and in PTX.
@@ -394,20 +394,31 @@ def check_requirements(
         other = baseline(step.baseline)
         before = None if other is None else _Traffic.of(other)
     for requirement in step.requirements:
-        value, lines = measured(traffic, requirement)
-        limit, compared = requirement.limit(config.block, config.tile), None
-        if requirement.relative:
-            if before is None:
-                name = requirement.title(config.problem.work_unit)
-                unchecked.append(
-                    f"not checked: {name}, which is compared with {config.problem.name}.{step.baseline}. Run "
-                    "the cell of that kernel first."
-                )
-                continue
-            compared = str(step.baseline), measured(before, requirement)[0]
-            limit *= compared[1]
-        busiest = max(lines.values(), default=0.0)
-        shown = tuple(sorted(line for line, share in lines.items() if share >= 0.5 * busiest))
-        unit = config.problem.work_unit
-        results.append(RequirementResult(requirement, value, limit, shown, unit, compared))
+        if requirement.relative and before is None:
+            name = requirement.title(config.problem.work_unit)
+            unchecked.append(
+                f"not checked: {name}, which is compared with {config.problem.name}.{step.baseline}. Run "
+                "the cell of that kernel first."
+            )
+            continue
+        results.append(_result(requirement, traffic, before))
     return Technique(config.variant, count.launch.shape, tuple(results), tuple(unchecked))
+
+
+def check_limits(count: CellCount, limits: Sequence[Requirement]) -> tuple[RequirementResult, ...]:
+    """Return the metric of each limit on a counted launch. None of the limits may be relative."""
+    traffic = _Traffic.of(count)
+    return tuple(_result(limit, traffic, None) for limit in limits)
+
+
+def _result(requirement: Requirement, traffic: _Traffic, before: _Traffic | None) -> RequirementResult:
+    """Return the outcome of a requirement. before: the launch that a relative requirement refers to."""
+    config = traffic.count.launch.config
+    value, lines = measured(traffic, requirement)
+    limit, compared = requirement.limit(config.block, config.tile), None
+    if requirement.relative and before is not None:
+        compared = str(config.problem.variants[config.variant].baseline), measured(before, requirement)[0]
+        limit *= compared[1]
+    busiest = max(lines.values(), default=0.0)
+    shown = tuple(sorted(line for line, share in lines.items() if share >= 0.5 * busiest))
+    return RequirementResult(requirement, value, limit, shown, config.problem.work_unit, compared)

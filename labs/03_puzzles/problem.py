@@ -1,0 +1,507 @@
+"""The fourteen puzzles of lab 3: small kernels, each with a counted par.
+
+Most counts are per 32 elements, the share of one warp if each thread computes one element. They are the same
+for every size, and on every machine.
+"""
+
+import numpy as np
+
+from gpulab.problems import Input, Output, Problem, Requirement, Scalar, Size, Step
+
+SEGMENT = 256  # elements that are added, or summed up, together
+BINS = 64
+H200_THREADS = 132 * 2048  # SMs, and threads that an SM holds (NVIDIA H200)
+
+
+def sectors(load, store):
+    """Return the par of loads and stores of global memory, in sectors of 32 bytes."""
+    return (
+        Requirement("global_load_sectors", "sectors loaded per 32 elements", at_most=load, per="work"),
+        Requirement("global_store_sectors", "sectors stored per 32 elements", at_most=store, per="work"),
+    )
+
+
+def requests(load, store):
+    """Return the par of requests of warps to global memory."""
+    return (
+        Requirement("global_load_requests", "load requests per 32 elements", at_most=load, per="work"),
+        Requirement("global_store_requests", "store requests per 32 elements", at_most=store, per="work"),
+    )
+
+
+def barriers(most):
+    return Requirement("barriers", "barriers of a block", at_most=most)
+
+
+def warps_of(n):
+    """Return the units of work: groups of 32 elements."""
+    return max(n // 32, 1)
+
+
+SCALED = {
+    "the product with a is missing": lambda x: x,
+    "a is added instead of multiplied": lambda a, x: a + x,
+}
+# One rounding of a product, and one of the result.
+ROUNDED = {"reference": lambda a, x: a * x, "error_bound": lambda a, x: 2.0**-23 * abs(a * x), "flops": lambda n: n}
+
+map_ = Problem(
+    "map",
+    arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
+    sizes={"n": 1 << 20},
+    work=warps_of,
+    mistakes=SCALED,
+    **ROUNDED,
+    steps=(
+        Step("whole", "one element for each thread", whole_blocks=True, par=(*sectors(4, 4), *requests(1, 1))),
+        Step("guarded", "threads past the end do nothing", par=(*sectors(4, 4), *requests(1, 1))),
+    ),
+)
+
+outer = Problem(
+    "outer",
+    arguments=(Output("table", ("ny", "nx")), Input("row", ("nx",)), Input("column", ("ny",)), "nx", "ny"),
+    sizes={"nx": 1024, "ny": 1024},
+    reference=lambda row, column: np.outer(column, row),
+    error_bound=lambda row, column: 2.0**-23 * abs(np.outer(column, row)),
+    flops=lambda nx, ny: nx * ny,
+    work=lambda nx, ny: warps_of(nx * ny),
+    mistakes={
+        "row and column are exchanged": lambda row, column: np.resize(np.outer(row, column), (column.size, row.size)),
+        "the table is stored by columns: the index is `x * ny + y`, not `y * nx + x`": lambda row, column: np.outer(
+            row, column
+        ).reshape(column.size, row.size),
+        "each element is the sum of row and column, not their product": lambda row, column: column[:, None] + row,
+    },
+    steps=(
+        Step(
+            "plane",
+            "a thread for each element of a table",
+            block=(32, 8, 1),
+            requirements=(
+                Requirement(
+                    "global_store_sectors",
+                    "sectors stored per 32 elements",
+                    at_most=8,
+                    per="work",
+                    baseline_value=32,
+                    baseline="a kernel with x and y exchanged",
+                    advice="Neighbouring threads in x should write neighbouring elements of a row.",
+                ),
+            ),
+            par=sectors(5, 4),
+        ),
+    ),
+)
+
+stride = Problem(
+    "stride",
+    arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
+    sizes={"n": 1 << 20},
+    tile=(4, 1, 1),
+    mistakes=SCALED,
+    **ROUNDED,
+    steps=(
+        Step("strided", "each thread computes four neighbouring elements"),
+        Step(
+            "unit",
+            "neighbouring threads compute neighbouring elements",
+            requirements=(
+                Requirement("outputs_per_thread", at_least=4, baseline_value=4, advice="Keep `--tile 4`."),
+                Requirement("sectors_per_request", at_most=8, baseline_value=16),
+                Requirement("sectors_per_store", at_most=8, baseline_value=16),
+            ),
+            par=(Requirement("sectors_per_request", at_most=4), Requirement("sectors_per_store", at_most=4)),
+        ),
+    ),
+)
+
+particles = Problem(
+    "particles",
+    arguments=(Output("fields", (4, "n")), Input("particles", ("n", 4)), "n"),
+    sizes={"n": 1 << 18},
+    extents=("n",),
+    reference=lambda particles: particles.T,
+    work=warps_of,
+    mistakes={
+        "the output has the order of the input": lambda particles: particles.reshape(4, -1),
+        "every field is the first one": lambda particles: np.tile(particles[:, 0], (4, 1)),
+    },
+    steps=(
+        Step(
+            "soa",
+            "from an array of structures to a structure of arrays",
+            requirements=(
+                Requirement(
+                    "global_load_sectors",
+                    "sectors loaded per 32 particles",
+                    at_most=32,
+                    per="work",
+                    baseline_value=64,
+                    baseline="a kernel with four loads",
+                    advice="Load the four floats of a particle with one float4.",
+                ),
+            ),
+            par=(
+                Requirement("global_load_sectors", "sectors loaded per 32 particles", at_most=16, per="work"),
+                Requirement("global_store_sectors", "sectors stored per 32 particles", at_most=16, per="work"),
+            ),
+        ),
+    ),
+)
+
+COALESCED = (
+    Requirement("sectors_per_request", at_most=8, baseline_value=32, baseline="a kernel without a tile"),
+    Requirement("sectors_per_store", at_most=8, baseline_value=32, baseline="a kernel without a tile"),
+)
+
+transpose = Problem(
+    "transpose",
+    arguments=(Output("b", ("nx", "ny")), Input("a", ("ny", "nx")), "nx", "ny"),
+    sizes={"nx": Size(1024, smallest=32, multiple=32), "ny": Size(1024, smallest=32, multiple=32)},
+    extents=("nx", "ny"),
+    reference=lambda a: a.T,
+    work=lambda nx, ny: warps_of(nx * ny),
+    block=(32, 32, 1),
+    mistakes={
+        "the output is a copy of the input": lambda a: a.reshape(a.shape[::-1]),
+        "each tile is transposed, but is written to its old place": lambda a: np.block(
+            [
+                [a[y : y + 32, x : x + 32].T for x in range(0, a.shape[1], 32)]
+                for y in range(0, a.shape[0], 32)
+            ]
+        ).reshape(a.shape[::-1]),
+        "each tile is at its new place, but is not transposed itself": lambda a: np.block(
+            [
+                [a[y : y + 32, x : x + 32] for y in range(0, a.shape[0], 32)]
+                for x in range(0, a.shape[1], 32)
+            ]
+        ),
+    },
+    steps=(
+        Step(
+            "tiled",
+            "a tile in shared memory, so that loads and stores are coalesced",
+            whole_blocks=True,
+            requirements=COALESCED,
+            par=(*sectors(4, 4), barriers(1)),
+        ),
+        Step(
+            "padded",
+            "no bank conflicts",
+            whole_blocks=True,
+            requirements=(
+                *COALESCED,
+                Requirement("passes_per_shared_access", at_most=4, baseline_value=16.5),
+            ),
+            par=(
+                *sectors(4, 4),
+                Requirement("passes_per_shared_access", at_most=1),
+                Requirement("shared_bytes", at_most=4224),
+            ),
+        ),
+    ),
+)
+
+NO_SHARED = Requirement(
+    "shared_bytes",
+    at_most=0,
+    baseline_value=1024,
+    baseline="a sum in shared memory",
+    advice="The lanes of a warp can exchange values without it.",
+)
+
+warpsum = Problem(
+    "warpsum",
+    arguments=(Output("sums", lambda n: (n // 32,), dtype="int32"), Input("x", ("n",), dtype="int32"), "n"),
+    sizes={"n": Size(1 << 20, smallest=32, multiple=32)},
+    extents=("n",),
+    reference=lambda x: x.reshape(-1, 32).sum(1),
+    work=warps_of,
+    mistakes={
+        "only one half of each warp is added": lambda x: x.reshape(-1, 32)[:, :16].sum(1),
+        "each sum is the first element of its warp": lambda x: x[::32],
+        "the neighbour at distance 1 is missing": lambda x: x.reshape(-1, 32)[:, ::2].sum(1),
+    },
+    steps=(
+        Step(
+            "shuffle",
+            "a sum over a warp without shared memory",
+            requirements=(
+                NO_SHARED,
+                Requirement(
+                    "global_load_requests",
+                    "load requests per 32 elements",
+                    at_most=2,
+                    per="work",
+                    baseline_value=32,
+                    baseline="a sum by one lane",
+                ),
+            ),
+            par=(
+                Requirement("shuffles", at_most=5),
+                Requirement("global_load_sectors", "sectors loaded per 32 elements", at_most=4, per="work"),
+            ),
+        ),
+    ),
+)
+
+SEGMENTS = {"n": Size(1 << 20, smallest=SEGMENT, multiple=SEGMENT)}
+
+blocksum = Problem(
+    "blocksum",
+    arguments=(Output("sums", lambda n: (n // SEGMENT,), dtype="int32"), Input("x", ("n",), dtype="int32"), "n"),
+    sizes=SEGMENTS,
+    extents=("n",),
+    reference=lambda x: x.reshape(-1, SEGMENT).sum(1),
+    work=warps_of,
+    block=(SEGMENT, 1, 1),
+    mistakes={
+        "only the first warp of each block is added": lambda x: x.reshape(-1, SEGMENT)[:, :32].sum(1),
+        "only one half of each block is added": lambda x: x.reshape(-1, SEGMENT)[:, : SEGMENT // 2].sum(1),
+        "each sum is the first element of its block": lambda x: x[::SEGMENT],
+        "the last warp of each block is missing": lambda x: x.reshape(-1, SEGMENT)[:, :-32].sum(1),
+    },
+    steps=(
+        Step(
+            "reduced",
+            "a sum over a block of 256 threads",
+            whole_blocks=True,
+            requirements=(
+                Requirement(
+                    "global_load_requests",
+                    "load requests per 32 elements",
+                    at_most=2,
+                    per="work",
+                    baseline_value=32,
+                    baseline="a sum by one thread",
+                    advice="Each thread loads one element.",
+                ),
+                Requirement(
+                    "barriers",
+                    "barriers of a block",
+                    at_most=9,
+                    baseline_value=256,
+                    baseline="a sum of one element after the other",
+                ),
+            ),
+            par=(barriers(1), Requirement("shared_bytes", at_most=32)),
+        ),
+    ),
+)
+
+scan = Problem(
+    "scan",
+    arguments=(Output("y", ("n",), dtype="int32"), Input("x", ("n",), dtype="int32"), "n"),
+    sizes=SEGMENTS,
+    reference=lambda x: x.reshape(-1, SEGMENT).cumsum(1).ravel(),
+    work=warps_of,
+    block=(SEGMENT, 1, 1),
+    mistakes={
+        "the sums leave out the own element": lambda x: x.reshape(-1, SEGMENT).cumsum(1).ravel() - x,
+        "the sums begin again at every warp": lambda x: x.reshape(-1, 32).cumsum(1).ravel(),
+        "the output is a copy of the input": lambda x: x,
+        "only the sum of the warp just before is added": lambda x: _previous_warp(x),
+        "every element is the total of its block": lambda x: np.repeat(x.reshape(-1, SEGMENT).sum(1), SEGMENT),
+        "the sums run from the end": lambda x: x.reshape(-1, SEGMENT)[:, ::-1].cumsum(1)[:, ::-1].ravel(),
+    },
+    steps=(
+        Step(
+            "inclusive",
+            "prefix sums of each block",
+            whole_blocks=True,
+            requirements=(
+                Requirement(
+                    "global_load_requests",
+                    "load requests per 32 elements",
+                    at_most=4,
+                    per="work",
+                    baseline_value=128.5,
+                    baseline="a kernel whose threads add all elements before their own",
+                    advice="Load each element once, and exchange sums between threads.",
+                ),
+            ),
+            par=(barriers(1), Requirement("shared_bytes", at_most=32)),
+        ),
+    ),
+)
+
+
+def _previous_warp(x):
+    sums = x.reshape(-1, SEGMENT // 32, 32).cumsum(2)
+    sums[:, 1:] += sums[:, :-1, -1:].copy()
+    return sums.ravel()
+
+
+histogram = Problem(
+    "histogram",
+    arguments=(
+        Output("counts", ("bins",), dtype="int32", initial=0),
+        Input("x", ("n",), dtype="int32", values=(0, BINS)),
+        "n",
+        "bins",
+    ),
+    sizes={"n": 1 << 20, "bins": Size.fixed(BINS)},
+    extents=("n",),
+    reference=lambda x, bins: np.bincount(x, minlength=bins),
+    work=lambda n, bins: warps_of(n),
+    steps=(
+        Step(
+            "private",
+            "a histogram of each block in shared memory",
+            requirements=(
+                Requirement(
+                    "global_atomics",
+                    "atomic operations on global memory per 32 elements",
+                    at_most=16,
+                    baseline_value=32,
+                    baseline="a kernel without a private histogram",
+                ),
+            ),
+            par=(
+                Requirement("global_atomics", "atomic operations on global memory per 32 elements", at_most=8),
+                barriers(2),
+            ),
+        ),
+    ),
+)
+
+
+def _convolved(x, w):
+    return np.convolve(np.pad(x, 2), w[::-1], "valid")
+
+
+def _without_halo(x, w, left=2, right=2):
+    """Return the result of a kernel whose blocks of 256 threads load a part of the halo only."""
+    padded = np.pad(x, (2, 2 + -x.size % 256))
+    parts = []
+    for start in range(0, x.size, 256):
+        part = padded[start : start + 260].copy()
+        part[: 2 - left] = 0
+        part[258 + right :] = 0
+        parts.append(np.convolve(part, w[::-1], "valid"))
+    return np.concatenate(parts)[: x.size]
+
+
+convolution = Problem(
+    "convolution",
+    arguments=(Output("y", ("n",)), Input("x", ("n",)), Input("w", (5,)), "n"),
+    sizes={"n": 1 << 20},
+    reference=_convolved,
+    error_bound=lambda x, w: 2.0**-20 * _convolved(abs(x), abs(w)),
+    flops=lambda n: 10 * n,
+    work=warps_of,
+    mistakes={
+        "the left halo of each block is 0": lambda x, w: _without_halo(x, w, left=0),
+        "the right halo of each block is 0": lambda x, w: _without_halo(x, w, right=0),
+        "the weights are in the opposite order": lambda x, w: _convolved(x, w[::-1]),
+        "the last weight is missing": lambda x, w: _convolved(x, w * np.array([1, 1, 1, 1, 0])),
+        "the first weight is missing": lambda x, w: _convolved(x, w * np.array([0, 1, 1, 1, 1])),
+    },
+    steps=(
+        Step(
+            "halo",
+            "a tile with a halo in shared memory",
+            requirements=(
+                Requirement(
+                    "global_loads",
+                    "elements of x loaded per 32 elements",
+                    array="x",
+                    at_most=48,
+                    baseline_value=160,
+                    baseline="a kernel without a tile",
+                ),
+            ),
+            par=(
+                Requirement("global_loads", "elements of x loaded per 32 elements", array="x", at_most=32.5),
+                barriers(1),
+            ),
+        ),
+    ),
+)
+
+vector = Problem(
+    "vector",
+    arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
+    sizes={"n": 1 << 20},
+    tile=(4, 1, 1),
+    work=warps_of,
+    mistakes=SCALED,
+    **ROUNDED,
+    steps=(
+        Step(
+            "ragged",
+            "four elements with one load, and any n",
+            requirements=(
+                Requirement(
+                    "global_load_requests",
+                    "load requests per 32 elements",
+                    at_most=0.5,
+                    per="work",
+                    baseline_value=1,
+                    baseline="a kernel without float4",
+                ),
+                Requirement(
+                    "global_store_requests",
+                    "store requests per 32 elements",
+                    at_most=0.5,
+                    per="work",
+                    baseline_value=1,
+                    baseline="a kernel without float4",
+                ),
+            ),
+            par=(*requests(0.25, 0.25), *sectors(4, 4)),
+        ),
+    ),
+)
+
+
+class OneWave(Problem):
+    """A problem that is counted on as many elements as it is timed on, because waves need a large launch."""
+
+    def counted_shape(self, variant, block, tile):
+        unit = block[0] * max(tile[0], 1)
+        return (-(-self.timing_size[0] // unit) * unit,)
+
+
+def threads_of(block):
+    return block[0] * block[1] * block[2]
+
+
+wave = OneWave(
+    "wave",
+    arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
+    sizes={"n": 1 << 20},
+    work=warps_of,
+    mistakes=SCALED,
+    **ROUNDED,
+    steps=(
+        Step(
+            "one",
+            "all blocks are resident at once",
+            requirements=(
+                Requirement(
+                    "blocks",
+                    "blocks of the launch",
+                    at_most=lambda block, tile: H200_THREADS / threads_of(block),
+                    baseline_value=4096,
+                    baseline="a kernel with one element for each thread",
+                    advice="An H200 holds 132 * 2048 threads. Choose a larger --tile.",
+                ),
+                Requirement(
+                    "blocks",
+                    "blocks of the launch",
+                    at_least=lambda block, tile: 0.9 * H200_THREADS / threads_of(block),
+                    advice="Fewer blocks leave SMs without work. Choose a smaller --tile.",
+                ),
+                Requirement("sectors_per_request", at_most=8, baseline_value=16, baseline="a stride of --tile"),
+                Requirement(
+                    "registers",
+                    at_most=32,
+                    advice="An SM has 32 registers for each of its 2048 threads.",
+                ),
+            ),
+            par=sectors(4, 4),
+        ),
+    ),
+)
