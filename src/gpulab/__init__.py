@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from gpulab.views.tables.memory_view import memory_table
     from gpulab.views.tables.published_view import published_table
     from gpulab.views.tables.query_view import device_query
+    from gpulab.views.tables.score_table import score_table
     from gpulab.views.tables.sections_view import sections_table
     from gpulab.views.tables.traffic_view import traffic_table
     from gpulab.views.tables.transfer_view import transfer_table
@@ -139,6 +140,7 @@ __all__ = [
     "published_table",
     "roofline",
     "sanitize",
+    "score_table",
     "sections_table",
     "show_counts",
     "show_timeline",
@@ -191,6 +193,7 @@ _LAZY = {
     "published_table": ("gpulab.views.tables.published_view", "published_table"),
     "roofline": ("gpulab.notebook.roofline_view", "roofline"),
     "sanitize": ("gpulab.verification.sanitize", "sanitize"),
+    "score_table": ("gpulab.views.tables.score_table", "score_table"),
     "sections_table": ("gpulab.views.tables.sections_view", "sections_table"),
     "show_counts": ("gpulab.views.launch_view", "show_counts"),
     "show_timeline": ("gpulab.views.timeline_view", "show_timeline"),

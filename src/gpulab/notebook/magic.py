@@ -147,12 +147,15 @@ def _counts_wanted() -> bool:
 
 
 def show_counts(result: CheckResult, screen: Screen) -> None:
-    """Show the memory traffic of each line, if a launch was counted; folded below a failure."""
+    """Show the memory traffic of each line, if a launch was counted; folded below wrong values."""
     if not _counts_wanted():
         return
     if result.count is not None:
-        counts = counts_view(result.count.report)
-        screen.add(counts if result.correct else disclosure("memory traffic of each line", counts))
+        step = result.count.launch.config
+        has_par = bool(step.problem.variants[step.variant].par)
+        counts = counts_view(result.count.report, unfolded=has_par)
+        shown = result.correct or (has_par and result.technique is not None)
+        screen.add(counts if shown else disclosure("memory traffic of each line", counts))
     elif result.count_error:
         screen.add(paragraph(f"Not counted: {result.count_error}", dim=True))
 

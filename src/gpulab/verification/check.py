@@ -17,6 +17,7 @@ from gpulab.finding import Finding
 from gpulab.problems import Shape
 from gpulab.profiling.counts.cell_counts import CellCount, count_cell
 from gpulab.verification.counted_launch import with_counted_launch
+from gpulab.verification.par import StarScore, score_of
 from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.timed_launch import TimedInputs, with_timed_launches
 from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
@@ -70,6 +71,8 @@ class CheckResult:
         The counted launch that `technique` was read from; None if nothing was counted.
     count_error : str
         Why there is no count although one was requested.
+    score : StarScore or None
+        The counts of a correct kernel, compared with the par of its step; None if the step has none.
     """
 
     correct: bool
@@ -82,6 +85,7 @@ class CheckResult:
     kernel: Kernel | None = None
     count: CellCount | None = None
     count_error: str = ""
+    score: StarScore | None = None
 
     @property
     def without_device(self) -> CheckResult:
@@ -105,6 +109,7 @@ class CheckResult:
             "warnings": list(self.warnings),
             "printed": self.printed,
             "seed": self.verdict.seed if self.verdict else None,
+            "score": self.score.as_dict() if self.score else None,
         }
 
 
@@ -255,8 +260,9 @@ def check_kernel(
     technique = None
     if count and verdict.correct:
         technique = check_requirements(count, lambda step: _baseline_count(cell, step, count, machine_counts))
+    correct = verdict.correct and (technique is None or technique.met)
     return CheckResult(
-        verdict.correct and (technique is None or technique.met),
+        correct,
         verdict,
         kernel.resources,
         technique,
@@ -266,6 +272,7 @@ def check_kernel(
         kernel,
         count,
         count_error,
+        score_of(count) if count and correct else None,
     )
 
 
@@ -325,7 +332,8 @@ def _count(
     cell: KernelCell, kernel: Kernel, verdict: Verdict, machine_counts: bool, counted: CountedInputs | None
 ) -> tuple[CellCount | None, str]:
     """Count the kernel's launch if a requirement or the caller needs it, or say why that is impossible."""
-    required = verdict.correct and bool(cell.config.problem.variants[cell.config.variant].requirements)
+    step = cell.config.problem.variants[cell.config.variant]
+    required = verdict.correct and bool(step.requirements or step.par)
     ended = bool(verdict.results) and not any(result.fault for result in verdict.results)
     if not kernel.program.ptx or not (required or (machine_counts and ended)):
         return None, ""

@@ -15,6 +15,7 @@ from gpulab.problems import problem_names
 from gpulab.views.compile_view import warnings_view
 from gpulab.views.html import View, card, disclosure, note, paragraph, stack
 from gpulab.views.resource_view import resource_view
+from gpulab.views.score_view import score_view
 from gpulab.views.verdict_view import findings_view, printed_view, verdict_view
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def checked_view(cell: Cell, result: CheckResult, device: Device) -> View:
 
 
 def verdict_section(cell: Cell, result: CheckResult) -> View:
-    """Return the verdict, if the cell has a problem, the warnings, and the printed text.
+    """Return the verdict, if the cell has a problem, the stars, the warnings, and the printed text.
 
     A warning is next to the verdict, because it may explain wrong values, or question right ones.
     """
@@ -42,7 +43,8 @@ def verdict_section(cell: Cell, result: CheckResult) -> View:
     shown_elsewhere |= {str(finding) for finding in result.findings}
     other_reasons = [reason for reason in result.reasons if reason not in shown_elsewhere]
     verdict = verdict_view(cell.name, result.verdict, cell.source, other_reasons)
-    return stack(verdict, warnings, printed_view(result.printed))
+    score = score_view(result.score) if result.score else None
+    return stack(verdict, score, warnings, printed_view(result.printed))
 
 
 def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:

@@ -30,9 +30,13 @@ _TOOLTIPS = (
 )
 
 
-def counts_view(counts: LaunchReport) -> View:
-    """Return the totals, then the source with its figures; a line that accesses memory unfolds drawings."""
-    return stack(totals_view(counts), _listing(counts))
+def counts_view(counts: LaunchReport, *, unfolded: bool = False) -> View:
+    """Return the totals, then the source with its figures; a line that accesses memory unfolds drawings.
+
+    The line with the most excess traffic is unfolded. Without excess, `unfolded` unfolds the first line
+    that accesses memory.
+    """
+    return stack(totals_view(counts), _listing(counts, unfolded=unfolded))
 
 
 def drawings_view(line: SourceLine) -> View:
@@ -96,14 +100,16 @@ def _tensor_share(counters: Counters) -> str:
     return f"{share}; {integers} int8 operations by tensor cores" if integers else share
 
 
-def _listing(counts: LaunchReport) -> View:
+def _listing(counts: LaunchReport, *, unfolded: bool) -> View:
     headers = "".join(
         f'<i title="{escape(tooltip)}">{escape(first)}<br>{escape(second)}</i>'
         for (first, second), tooltip in zip(_HEADERS, _TOOLTIPS, strict=True)
     )
     worst = max(counts.lines, key=lambda line: line.waste, default=None)
+    if worst is not None and worst.waste <= 0:
+        worst = next((line for line in counts.lines if line.accesses), None) if unfolded else None
     drawn = _drawn_accesses(counts)
-    rows = [_row(line, counts, drawn, is_open=line is worst and line.waste > 0) for line in counts.lines]
+    rows = [_row(line, counts, drawn, is_open=line is worst) for line in counts.lines]
     html = (
         '<div class="gp-source"><div class="gp-rows">'
         f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{headers}</span>'

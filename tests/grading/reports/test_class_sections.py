@@ -18,6 +18,7 @@ from gpulab.grading.reports.distribution import share_bins, step_figures
 from gpulab.grading.reports.html_report import report_html
 from gpulab.grading.reports.incidents import incidents
 from gpulab.grading.reports.leaderboard import leaderboard
+from gpulab.grading.reports.star_board import star_board
 from tests.grading.reports.invented_class import invented_class, judged, kernel_text, student_name
 
 
@@ -123,3 +124,28 @@ def test_names_and_incidents_are_escaped(report: AssignmentReport) -> None:
     page = BeautifulSoup(report_html([with_inspection(report, hostile)]), "html.parser")
     assert page.find_all("img") == []
     assert page.text.count(markup) >= 3
+
+
+def scored(name: str, stars: int, ratio: float, *, beats_par: bool = False) -> KernelInspection:
+    score = {"stars": stars, "ratio": ratio, "beats_par": beats_par, "counts": []}
+    return KernelInspection(name, "right", score=score)
+
+
+def test_star_board_ranks_stars_then_counts_of_students_who_agreed(report: AssignmentReport) -> None:
+    kernels = {
+        0: (scored("a.x", 3, 1.0), scored("b.x", 1, 2.5)),
+        1: (scored("a.x", 3, 0.5, beats_par=True), scored("b.x", 3, 1.0)),
+        10: (scored("a.x", 3, 1.0), scored("b.x", 1, 2.2)),
+    }
+    for number, inspected in kernels.items():
+        first = report.inspections[student_name(number)]
+        report = with_inspection(report, replace(first, kernels=inspected))
+    assert [(place.name, place.stars, place.better) for place in star_board(report)] == [
+        ("racer 10", 4, 0),
+        ("racer 0", 4, 0),
+    ]
+
+
+def test_score_of_a_kernel_is_stored_with_the_verdict() -> None:
+    kernel = scored("a.x", 2, 1.5)
+    assert KernelInspection.from_dict(kernel.as_dict()).score == kernel.score

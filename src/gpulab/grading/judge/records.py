@@ -108,7 +108,8 @@ class KernelInspection:
     name: as in its header, such as "stencil.opt_1". state: "right", "wrong", "does not compile",
     "not written" (a stub is left) or "given" (it is unchanged, at a level that gives the kernel).
     reasons, findings: sentences for the student. timing: None unless the kernel is correct; for "given" that
-    of the given file. source: the kernel's text, with its header.
+    of the given file. source: the kernel's text, with its header. score: stars and counts of a right kernel
+    whose step has a par, as `StarScore.as_dict` returns them.
     """
 
     name: str
@@ -119,6 +120,7 @@ class KernelInspection:
     plane: Plane | None = None
     timing: VariantTiming | None = None
     source: str = ""
+    score: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the inspection as plain data for JSON."""
@@ -145,6 +147,7 @@ class KernelInspection:
             plane,
             VariantTiming.from_dict(timing) if timing is not None else None,
             data.get("source", ""),
+            data.get("score"),
         )
 
 

@@ -107,7 +107,9 @@ def inspect_kernel(
     result = last_result(name)
     findings = tuple(str(finding) for finding in result.findings) if result else ()
     if error is None and judged.score > 0:
-        return KernelInspection(name, "right", (), findings, timing=_timing(cell, device), source=source)
+        score = result.score.as_dict() if result and result.score else None
+        timing = _timing(cell, device)
+        return KernelInspection(name, "right", (), findings, timing=timing, source=source, score=score)
 
     first, *rest = str(error or "it earns no points.").splitlines()
     reasons = tuple(rest) if isinstance(error, WrongResult) and rest else (first, *rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from gpulab.errors import Diagnostic
 from gpulab.grading.judge.records import Incident
@@ -35,6 +35,8 @@ class InspectedKernel(Protocol):
     def timing(self) -> VariantTiming | None: ...
     @property
     def source(self) -> str: ...
+    @property
+    def score(self) -> Mapping[str, Any] | None: ...
 
 
 class InspectedSubmission(Protocol):

@@ -11,6 +11,7 @@ from gpulab.grading.reports.distribution import histogram, step_figures, total_s
 from gpulab.grading.reports.incidents import incidents
 from gpulab.grading.reports.leaderboard import Place, leaderboard, open_steps
 from gpulab.grading.reports.speedups import SPEEDUP_HEADERS, speedup_matrix, speedup_rows
+from gpulab.grading.reports.star_board import star_board
 from gpulab.grading.similarity import groups
 from gpulab.views.html import escape, paragraph, table
 from gpulab.views.tables.number_format import extents, milliseconds, rate
@@ -28,6 +29,7 @@ def class_sections(report: AssignmentReport) -> list[tuple[str, str]]:
         ("equal kernels", _equal_kernels_section(report)),
         ("late submissions", _late_section(report)),
         ("leaderboard", _leaderboard_section(report)),
+        ("stars", _stars_section(report)),
     ]
     return [(title, html) for title, html in sections if html]
 
@@ -164,6 +166,19 @@ def _leaderboard_section(report: AssignmentReport) -> str:
         for step, places in _boards(report)
     ]
     return "".join(tables)
+
+
+def _stars_section(report: AssignmentReport) -> str:
+    rows = [
+        (f"{rank}. {place.name}", str(place.stars), str(place.better or ""), f"{place.ratio:.2f}")
+        for rank, place in enumerate(star_board(report), 1)
+    ]
+    caption = (
+        "Students who agreed to be shown, under the name that they chose. Equal stars are ranked by the "
+        "counts of all kernels divided by their par. Counted by the simulator: the same on every machine."
+    )
+    headers = ("name", "stars", "better than par", "counts / par")
+    return table(headers, rows, numeric=(1, 2, 3), caption=caption).html if rows else ""
 
 
 def _boards(report: AssignmentReport) -> Iterator[tuple[str, list[Place]]]:
