@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drawings import devicequery, matmul, stencil
+from drawings import devicequery, matmul, puzzles, stencil
 
 LABS = Path(__file__).resolve().parent.parent / "labs"
-FIGURES = {"00_devicequery": devicequery, "01_stencil": stencil, "02_matmul": matmul}
+FIGURES = {"00_devicequery": devicequery, "01_stencil": stencil, "02_matmul": matmul, "03_puzzles": puzzles}
 
 
 def draw_all(labs: Path = LABS) -> list[Path]:

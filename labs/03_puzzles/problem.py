@@ -43,35 +43,64 @@ SCALED = {
     "a is added instead of multiplied": lambda a, x: a + x,
 }
 # One rounding of a product, and one of the result.
-ROUNDED = {"reference": lambda a, x: a * x, "error_bound": lambda a, x: 2.0**-23 * abs(a * x), "flops": lambda n: n}
+ROUNDED = {
+    "reference": lambda a, x: a * x,
+    "error_bound": lambda a, x: 2.0**-23 * abs(a * x),
+    "flops": lambda n: n,
+}
+
+
+def once(elements=32):
+    """Return the requirement that no element is computed by several threads. elements: of a unit of work."""
+    return Requirement(
+        "global_loads",
+        f"elements loaded per {elements} element{'s' * (elements > 1)}",
+        at_most=1.1 * elements,
+        baseline_value=elements,
+        baseline="a kernel that computes each element once",
+        advice="Several threads compute the same element.",
+    )
+
 
 map_ = Problem(
     "map",
     arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
-    sizes={"n": 1 << 20},
+    sizes={"n": 1 << 18},
     work=warps_of,
     mistakes=SCALED,
     **ROUNDED,
     steps=(
-        Step("whole", "one element for each thread", whole_blocks=True, par=(*sectors(4, 4), *requests(1, 1))),
-        Step("guarded", "threads past the end do nothing", par=(*sectors(4, 4), *requests(1, 1))),
+        Step(
+            "whole",
+            "one element for each thread",
+            whole_blocks=True,
+            requirements=(once(),),
+            par=(*sectors(4, 4), *requests(1, 1)),
+        ),
+        Step(
+            "guarded",
+            "threads past the end do nothing",
+            requirements=(once(),),
+            par=(*sectors(4, 4), *requests(1, 1)),
+        ),
     ),
 )
 
 outer = Problem(
     "outer",
     arguments=(Output("table", ("ny", "nx")), Input("row", ("nx",)), Input("column", ("ny",)), "nx", "ny"),
-    sizes={"nx": 1024, "ny": 1024},
+    sizes={"nx": 512, "ny": 512},
     reference=lambda row, column: np.outer(column, row),
     error_bound=lambda row, column: 2.0**-23 * abs(np.outer(column, row)),
     flops=lambda nx, ny: nx * ny,
     work=lambda nx, ny: warps_of(nx * ny),
     mistakes={
-        "row and column are exchanged": lambda row, column: np.resize(np.outer(row, column), (column.size, row.size)),
-        "the table is stored by columns: the index is `x * ny + y`, not `y * nx + x`": lambda row, column: np.outer(
-            row, column
-        ).reshape(column.size, row.size),
-        "each element is the sum of row and column, not their product": lambda row, column: column[:, None] + row,
+        "the table is stored by columns: the index is `x * ny + y`, not `y * nx + x`": lambda row, column: (
+            np.outer(row, column).reshape(column.size, row.size)
+        ),
+        "each element is the sum of row and column, not their product": lambda row, column: (
+            column[:, None] + row
+        ),
     },
     steps=(
         Step(
@@ -97,7 +126,7 @@ outer = Problem(
 stride = Problem(
     "stride",
     arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
-    sizes={"n": 1 << 20},
+    sizes={"n": 1 << 18},
     tile=(4, 1, 1),
     mistakes=SCALED,
     **ROUNDED,
@@ -108,8 +137,9 @@ stride = Problem(
             "neighbouring threads compute neighbouring elements",
             requirements=(
                 Requirement("outputs_per_thread", at_least=4, baseline_value=4, advice="Keep `--tile 4`."),
-                Requirement("sectors_per_request", at_most=8, baseline_value=16),
-                Requirement("sectors_per_store", at_most=8, baseline_value=16),
+                once(1),
+                Requirement("sectors_per_request", at_most=6, baseline_value=16),
+                Requirement("sectors_per_store", at_most=6, baseline_value=16),
             ),
             par=(Requirement("sectors_per_request", at_most=4), Requirement("sectors_per_store", at_most=4)),
         ),
@@ -144,7 +174,9 @@ particles = Problem(
             ),
             par=(
                 Requirement("global_load_sectors", "sectors loaded per 32 particles", at_most=16, per="work"),
-                Requirement("global_store_sectors", "sectors stored per 32 particles", at_most=16, per="work"),
+                Requirement(
+                    "global_store_sectors", "sectors stored per 32 particles", at_most=16, per="work"
+                ),
             ),
         ),
     ),
@@ -158,7 +190,7 @@ COALESCED = (
 transpose = Problem(
     "transpose",
     arguments=(Output("b", ("nx", "ny")), Input("a", ("ny", "nx")), "nx", "ny"),
-    sizes={"nx": Size(1024, smallest=32, multiple=32), "ny": Size(1024, smallest=32, multiple=32)},
+    sizes={"nx": Size(512, smallest=32, multiple=32), "ny": Size(512, smallest=32, multiple=32)},
     extents=("nx", "ny"),
     reference=lambda a: a.T,
     work=lambda nx, ny: warps_of(nx * ny),
@@ -172,10 +204,7 @@ transpose = Problem(
             ]
         ).reshape(a.shape[::-1]),
         "each tile is at its new place, but is not transposed itself": lambda a: np.block(
-            [
-                [a[y : y + 32, x : x + 32] for y in range(0, a.shape[0], 32)]
-                for x in range(0, a.shape[1], 32)
-            ]
+            [[a[y : y + 32, x : x + 32] for y in range(0, a.shape[0], 32)] for x in range(0, a.shape[1], 32)]
         ),
     },
     steps=(
@@ -214,13 +243,14 @@ NO_SHARED = Requirement(
 warpsum = Problem(
     "warpsum",
     arguments=(Output("sums", lambda n: (n // 32,), dtype="int32"), Input("x", ("n",), dtype="int32"), "n"),
-    sizes={"n": Size(1 << 20, smallest=32, multiple=32)},
+    sizes={"n": Size(1 << 18, smallest=32, multiple=32)},
     extents=("n",),
     reference=lambda x: x.reshape(-1, 32).sum(1),
     work=warps_of,
     mistakes={
         "only one half of each warp is added": lambda x: x.reshape(-1, 32)[:, :16].sum(1),
         "each sum is the first element of its warp": lambda x: x[::32],
+        "each sum is the last element of its warp: add the shuffled value with `+=`": lambda x: x[31::32],
         "the neighbour at distance 1 is missing": lambda x: x.reshape(-1, 32)[:, ::2].sum(1),
     },
     steps=(
@@ -246,11 +276,15 @@ warpsum = Problem(
     ),
 )
 
-SEGMENTS = {"n": Size(1 << 20, smallest=SEGMENT, multiple=SEGMENT)}
+SEGMENTS = {"n": Size(1 << 18, smallest=SEGMENT, multiple=SEGMENT)}
 
 blocksum = Problem(
     "blocksum",
-    arguments=(Output("sums", lambda n: (n // SEGMENT,), dtype="int32"), Input("x", ("n",), dtype="int32"), "n"),
+    arguments=(
+        Output("sums", lambda n: (n // SEGMENT,), dtype="int32"),
+        Input("x", ("n",), dtype="int32"),
+        "n",
+    ),
     sizes=SEGMENTS,
     extents=("n",),
     reference=lambda x: x.reshape(-1, SEGMENT).sum(1),
@@ -259,6 +293,12 @@ blocksum = Problem(
     mistakes={
         "only the first warp of each block is added": lambda x: x.reshape(-1, SEGMENT)[:, :32].sum(1),
         "only one half of each block is added": lambda x: x.reshape(-1, SEGMENT)[:, : SEGMENT // 2].sum(1),
+        "the sum of the first warp is added twice": lambda x: (
+            x.reshape(-1, SEGMENT).sum(1) + x.reshape(-1, SEGMENT)[:, :32].sum(1)
+        ),
+        "only one half of each warp is added": lambda x: (
+            x.reshape(-1, 2, 16)[:, 0].reshape(-1, SEGMENT // 2).sum(1)
+        ),
         "each sum is the first element of its block": lambda x: x[::SEGMENT],
         "the last warp of each block is missing": lambda x: x.reshape(-1, SEGMENT)[:, :-32].sum(1),
     },
@@ -302,7 +342,17 @@ scan = Problem(
         "the sums begin again at every warp": lambda x: x.reshape(-1, 32).cumsum(1).ravel(),
         "the output is a copy of the input": lambda x: x,
         "only the sum of the warp just before is added": lambda x: _previous_warp(x),
-        "every element is the total of its block": lambda x: np.repeat(x.reshape(-1, SEGMENT).sum(1), SEGMENT),
+        "the sum of the own warp is added too": lambda x: (
+            x.reshape(-1, SEGMENT).cumsum(1).ravel() + np.repeat(x.reshape(-1, 32).sum(1), 32)
+        ),
+        "the first element of each earlier warp is added, not its sum": lambda x: _first_elements(x),
+        "every element is the total of its block": lambda x: np.repeat(
+            x.reshape(-1, SEGMENT).sum(1), SEGMENT
+        ),
+        "lanes below the distance add, too": lambda x: _stepped(x, lambda distance: 0),
+        "the lane at the distance itself does not add: use `>=`": lambda x: _stepped(
+            x, lambda distance: distance + 1
+        ),
         "the sums run from the end": lambda x: x.reshape(-1, SEGMENT)[:, ::-1].cumsum(1)[:, ::-1].ravel(),
     },
     steps=(
@@ -327,6 +377,23 @@ scan = Problem(
 )
 
 
+def _stepped(x, first):
+    """Return the sums of a kernel in which other lanes add than those of at least the distance."""
+    sums = x.reshape(-1, 32).copy()
+    for distance in (1, 2, 4, 8, 16):
+        before = sums.copy()  # a lane without a lower lane at the distance gets its own value
+        before[:, distance:] = sums[:, :-distance]
+        sums[:, first(distance) :] += before[:, first(distance) :]
+    sums = sums.reshape(-1, SEGMENT // 32, 32)
+    totals = sums[:, :, -1:]
+    return (sums + totals.cumsum(1) - totals).ravel()
+
+
+def _first_elements(x):
+    first = x.reshape(-1, SEGMENT // 32, 32)[:, :, :1]
+    return (x.reshape(-1, SEGMENT // 32, 32).cumsum(2) + first.cumsum(1) - first).ravel()
+
+
 def _previous_warp(x):
     sums = x.reshape(-1, SEGMENT // 32, 32).cumsum(2)
     sums[:, 1:] += sums[:, :-1, -1:].copy()
@@ -341,7 +408,7 @@ histogram = Problem(
         "n",
         "bins",
     ),
-    sizes={"n": 1 << 20, "bins": Size.fixed(BINS)},
+    sizes={"n": 1 << 18, "bins": Size.fixed(BINS)},
     extents=("n",),
     reference=lambda x, bins: np.bincount(x, minlength=bins),
     work=lambda n, bins: warps_of(n),
@@ -359,7 +426,9 @@ histogram = Problem(
                 ),
             ),
             par=(
-                Requirement("global_atomics", "atomic operations on global memory per 32 elements", at_most=8),
+                Requirement(
+                    "global_atomics", "atomic operations on global memory per 32 elements", at_most=8
+                ),
                 barriers(2),
             ),
         ),
@@ -386,7 +455,7 @@ def _without_halo(x, w, left=2, right=2):
 convolution = Problem(
     "convolution",
     arguments=(Output("y", ("n",)), Input("x", ("n",)), Input("w", (5,)), "n"),
-    sizes={"n": 1 << 20},
+    sizes={"n": 1 << 18},
     reference=_convolved,
     error_bound=lambda x, w: 2.0**-20 * _convolved(abs(x), abs(w)),
     flops=lambda n: 10 * n,
@@ -423,10 +492,15 @@ convolution = Problem(
 vector = Problem(
     "vector",
     arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
-    sizes={"n": 1 << 20},
+    sizes={"n": 1 << 18},
     tile=(4, 1, 1),
     work=warps_of,
-    mistakes=SCALED,
+    mistakes={
+        **SCALED,
+        "the last elements are not multiplied by a": lambda a, x: np.where(
+            np.arange(x.size) < x.size // 4 * 4, a * x, x
+        ),
+    },
     **ROUNDED,
     steps=(
         Step(
@@ -494,7 +568,10 @@ wave = OneWave(
                     at_least=lambda block, tile: 0.9 * H200_THREADS / threads_of(block),
                     advice="Fewer blocks leave SMs without work. Choose a smaller --tile.",
                 ),
-                Requirement("sectors_per_request", at_most=8, baseline_value=16, baseline="a stride of --tile"),
+                Requirement(
+                    "sectors_per_request", at_most=6, baseline_value=16, baseline="a stride of --tile"
+                ),
+                once(),
                 Requirement(
                     "registers",
                     at_most=32,

@@ -13,17 +13,31 @@ from gpulab.grading.judge.records import JudgeTask
 from gpulab.grading.judge.supervisor import judge
 from gpulab.grading.pipeline.course import open_course
 from gpulab.grading.release.assignments import release
-from gpulab.grading.release.sample_class import read_samples, score_differences, submit_sample
+from gpulab.grading.release.sample_class import (
+    SampleSubmission,
+    read_samples,
+    score_differences,
+    submit_sample,
+)
 from gpulab.grading.sandbox import bubblewrap
+from gpulab.problems.registry import PROBLEM_FILE, open_lab
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.unavailable_reason())
 
 CLASSES = REPOSITORY / "grading" / "sample_class"
+LABS = REPOSITORY / "labs"
+
+
+def samples_of(lab: str) -> list[SampleSubmission]:
+    open_lab(LABS / lab)
+    return read_samples(CLASSES / lab)
+
+
 SAMPLES = {
     f"{folder.name}/{sample.student}": (folder.name, sample)
     for folder in sorted(CLASSES.iterdir())
-    for sample in read_samples(folder)
+    for sample in samples_of(folder.name)
 }
 
 
@@ -40,7 +54,9 @@ def test_sample_submission_gets_its_expected_points(
 ) -> None:
     lab, sample = SAMPLES[name]
     notebook, plan = released[lab]
+    problem = LABS / lab / PROBLEM_FILE
+    files = {PROBLEM_FILE: str(problem)} if problem.is_file() else {}
     text = submit_sample(sample, notebook, tmp_path).read_text(encoding="utf-8")
-    verdict = judge(JudgeTask(lab, sample.student, plan, text, b"secret", "sim"))
+    verdict = judge(JudgeTask(lab, sample.student, plan, text, b"secret", "sim", files=files))
     assert verdict.error == ""
     assert score_differences(sample, verdict.scores, verdict.kind) == []

@@ -26,6 +26,7 @@ __all__ = [
     "REPOSITORY",
     "Lab",
     "ReleasedNotebookTests",
+    "RooflineTests",
     "RunTests",
     "SourceNotebookTests",
     "by_grade_id",
@@ -254,6 +255,18 @@ class RunTests:
         sizes = {cell.id: len(str(cell.get("outputs", ""))) for cell in executed.cells}
         assert {name: size for name, size in sizes.items() if size > MAX_BYTES / 5} == {}
 
+    def test_every_test_cell_gives_full_points(self, executed: NotebookNode) -> None:
+        """nbgrader takes a value as partial credit; a cell without a value and an error has all points."""
+        for name, cell in by_grade_id(executed).items():
+            if nbgrader_metadata(cell)["grade"] and cell.cell_type == "code":
+                results = [output for output in cell.outputs if output.output_type == "execute_result"]
+                assert not results, name
+                assert not any(output.get("name") == "stderr" for output in cell.outputs), name
+
+
+class RooflineTests:
+    """Requirements of the rooflines of the source notebook after a run."""
+
     def test_rooflines_contain_every_kernel_and_no_measured_time(self, executed: NotebookNode) -> None:
         cells = roofline_cells(executed)
         assert cells
@@ -269,14 +282,6 @@ class RunTests:
             ]
             assert all(variant in picture for variant in variants), name
             assert ("times modelled" in picture) == bool(variants or "launches=" in cell.source)
-
-    def test_every_test_cell_gives_full_points(self, executed: NotebookNode) -> None:
-        """nbgrader takes a value as partial credit; a cell without a value and an error has all points."""
-        for name, cell in by_grade_id(executed).items():
-            if nbgrader_metadata(cell)["grade"] and cell.cell_type == "code":
-                results = [output for output in cell.outputs if output.output_type == "execute_result"]
-                assert not results, name
-                assert not any(output.get("name") == "stderr" for output in cell.outputs), name
 
 
 class ReleasedNotebookTests:

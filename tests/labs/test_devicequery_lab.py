@@ -11,6 +11,7 @@ from tests.labs.html_page import PageTests
 from tests.labs.lab import (
     Lab,
     ReleasedNotebookTests,
+    RooflineTests,
     RunTests,
     SourceNotebookTests,
     by_grade_id,
@@ -152,7 +153,7 @@ class TestSourceNotebook(SourceNotebookTests):
             assert "[" in cells[kernel].source.splitlines()[int(line) - 1], look
 
 
-class TestRun(RunTests):
+class TestRun(RunTests, RooflineTests):
     def test_nothing_is_written_to_stderr(self, executed: NotebookNode) -> None:
         assert not any(
             output.get("name") == "stderr" for cell in executed.cells for output in cell.get("outputs", [])

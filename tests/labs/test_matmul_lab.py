@@ -14,6 +14,7 @@ from tests.labs.html_page import PageTests
 from tests.labs.lab import (
     Lab,
     ReleasedNotebookTests,
+    RooflineTests,
     RunTests,
     SourceNotebookTests,
     by_grade_id,
@@ -166,7 +167,7 @@ class TestSourceNotebook(SourceNotebookTests):
         assert all("=== BEGIN MARK SCHEME ===" in cell.source for cell in written)
 
 
-class TestRun(RunTests):
+class TestRun(RunTests, RooflineTests):
     @pytest.mark.parametrize("cell", ["k1-beside", "k4-beside", "k5-beside"])
     def test_comparison_has_the_published_figures(self, executed: NotebookNode, cell: str) -> None:
         assert "Published: " in output_text(by_id(executed)[cell])

@@ -14,6 +14,7 @@ from tests.labs.lab import (
     REPOSITORY,
     Lab,
     ReleasedNotebookTests,
+    RooflineTests,
     RunTests,
     SourceNotebookTests,
     by_grade_id,
@@ -139,7 +140,7 @@ class TestSourceNotebook(SourceNotebookTests):
         )
 
 
-class TestRun(RunTests):
+class TestRun(RunTests, RooflineTests):
     def test_each_table_contains_the_variants_up_to_it(self, executed: NotebookNode) -> None:
         for number, table in enumerate(TABLES):
             text = output_text(by_id(executed)[table])

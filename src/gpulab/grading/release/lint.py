@@ -97,12 +97,12 @@ def _steps(
 ) -> Iterator[str]:
     """Yield steps without a kernel cell or a test, and solutions that students would see."""
     tests = "\n".join(cell.source for _, cell in cells if utils.is_grade(cell))
-    written = {}
+    kernels = set()
     for place, cell in cells:
         name = kernel_name(cell.source) if is_kernel_cell(cell.source) else ""
+        kernels.add(name)
         tested = name and f'"{name}"' in tests
         if utils.is_solution(cell):
-            written[name] = place
             if name and MARKER not in cell.source:
                 yield f"{place}: the solution of {name} is not between {MARKER} and END SOLUTION."
             if _is_step(name) and not tested:
@@ -111,7 +111,7 @@ def _steps(
             yield f"{place}: {name} is graded, but its cell is no solution cell, so students see its kernel."
     for problem in declared.values():
         for step, fact in problem.variants.items():
-            if f"{problem.name}.{step}" not in written and f'"{problem.name}.{step}"' not in tests:
+            if f"{problem.name}.{step}" not in kernels and f'"{problem.name}.{step}"' not in tests:
                 yield f"{fact.line}: the step {step} has neither a kernel cell nor a test in {notebook.name}."
 
 

@@ -1,0 +1,1 @@
+LEADERBOARD_NAME = "Heron"

@@ -1,0 +1,7 @@
+// %%cuda map.guarded
+// Threads past the end of the arrays do nothing.
+__global__ void map(float* y, const float* x, float a, int n)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x;
+        y[i] = a * x[i];
+}
