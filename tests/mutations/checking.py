@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import gpulab
 from gpulab.cell import KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError, GpulabError
+from gpulab.problems import load_problems
+from gpulab.problems.registry import PROBLEM_FILE
 from gpulab.verification.check import check_cell
+from tests.mutations.mutations import LABS, lab_cells
 
 __all__ = ["message_of"]
 
-LABS = Path(__file__).parents[2] / "labs"
 SEED = 1  # of the inputs, so that messages are the same in every run
 SETUP = ("setup", "student", "{}_task")  # cells before an exercise, if the notebook has them
 
 
 def message_of(lab: str, exercise: str, text: str) -> str:
     """Return the message for a cell's text; an empty string if the cell passes without a warning."""
+    _load_problems(lab)
     if is_kernel_cell(text):
         try:
             cell = parse_cell(text)
@@ -33,6 +34,13 @@ def message_of(lab: str, exercise: str, text: str) -> str:
             return _check(cell)
         text = re.sub(r"\A(\s*)// *%%cuda", r"\1%%cuda", text)
     return _run_in_notebook(lab, exercise, text)
+
+
+@cache
+def _load_problems(lab: str) -> None:
+    """Load the problems that the lab declares next to its notebook, if it does."""
+    for path in LABS.glob(f"*_{lab}/{PROBLEM_FILE}"):
+        load_problems(path)
 
 
 @cache
@@ -60,7 +68,7 @@ def _run_in_notebook(lab: str, exercise: str, text: str) -> str:
     from gpulab.exercises import lab_session
     from gpulab.grading.checks.draws import use_secret
 
-    cells = _cells(lab)
+    cells = lab_cells(lab)
     session.clear()
     lab_session.STATE = lab_session.LabSession()  # the practice parameters, and no committed prediction
     use_secret(b"mutations")  # the same inputs in every run
@@ -91,15 +99,3 @@ def _text(data: dict[str, Any]) -> str:
     if "text/html" in data:
         return html.unescape(re.sub(r"<style.*?</style>|<[^>]+>", " ", data["text/html"], flags=re.DOTALL))
     return str(data.get("text/plain", ""))
-
-
-@cache
-def _cells(lab: str) -> dict[str, str]:
-    """Return the sources of a lab's cells by nbgrader's name of the cell."""
-    (path,) = LABS.glob(f"*_{lab}/{lab}.ipynb")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return {
-        cell["metadata"]["nbgrader"]["grade_id"]: "".join(cell["source"])
-        for cell in cells
-        if cell["cell_type"] == "code" and "nbgrader" in cell["metadata"]
-    }

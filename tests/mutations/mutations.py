@@ -7,7 +7,8 @@ line is
 
 Further mistakes are rows of `mistakes.toml`:
 
-base : kernel that `edits` change, as a path in this folder, or else in `tests/kernels`
+base : kernel that `edits` change, as a path in this folder, or else in `tests/kernels`; "solution" is the
+       cell EXERCISE of the lab's notebook
 [[mistake]]
 name : what is wrong
 message : fragment that the message must contain, or a list of fragments
@@ -21,6 +22,7 @@ test cell `EXERCISE_test` of the lab's notebook.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -29,10 +31,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "Exercise", "Mutation", "exercises"]
+__all__ = ["FOLDER", "LABS", "Exercise", "Mutation", "exercises", "lab_cells"]
 
 FOLDER = Path(__file__).parent
 KERNELS = FOLDER.parent / "kernels"
+LABS = FOLDER.parents[1] / "labs"
+SOLUTION = "solution"
 _COMMENT = re.compile(r"// Mistake: (?P<name>.+)\. Message: (?P<message>.+)")
 
 
@@ -135,5 +139,19 @@ def _text(folder: Path, row: dict[str, Any], bases: dict[str, str], base: str | 
 
 def _kernel(folder: Path, path: str) -> str:
     """Return the text of a kernel by its path in a folder, or else in `tests/kernels`."""
+    if path == SOLUTION:
+        return re.sub(r"\n *// (?:BEGIN|END) SOLUTION", "", lab_cells(folder.parent.name)[folder.name])
     own = folder / path
     return (own if own.exists() else KERNELS / path).read_text(encoding="utf-8")
+
+
+@cache
+def lab_cells(lab: str) -> dict[str, str]:
+    """Return the sources of a lab's cells by nbgrader's name of the cell."""
+    (path,) = LABS.glob(f"*_{lab}/{lab}.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return {
+        cell["metadata"]["nbgrader"]["grade_id"]: "".join(cell["source"])
+        for cell in cells
+        if cell["cell_type"] == "code" and "nbgrader" in cell["metadata"]
+    }
