@@ -294,7 +294,7 @@ def _rest(output: WrongOutput) -> str:
 def _exchanged(output: WrongOutput, name: str, start: int) -> str:
     """Return a question if the points of an axis end at `start` because x and y are exchanged."""
     axis = {"x": 0, "y": 1}.get(name)
-    if axis is None or not output.on_grid:
+    if axis is None or output.wrong.ndim == 1 or not output.on_grid:
         return ""
     mine, other = output.points_of_block(axis), output.points_of_block(1 - axis)
     extent = output.extents[1 - axis]
