@@ -155,3 +155,22 @@ class TestEndlessKernel:
     def test_keeps_the_device_usable(self) -> None:
         finding("while (true) __syncthreads();")
         np.testing.assert_array_equal(run("out[threadIdx.x] = threadIdx.x;"), np.arange(64))
+
+
+def test_vote_in_a_loop_waits_for_lanes_that_are_still_at_a_lock() -> None:
+    body = """
+        __shared__ int lock;
+        int sum = 0;
+        lock = 0;
+        __syncthreads();
+        #pragma unroll 1
+        for (int round = 0; round < out[0] + 3; ++round) {
+            if (threadIdx.x < 64) sum += __popc(__ballot_sync(0xffffffff, threadIdx.x & 16));
+            while (atomicCAS(&lock, 0, 1) != 0) ;
+            __threadfence();
+            atomicExch(&lock, 0);
+        }
+        __syncthreads();
+        out[threadIdx.x] = sum;
+    """
+    np.testing.assert_array_equal(run(body), 3 * 16)

@@ -13,7 +13,7 @@ from gpulab.simt.analysis.basic_blocks import Block, ControlFlow, is_warp_sync, 
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Reg, Sym
 
-__all__ = ["blocks_past", "build_control_flow"]
+__all__ = ["blocks_past", "blocks_without_path", "build_control_flow"]
 
 Edges = dict[int, tuple[int, ...]]
 
@@ -239,16 +239,28 @@ def blocks_past(blocks: list[Block], barrier: int) -> frozenset[int]:
         if block.number in after:
             after |= {t for t in block.targets if t > block.number}
 
-    predecessors: dict[int, list[int]] = {}
-    for block in blocks:
-        for target in block.targets:
-            predecessors.setdefault(target, []).append(block.number)
+    predecessors = _predecessors(blocks)
     successors = {b.number: list(b.targets) for b in blocks}
 
     can_end = _reachable([b.number for b in blocks if b.end == "exit"], predecessors, barrier)
     bypassing = _reachable([0], successors, barrier)
     returning = _reachable(predecessors.get(barrier, []), predecessors, barrier)
     return frozenset((after & can_end) - (returning - bypassing) - {barrier})
+
+
+def blocks_without_path(blocks: list[Block], number: int) -> frozenset[int]:
+    """Return the other blocks from which no path leads to a block."""
+    predecessors = _predecessors(blocks)
+    reaching = _reachable(predecessors.get(number, []), predecessors, number)
+    return frozenset(b.number for b in blocks) - reaching - {number}
+
+
+def _predecessors(blocks: list[Block]) -> dict[int, list[int]]:
+    predecessors: dict[int, list[int]] = {}
+    for block in blocks:
+        for target in block.targets:
+            predecessors.setdefault(target, []).append(block.number)
+    return predecessors
 
 
 def _reachable(start: list[int], edges: dict[int, list[int]], excluded: int) -> set[int]:

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
 from gpulab.simt.analysis.basic_blocks import Block, reads, writes
-from gpulab.simt.analysis.control_flow import blocks_past
+from gpulab.simt.analysis.control_flow import blocks_past, blocks_without_path
 
 __all__ = [
     "deferred_blocks",
@@ -35,8 +35,13 @@ def exit_blocks(blocks: list[Block]) -> frozenset[int]:
 
 
 def rendezvous_blocks(blocks: list[Block]) -> dict[int, frozenset[int]]:
-    """Return each rendezvous block with the blocks from which no lane can still reach it."""
-    return {b.number: blocks_past(blocks, b.number) for b in blocks if b.end == "barrier" or b.warp_sync}
+    """Return each rendezvous block with the blocks from which no lane can still reach it.
+
+    A `.sync` instruction names the lanes that it waits for, also those that have passed by it in an iteration
+    of a loop and come to it in a later one.
+    """
+    past = {b.number: blocks_past(blocks, b.number) for b in blocks if b.end == "barrier"}
+    return past | {b.number: blocks_without_path(blocks, b.number) for b in blocks if b.warp_sync}
 
 
 def deferred_blocks(
