@@ -11,8 +11,7 @@ import gpulab
 from gpulab.cell import KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError, GpulabError
-from gpulab.problems import load_problems
-from gpulab.problems.registry import PROBLEM_FILE
+from gpulab.problems import load_problems, registry
 from gpulab.verification.check import check_cell
 from tests.mutations.mutations import LABS, lab_cells
 
@@ -36,10 +35,10 @@ def message_of(lab: str, exercise: str, text: str) -> str:
     return _run_in_notebook(lab, exercise, text)
 
 
-@cache
 def _load_problems(lab: str) -> None:
-    """Load the problems that the lab declares next to its notebook, if it does."""
-    for path in LABS.glob(f"*_{lab}/{PROBLEM_FILE}"):
+    """Load the problems that the lab declares next to its notebook, if any, and forget those of others."""
+    registry._LABS.clear()
+    for path in LABS.glob(f"*_{lab}/{registry.PROBLEM_FILE}"):
         load_problems(path)
 
 
