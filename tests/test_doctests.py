@@ -21,7 +21,7 @@ def examples() -> list[doctest.DocTest]:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_example_prints_what_its_docstring_says(
-    example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch
+    example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch, no_labs: None, empty_session: None
 ) -> None:
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
     example.globs = {}

@@ -400,8 +400,8 @@ def _previous_warp(x):
     return sums.ravel()
 
 
-histogram = Problem(
-    "histogram",
+binning = Problem(
+    "binning",
     arguments=(
         Output("counts", ("bins",), dtype="int32", initial=0),
         Input("x", ("n",), dtype="int32", values=(0, BINS)),

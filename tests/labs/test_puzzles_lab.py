@@ -37,7 +37,7 @@ PUZZLES = (
     "warpsum.shuffle",
     "blocksum.reduced",
     "scan.inclusive",
-    "histogram.private",
+    "binning.private",
     "convolution.halo",
     "vector.ragged",
     "wave.one",

@@ -39,7 +39,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, object]]:
             reasons=("the halo is missing",),
             warnings=(),
             verdict="evidence",
-            technique=SimpleNamespace(met=False) if "requirement" in cell.source else None,
+            technique=SimpleNamespace(met=False, unchecked=()) if "requirement" in cell.source else None,
             count_error=error,
         )
 
@@ -145,7 +145,9 @@ def test_every_check_has_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
         cell: Cell, device: object, shapes: object, *, seed: int, counted: Any, timed: Any
     ) -> SimpleNamespace:
         seeds.extend((seed, counted.seed, timed.seed))
-        return SimpleNamespace(correct=True, reasons=(), warnings=(), verdict=None, count_error="")
+        return SimpleNamespace(
+            correct=True, reasons=(), warnings=(), verdict=None, technique=None, count_error=""
+        )
 
     monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
     monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(measures_time=False))
@@ -201,7 +203,9 @@ def test_warning_of_a_correct_kernel_is_shown(
 ) -> None:
     def check(*_: object, **__: object) -> SimpleNamespace:
         warnings = ("line 3: `sum` is uninitialized",)
-        return SimpleNamespace(correct=True, reasons=(), warnings=warnings, verdict=None, count_error="")
+        return SimpleNamespace(
+            correct=True, reasons=(), warnings=warnings, verdict=None, technique=None, count_error=""
+        )
 
     monkeypatch.setattr(gpulab.verification.check, "check_cell", check)
     monkeypatch.setattr(gpulab.devices, "open_device", lambda: SimpleNamespace(measures_time=False))
