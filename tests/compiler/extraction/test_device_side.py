@@ -67,6 +67,16 @@ def test_kernels_that_share_a_module_variable_are_in_one_cell() -> None:
     assert [cell.kernels for cell in cells(text)] == [("other",), ("put", "get")]
 
 
+def test_kernels_that_share_a_class_with_virtual_functions_are_in_one_cell() -> None:
+    text = (
+        "struct Shape { __device__ virtual float area() = 0; };\nstruct Size { float x; };\n"
+        "struct Square : Shape { float x; __device__ float area() { return x * x; } };\n"
+        "__global__ void create(Shape** s) { *s = new Square; }\n__global__ void other(Size* s) {}\n"
+        "__global__ void measure(Shape** s, Size* size) { size->x = (*s)->area(); }\n"
+    )
+    assert [cell.kernels for cell in cells(text)] == [("other",), ("create", "measure")]
+
+
 def test_kernel_that_is_defined_in_two_branches_keeps_both() -> None:
     text = "#if A\n__global__ void k(int* x) { *x = 1; }\n#else\n__global__ void k() {}\n#endif\nint f() {}\n"
     (cell,) = cells(text)

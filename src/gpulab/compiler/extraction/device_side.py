@@ -73,7 +73,7 @@ class FileItems:
 
 @dataclass(frozen=True)
 class ExtractedCell:
-    """A cell with the kernels that share variables of a module, mostly one.
+    """A cell with the kernels that share variables or polymorphic classes of a module, mostly one.
 
     Attributes
     ----------
@@ -139,6 +139,8 @@ def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set
 def extract(items: Sequence[SourceItem]) -> list[ExtractedCell]:
     """Return the kernels as cells; kernels that use one `__device__` variable are in one cell.
 
+    So are kernels that use one class with virtual functions.
+
     Parameters
     ----------
     items : sequence of SourceItem
@@ -151,21 +153,29 @@ def extract(items: Sequence[SourceItem]) -> list[ExtractedCell]:
     groups: list[tuple[list[str], set[int]]] = []
     for name in kernels:
         names, chosen = [name], _closure(items, {name})
-        variables = _variables(items, chosen)
-        for group in [group for group in groups if variables & _variables(items, group[1])]:
+        shared = _shared_names(items, chosen)
+        for group in [group for group in groups if shared & _shared_names(items, group[1])]:
             groups.remove(group)
             names, chosen = group[0] + names, group[1] | chosen
         groups.append((names, chosen))
     return [_cell(items, names, chosen) for names, chosen in groups]
 
 
-def _variables(items: Sequence[SourceItem], chosen: Iterable[int]) -> set[str]:
+def _shared_names(items: Sequence[SourceItem], chosen: Iterable[int]) -> set[str]:
+    """Return the names that kernels share only in one module: variables, classes with virtual functions.
+
+    An object with virtual functions refers to the code of the module whose kernel created it.
+    """
     return {
         name
         for index in chosen
-        if items[index].kind is ItemKind.DEVICE_VARIABLE
+        if items[index].kind is ItemKind.DEVICE_VARIABLE or _has_virtual_functions(items[index])
         for name in items[index].names
     }
+
+
+def _has_virtual_functions(item: SourceItem) -> bool:
+    return item.kind is ItemKind.TYPE and any(token.text == "virtual" for token in item.tokens)
 
 
 def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
