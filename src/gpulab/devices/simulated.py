@@ -303,8 +303,6 @@ class SimulatedKernel(RecordableKernel):
         symbols, parameter_copy = self._addresses(native.symbols, packed)
         prints = "vprintf" in self.module.ptx.functions
         self.printed, self.warned = "", ()
-        if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
-            self.device.memory.mark_written()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
         outcome = launch(
             native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
@@ -313,6 +311,8 @@ class SimulatedKernel(RecordableKernel):
             self.device.textures.current(),
         )  # fmt: skip
         del parameter_copy  # it must live until the launch has ended
+        if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
+            self.device.memory.mark_written()
 
         memory = self.device.memory
         self.printed = "".join(

@@ -51,6 +51,15 @@ def test_objects_with_virtual_destructors(device: SimulatedDevice) -> None:
     assert gpulab.sanitize(kernel, 5, 64, (out,)) == []
 
 
+def test_memory_that_a_plain_launch_wrote_is_initialized(device: SimulatedDevice) -> None:
+    source = """extern "C" __global__ void create(int** p) { *p = new int[2]; (*p)[1] = 5; }
+        extern "C" __global__ void move(int** p) { (*p)[0] = (*p)[1]; delete[] *p; }"""
+    module = device.module(source)
+    pointer = device.zeros(1, np.uint64)
+    module.get_function("create")(1, 1, (pointer,))
+    assert gpulab.sanitize(module.get_function("move"), 1, 1, (pointer,)) == []
+
+
 def test_blocks_are_distinct_and_aligned(device: SimulatedDevice) -> None:
     source = """__global__ void k(unsigned long long* out) {
         char* p = (char*)malloc(1 + threadIdx.x);
