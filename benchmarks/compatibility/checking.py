@@ -81,7 +81,7 @@ def checker(folders: Mapping[str, Path]) -> Callable[[ListedKernel, int, str], O
 def _check(folder: Path, kernel: ListedKernel, number: int, tier: str) -> Outcome:
     launch = declarations[kernel.key].launches(1)[number]
     try:
-        source = cell_of(folder, kernel).source
+        source = cell_of(folder, kernel, launch.setup).source
     except GpulabError as error:
         return Outcome("refused", f"not extracted: {error}")
     return check_launch(source, kernel.name, launch, tier)
@@ -124,15 +124,18 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
     names = (instance,) if "<" in instance else ()
     module = device.module(source, dict(launch.defines), name_expressions=names)
     kernel = module.get_function(instance, cooperative=launch.cooperative)
-    for variable, values in launch.variables.items():
-        module.set_global(variable, values)
     memory = [_argument(device, each, {}, []) for each in launch.memory]
     addresses = [each.allocation.address if hasattr(each, "allocation") else each.ptr for each in memory]
+    for variable, values in launch.variables.items():
+        module.set_global(variable, values.pack(addresses) if isinstance(values, Packed) else values)
     copies: dict[int, Any] = {}
     args = [_argument(device, each, copies, addresses) for each in launch.args]
     findings: list[Any] = []
     warnings.simplefilter("ignore", LaunchWarning)
     try:
+        if launch.setup:
+            before = [_argument(device, each, copies, addresses) for each in launch.setup_args]
+            module.get_function("setup")(1, 1, tuple(before))
         if tier == "sanitized":
             findings = sanitize(kernel, launch.grid, launch.block, tuple(args), launch.shared)
         else:

@@ -3,6 +3,7 @@
 from benchmarks.compatibility import (
     llm_c,
     rodinia,
+    rodinia_heartwall,
     rodinia_physics,
     samples_concepts,
     samples_domain,
@@ -19,6 +20,7 @@ from benchmarks.compatibility import (
 __all__ = [
     "llm_c",
     "rodinia",
+    "rodinia_heartwall",
     "rodinia_physics",
     "samples_concepts",
     "samples_domain",

@@ -110,7 +110,7 @@ class Launch:
     rtol : float
         Largest relative error; errors are also accepted below `rtol` times the largest expected value.
     variables : mapping
-        Values of the module's variables, which are set before the launch.
+        Values of the module's variables, which are set before the launch; `Packed` ones contain pointers.
     expect_variables : mapping
         Like `expect`, for the module's variables.
     cooperative : bool
@@ -119,6 +119,11 @@ class Launch:
         Macros that the repository's build or its host code defines.
     sizes : mapping
         Other values for macros of the source, which make a launch small; None removes a macro.
+    setup : str
+        CUDA C of our own that is appended to the source, with a kernel `setup` that one thread runs first. It
+        does what other kernels or the host code do: it creates objects, or stores addresses of functions.
+    setup_args : sequence
+        The arguments of `setup`.
     memory : sequence
         Arrays to which pointers in structs refer. In `expect`, they follow the arguments.
     printed : callable, optional
@@ -141,6 +146,8 @@ class Launch:
     cooperative: bool = False
     defines: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, int | None] = field(default_factory=dict)
+    setup: str = ""
+    setup_args: Sequence[Any] = ()
     memory: Sequence[Any] = ()
     printed: Callable[[str], bool] | None = None
     assertion: bool = False

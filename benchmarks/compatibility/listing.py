@@ -93,8 +93,17 @@ def _kernels(text: str) -> Iterator[tuple[str, bool]]:
                 yield name, item.tokens[0].text == "template" and item.tokens[2].text != ">"
 
 
-def cell_of(folder: Path, kernel: ListedKernel) -> ExtractedCell:
+def cell_of(folder: Path, kernel: ListedKernel, setup: str = "") -> ExtractedCell:
     """Return the device side of a kernel: extracted from its file, or from a program that includes the file.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the repository.
+    kernel : ListedKernel
+        The kernel.
+    setup : str
+        Text of our own that is appended to the program.
 
     Raises
     ------
@@ -107,7 +116,8 @@ def cell_of(folder: Path, kernel: ListedKernel) -> ExtractedCell:
     for program in _programs(path):
         own = [*headers, program.parent, program.parent / "inc", program.parent.parent / "inc"]
         try:
-            cells = extract(read_items(program, own).items)
+            added = items_of(read_source(setup)) if setup else []
+            cells = extract([*read_items(program, own).items, *added])
         except GpulabError:
             continue
         for cell in cells:

@@ -112,6 +112,7 @@ def page(rows: Rows) -> str:
     right = sum(row.is_right for row in rows)
     total = len(rows.by_key)
     listed = {row.key[:3] for row in rows}
+    declared = len({row.key[:3] for row in rows if row.status != "not declared"})
     whole = len(listed - {row.key[:3] for row in rows if not row.is_right})
     links = ", ".join(f"[{name}]({address}) ({commit})" for name, (address, commit) in ADDRESSES.items())
     lines = [
@@ -119,13 +120,20 @@ def page(rows: Rows) -> str:
         "",
         *_wrapped(f"""
             This page lists every `__global__` function of four repositories: {links}; of llm.c those of
-            `dev/cuda`, of rodinia those of `cuda`. Each of the {len(listed)} functions was extracted as
-            `gpulab extract` does it, compiled, and launched on the simulator with arguments of our own, once
-            plainly and once under `gpulab.sanitize`. A template is launched once for each instance
+            `dev/cuda`, of rodinia those of `cuda`. There are {len(listed)} functions, and for {declared} of
+            them launches are declared. Each of these was extracted as `gpulab extract` does it, compiled, and
+            launched on the simulator with arguments of our own, once plainly and once under
+            `gpulab.sanitize`, as far as it is not refused. A template is launched once for each instance
             that is declared. The values of all arrays after the launch were compared with those of a
             reference in NumPy.
             {right} of {total} launches ({100 * right / max(total, 1):.1f} %) are right, and all launches of
             {whole} of the {len(listed)} functions. Nothing of the repositories is part of gpulab."""),
+        *_wrapped("""
+            A declaration can give a macro of the source another value, which makes a launch small, or remove
+            it, as `ENABLE_BF16` of llm.c where the values are to be floats. It defines macros that the
+            repository's build or its host code would define; types of DirectX, which is not part of the
+            repositories, are such macros, too. Where a kernel needs an object or the address of a function
+            that another kernel or the host code stores, a kernel of our own stores it first."""),
         *_wrapped("Written by `python -m benchmarks.compatibility FOLDER...`; do not edit it."),
         "## Summary",
         "",

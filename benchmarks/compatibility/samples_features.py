@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.compatibility.launches import (
     Array,
+    Expected,
     Launch,
     Packed,
     blocks,
@@ -283,6 +284,50 @@ def fill(scale: int) -> Launch:
 @declare("newdelete/newdelete.cu", "vectorCreate")
 def create(_scale: int) -> Launch:
     return Launch(1, 1, [np.zeros(1, np.uint64), 100], {0: lambda pointer: bool(pointer[0] != 0)})
+
+
+FILLED = """
+__device__ int pushed[64];
+__global__ void setup(Container<int> **container) { *container = new Vector<int>(64, pushed); }
+"""
+POPPED = """
+__global__ void setup(Container<int> **container) {
+    *container = new Vector<int>(64);
+    for (int i = 0; i < 64; i++) (*container)->push(3 * i);
+}
+"""
+DELETED = """
+__device__ int deleted;
+struct Observed : Vector<int> {
+    __device__ Observed(int size) : Vector<int>(size) {}
+    __device__ virtual ~Observed() { deleted++; }
+};
+__global__ void setup(Container<int> **container) { *container = new Observed(64); }
+"""
+
+
+@declare("newdelete/newdelete.cu", "containerFill", setup=FILLED)
+@declare("newdelete/newdelete.cu", "containerConsume", setup=POPPED)
+@declare("newdelete/newdelete.cu", "containerDelete", setup=DELETED)
+def shared_container(_scale: int, kernel: str, setup: str) -> Launch:
+    container = np.zeros(1, np.uint64)
+    exists = lambda pointer: bool(pointer[0] != 0)  # noqa: E731
+    if kernel == "containerDelete":
+        after = {"deleted": np.ones(1, np.int32)}
+        return Launch(
+            1, 1, [container], {0: exists}, setup=setup, setup_args=[container], expect_variables=after
+        )
+    if kernel == "containerFill":
+        blocks_once = lambda got: bool((np.sort(got) == np.arange(64)).all())  # noqa: E731
+        filled: dict[str, Expected] = {"pushed": blocks_once}
+        return Launch(
+            64, 32, [container], {0: exists}, setup=setup, setup_args=[container], expect_variables=filled
+        )
+    reason = "`pop` reads `m_top` plainly while other threads change it by atomicAdd"
+    taken = np.sort(np.append(3 * np.arange(64), np.full(64, -1)))
+    expected = {0: exists, 1: lambda got: bool((np.sort(got) == taken).all())}
+    args = [container, new(128, dtype=np.int32)]
+    return Launch(4, 32, args, expected, setup=setup, setup_args=[container], true_alarms=reason)
 
 
 @declare("newdelete/newdelete.cu", "placementNew", "complexVector")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -124,18 +125,34 @@ def denoised(
 # Edges and disparities -------------------------------------------------------------------------
 
 
+# The host code of the sample stores the addresses of device functions in a table.
+FILTERS = "__global__ void setup() { blockFunction_table[0] = ComputeSobel; }"
+
+
 @declare("5_Domain_Specific/SobelFilter/SobelFilter_kernels.cu", "SobelTex", "SobelShared")
-def edges(scale: int, kernel: str) -> Launch:
+@declare(
+    "2_Concepts_and_Techniques/FunctionPointers/FunctionPointers_kernels.cu",
+    "SobelTex",
+    "SobelShared",
+    setup=FILTERS,
+)
+def edges(scale: int, kernel: str, setup: str = "") -> Launch:
     x, factor = integers(42 * scale, 100 * scale, high=256, dtype=np.uint8), 0.375
     near = {(i, j): _shifted(x.astype(int), i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)}
     across = sum(near[i, 1] * (2 - abs(i)) - near[i, -1] * (2 - abs(i)) for i in (-1, 0, 1))
     down = sum(near[-1, j] * (2 - abs(j)) - near[1, j] * (2 - abs(j)) for j in (-1, 0, 1))
     expected = np.minimum(factor * (np.abs(across) + np.abs(down)), 255).astype(np.uint8)
     (h, w), output = x.shape, new(*x.shape, dtype=np.uint8)
+    functions = [0, 0] if setup else []  # the first function of the table; a null pointer to one for pixels
     if kernel == "SobelTex":
-        return Launch(h, 384, [output, w, w, h, factor, Texture(x)], {0: expected})
-    args = [output, w, 16, 128, w, h, factor, Texture(x)]
-    return Launch((blocks(w, 64), blocks(h, 4)), (16, 4), args, {0: expected}, 128 * 6)
+        args = [output, w, w, h, factor, *functions, Texture(x)]
+        return Launch(h, 384, args, {0: expected}, setup=setup)
+    args = [output, w, 16, 128, w, h, factor, *functions, Texture(x)]
+    grid = blocks(w, 64), blocks(h, 4)
+    alarms = "each thread stores the same address in `blockFunction`, which others read without a barrier"
+    return Launch(
+        grid, (16, 4), args, {0: expected}, 128 * 6, setup=setup, true_alarms=alarms if setup else ""
+    )
 
 
 @declare("5_Domain_Specific/stereoDisparity/stereoDisparity_kernel.cuh", "stereoDisparityKernel")
@@ -299,3 +316,52 @@ def multiplied_spectra(scale: int) -> Launch:
     args += [_complex_texture(each) for each in sources]
     expected = {0: 2 * factor * _parts(_packed(convolved))}
     return Launch(blocks(count, 256), 256, args, expected, rtol=1e-4)
+
+
+# Compression -----------------------------------------------------------------------------------
+
+
+def _clusters(codes: tuple[int, ...], sizes: Iterable[tuple[int, ...]]) -> Array:
+    """Return, for each tuple of cluster sizes, the codes of 16 sorted colors, two bits each."""
+    words = [np.repeat(codes, each) << np.arange(0, 32, 2) for each in sizes]
+    return np.asarray(np.bitwise_or.reduce(words, 1))
+
+
+def _sizes(count: int) -> list[tuple[int, ...]]:
+    """Return all ways to split 16 sorted colors into so many clusters, of which some may be empty."""
+    return [each for each in product(range(17), repeat=count) if sum(each) == 16]
+
+
+def _colors_of(compressed: Array) -> Array:
+    """Return the colors of DXT1 blocks that mix two colors in thirds, from 0 to 255."""
+    ends = compressed[:, :1] >> np.array([0, 16]) & 0xFFFF
+    ends = 255 * np.stack([ends >> 11, ends >> 5 & 63, ends & 31], -1) / np.array([31, 63, 31])
+    mixed = (2 * ends + ends[:, ::-1]) / 3
+    codes = compressed[:, 1:] >> np.arange(0, 32, 2) & 3
+    return np.asarray(np.take_along_axis(np.concatenate([ends, mixed], 1), codes[..., None], 1))
+
+
+@declare("5_Domain_Specific/dxtc/dxtc.cu", "compress")
+def compress(scale: int) -> Launch:
+    """Compress blocks whose colors are those of a palette, so that an exact code exists for each."""
+    count = 16 * scale
+    ends = integers(count, 2, 3, high=32) * np.array([2048, 64, 1])
+    ends[..., 0] = 30 * 2048, 3 * 2048
+    code = integers(count, 16, high=4).astype(np.int64) << np.arange(0, 32, 2)
+    ends = ends.sum(-1).astype(np.int64)
+    blocks_ = np.stack([ends[:, 0] | ends[:, 1] << 16, np.bitwise_or.reduce(code, -1)], -1)
+    image = np.rint(_colors_of(blocks_))
+    three = _clusters((0, 2, 1), _sizes(3))
+    four = _clusters((0, 2, 3, 1), [each for each in _sizes(4) if each[2]])
+    permutations = np.concatenate([three, three[:7], four, four[:16]]).astype(np.uint32)
+    pixels = (image.astype(np.uint32) << np.array([0, 8, 16], np.uint32)).sum(-1, dtype=np.uint32)
+
+    alarms = "lanes replace their sums while other lanes read them (`sums[idx] += sums[idx ^ 8]`)"
+
+    def near(got: Array) -> bool:
+        in_thirds = got[:, 0] & 0xFFFF > got[:, 0] >> 16
+        return bool(in_thirds.all() and (np.abs(_colors_of(got.astype(np.int64)) - image) < 1).all())
+
+    return Launch(
+        count, 64, [permutations, pixels, new(count, 2, dtype=np.uint32), 0], {2: near}, true_alarms=alarms
+    )
