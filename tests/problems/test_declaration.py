@@ -48,12 +48,13 @@ def declare(folder: Path, old: str, new: str) -> None:
         ('Input("a", ', 'Input("b", ', "two arguments of transpose have the same name"),
         ('Input("a", ', 'Input("2a", ', "`2a` is not the name of a parameter"),
         ('dtype="int32", values', 'dtype="half", values', "the dtype `half`; choose from float64"),
-        ("Size.fixed(256)", "Size(256, smallest=512)", "1 <= smallest <= timed <= largest"),
-        ('Step("naive", "one', 'Step("na ive", "one', "`na ive` is not the name of a step"),
+        ("Size.fixed(256)", "Size(256, smallest=512)", "smallest 512, timed 256, largest 2147483647"),
+        ('Step("naive", "one', 'Step("na ive", "one', "`na ive` is not the name of a step; use letters"),
         ('"tiled",\n', '"naive",\n', "the step naive must have a name of its own"),
         ('baseline="naive"', 'baseline="nive"', "an earlier step as its baseline"),
         ("at_most=6, baseline_value=32", "baseline_value=32", "needs at_most or at_least"),
         ('"transpose",\n', '"trans-pose",\n', "`trans-pose` is not the name of a problem"),
+        ('"transpose",\n', '"histogram", kernel="transpose",\n', "another problem with the name histogram"),
         ('"transpose",\n', f'"transpose", interface={INTERFACE + 1},\n', "Install a newer gpulab"),
         ('"rows": 4096, "columns": 4096', '"rows": 1 << 16, "columns": 1 << 16', "is too large"),
         ('"rows": 4096, "columns": 4096', '"rows": 1 << 20, "columns": 8', "65,535"),
@@ -78,6 +79,7 @@ def test_declaration_is_refused_with_its_line(tmp_path: Path, old: str, new: str
         declare(tmp_path, old, new)
     message = str(caught.value)
     assert reason in message
+    assert "problem.py, line " in message
     assert "\n" not in message
 
 

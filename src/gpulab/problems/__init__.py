@@ -29,10 +29,11 @@ from gpulab.problems.case import (
 )
 from gpulab.problems.declaration import Input, Output, Scalar, Size, Step
 from gpulab.problems.registry import load_problems, problem, problem_names
-from gpulab.problems.requirement import Requirement
+from gpulab.problems.requirement import METRICS, Requirement
 
 __all__ = [
     "INTERFACE",
+    "METRICS",
     "RANDOM_ERRORS",
     "UNIT_ROUNDOFF",
     "Argument",

@@ -235,7 +235,9 @@ class Problem(ProblemShapes):
 
     def _check_name(self, interface: int) -> None:
         if not str(self.name).isidentifier():
-            raise ProblemError(f"{self.line}: `{self.name}` is not the name of a problem; use letters and _.")
+            raise ProblemError(
+                f"{self.line}: `{self.name}` is not the name of a problem; use letters, digits and _."
+            )
         if interface > INTERFACE:
             raise ProblemError(
                 f"{self.line}: {self.name} is written for version {interface} of the interface of problems; "

@@ -33,6 +33,8 @@ class CodeLine:
 
     @classmethod
     def of_function(cls, function: Callable[..., Any], otherwise: CodeLine) -> CodeLine:
-        """Return the first line of a function, or another line if it is not written in Python."""
+        """Return the first line of a function, or another line if it is not written in a declaration."""
         code = getattr(function, "__code__", None)
-        return cls(code.co_filename, code.co_firstlineno) if code is not None else otherwise
+        if code is None or "IN_INTERFACE" in function.__globals__:
+            return otherwise
+        return cls(code.co_filename, code.co_firstlineno)

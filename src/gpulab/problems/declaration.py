@@ -72,7 +72,8 @@ class Size:
         if self.multiple < 1 or not 1 <= self.smallest <= self.timed <= self.largest:
             raise ProblemError(
                 f"{self.line}: a size needs 1 <= smallest <= timed <= largest and a multiple of at least 1; "
-                f"it has {self.smallest}, {self.timed}, {self.largest} and {self.multiple}."
+                f"here smallest {self.smallest}, timed {self.timed}, largest {self.largest} and multiple "
+                f"{self.multiple}."
             )
 
     @classmethod
@@ -127,8 +128,9 @@ class Input(DeclaredParameter):
     dtype : str
         NumPy's name of the element type.
     values : (number, number) or callable, optional
-        The range of random values, or a function that takes a `numpy.random.Generator` and a shape and
-        returns an array. By default numbers from -1 to 1, and whole numbers from 0 to 99.
+        The range of random values, without its end for integers; or a function that takes a
+        `numpy.random.Generator` and a shape and returns an array. By default (-1, 1), and (0, 100) for
+        integers.
 
     Examples
     --------
@@ -280,7 +282,9 @@ class Step:
 
     def __post_init__(self) -> None:
         if not str(self.name).isidentifier():
-            raise ProblemError(f"{self.line}: `{self.name}` is not the name of a step.")
+            raise ProblemError(
+                f"{self.line}: `{self.name}` is not the name of a step; use letters, digits and _."
+            )
 
 
 def _random(

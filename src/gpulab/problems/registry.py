@@ -226,8 +226,8 @@ def _problems_of(values: Iterable[Any]) -> dict[str, Problem]:
     problems: dict[str, Problem] = {}
     for value in values:
         for each in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(each, Problem):
-                problems[each.name] = each
+            if isinstance(each, Problem) and problems.setdefault(each.name, each) is not each:
+                raise ProblemError(f"{each.line}: there is another problem with the name {each.name}.")
     return problems
 
 
