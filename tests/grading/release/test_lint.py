@@ -121,6 +121,20 @@ def test_declaration_that_cannot_work_is_found_with_its_line(new_lab: Course) ->
     assert fault.startswith("problem.py, line ")
 
 
+def test_fault_of_the_declaration_that_grading_finds_is_reported_once(new_lab: Course) -> None:
+    replace_text(new_lab.source / LAB / "problem.py", '"sectors_per_request"', '"sectors_per_requests"')
+    (fault, *_) = faults = faults_of(new_lab)
+    assert sum("names the metric `sectors_per_requests`" in text for text in faults) == 1
+    assert fault.startswith("sample")
+
+
+def test_kernel_of_no_problem_is_found_with_its_sample(new_lab: Course) -> None:
+    path = new_lab.config_folder / "sample_class" / LAB / "all_right" / "runs.cu"
+    replace_text(path, "scale.runs", "scales.runs")
+    (fault,) = faults_of(new_lab)
+    assert fault.startswith("sample all_right: runs.cu: there is no problem `scales`")
+
+
 def test_missing_sample_class_is_found(new_lab: Course) -> None:
     shutil.rmtree(new_lab.config_folder / "sample_class")
     (fault,) = faults_of(new_lab)

@@ -178,7 +178,7 @@ def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> li
 
     rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
     tested = {name: criterion.variant for name, criterion in rubric.items()}
-    faults: list[str] = []
+    faults = _not_judged(verdicts)
     for sample, verdict in zip(samples, verdicts, strict=True):
         faults += _differences(sample, verdict, tested)
     totals = [sum(sample.points.values()) for sample in samples]
@@ -189,6 +189,20 @@ def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> li
     return faults
 
 
+def _not_judged(verdicts: Sequence[JudgedSubmission]) -> list[str]:
+    """Return each reason for which samples were not judged, once, with their names.
+
+    A fault of the declaration is the same for every sample.
+    """
+    students: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.error:
+            students.setdefault(verdict.error, []).append(verdict.student)
+    return [
+        f"sample{'s' * (len(names) > 1)} {', '.join(names)}: {error}" for error, names in students.items()
+    ]
+
+
 def _differences(
     sample: SampleSubmission, verdict: JudgedSubmission, tested: Mapping[str, str]
 ) -> Iterator[str]:
@@ -196,8 +210,7 @@ def _differences(
 
     tested: the kernel that each test cell checks.
     """
-    if verdict.error:
-        yield f"sample {sample.student}: {verdict.error}"
+    if verdict.error:  # see `_not_judged`
         return
     kernels = {kernel.name: kernel for kernel in verdict.kernels}
     unknown = sorted(sample.points.keys() - verdict.scores.keys())

@@ -83,7 +83,11 @@ def read_sample(folder: Path) -> SampleSubmission:
 
     kernels: dict[str, str] = {}
     for path in sorted(folder.glob("*.cu")):
-        for cell in read_cells(path):
+        try:
+            cells = read_cells(path)
+        except GpulabError as error:
+            raise UsageError(f"sample {folder.name}: {error}") from None
+        for cell in cells:
             if cell.name in kernels:
                 raise UsageError(f"{folder.name} has two sources of {cell.name}.")
             kernels[cell.name] = path.read_text(encoding="utf-8")
