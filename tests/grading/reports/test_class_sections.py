@@ -18,8 +18,13 @@ from gpulab.grading.reports.distribution import share_bins, step_figures
 from gpulab.grading.reports.html_report import report_html
 from gpulab.grading.reports.incidents import incidents
 from gpulab.grading.reports.leaderboard import leaderboard
+from gpulab.grading.reports.speedups import speedup_matrix
 from gpulab.grading.reports.star_board import star_board
+from gpulab.profiling.benchmark import Benchmark
+from gpulab.profiling.speedup import VariantTiming
+from gpulab.provenance import Provenance
 from tests.grading.reports.invented_class import invented_class, judged, kernel_text, student_name
+from tests.kernel_configs import config
 
 
 @pytest.fixture(scope="module")
@@ -149,3 +154,18 @@ def test_star_board_ranks_stars_then_counts_of_students_who_agreed(report: Assig
 def test_score_of_a_kernel_is_stored_with_the_verdict() -> None:
     kernel = scored("a.x", 2, 1.5)
     assert KernelInspection.from_dict(kernel.as_dict()).score == kernel.score
+
+
+def test_speedups_of_several_problems_name_the_problem(report: AssignmentReport) -> None:
+    assert speedup_matrix(report)[0] == ["opt_1", "opt_2", "opt_4"]
+
+    source = Provenance("modelled", "H200", "calibrated")
+    timings = [
+        VariantTiming(config(f"matmul.{step}"), (64, 64, 64), Benchmark.from_samples([milliseconds], source))
+        for step, milliseconds in (("Ks", 4.0), ("K1", 2.0))
+    ]
+    kernels = [KernelInspection(each.config.name, "right", timing=each) for each in timings]
+    both = with_inspection(report, judged(student_name(0), kernels=kernels))
+    columns, rows = speedup_matrix(both)
+    assert columns == ["matmul.K1", *(f"stencil.{step}" for step in ("opt_1", "opt_2", "opt_4"))]
+    assert next(row for row in rows if row[0] == student_name(0))[1] == "2.00 (Ks)"

@@ -15,17 +15,20 @@ SPEEDUP_HEADERS = ("student", "kernel", "baseline", "baseline ms", "kernel ms", 
 def speedup_rows(report: AssignmentReport) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return a row for each correct kernel with a timed baseline, and the sources of the times.
 
-    The columns are those of `SPEEDUP_HEADERS`.
+    The columns are those of `SPEEDUP_HEADERS`. If the class has kernels of several problems, a kernel is
+    named by its problem and step.
     """
     rows: list[tuple[str, ...]] = []
     origins: dict[str, None] = {}  # used as an ordered set
+    several = len(_problems(report)) > 1
     for student in report.students:
         for problem_table in report.speedup_tables(student):
             origins |= dict.fromkeys(sources(problem_table))
             for row in problem_table:
                 if row.speedup is not None:
+                    kernel = _label(problem_table.problem, row.variant, several)
                     times = milliseconds(row.before_ms), milliseconds(row.after_ms)
-                    rows.append((student, row.variant, row.before or "", *times, f"{row.speedup:.2f}"))
+                    rows.append((student, kernel, row.before or "", *times, f"{row.speedup:.2f}"))
     return rows, list(origins)
 
 
@@ -36,11 +39,24 @@ def speedup_matrix(report: AssignmentReport) -> tuple[list[str], list[tuple[str,
     """
     rows, _ = speedup_rows(report)
     timed = {row[1] for row in rows}
-    problems = {table.problem for student in report.students for table in report.speedup_tables(student)}
-    steps = [variant for name in sorted(problems) for variant in problem_named(name).variants]
-    variants = [name for name in steps if name in timed]
+    problems = _problems(report)
+    steps = [
+        _label(name, variant, len(problems) > 1)
+        for name in problems
+        for variant in problem_named(name).variants
+    ]
+    kernels = [name for name in steps if name in timed]
     cells: dict[str, dict[str, str]] = {}
-    for student, variant, baseline, _, _, speedup in rows:
-        cells.setdefault(student, {})[variant] = f"{speedup} ({baseline})"
-    matrix = [(student, *(by.get(variant, "") for variant in variants)) for student, by in cells.items()]
-    return variants, matrix
+    for student, kernel, baseline, _, _, speedup in rows:
+        cells.setdefault(student, {})[kernel] = f"{speedup} ({baseline})"
+    matrix = [(student, *(by.get(kernel, "") for kernel in kernels)) for student, by in cells.items()]
+    return kernels, matrix
+
+
+def _problems(report: AssignmentReport) -> list[str]:
+    """Return the names of the problems that the class has timed kernels of, sorted."""
+    return sorted({table.problem for student in report.students for table in report.speedup_tables(student)})
+
+
+def _label(problem: str, step: str, several: bool) -> str:
+    return f"{problem}.{step}" if several else step
