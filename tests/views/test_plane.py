@@ -53,6 +53,14 @@ def test_each_state_has_its_letter_and_colour(state, letter, colour):
     assert f"gp-{colour}-fill" in view.html
 
 
+def test_long_names_of_axes_end_before_the_first_index():
+    state = np.full((2, 64), State.WRONG, np.uint8)
+    view = plane_view(Plane("128: 128 points wrong", ("x mod 64", "x / 64"), state, (0, 0)))
+    label, first, *_ = (element for element in svg_of(view).iter() if element.tag.endswith("text"))
+    assert first.text == "0"
+    assert float(label.get("x")) + 6.5 * len(label.text) < float(first.get("x"))  # 6.5: pixels of a character
+
+
 def test_tooltip_has_the_indices_of_wrong_points():
     picture = correct_plane(20, 30)
     picture[5:7, 7:10] = State.WRONG

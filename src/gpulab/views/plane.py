@@ -96,7 +96,7 @@ def _svg(plane: Plane, state: States) -> str:
     rows, columns = squares.shape
     side = max(4, min(18, _SIDE // max(rows, columns)))
     width, height = columns * side, rows * side
-    left, top = 50, 22
+    left, top = max(50, 7 * len(_axes_label(plane)) + 8), 22  # pixels; 7 for a character of the label
     parts = [f'<g transform="translate({left},{top})">']
     parts += [
         _painted(squares, value, side, plane, (fx, fy), state.shape)
@@ -189,11 +189,13 @@ def _block_edges(plane: Plane, shape: tuple[int, ...], px: float, py: float) -> 
     return f'<path class="gp-edge-line" stroke="{LIGHT["edge"]}" stroke-width="1" fill="none" d="{d}"/>'
 
 
+def _axes_label(plane: Plane) -> str:
+    return f"{plane.axes[1]}↓ {plane.axes[0]}→"
+
+
 def _ticks(plane: Plane, shape: tuple[int, ...], px: float, py: float, left: int, top: int) -> str:
     """Write the names of the axes, and the index at block edges as far as there is room."""
-    out = [
-        f'<text x="0" y="{top - 8}" font-size="11">{escape(plane.axes[1])}↓ {escape(plane.axes[0])}→</text>'
-    ]
+    out = [f'<text x="0" y="{top - 8}" font-size="11">{escape(_axes_label(plane))}</text>']
     axes = ((shape[1], plane.pitch[0], px, True), (shape[0], plane.pitch[1], py, False))
     for extent, pitch, pixels, across in axes:
         room = 30 if across else 13
