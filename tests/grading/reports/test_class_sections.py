@@ -46,6 +46,14 @@ def test_finding_counts_once_per_student(report: AssignmentReport) -> None:
         assert len(set(finding.students)) == len(finding.students)
 
 
+@pytest.mark.parametrize("size", ["523", "65x47x9"])
+def test_size_is_no_part_of_a_finding(report: AssignmentReport, size: str) -> None:
+    reason = f"{size}: line 5: thread (1,0) of block (0,0) writes y[523]: just past the end of y."
+    kernel = KernelInspection("stencil.opt_3", "wrong", (reason,))
+    findings = common_findings(with_inspection(report, judged(student_name(0), kernels=[kernel])), limit=99)
+    assert [f.sentence[:7] for f in findings if "y[523]" in f.sentence] == ["line 5:"]
+
+
 def test_wrong_values_are_grouped_by_their_hint(report: AssignmentReport) -> None:
     assert [f for f in common_findings(report) if "halo" in f.sentence and "19845" not in f.sentence]
 
