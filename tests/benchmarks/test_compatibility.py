@@ -144,3 +144,25 @@ def test_page_has_the_stored_outcomes_of_all_declared_kernels() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(rows)
     assert not {row.key[:3] for row in rows if row.status == "not declared"} & declarations.keys()
     assert declarations.keys() <= {row.key[:3] for row in rows}
+
+
+def test_setup_runs_first_in_the_module_of_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "dev" / "cuda").mkdir(parents=True)
+    text = "__device__ int n; __global__ void k(int* x) { *x = n; }\n"
+    (tmp_path / "dev" / "cuda" / "k.cu").write_text(text, encoding="utf-8")
+    (kernel,) = list_kernels(tmp_path)
+    setup = "__global__ void setup(const int* x) { n = *x + 1; }"
+    x = np.full(1, 6, np.int32)
+    source = cell_of(tmp_path, kernel, setup).source
+    for expected, status in ((7, "right"), (8, "wrong")):
+        launch = Launch(1, 1, [x], {0: np.full(1, expected, np.int32)}, setup=setup, setup_args=[x])
+        assert check_launch(source, "k", launch, "plain").status == status
+
+
+def test_packed_variable_contains_pointers() -> None:
+    source = "struct S { int* x; }; __constant__ S p; __global__ void k() { *p.x = 5; }"
+    packed = Packed(lambda at: np.array(at, np.uint64))
+    launch = Launch(
+        1, 1, [], {0: np.full(1, 5, np.int32)}, variables={"p": packed}, memory=[np.zeros(1, np.int32)]
+    )
+    assert check_launch(source, "k", launch, "plain").status == "right"
