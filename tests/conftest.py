@@ -103,7 +103,7 @@ def labs_as_before() -> Iterator[None]:
     """Forget the labs that a module opens, whose problems kernels of other modules may be named like."""
     from gpulab.problems import registry
 
-    lists = registry._LABS, registry._opened, registry._closed
+    lists = registry._LABS, registry._closed
     before = [list(each) for each in lists]
     yield
     for each, items in zip(lists, before, strict=True):
@@ -115,7 +115,7 @@ def no_labs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let kernel cells name only the problems of installed packages, and forget others after the test."""
     from gpulab.problems import registry
 
-    for name, empty in (("_LABS", []), ("_opened", []), ("_FILES", {}), ("_closed", [])):
+    for name, empty in (("_LABS", []), ("_FILES", {}), ("_closed", [])):
         monkeypatch.setattr(registry, name, empty)
 
 

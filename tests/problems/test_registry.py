@@ -70,17 +70,6 @@ def test_file_next_to_a_kernel_is_found(tmp_path: Path) -> None:
     assert cell.name == "transpose.naive"
 
 
-def test_problems_of_a_lab_are_forgotten_when_another_is_opened(tmp_path: Path) -> None:
-    for lab in ("first", "second"):
-        (tmp_path / lab).mkdir()
-    write_problems(tmp_path / "first")
-    registry.open_lab(tmp_path / "first")
-    assert "histogram" in problem_names()
-    registry.open_lab(tmp_path / "second")
-    assert problem_names() == OWN
-    assert parse_cell("%%cuda histogram\n__global__ void histogram() {}").name == "histogram"
-
-
 def test_changed_file_is_loaded_again(tmp_path: Path) -> None:
     before = load_problems(write_problems(tmp_path))["transpose"]
     assert load_problems(tmp_path / "problem.py")["transpose"] is before

@@ -35,7 +35,6 @@ PROBLEM_FILE = "problem.py"
 
 _FILES: dict[str, tuple[str, Mapping[str, Problem]]] = {}  # text and problems of each file that was loaded
 _LABS: list[str] = []  # files whose problems can be named, the last one first
-_opened: list[str] = []  # the file of the lab that `open_lab` was called for last
 _closed: list[bool] = []  # non-empty after `use_problem_text`: no other file is read
 
 
@@ -117,18 +116,9 @@ def load_problems(file: str | Path) -> Mapping[str, Problem]:
 
 
 def open_lab(folder: str | Path) -> None:
-    """Let kernel cells name the problems of a folder's `problem.py`, which is run when one is looked up.
-
-    Those of the folder that was opened before cannot be named any more: in another lab, a kernel without a
-    problem may have the name of one.
-    """
-    if _closed:
-        return
-    for file in _opened:
-        if file in _LABS:
-            _LABS.remove(file)
-    _opened[:] = [str((Path(folder) / PROBLEM_FILE).resolve())]
-    _move_to_front(_opened[0])
+    """Let kernel cells name the problems of a folder's `problem.py`, which is run when one is looked up."""
+    if not _closed:
+        _move_to_front(str((Path(folder) / PROBLEM_FILE).resolve()))
 
 
 def problem_text(folder: Path) -> tuple[str, str] | None:
