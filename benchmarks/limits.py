@@ -10,8 +10,6 @@ printed show the figures of the file, and grading/solutions.md quotes them.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import os
 import re
@@ -184,6 +182,8 @@ def launch_all(device: Any) -> None:
 
 def dram_bytes() -> list[float] | None:
     """Return the bytes that DRAM moved in each launch of `launch_all`; None without ncu."""
+    from benchmarks.nsight import profiled_launches
+
     ncu = shutil.which("ncu")
     if ncu is None:
         return None
@@ -193,17 +193,11 @@ def dram_bytes() -> list[float] | None:
         sys.executable, "-m", "benchmarks.limits", "--launch-all",
     ]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
-    lines = run.stdout.splitlines()
-    first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if first is None:
+    launches = profiled_launches(run.stdout)
+    if not launches:
         print(f"ncu printed no table:\n{run.stdout[-1000:]}\n{run.stderr[-1000:]}", file=sys.stderr)
         return None
-    table = csv.DictReader(io.StringIO("\n".join(lines[first:])))
-    return [
-        sum(float(row[metric].replace(",", "")) for metric in METRICS)
-        for row in table
-        if (row.get("ID") or "").isdigit()
-    ]
+    return [sum(one["metrics"][metric] for metric in METRICS) for one in launches]
 
 
 def measure_all(out: Path) -> dict[str, Any]:

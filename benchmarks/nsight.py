@@ -234,7 +234,12 @@ def read_rows(ncu: str, report: Path) -> list[dict[str, Any]]:
         check=False,
         timeout=200,
     )
-    lines = printed.stdout.splitlines()
+    return profiled_launches(printed.stdout)
+
+
+def profiled_launches(printed: str) -> list[dict[str, Any]]:
+    """Return the kernel and the metrics of each launch from what ncu printed: the raw page as CSV."""
+    lines = printed.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         return []

@@ -10,8 +10,6 @@ other, without control of the clocks. ncu profiles some launches after others th
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import os
 import statistics
@@ -163,7 +161,7 @@ def run_profiled(device: Any) -> None:
 
 def nsight_rows(l2: str) -> list[dict[str, float]]:
     """Return time in microseconds and clock in MHz of every profiled launch, in order."""
-    from benchmarks.nsight import find_ncu
+    from benchmarks.nsight import find_ncu, profiled_launches
 
     command = [
         find_ncu(), "--profile-from-start", "off", "--clock-control", "none",
@@ -172,17 +170,10 @@ def nsight_rows(l2: str) -> list[dict[str, float]]:
         sys.executable, "-m", "benchmarks.timers", "--profiled",
     ]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    lines = run.stdout.splitlines()
-    first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if first is None:
+    launches = profiled_launches(run.stdout)
+    if not launches:
         raise SystemExit(f"ncu printed no table:\n{run.stdout[-3000:]}\n{run.stderr[-3000:]}")
-    table = csv.DictReader(io.StringIO("\n".join(lines[first:])))
-    rows = [row for row in table if (row.get("ID") or "").isdigit()]
-    return [{"us": _number(row[TIME]) / 1e3, "mhz": _number(row[CLOCK]) / 1e6} for row in rows]
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
+    return [{"us": one["metrics"][TIME] / 1e3, "mhz": one["metrics"][CLOCK] / 1e6} for one in launches]
 
 
 def measure_all(out: Path) -> None:
