@@ -1,4 +1,4 @@
-"""Measure the versions of the open steps on a GPU: opt_4 beside a copy, K6 beside the vendor's SGEMM.
+"""Measure the versions of the open steps on a GPU, and compare them with a copy and the vendor's SGEMM.
 
 python -m benchmarks.limits [--out FILE]
 

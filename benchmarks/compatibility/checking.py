@@ -41,7 +41,7 @@ STATUSES = ("right", "explained", "alarm", "not declared", "refused", "stopped",
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one launch gave.
+    """The outcome of one launch.
 
     Attributes
     ----------

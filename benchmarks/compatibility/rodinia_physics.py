@@ -35,7 +35,7 @@ class State:
 
     @property
     def fluxes(self) -> Array:
-        """What flows in each direction: an array of (variable, direction, element)."""
+        """The flow in each direction: an array of (variable, direction, element)."""
         return np.concatenate([self.momentum[None], self.momentum_flux, self.energy_flux[None]])
 
 

@@ -1,4 +1,4 @@
-"""What a texture fetch gives, in NumPy."""
+"""The result of a texture fetch, in NumPy."""
 
 from __future__ import annotations
 
