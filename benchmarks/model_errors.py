@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchmarks.model_launches import TimedLaunch, config_of
+from benchmarks.recordings import recorded
 from gpulab.config import KernelConfig
 from gpulab.devices import open_device
 from gpulab.errors import UsageError
-from gpulab.model.profile import Profile, profile_variant
+from gpulab.gpus.catalogue import gpu
+from gpulab.model.estimate import Estimate
+from gpulab.model.profile import Profile, estimate_recording, profile_variant, variant_launch
+from gpulab.model.sampling import LaunchRecording, SampledLaunch
 from gpulab.problems import problem as problem_named
-from gpulab.problems.base import Shape
+from gpulab.problems.base import Block, Shape
 from gpulab.problems.published import PublishedRow, rows
 from gpulab.profiling.transfers import time_copies
 
@@ -23,8 +28,10 @@ __all__ = [
     "ErrorSummary",
     "TimeComparison",
     "kendall_tau",
+    "measured_launches",
     "measured_rows",
     "published_rows",
+    "recording_of",
     "same_bound",
     "summarise",
 ]
@@ -165,29 +172,55 @@ def _published(row: PublishedRow) -> TimeComparison:
     )
 
 
+def measured_launches() -> dict[str, TimedLaunch]:
+    """Return the launches that were measured on the H200, by label."""
+    names = [field.name for field in fields(TimedLaunch)]
+    data: Mapping[str, Any] = json.loads(lzma.decompress(MEASURED.read_bytes()))
+    launches = [
+        TimedLaunch(**{name: each[name] for name in names}) for each in data["launches"] if "ms" in each
+    ]
+    return {each.label: replace(each, block=_three(each.block), tile=_three(each.tile)) for each in launches}
+
+
+def _three(extents: Sequence[int]) -> Block:
+    x, y, z = extents
+    return x, y, z
+
+
 def measured_rows(limit: int | None = None) -> Iterator[TimeComparison]:
     """Yield the comparison of every launch that was measured on the H200, or of `limit` of them."""
     data: Mapping[str, Any] = json.loads(lzma.decompress(MEASURED.read_bytes()))
     launches = [launch for launch in data["launches"] if "ms" in launch]
     fitted = set(sorted({launch["name"] for launch in launches})[::2])  # every other kernel, by name
     step = max(len(launches) // limit, 1) if limit else 1
+    timed = measured_launches()
 
     for launch in launches[::step]:
-        problem, block, tile = problem_named(launch["problem"]), tuple(launch["block"]), tuple(launch["tile"])
-        config = KernelConfig(problem, launch["variant"], block, tile)
-        profile = _profile(config, launch["source"], config.timing_shape, "h200")
+        one = timed[launch["label"]]
+        _, estimated = estimate_recording(recording_of(one), gpu("h200"))
         yield TimeComparison(
             gpu="h200",
-            variant=config.variant,
-            label=f"{launch['name']} {'x'.join(map(str, block))} {'x'.join(map(str, tile))}",
+            variant=one.variant,
+            label=one.label.partition("/")[2],
             kind="kernel",
             reference_ms=launch["ms"],
-            modelled_ms=profile.time_ms,
-            fitted=launch["name"] in fitted,
-            bound=_modelled_bound(profile),
+            modelled_ms=estimated.time_ms,
+            fitted=one.name in fitted,
+            bound=_modelled_bound(estimated),
             ncu=_measured_bound(launch.get("ncu", {})),
-            problem=problem.name,
+            problem=one.problem,
         )
+
+
+def recording_of(launch: TimedLaunch) -> LaunchRecording:
+    """Return the recording of a launch of the labs on an H200."""
+    spec, config = gpu("h200"), config_of(launch)
+
+    def make() -> SampledLaunch:
+        kernel = open_device("sim:h200").compile(launch.source, config.kernel_name, config.defines)
+        return variant_launch(kernel, config, spec)
+
+    return recorded(spec, make, launch)
 
 
 def _profile(config: KernelConfig, source: str, shape: Shape, gpu: str) -> Profile:
@@ -196,11 +229,11 @@ def _profile(config: KernelConfig, source: str, shape: Shape, gpu: str) -> Profi
     return profile_variant(kernel, config, device=device, shape=shape, gpu=gpu)
 
 
-def _modelled_bound(profile: Profile) -> str:
-    time_ms = profile.time_ms - profile.terms["launch"]
+def _modelled_bound(estimated: Estimate) -> str:
+    time_ms = estimated.time_ms - estimated.terms["launch"]
     return _busiest(
         {
-            part: max(profile.terms.get(name, 0.0) for name in names) / time_ms
+            part: max(estimated.terms.get(name, 0.0) for name in names) / time_ms
             for part, names in _TERMS.items()
         }
     )

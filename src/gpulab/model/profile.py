@@ -21,9 +21,15 @@ from gpulab.gpus.architectures import architecture, calibration
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
-from gpulab.model.estimate import Work, estimate, explain_bound
+from gpulab.model.estimate import Estimate, Work, estimate, explain_bound
 from gpulab.model.resource_usage import resource_usage
-from gpulab.model.sampling import SampledLaunch, prepare_sampling, sample_launch
+from gpulab.model.sampling import (
+    LaunchRecording,
+    SampledLaunch,
+    launch_sample,
+    prepare_sampling,
+    record_launch,
+)
 from gpulab.model.unrolling import without_unrolling
 from gpulab.problems.base import Shape, no_values
 from gpulab.profiling.counts.block_sampling import sample_blocks
@@ -33,7 +39,14 @@ from gpulab.provenance import Provenance
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
 
-__all__ = ["Profile", "prepare_variant", "profile_launch", "profile_variant"]
+__all__ = [
+    "Profile",
+    "estimate_recording",
+    "prepare_variant",
+    "profile_launch",
+    "profile_variant",
+    "variant_launch",
+]
 
 KEPT_BYTES = 64 << 20  # of arrays that a profile keeps for its counters; with larger ones it counts at once
 OTHER_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads per block that `Profile.explanation` may suggest
@@ -142,24 +155,31 @@ def profile_variant(
         If the launch fails.
     """
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
-    launch = config.at(shape or config.timing_shape, spec)
-    simulated = _with_loops_of(spec, kernel.on_simulator, config)
 
-    def sampled_launch() -> SampledLaunch:
-        problem = config.problem
-        rng = np.random.default_rng(0) if problem.addressing_inputs else None
-        args = []
-        for argument in problem.arguments(launch.shape, rng, no_values):
-            if argument.kind != "pointer":
-                args.append(argument.value)
-            elif argument.name in problem.addressing_inputs:
-                args.append(simulated.device.asarray(argument.value))
-            else:
-                args.append(simulated.device.zeros(argument.value.shape, argument.value.dtype))
-        return SampledLaunch(simulated, launch.grid, launch.block, args)
+    def launch() -> SampledLaunch:
+        return variant_launch(kernel, config, spec, shape)
 
     # A profile may live long, so it does not keep the arrays.
-    return _profile(sampled_launch(), spec, lambda: _middle_block(sampled_launch()))
+    return _profile(launch(), spec, lambda: _middle_block(launch()))
+
+
+def variant_launch(
+    kernel: Kernel, config: KernelConfig, spec: GpuSpec, shape: Shape | None = None
+) -> SampledLaunch:
+    """Return the launch of a problem's kernel on a GPU, with arrays of zeros where values do not matter."""
+    launch = config.at(shape or config.timing_shape, spec)
+    simulated = _with_loops_of(spec, kernel.on_simulator, config)
+    problem = config.problem
+    rng = np.random.default_rng(0) if problem.addressing_inputs else None
+    args = []
+    for argument in problem.arguments(launch.shape, rng, no_values):
+        if argument.kind != "pointer":
+            args.append(argument.value)
+        elif argument.name in problem.addressing_inputs:
+            args.append(simulated.device.asarray(argument.value))
+        else:
+            args.append(simulated.device.zeros(argument.value.shape, argument.value.dtype))
+    return SampledLaunch(simulated, launch.grid, launch.block, args)
 
 
 def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:
@@ -215,16 +235,23 @@ def _calibration(spec: GpuSpec, work: Work, kernel: RecordableKernel) -> str:
     return note
 
 
-def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]) -> Profile:
+def estimate_recording(recording: LaunchRecording, spec: GpuSpec) -> tuple[Work, Estimate]:
+    """Return the work and the modelled time of a recorded launch."""
     figures = architecture(spec)
-    sample, residency, sampled = sample_launch(launch, spec, figures)
-    work = resource_usage(sample, spec, figures)
-    estimated = estimate(spec, figures, work)
+    work = resource_usage(launch_sample(recording, spec, figures), spec, figures)
+    return work, estimate(spec, figures, work)
+
+
+def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]) -> Profile:
+    recording = record_launch(launch, spec)
+    work, estimated = estimate_recording(recording, spec)
 
     # Resident warps if blocks had another number of threads, and shared memory in proportion.
     shared = launch.kernel.resources.shared_bytes + launch.shared_mem
     warps_by_threads = {
-        threads: occupancy(spec, threads, sample.registers, shared * threads // launch.threads).warps_per_sm
+        threads: occupancy(
+            spec, threads, recording.registers, shared * threads // launch.threads
+        ).warps_per_sm
         for threads in OTHER_BLOCKS
         if threads <= spec.max_threads_per_block
     }
@@ -232,12 +259,12 @@ def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]
     return Profile(
         time_ms=estimated.time_ms,
         provenance=Provenance("modelled", spec.name, _calibration(spec, work, launch.kernel)),
-        occupancy=residency,
+        occupancy=recording.residency,
         bottleneck=estimated.bound,
         terms=estimated.terms,
         explanation=explain_bound(spec, work, estimated, warps_by_threads),
-        sampled=sampled,
+        sampled=recording.description,
         dram_bytes=work.dram_bytes,
-        registers=sample.registers,
+        registers=recording.registers,
         _count=count,
     )

@@ -27,13 +27,21 @@ from gpulab.model.warp_timing import CodeBlock, execution_units, loads_per_stall
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 
 if TYPE_CHECKING:
+    from gpulab.compiler.sass.machine_counts import ExecutedInstruction
     from gpulab.compiler.sass.sass_code import MachineCode
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder
 
-__all__ = ["SampledLaunch", "prepare_sampling", "sample_launch"]
+__all__ = [
+    "LaunchRecording",
+    "SampledLaunch",
+    "TracedWave",
+    "launch_sample",
+    "prepare_sampling",
+    "record_launch",
+]
 
 SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions that the blocks that run to their end execute, about
 SAMPLED_BLOCKS = 24  # upper bound of these blocks
@@ -79,14 +87,92 @@ class SampledLaunch:
         return size
 
 
-def sample_launch(
-    launch: SampledLaunch, spec: GpuSpec, architecture: Architecture
-) -> tuple[LaunchSample, Occupancy, str]:
-    """Run the samples of a launch.
+@dataclass(frozen=True)
+class TracedWave:
+    """The requests of the warps of consecutive blocks, from the beginning of each warp.
 
-    Returns the sample, the occupancy on the modelled GPU, and a description of what ran. Raises `UsageError`
-    if no block fits on an SM of that GPU.
+    Attributes
+    ----------
+    words, used : array
+        The requested lines of each warp, as in `WaveTrace`.
+    blocks : int
+        Number of blocks.
+    requests : int
+        Largest number of requests of a warp.
+    ended : bool
+        True if most warps ended within the trace.
+    sites : tuple
+        For each site, the PTX row of its instruction, or None, and True for a part of a `wmma` fragment.
     """
+
+    words: npt.NDArray[np.uint64]
+    used: npt.NDArray[np.int64]
+    blocks: int
+    requests: int
+    ended: bool
+    sites: tuple[tuple[int | None, bool], ...]
+
+
+@dataclass(frozen=True)
+class LaunchRecording:
+    """What the simulator recorded of a launch; it does not depend on the model's figures.
+
+    Attributes
+    ----------
+    grid, block : tuple of int
+    residency : Occupancy
+        On the modelled GPU.
+    registers : int
+        Registers per thread.
+    shared_bytes : int
+        Shared memory of a block.
+    machine_code : MachineCode or None
+        None before compute capability 7.0.
+    executed : sequence of ExecutedInstruction
+        The instructions of `machine_code` with the executions by the blocks that ran.
+    ptx_code : tuple of CodeBlock
+        The code without machine code.
+    scale : float
+        Blocks of the grid for each block that ran.
+    accesses : mapping of int to AccessSample
+        By PTX row.
+    waves : tuple of TracedWave
+        The last one is evaluated. Empty for a GPU without caches.
+    array_bytes : int
+        Total size of the arrays.
+    description : str
+        The blocks that ran.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    residency: Occupancy
+    registers: int
+    shared_bytes: int
+    machine_code: MachineCode | None
+    executed: Sequence[ExecutedInstruction]
+    ptx_code: tuple[CodeBlock, ...]
+    scale: float
+    accesses: Mapping[int, AccessSample]
+    waves: tuple[TracedWave, ...]
+    array_bytes: int
+    description: str
+
+    @property
+    def code(self) -> tuple[CodeBlock, ...]:
+        """The code with its executions over the whole launch."""
+        if self.machine_code is None:
+            return self.ptx_code
+        return tuple(machine_blocks(self.machine_code, self.executed, self.scale))
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return prod(self.block)
+
+
+def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
+    """Run the samples of a launch. Raise `UsageError` if no block fits on an SM of the GPU."""
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
     kernel = launch.kernel
@@ -94,48 +180,61 @@ def sample_launch(
         machine_code = background.submit(_machine_code, kernel, spec)
         blocks = _blocks_to_run(launch)
         recorder = launch.run(TraceRecorder(), blocks.numbers)
-        code_blocks = background.submit(
-            lambda: _code_blocks(launch, recorder, spec, blocks.weight, machine_code.result())
-        )
+        executed = background.submit(lambda: _executed(launch, recorder, machine_code.result()))
         # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
         old = spec.compute_capability < (2, 0)
         registers = register_pressure(kernel.flow) if old else kernel.resources.registers
         residency = occupancy(spec, launch.threads, registers, launch.shared_bytes(spec))
-        resident = residency.blocks_per_sm
-        if not resident:
+        if not residency.blocks_per_sm:
             raise UsageError(
                 f"no block fits on an SM of the {spec.name}: it has {launch.threads} threads of {registers} "
                 f"registers and {launch.shared_bytes(spec):,} bytes of shared memory. Use fewer of them."
             )
-        traces = _trace_waves(launch, spec, resident)
-        code, widths = code_blocks.result()
+        traces = _trace_waves(launch, spec, residency.blocks_per_sm)
+        code = machine_code.result()
 
-    traffic, ended = {}, False
     description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks to their end"
     if traces:
-        traffic, ended = _traffic(launch, spec, architecture, code, resident, traces), _ended(traces[-1])
-        wave = traces[-1].wave
-        assert wave is not None
-        traced = wave.blocks * len(traces)
-        description += f", the first {wave.requests} requests of each warp of {traced:,} blocks"
+        traced = sum(wave.blocks for wave in traces)
+        description += f", the first {traces[-1].requests} requests of each warp of {traced:,} blocks"
 
+    runs = [blocks.weight * float(count) for count in recorder.blocks()[:, 0]]
     arrays = {id(array): array.nbytes for array in launch.args if hasattr(array, "allocation")}
-    sample = LaunchSample(
+    return LaunchRecording(
         grid=launch.grid,
         block=launch.block,
-        resident=resident,
+        residency=residency,
         registers=registers,
-        code=tuple(code),
-        accesses=_accesses(kernel.flow, recorder.requests(), widths, blocks.weight),
-        traffic=traffic,
+        shared_bytes=launch.shared_bytes(spec),
+        machine_code=code,
+        executed=executed.result(),
+        ptx_code=() if code else tuple(ptx_blocks(kernel.flow, runs, folds=old)),
+        scale=blocks.weight,
+        accesses=_accesses(kernel.flow, recorder.requests(), _shared_widths(code), blocks.weight),
+        waves=tuple(traces),
         array_bytes=sum(arrays.values()),
-        ended=ended,
+        description=description,
     )
-    return sample, residency, description
+
+
+def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Architecture) -> LaunchSample:
+    """Return the input of the model: a recording, with its requests sent through the simulated caches."""
+    code = recording.code
+    return LaunchSample(
+        grid=recording.grid,
+        block=recording.block,
+        resident=recording.residency.blocks_per_sm,
+        registers=recording.registers,
+        code=code,
+        accesses=recording.accesses,
+        traffic=_traffic(recording, spec, architecture, code) if recording.waves else {},
+        array_bytes=recording.array_bytes,
+        ended=bool(recording.waves) and recording.waves[-1].ended,
+    )
 
 
 def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
-    """Compile and cache on disk all code that `sample_launch` needs for launches with this block."""
+    """Compile and cache on disk all code that `record_launch` needs for launches with this block."""
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
     _machine_code(kernel, spec)
@@ -170,28 +269,24 @@ def _blocks_to_run(launch: SampledLaunch) -> BlockSample:
     return sample
 
 
-def _code_blocks(
-    launch: SampledLaunch, recorder: TraceRecorder, spec: GpuSpec, scale: float, code: MachineCode | None
-) -> tuple[list[CodeBlock], Mapping[int, int]]:
-    """Return the code with its execution counts, and the width of shared memory accesses by PTX row.
-
-    Without machine code, the blocks are those of PTX.
-    """
+def _executed(
+    launch: SampledLaunch, recorder: TraceRecorder, code: MachineCode | None
+) -> Sequence[ExecutedInstruction]:
+    """Return the instructions of machine code with their executions."""
     from gpulab.compiler.sass.machine_counts import machine_counts
     from gpulab.profiling.counts.count_report import ptx_block_counts
 
-    flow = launch.kernel.flow
-    if code is None:
-        runs = [scale * float(count) for count in recorder.blocks()[:, 0]]
-        return ptx_blocks(flow, runs, folds=spec.compute_capability < (2, 0)), {}
+    return machine_counts(code, ptx_block_counts(launch.kernel.flow, recorder)).executed if code else ()
 
-    counts = machine_counts(code, ptx_block_counts(flow, recorder))
+
+def _shared_widths(code: MachineCode | None) -> Mapping[int, int]:
+    """Return the bytes per lane of accesses to shared memory in machine code, by PTX row."""
     widths: dict[int, int] = {}
-    for instruction in code.instructions:
+    for instruction in code.instructions if code else ():
         if instruction.op in ("LDS", "STS"):
             row = instruction.ptx_line
             widths[row] = max(widths.get(row, 0), instruction.width)
-    return machine_blocks(code, counts.executed, scale), widths
+    return widths
 
 
 def _accesses(
@@ -226,7 +321,7 @@ def _is_fragment(access: AccessSite) -> bool:
     return access.opcode.startswith("wmma.")
 
 
-def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[TraceRecorder]:
+def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[TracedWave]:
     """Trace a wave of blocks in the middle of the grid and, if blocks are short, the waves before it.
 
     No wave is traced for a GPU without caches.
@@ -239,7 +334,7 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
     requests = int(np.clip(per_warp, FEWEST_REQUESTS, MOST_REQUESTS))
 
     last = _trace(launch, first, blocks, requests)
-    if not _ended(last):
+    if not last.ended:
         return [last]
     # The evaluated requests begin with the blocks, so the data that earlier blocks left in L2 matters.
     waves = int(np.clip(TRACED_REQUESTS // max(int(last.used.sum()), 1), FEWEST_WAVES, MOST_WAVES))
@@ -247,62 +342,60 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
     return [*(_trace(launch, start, blocks, requests) for start in starts), last]
 
 
-def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> TraceRecorder:
+def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> TracedWave:
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
 
     wave = Wave(first, blocks, requests, TRACED_INSTRUCTIONS)
-    return launch.run(TraceRecorder(wave), np.arange(first, first + blocks))
-
-
-def _ended(trace: TraceRecorder) -> bool:
-    """Return True if most warps of a wave ended within the trace."""
-    return bool(trace.ended.mean() > 0.5)
+    trace = launch.run(TraceRecorder(wave), np.arange(first, first + blocks))
+    flow = launch.kernel.flow
+    return TracedWave(
+        words=np.ascontiguousarray(trace.words[:, : max(int(trace.used.max()), 1)]),
+        used=trace.used.copy(),
+        blocks=blocks,
+        requests=requests,
+        ended=bool(trace.ended.mean() > 0.5),
+        sites=tuple(
+            (_row(flow, access) if access.opcode else None, _is_fragment(access))
+            for access in trace.native.sites
+        ),
+    )
 
 
 def _traffic(
-    launch: SampledLaunch,
-    spec: GpuSpec,
-    architecture: Architecture,
-    code: Sequence[CodeBlock],
-    resident: int,
-    traces: Sequence[TraceRecorder],
+    recording: LaunchRecording, spec: GpuSpec, architecture: Architecture, code: Sequence[CodeBlock]
 ) -> dict[int, SiteTraffic]:
     """Return the cache traffic of the last wave by PTX row."""
-    last, flow = traces[-1], launch.kernel.flow
-    assert last.wave is not None
+    last, resident = recording.waves[-1], recording.residency.blocks_per_sm
     l1_bytes = architecture.l1_bytes
     if architecture.l1_is_shared:
-        l1_bytes = max(l1_bytes - resident * spec.shared_allocated(launch.shared_bytes(spec)), 0)
+        l1_bytes = max(l1_bytes - resident * spec.shared_allocated(recording.shared_bytes), 0)
 
-    accesses = last.native.sites
     traffic = cache_traffic(
-        [_wave(trace, spec.sms) for trace in traces],
+        [_wave(trace, spec.sms) for trace in recording.waves],
         CacheShape(l1_bytes, architecture.l1_ways),
         CacheShape(spec.l2_bytes, architecture.l2_ways),
-        sites=len(accesses),
-        turns=last.wave.requests,
-        skip=0 if _ended(last) else last.wave.requests // 2,
-        window=loads_per_stall(code, execution_units(spec, architecture, spec.warps(launch.threads))),
+        sites=len(last.sites),
+        turns=last.requests,
+        skip=0 if last.ended else last.requests // 2,
+        window=loads_per_stall(code, execution_units(spec, architecture, spec.warps(recording.threads))),
         clusters=architecture.l2_clusters,
     )
     # Several sites may belong to one row; the one with the most requests comes last.
-    pairs = sorted(zip(accesses, traffic, strict=True), key=lambda pair: pair[1].requests)
+    pairs = sorted(zip(last.sites, traffic, strict=True), key=lambda pair: pair[1].requests)
     result: dict[int, SiteTraffic] = {}
-    for access, one in pairs:
-        if access.opcode and one.lines:
-            row = _row(flow, access)
-            parts = [result[row], one] if row in result and _is_fragment(access) else [one]
+    for (row, is_fragment), one in pairs:
+        if row is not None and one.lines:
+            parts = [result[row], one] if row in result and is_fragment else [one]
             result[row] = SiteTraffic.weighted_sum((1.0, part) for part in parts)
     return result
 
 
-def _wave(trace: TraceRecorder, sms: int) -> WaveTrace:
+def _wave(trace: TracedWave, sms: int) -> WaveTrace:
     """Return the traced warps, with the blocks distributed over the SMs.
 
     A block starts on whichever SM has room. After the first wave that order is not known, so it is random.
     """
-    assert trace.wave is not None
-    warps = np.arange(trace.warps).reshape(trace.wave.blocks, -1)
+    warps = np.arange(len(trace.used)).reshape(trace.blocks, -1)
     warps = np.random.default_rng(0).permutation(warps)
     by_sm = [warps[sm::sms].ravel() for sm in range(sms)]
     starts = np.concatenate([[0], np.cumsum([len(members) for members in by_sm])])
