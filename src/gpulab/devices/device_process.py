@@ -13,6 +13,7 @@ import io
 import pickle
 import threading
 from collections.abc import Callable
+from math import prod
 from typing import Any, TypeVar
 
 from gpulab.devices.argument_copies import address_of, whole_array
@@ -165,7 +166,4 @@ class _CallPickler(pickle.Pickler):
 
 def _slice(whole: Any, first: int, shape: tuple[int, ...]) -> Any:
     """Return the elements of a contiguous array from `first` on, as a view."""
-    size = 1
-    for extent in shape:
-        size *= extent
-    return whole.reshape(-1)[first : first + size].reshape(shape)
+    return whole.reshape(-1)[first : first + prod(shape)].reshape(shape)

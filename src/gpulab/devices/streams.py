@@ -78,7 +78,7 @@ class Launch:
     grid: int | Sequence[int]
     block: int | Sequence[int]
     args: Sequence[Any]
-    shared_mem: int
+    shared_mem: int = 0
 
 
 @dataclass(frozen=True)
