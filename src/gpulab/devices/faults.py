@@ -23,6 +23,26 @@ CHECK_INDEX = "Check the index in this line, and the extents of the array in its
 DYNAMIC_BYTES = "Check the index in this line, and the bytes of dynamic shared memory in the launch."
 ALIGN = "An access of several elements, such as a float4, needs an address that is a multiple of its size."
 
+_ACCESSES = ("out_of_bounds", "misaligned")
+_SYNC = {
+    "divergent_barrier": (
+        "does not reach this __syncthreads(), at which other threads of its warp wait. Every thread of the "
+        "block must reach it, so move it out of the branch that only some threads take."
+    ),
+    "barrier_deadlock": "waits at this barrier forever: the threads for which it waits never reach it.",
+    "missing_lanes": (
+        "is in the mask of this instruction, but does not execute it with the same mask. Include only the "
+        "lanes that execute it: compute the mask with __ballot_sync() before the branch."
+    ),
+    "mask_without_caller": "executes this instruction with a mask that does not include its own lane.",
+    "partial_warp": (
+        "executes this matrix instruction without all other threads of its warp. All 32 threads of a warp "
+        "must execute it: move it out of the branch that only some of them take, and launch blocks of a "
+        "multiple of 32 threads."
+    ),
+    "barrier_count": "waits at a barrier for {} threads; the number must be a multiple of 32, the warp size.",
+}
+
 
 def explain(
     fault: Fault,
@@ -40,70 +60,67 @@ def explain(
     if mixed is not None and fault.kind in ("exited_threads", "barrier_deadlock"):
         cause = explain_barriers(mixed, ends=True)
         return LaunchError(str(cause), [cause])
-    memory, source = kernel.device.memory, kernel.program.source
+    tool, kind, line, text = _explanation(fault, kernel, arguments, budget)
+    space = _space(fault) if fault.kind in _ACCESSES else ""
+    index = _index(fault, kernel, arguments)
+    finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
+    in_memory = fault.kind in (*_ACCESSES, "outside_surface", "misaligned_surface")
+    return (MemoryFault if in_memory else LaunchError)(str(finding), [finding])
+
+
+def _explanation(
+    fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any], budget: int
+) -> tuple[str, str, int, str]:
+    """Return tool, kind, line and text of the finding for a fault."""
+    memory, source, line = kernel.device.memory, kernel.program.source, fault.site.line
     thread = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
-    tool, kind, text, space, index = "memcheck", fault.kind, "", "", None
+    if fault.kind == "budget":
+        return "synccheck", *_endless(fault, kernel, thread, budget)
+    if fault.kind == "exited_threads":
+        return "synccheck", fault.kind, line, _exited(thread, line, return_lines(source, line))
+    if fault.kind in _SYNC:
+        kind = "missing_lanes" if fault.kind == "mask_without_caller" else fault.kind
+        return "synccheck", kind, line, f"{thread} {_SYNC[fault.kind].format(fault.address)}"
+
+    kind = fault.kind
+    if kind in _ACCESSES:
+        kind, text = _access_kind(fault), f"{thread} {_access(fault, kernel, arguments)}"
+    elif kind == "invalid_free":
+        twice = memory.was_freed(fault.address)
+        what = "memory that was freed before" if twice else "an address that malloc() or new did not return"
+        text = f"{thread} frees {what} (address {fault.address:#x})."
+    elif kind in TEXTURE_FAULTS:
+        text = f"{thread} {texture_fault(fault, kernel.device.textures)}"
+    elif kind == "no_fallback_code":
+        text = f"{thread} needs code that is too large for the simulator; make the kernel smaller."
+    elif kind == "assert":
+        text = f"{thread}: the assertion `{memory.read_string(fault.address)}` failed."
+    else:
+        kind, text = "trap", f"{thread} executes a trap instruction."
+    return "memcheck", kind, line, text
+
+
+def _endless(fault: Fault, kernel: RecordableKernel, thread: str, budget: int) -> tuple[str, int, str]:
+    """Return kind, line and text for a warp that was stopped at its instruction limit."""
     line = fault.site.line
-    if fault.kind in ("out_of_bounds", "misaligned"):
-        kind = _access_kind(fault)
-        text = f"{thread} {_access(fault, kernel, arguments)}"
-        space, index = _space(fault), _index(fault, kernel, arguments)
-    elif fault.kind == "budget" and fault.site.action == "deadlocks":
-        tool, kind = "synccheck", "deadlock"
+    if fault.site.action == "deadlocks":
         text = (
             f"{thread} never leaves this loop: it waits for threads of its own warp, which do not run until "
             "it leaves the loop, as on GPUs before Volta (deadlock)."
         )
-    elif fault.kind == "budget" and _waits_for_grid(kernel, line):
-        tool, kind = "synccheck", "barrier_deadlock"
+        return "deadlock", line, text
+    if _waits_for_grid(kernel, line):
         text = (
             f"{thread} waits for the other blocks of the grid forever: every block must reach this barrier. "
             "Move it out of the branch that only some threads take."
         )
-    elif fault.kind == "budget":
-        tool, kind = "synccheck", "never_ends"
-        loop = innermost_loop(source, line)
-        line = loop.first_line if loop else line
-        text = (
-            f"{thread} does not leave {'this loop' if loop else 'this line'}: its warp was stopped after "
-            f"{budget:,} instructions. Does the loop change what its condition depends on?"
-        )
-    elif fault.kind == "divergent_barrier":
-        tool, kind = "synccheck", "divergent_barrier"
-        text = (
-            f"{thread} does not reach this __syncthreads(), at which other threads of its warp wait. Every "
-            "thread of the block must reach it, so move it out of the branch that only some threads take."
-        )
-    elif fault.kind == "exited_threads":
-        tool, kind = "synccheck", "exited_threads"
-        text = _exited(thread, line, return_lines(source, line))
-    elif fault.kind == "barrier_deadlock":
-        tool, kind = "synccheck", "barrier_deadlock"
-        text = f"{thread} waits at this barrier forever: the threads for which it waits never reach it."
-    elif fault.kind in _SYNC:
-        tool, kind = "synccheck", fault.kind
-        if kind == "mask_without_caller":
-            kind = "missing_lanes"
-        text = f"{thread} {_SYNC[fault.kind].format(fault.address)}"
-    elif fault.kind == "invalid_free":
-        twice = memory.was_freed(fault.address)
-        what = "memory that was freed before" if twice else "an address that malloc() or new did not return"
-        text = f"{thread} frees {what} (address {fault.address:#x})."
-    elif fault.kind in TEXTURE_FAULTS:
-        text = f"{thread} {texture_fault(fault, kernel.device.textures)}"
-    elif fault.kind == "no_fallback_code":
-        text = f"{thread} needs code that is too large for the simulator; make the kernel smaller."
-    elif fault.kind == "assert":
-        kind = "assert"
-        text = f"{thread}: the assertion `{memory.read_string(fault.address)}` failed."
-    else:
-        kind = "trap"
-        text = f"{thread} executes a trap instruction."
-
-    finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
-    in_memory = ("out_of_bounds", "misaligned", "outside_surface", "misaligned_surface")
-    error = MemoryFault if fault.kind in in_memory else LaunchError
-    return error(str(finding), [finding])
+        return "barrier_deadlock", line, text
+    loop = innermost_loop(kernel.program.source, line)
+    text = (
+        f"{thread} does not leave {'this loop' if loop else 'this line'}: its warp was stopped after "
+        f"{budget:,} instructions. Does the loop change what its condition depends on?"
+    )
+    return "never_ends", loop.first_line if loop else line, text
 
 
 def _waits_for_grid(kernel: RecordableKernel, line: int) -> bool:
@@ -111,21 +128,6 @@ def _waits_for_grid(kernel: RecordableKernel, line: int) -> bool:
     lines = kernel.program.source.splitlines()
     text = lines[line - 1] if 0 < line <= len(lines) else ""
     return kernel.cooperative and re.search(r"\b(sync|barrier_wait)\s*\(", text) is not None
-
-
-_SYNC = {
-    "missing_lanes": (
-        "is in the mask of this instruction, but does not execute it with the same mask. Include only the "
-        "lanes that execute it: compute the mask with __ballot_sync() before the branch."
-    ),
-    "mask_without_caller": "executes this instruction with a mask that does not include its own lane.",
-    "partial_warp": (
-        "executes this matrix instruction without all other threads of its warp. All 32 threads of a warp "
-        "must execute it: move it out of the branch that only some of them take, and launch blocks of a "
-        "multiple of 32 threads."
-    ),
-    "barrier_count": "waits at a barrier for {} threads; the number must be a multiple of 32, the warp size.",
-}
 
 
 def explain_barriers(mixed: MixedBarriers, *, ends: bool = False) -> Finding:
@@ -208,34 +210,32 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
     nearest = _nearest_argument(address, kernel, arguments)
     if nearest is None:
         return f"{action} address {address:#x}, which is in no array."
+    return f"{action} {_beside_array(address, *nearest)}"
 
-    name, array = nearest
-    near = array.whole.allocation
+
+def _beside_array(address: int, name: str, array: Any) -> str:
+    """Return the place of an address outside an array: `A0[-1]: 4 bytes before A0 (shape …)`."""
+    whole, near = array.whole, array.whole.allocation
     index, rest = divmod(address - array.allocation.address, array.dtype.itemsize)
     place = f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
+    past = address - (near.address + near.size)
     if address < near.address:
         distance = f"{near.address - address} bytes before"
+    elif past > 0:
+        distance = f"{past} bytes past the end of"
     else:
-        past = address - (near.address + near.size)
-        distance = (
-            f"{past} bytes past the end of"
-            if past > 0
-            else "just past the end of"
-            if past == 0
-            else "across the end of"
-        )
-    whole = array.whole
-    shape = " x ".join(str(n) for n in whole.shape) or "1"
-    elements = f"{whole.size} element{'s' * (whole.size != 1)}"
+        distance = "just past the end of" if past == 0 else "across the end of"
+
+    described, advice = name, "Correct the index, or guard the access with an `if`."
     if whole is array:
-        described = name
         advice = (
             f"Valid indices are 0 to {array.size - 1}: correct the index, or guard the access with an `if`."
         )
     else:
         described = f"the array that {name} is a part of"
-        advice = "Correct the index, or guard the access with an `if`."
-    return f"{action} {place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"
+    shape = " x ".join(str(n) for n in whole.shape) or "1"
+    elements = f"{whole.size} element{'s' * (whole.size != 1)}"
+    return f"{place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"
 
 
 def _nearest_argument(
