@@ -26,7 +26,7 @@ class DeviceHeap:
 
     def allocate(self, size: int) -> Allocation | None:
         """Return a new block; None if the size is 0 or the heap is exhausted."""
-        taken = -(-size // GRANULE) * GRANULE
+        taken = _taken(size)
         if size == 0 or self.used + taken > layout.HEAP_BYTES:
             return None
         try:
@@ -41,6 +41,11 @@ class DeviceHeap:
         """Free and return the block at an address; None if no block begins there."""
         block = self.blocks.pop(address, None)
         if block is not None:
-            self.used -= -(-block.size // GRANULE) * GRANULE
+            self.used -= _taken(block.size)
             self.memory.free(address)
         return block
+
+
+def _taken(size: int) -> int:
+    """Return the bytes of the heap that a block of this size takes."""
+    return -(-size // GRANULE) * GRANULE
