@@ -50,11 +50,15 @@ def argument_slider(
     first = values[min(1, len(values) - 1)]
     slider = SelectionSlider(options=values, value=first, description=label, continuous_update=False)
     display(slider)
-    drawing = display(_look(kernel, label, first, launch, line), display_id=True)
-    slider.observe(lambda change: drawing.update(_look(kernel, label, change.new, launch, line)), "value")
+    drawing = display(_accesses_view(kernel, label, first, launch, line), display_id=True)
+
+    def update(change: Any) -> None:
+        drawing.update(_accesses_view(kernel, label, change.new, launch, line))
+
+    slider.observe(update, "value")
 
 
-def _look(
+def _accesses_view(
     kernel: Kernel,
     label: str,
     value: int,
@@ -70,5 +74,5 @@ def _look(
     grid, block, args = launch(value)
     sectors = counters(kernel, grid, block, args).sectors_per_load_request
     used = f"{label} {value}: {IDEAL_SECTORS / sectors:.0%} of the bytes that move are used"
-    told = note("plain", f"{sectors:g} sectors per request", [used])
-    return stack(told, show_counts(kernel, grid, block, args, line=line))
+    summary = note("plain", f"{sectors:g} sectors per request", [used])
+    return stack(summary, show_counts(kernel, grid, block, args, line=line))

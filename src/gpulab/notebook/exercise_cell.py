@@ -46,10 +46,8 @@ def exercise(name: str) -> ExerciseTask:
     failure.install_if_missing()
     found, name_of_student = find_exercise(name), current_lab().student
     task = found.draw(own_key()) if isinstance(found, NumberExercise) else ExerciseTask()
-    owner = (
-        f"The parameters of {name_of_student}."
-        if name_of_student
-        else ("Practice parameters: no student id was given.")
-    )
+    owner = "Practice parameters: no student id was given."
+    if name_of_student:
+        owner = f"The parameters of {name_of_student}."
     show(exercise_card(found, task, owner))
     return task

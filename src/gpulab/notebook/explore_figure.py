@@ -10,11 +10,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_text import block_name, tooltip
+from gpulab.notebook.explore_text import tooltip
 from gpulab.notebook.plotly_theme import follow_theme
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 from gpulab.views.svg import FONT
+from gpulab.views.tables.number_format import block_name
 from gpulab.views.theme import LIGHT
 
 __all__ = ["CLASS", "SELECTED", "STYLE", "ExplorerFigure"]

@@ -7,11 +7,11 @@ from itertools import pairwise
 from math import floor, log10
 
 from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_text import block_name, curve_table, first_line, point_view
+from gpulab.notebook.explore_text import curve_table, first_line, point_view
 from gpulab.problems.base import Block
 from gpulab.views.html import View, disclosure, paragraph, stack
 from gpulab.views.svg import SvgPen
-from gpulab.views.tables.number_format import rate
+from gpulab.views.tables.number_format import block_name, rate
 
 __all__ = ["still_view"]
 

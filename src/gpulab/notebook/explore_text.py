@@ -9,15 +9,9 @@ from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 from gpulab.views.html import View, escape
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import extents, milliseconds, percentage, rate
+from gpulab.views.tables.number_format import block_name, extents, milliseconds, percentage, rate
 
-__all__ = ["block_name", "curve_table", "first_line", "point_view", "tile_name", "tooltip", "waiting_view"]
-
-
-def block_name(block: Block) -> str:
-    """Format a block without trailing ones: 32, 16x16, 8x8x4."""
-    x, y, z = block
-    return extents(block) if z > 1 else extents((x, y)) if y > 1 else str(x)
+__all__ = ["curve_table", "first_line", "point_view", "tile_name", "tooltip", "waiting_view"]
 
 
 def tile_name(tile: Block) -> str:

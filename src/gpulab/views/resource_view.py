@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.compiler.program import Resources
 from gpulab.views.html import View, note, paragraph, stack
+from gpulab.views.tables.number_format import number_of
 
 if TYPE_CHECKING:
     from gpulab.gpus.occupancy import NextStep, Occupancy
@@ -43,7 +44,7 @@ def _occupancy_line(gpu: str, threads: int, occupancy: Occupancy) -> View:
     allowed = ", ".join(f"{resource} {count}" for resource, count in occupancy.limits.items())
     text = (
         f"Theoretical occupancy on the {gpu}: {occupancy.fraction:.0%}, "
-        f"{_number(occupancy.blocks_per_sm, 'block')} of {threads} threads per SM, "
+        f"{number_of(occupancy.blocks_per_sm, 'block')} of {threads} threads per SM, "
         f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps; limited by "
         f"{' and '.join(occupancy.limiters)} (blocks that each resource allows: {allowed})."
     )
@@ -51,7 +52,7 @@ def _occupancy_line(gpu: str, threads: int, occupancy: Occupancy) -> View:
     more = ""
     if steps and occupancy.fraction < 1:
         blocks = occupancy.needed_for_next_step[0].blocks_per_sm
-        more = f" {_number(blocks, 'block')} would fit with {steps}."
+        more = f" {number_of(blocks, 'block')} would fit with {steps}."
     return paragraph(f"{text}{more} (Computed from the GPU's data sheet.)", dim=True)
 
 
@@ -59,7 +60,3 @@ def _step(step: NextStep) -> str:
     """Format a requirement: at most 40 registers per thread (now 48)."""
     unit = {"shared memory": "bytes of shared memory per block", "threads": "threads per block"}
     return f"at most {step.needed:,} {unit.get(step.resource, 'registers per thread')} (now {step.now:,})"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

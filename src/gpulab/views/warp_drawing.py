@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from gpulab.profiling.counts.metrics import SECTOR_BYTES
 from gpulab.profiling.counts.warp_access import BANKS
 from gpulab.views.html import escape
+from gpulab.views.tables.number_format import number_of
 from gpulab.views.theme import LIGHT
 
 if TYPE_CHECKING:
     from gpulab.profiling.counts.warp_access import Touched, TouchingLane, WarpAccess
 
-__all__ = ["lane_list", "number_of", "warp_svg"]
+__all__ = ["lane_list", "warp_svg"]
 
 # All lengths are in pixels.
 _PITCH = 22  # distance between neighbouring lanes
@@ -248,8 +249,3 @@ def lane_list(numbers: tuple[int, ...]) -> str:
             runs.append([number])
     ranges = ", ".join("-".join(map(str, run)) for run in runs)
     return f"lane{'s' * (len(numbers) > 1)} {ranges}"
-
-
-def number_of(count: int, noun: str) -> str:
-    """Format a count with its noun: 1 lane, 32 lanes."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

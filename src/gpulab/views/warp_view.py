@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from gpulab.profiling.counts.metrics import SECTOR_BYTES
 from gpulab.profiling.counts.warp_access import BANKS
 from gpulab.views.html import View, escape
-from gpulab.views.warp_drawing import lane_list, number_of, warp_svg
+from gpulab.views.tables.number_format import number_of
+from gpulab.views.warp_drawing import lane_list, warp_svg
 
 if TYPE_CHECKING:
     from gpulab.profiling.counts.source_lines import AccessGroup

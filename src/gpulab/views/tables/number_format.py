@@ -9,9 +9,11 @@ from gpulab.provenance import Provenance
 __all__ = [
     "MISSING",
     "block_extents",
+    "block_name",
     "byte_size",
     "extents",
     "milliseconds",
+    "number_of",
     "percentage",
     "provenance_text",
     "rate",
@@ -49,12 +51,23 @@ def block_extents(block: Sequence[int]) -> str:
     return extents(block[:2] if tuple(block[2:]) == (1,) else block)
 
 
+def block_name(block: Sequence[int]) -> str:
+    """Format a block of three extents without trailing ones: 32, 16x16, 8x8x4."""
+    x, y, z = block
+    return extents(block) if z > 1 else extents((x, y)) if y > 1 else str(x)
+
+
 def byte_size(nbytes: int) -> str:
     """Format bytes in the largest binary unit that fits: 227 KiB, 139.8 GiB."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if nbytes >= unit:
             return f"{nbytes / unit:.4g} {name}"
     return f"{nbytes} bytes"
+
+
+def number_of(count: int, noun: str) -> str:
+    """Format a count with its noun: 1 lane, 32 lanes."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def provenance_text(provenance: Provenance) -> str:

@@ -9,7 +9,7 @@ from gpulab.problems.published import source as source_named
 from gpulab.provenance import Provenance
 from gpulab.views.html import View, disclosure, note, stack
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import extents
+from gpulab.views.tables.number_format import block_name
 
 __all__ = ["missing_variant_error", "published_provenance", "published_table", "unrolling"]
 
@@ -26,10 +26,7 @@ def unrolling(row: PublishedRow) -> str | None:
 
 
 def _threads(row: PublishedRow) -> str | None:
-    if row.block is None:
-        return None
-    x, y, z = row.block
-    return extents(row.block) if z > 1 else extents((x, y)) if y > 1 else str(x)
+    return None if row.block is None else block_name(row.block)
 
 
 def _size(row: PublishedRow) -> str:
