@@ -14,7 +14,8 @@ from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.finding import Finding
 from gpulab.problems import problem
 from gpulab.verification.compare import POISON
-from gpulab.verification.verify import State, Verdict, signature_reason, verify
+from gpulab.verification.verdict import State, Verdict
+from gpulab.verification.verify import signature_reason, verify
 from tests.kernel_configs import config
 from tests.python_device import PythonDevice, PythonKernel
 

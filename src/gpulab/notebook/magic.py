@@ -62,7 +62,7 @@ class CudaMagics(Magics):
         --kernel KERNEL   the function that NAME refers to, if the cell has several; also an
                           instance of a template, as in --kernel "k<8>".
 
-        Without --kernel, NAME refers to the kernel of this name, or for the only one. Other kernels of
+        Without --kernel, NAME refers to the kernel of this name, or to the only one. Other kernels of
         the cell have their own names: gpulab.kernel("OTHER"). They share its __device__ and
         __constant__ variables: gpulab.kernel("NAME").module.set_global("variable", values).
 
@@ -102,7 +102,7 @@ class CudaMagics(Magics):
 
 def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
-    from gpulab.verification.check import check_kernel, load_cell
+    from gpulab.verification.check import check_cell, load_cell
 
     session.keep_cell(cell)  # before the compilation, so that an older kernel is dropped if it fails
     if isinstance(cell, KernelCell):  # a kernel that became wrong must not stay in the table
@@ -111,7 +111,9 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         kernel = load_cell(cell, device)
         session.keep_cell(cell, kernel)
         with Progress(screen, "checking") as progress:
-            result = check_kernel(cell, kernel, device, progress=progress, machine_counts=_counts_wanted())
+            result = check_cell(
+                cell, device, progress=progress, kernel=kernel, machine_counts=_counts_wanted()
+            )
     except CompileError as error:
         screen.add(compile_error_view(error))
         mark_shown(error, compile_summary(error))

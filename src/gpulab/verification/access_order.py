@@ -25,8 +25,9 @@ class AccessOrder:
         The access that was given second comes first.
     loop : Loop or None
         The loop in whose next round the later access is; None if both are in the same round.
-    both_ways : bool
-        A path without a barrier also leads from the later access to the earlier one, in the next round.
+    both_ways : Loop or None
+        The loop in whose next round a path without a barrier also leads from the later access to the earlier
+        one; None if there is no such path.
     """
 
     swapped: bool

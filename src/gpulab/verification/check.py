@@ -20,13 +20,13 @@ from gpulab.verification.counted_launch import with_counted_launch
 from gpulab.verification.par import StarScore, score_of
 from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.timed_launch import TimedInputs, with_timed_launches
-from gpulab.verification.verify import Progress, Verdict, signature_reason, verify
+from gpulab.verification.verdict import Verdict
+from gpulab.verification.verify import Progress, signature_reason, verify
 
 __all__ = [
     "CheckResult",
     "CountedInputs",
     "check_cell",
-    "check_kernel",
     "compile_cell",
     "load_cell",
     "preflight",
@@ -177,6 +177,7 @@ def check_cell(
     progress: Progress | None = None,
     seed: int | None = None,
     *,
+    kernel: Kernel | None = None,
     machine_counts: bool = False,
     counted: CountedInputs | None = None,
     timed: TimedInputs | None = None,
@@ -197,6 +198,8 @@ def check_cell(
         Called with (steps done, steps, name of the next step).
     seed : int, optional
         Seed of the inputs; by default a random one.
+    kernel : Kernel, optional
+        The kernel that `load_cell` returned for the cell, if it was compiled before.
     machine_counts : bool
         Count the kernel's launch even if no requirement needs it, in machine instructions.
     counted : CountedInputs, optional
@@ -220,32 +223,7 @@ def check_cell(
     if isinstance(cell, KernelCell) and shapes is not None:
         for shape in shapes:  # before the compiler runs, which takes longer
             cell.config.at(shape, device.spec)
-    return check_kernel(
-        cell,
-        load_cell(cell, device),
-        device,
-        shapes,
-        progress,
-        seed,
-        machine_counts=machine_counts,
-        counted=counted,
-        timed=timed,
-    )
-
-
-def check_kernel(
-    cell: Cell,
-    kernel: Kernel,
-    device: Device,
-    shapes: Sequence[Shape] | None = None,
-    progress: Progress | None = None,
-    seed: int | None = None,
-    *,
-    machine_counts: bool = False,
-    counted: CountedInputs | None = None,
-    timed: TimedInputs | None = None,
-) -> CheckResult:
-    """Verify the kernel that `load_cell` made of a cell; see `check_cell`."""
+    kernel = load_cell(cell, device) if kernel is None else kernel
     warnings = kernel.program.warnings
     if not isinstance(cell, KernelCell):
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)

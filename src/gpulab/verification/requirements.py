@@ -226,9 +226,8 @@ def _shared_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, fl
     return sum(elements.values()), elements
 
 
-def _memory_accesses(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+def _memory_accesses(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
     """Loads and stores of any width that threads make, per unit of work."""
-    del array
     accesses: dict[int, float] = {}
     for site, _ in traffic.sites:
         for space in ("global", "shared", "local"):
@@ -241,24 +240,6 @@ def _memory_accesses(traffic: _Traffic, array: str) -> tuple[float, Mapping[int,
     return sum(accesses.values()), accesses
 
 
-def _outputs_per_thread(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Outputs that one thread computes, in one frame where there are several."""
-    del array
-    return traffic.work / traffic.threads, {}
-
-
-def _outputs_per_block(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Outputs that one block computes, in one frame where there are several."""
-    del array
-    return traffic.block_outputs, {}
-
-
-def _branches(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Branches of warps per unit of work of each lane: 1 if every iteration of the inner loop has one."""
-    del array
-    return WARP * traffic.instructions(BRANCHES) / traffic.work, {}
-
-
 def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
     """Sectors that loads of global memory touch per 32 active threads.
 
@@ -269,14 +250,13 @@ def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[
     threads = sectors = 0
     for site, count in traffic.loads("global", array):
         threads, sectors = threads + count.threads, sectors + count.units
-        line, ratio = site.access.line, 32 * count.units / max(count.threads, 1)
+        line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
         by_line[line] = max(by_line.get(line, 0.0), ratio)
-    return 32 * sectors / max(threads, 1), by_line
+    return WARP * sectors / max(threads, 1), by_line
 
 
-def _sectors_per_store(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+def _sectors_per_store(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
     """Sectors that stores to global memory touch per 32 active threads."""
-    del array
     by_line: dict[int, float] = {}
     threads = sectors = 0
     for site, _ in traffic.sites:
@@ -288,24 +268,16 @@ def _sectors_per_store(traffic: _Traffic, array: str) -> tuple[float, Mapping[in
     return WARP * sectors / max(threads, 1), by_line
 
 
-def _passes_per_shared_access(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+def _passes_per_shared_access(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
     """Passes over the banks per access of a warp to shared memory; 0 without such accesses."""
-    del array
     accesses = [a for a in traffic.count.recorded.counters.accesses if a.space == "shared"]
     requests = sum(a.requests for a in accesses)
     lines = {a.line: a.wavefronts / max(a.requests, 1) for a in accesses}
     return sum(a.wavefronts for a in accesses) / max(requests, 1), lines
 
 
-def _barriers(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Barriers that a block executes: those of its warps, divided by its warps."""
-    del array
-    return traffic.instructions(BARRIERS) / traffic.warps, {}
-
-
 def _atomics(space: str) -> Measure:
-    def measure(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-        del array
+    def measure(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
         lines: dict[int, float] = {}
         for site, _ in traffic.sites:
             count = site.counts.get(space)
@@ -325,13 +297,15 @@ MEASURES: Mapping[str, Measure] = {
     "global_loads": _global_loads,
     "shared_loads": _shared_loads,
     "memory_accesses": _memory_accesses,
-    "outputs_per_thread": _outputs_per_thread,
-    "outputs_per_block": _outputs_per_block,
+    # Outputs of one frame where there are several.
+    "outputs_per_thread": _figure(lambda traffic: traffic.work / traffic.threads),
+    "outputs_per_block": _figure(lambda traffic: traffic.block_outputs),
     "sectors_per_request": _sectors_per_request,
     "sectors_per_store": _sectors_per_store,
     "passes_per_shared_access": _passes_per_shared_access,
-    "branches": _branches,
-    "barriers": _barriers,
+    # Branches of warps per unit of work of each lane: 1 if every iteration of the inner loop has one.
+    "branches": _figure(lambda traffic: WARP * traffic.instructions(BRANCHES) / traffic.work),
+    "barriers": _figure(lambda traffic: traffic.instructions(BARRIERS) / traffic.warps),  # of a block
     "global_atomics": _atomics("global"),
     "shared_atomics": _atomics("shared"),
     "shuffles": _figure(lambda traffic: traffic.instructions(SHUFFLES) / traffic.warps),
