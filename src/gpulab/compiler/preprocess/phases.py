@@ -133,9 +133,9 @@ def tokenize(text: str) -> list[Token]:
     """Return the tokens, comments included, of one line without splices (a macro's value or a condition)."""
     tokens = []
     for match in _TOKEN.finditer(text):
-        kind = match.lastgroup if match.lastgroup != "delimiter" else "raw"
+        kind = _kind_of(match)
         if kind not in ("space", "newline"):
-            tokens.append(Token(kind or "", match.group(), match.start(), False))
+            tokens.append(Token(kind, match.group(), match.start(), False))
     return tokens
 
 
@@ -147,8 +147,10 @@ def read_source(source: str) -> SourceText:
     """
     student = _phase_1(source)
     logical, logical_origin = _phase_2(student)
-    text, origin, tokens = _phase_3(student, logical, logical_origin)
-    result = SourceText(student, text, tuple(tokens), origin, _line_starts(student), _line_starts(text))
+    phase_3 = _Phase3(student, logical, logical_origin)
+    text = "".join(phase_3.text)
+    starts = _line_starts(student), _line_starts(text)
+    result = SourceText(student, text, tuple(phase_3.tokens), phase_3.text_origin, *starts)
     _refuse_ambiguity(result)
     return result
 
@@ -224,83 +226,114 @@ def _phase_2(student: str) -> tuple[str, array[int]]:
     return "".join(logical), origin
 
 
-def _phase_3(student: str, logical: str, origin: array[int]) -> tuple[str, array[int], list[Token]]:
-    """Return the canonical text, the offset in `student` of each character, and the tokens.
+class _Phase3:
+    """Translation phase 3: the canonical text, the origin of its characters, and its tokens.
 
-    logical, origin: the text without splices, and the offset in `student` of each of its characters.
+    Attributes
+    ----------
+    text : list of str
+        Pieces of the canonical text.
+    text_origin : array of int
+        The offset in the student's text of each of its characters.
+    tokens : list of Token
+        The preprocessing tokens.
     """
-    out: list[str] = []
-    out_origin = array("l")
-    tokens: list[Token] = []
-    student_starts = _line_starts(student)
-    lines = 0  # newlines in `out`
-    line_is_empty, directive = True, False
 
-    def error(position: int, message: str) -> CompileError:
-        line = bisect_right(student_starts, origin[position])
-        start = student_starts[line - 1]
-        source_line = student[start : student.find("\n", start)]
-        return CompileError([Diagnostic(line, origin[position] - start + 1, "error", message, source_line)])
+    def __init__(self, student: str, logical: str, origin: array[int]) -> None:
+        """logical, origin: the text without splices, and the offset in `student` of each character."""
+        self._student, self._logical, self._origin = student, logical, origin
+        self._student_starts = _line_starts(student)
+        self.text: list[str] = []
+        self.text_origin = array("l")
+        self.tokens: list[Token] = []
+        self._lines = 0  # newlines in `text`
+        self._line_is_empty, self._directive = True, False
 
-    def put(first: int, text: str) -> None:
-        out.append(text)
-        out_origin.extend(origin[first : first + len(text)])
+        position = 0
+        while position < len(logical):
+            match = _TOKEN.match(logical, position)
+            assert match is not None  # the last alternative matches any character
+            kind, position = _kind_of(match), match.end()
+            if kind == "newline":
+                self._end_line(match.start())
+            elif kind == "space":
+                self._put(match.start(), match.group().replace("\f", " ").replace("\v", " "))
+            elif kind == "comment":
+                position = self._blank_comment(match)
+            else:
+                position = self._add_token(kind, match)
 
-    def end_line(position: int) -> None:
-        # Emit one newline, and one for each that a splice or a comment in a directive has removed, so that
-        # the next line has the student's line number.
-        nonlocal lines, line_is_empty, directive
-        missing = bisect_right(student_starts, origin[position]) - lines
-        out.append("\n" * missing)
-        out_origin.extend(array("l", [origin[position]]) * missing)
-        lines += missing
-        line_is_empty, directive = True, False
+    def _put(self, first: int, text: str) -> None:
+        """Append text that replaces as many characters from `first` on."""
+        self.text.append(text)
+        self.text_origin.extend(self._origin[first : first + len(text)])
 
-    position = 0
-    while position < len(logical):
-        match = _TOKEN.match(logical, position)
-        assert match is not None  # the last alternative matches any character
-        kind = match.lastgroup if match.lastgroup != "delimiter" else "raw"
-        text, end = match.group(), match.end()
+    def _end_line(self, position: int) -> None:
+        """Append a newline, and one for each that a splice or a comment in a directive has removed.
 
-        if kind == "newline":
-            end_line(position)
-        elif kind == "space":
-            put(position, text.replace("\f", " ").replace("\v", " "))
-        elif kind == "comment":
-            if text == "/*":
-                close = logical.find("*/", end)
-                if close < 0:
-                    raise error(position, "this comment is not closed; end it with `*/`.")
-                end = close + 2
-            for index in range(position, end):
-                if logical[index] == "\n" and not directive:
-                    end_line(index)
-                else:
-                    put(index, " ")
-        else:
-            if line_is_empty:
-                line_is_empty, directive = False, text in ("#", "%:", "##", "%:%:")
-            if kind == "raw":
-                close = logical.find(f'){match.group("delimiter")}"', end)
-                if close < 0:
-                    raise error(
-                        position,
-                        f'this raw string is not closed; end it with `){match.group("delimiter")}"`.',
-                    )
-                end = close + len(match.group("delimiter")) + 2
-                text = logical[position:end]
-                if origin[end - 1] - origin[position] != end - 1 - position:
-                    raise error(position, "a line of a raw string may not end in a backslash.")
-            tokens.append(Token(kind or "", text, len(out_origin), directive))
-            put(position, text)
-            if newlines := text.count("\n"):
-                # A raw string keeps exactly its own newlines, because they are part of its value. Those that
-                # a splice before it removed follow at the end of its last line.
-                lines += newlines
-                directive = False
-        position = end
-    return "".join(out), out_origin, tokens
+        The next line then has the student's line number.
+        """
+        origin = self._origin[position]
+        missing = bisect_right(self._student_starts, origin) - self._lines
+        self.text.append("\n" * missing)
+        self.text_origin.extend(array("l", [origin]) * missing)
+        self._lines += missing
+        self._line_is_empty, self._directive = True, False
+
+    def _blank_comment(self, match: re.Match[str]) -> int:
+        """Append blanks for a comment, and its newlines outside of a directive; return its end."""
+        end = match.end()
+        if match.group() == "/*":
+            close = self._logical.find("*/", end)
+            if close < 0:
+                raise self._error(match.start(), "this comment is not closed; end it with `*/`.")
+            end = close + 2
+        for index in range(match.start(), end):
+            if self._logical[index] == "\n" and not self._directive:
+                self._end_line(index)
+            else:
+                self._put(index, " ")
+        return end
+
+    def _add_token(self, kind: str, match: re.Match[str]) -> int:
+        """Append a token; return its end."""
+        start, end = match.span()
+        if self._line_is_empty:
+            self._line_is_empty = False
+            self._directive = match.group() in ("#", "%:", "##", "%:%:")
+        if kind == "raw":
+            end = self._end_of_raw_string(match)
+        text = self._logical[start:end]
+        self.tokens.append(Token(kind, text, len(self.text_origin), self._directive))
+        self._put(start, text)
+        if newlines := text.count("\n"):
+            # A raw string keeps exactly its own newlines, because they are part of its value. Those that a
+            # splice before it removed follow at the end of its last line.
+            self._lines += newlines
+            self._directive = False
+        return end
+
+    def _end_of_raw_string(self, match: re.Match[str]) -> int:
+        start, closing = match.start(), f'){match.group("delimiter")}"'
+        close = self._logical.find(closing, match.end())
+        if close < 0:
+            raise self._error(start, f"this raw string is not closed; end it with `{closing}`.")
+        end = close + len(closing)
+        if self._origin[end - 1] - self._origin[start] != end - 1 - start:
+            raise self._error(start, "a line of a raw string may not end in a backslash.")
+        return end
+
+    def _error(self, position: int, message: str) -> CompileError:
+        origin = self._origin[position]
+        line = bisect_right(self._student_starts, origin)
+        start = self._student_starts[line - 1]
+        source_line = self._student[start : self._student.find("\n", start)]
+        return CompileError([Diagnostic(line, origin - start + 1, "error", message, source_line)])
+
+
+def _kind_of(match: re.Match[str]) -> str:
+    """Return the kind of a token that `_TOKEN` matched."""
+    return "raw" if match.lastgroup == "delimiter" else match.lastgroup or ""
 
 
 def _refuse_ambiguity(source: SourceText) -> None:

@@ -89,14 +89,7 @@ def narrow(
     """
     wide = "double" in t
     if form is F16 and mode == "rn" and not wide and not saturates and host_rounds_f16():
-        result = b.value(f"fptrunc {t} {x} to {_like(t, 'half')}")
-        result = b.value(f"bitcast {_like(t, 'half')} {result} to {_like(t, 'i16')}")
-        unordered = b.value(f"fcmp uno {t} {x}, {x}")
-        short = _like(t, "i16")
-        result = b.value(
-            f"select {_like(t, 'i1')} {unordered}, {short} {const(short, form.nan)}, {short} {result}"
-        )
-        return _without_negatives(b, short, result, 16) if relu else result
+        return _narrowed_by_host(b, t, x, relu)
     bits, fraction, bias = (64, 52, 1023) if wide else (32, 23, 127)
     it, flag = _like(t, f"i{bits}"), _like(t, "i1")
     infinity = ((1 << bits - 1 - fraction) - 1) << fraction
@@ -112,6 +105,7 @@ def narrow(
     hidden = b.value(f"select {flag} {normal}, {it} {c(1 << fraction)}, {it} {c(0)}")
     digits = b.value(f"or {it} {b.value(f'and {it} {magnitude}, {c((1 << fraction) - 1)}')}, {hidden}")
     exponent = b.call(f"llvm.umax.{suffix(it)}", it, (it, exponent), (it, c(1)))
+
     # Cut off the digits below the last place of the result; a subnormal result has fewer digits.
     smallest = bias - form.bias + 1
     steps = b.value(f"sub {it} {exponent}, {c(smallest)}")
@@ -125,21 +119,17 @@ def narrow(
         quotient = b.value(f"add {it} {quotient}, {b.value(f'zext {flag} {up} to {it}')}")
     overflow = b.call(f"llvm.smax.{suffix(it)}", it, (it, steps), (it, c(0)))
     result = b.value(f"add {it} {quotient}, {b.value(f'shl {it} {overflow}, {c(form.fraction)}')}")
+
     # The result is too large, or the operand is infinite.
     too_large = b.value(f"icmp ugt {it} {result}, {c(form.largest)}")
     if saturates:
         result = b.value(f"select {flag} {too_large}, {it} {c(form.largest)}, {it} {result}")
     else:
-        limit = c(form.infinity)
-        if mode == "rz":
-            limit = c(form.largest)
-        elif mode in ("rm", "rp"):
-            negative = b.value(f"icmp ne {it} {sign}, {c(0)}")
-            low, high = (form.infinity, form.largest) if mode == "rm" else (form.largest, form.infinity)
-            limit = b.value(f"select {flag} {negative}, {it} {c(low)}, {it} {c(high)}")
+        limit = _limit(b, it, flag, form, mode, sign)
         result = b.value(f"select {flag} {too_large}, {it} {limit}, {it} {result}")
         infinite = b.value(f"icmp eq {it} {magnitude}, {c(infinity)}")
         result = b.value(f"select {flag} {infinite}, {it} {c(form.infinity)}, {it} {result}")
+
     result = b.value(f"or {it} {result}, {b.value(f'shl {it} {sign}, {c(form.bits - 1)}')}")
     if relu:
         result = b.value(
@@ -151,6 +141,26 @@ def narrow(
     if width == bits:
         return result
     return b.value(f"trunc {it} {result} to {_like(t, f'i{width}')}")
+
+
+def _narrowed_by_host(b: Builder, t: str, x: str, relu: bool) -> str:
+    """Round floats to f16 by the instruction of the host."""
+    half, short = _like(t, "half"), _like(t, "i16")
+    result = b.value(f"bitcast {half} {b.value(f'fptrunc {t} {x} to {half}')} to {short}")
+    unordered = b.value(f"fcmp uno {t} {x}, {x}")
+    result = b.value(
+        f"select {_like(t, 'i1')} {unordered}, {short} {const(short, F16.nan)}, {short} {result}"
+    )
+    return _without_negatives(b, short, result, 16) if relu else result
+
+
+def _limit(b: Builder, it: str, flag: str, form: Format, mode: str, sign: str) -> str:
+    """Return the magnitude that replaces a number which is too large: infinity or the largest number."""
+    if mode not in ("rm", "rp"):
+        return const(it, form.largest if mode == "rz" else form.infinity)
+    negative = b.value(f"icmp ne {it} {sign}, {const(it, 0)}")
+    low, high = (form.infinity, form.largest) if mode == "rm" else (form.largest, form.infinity)
+    return b.value(f"select {flag} {negative}, {it} {const(it, low)}, {it} {const(it, high)}")
 
 
 def _rounds_up(
