@@ -83,10 +83,6 @@ class MachineCounts:
         """Thread instructions with a true predicate, as `smsp__thread_inst_executed_pred_on.sum`."""
         return sum(entry.threads_on for entry in self.executed)
 
-    def threads_on_of(self, op: str) -> int:
-        """Return the thread instructions of one opcode, such as "FFMA", with a true predicate."""
-        return sum(entry.threads_on for entry in self.executed if entry.instruction.op == op)
-
     def warps_of(self, op: str) -> int:
         """Return the warp instructions of one opcode, such as "LDS"."""
         return sum(entry.warps for entry in self.executed if entry.instruction.op == op)
