@@ -13,7 +13,7 @@ import pytest
 
 import gpulab
 from gpulab import cache
-from gpulab.cache import DiskCache, fingerprint, sources_of
+from gpulab.cache import DiskCache, fingerprint, source_fingerprint
 from gpulab.compiler import nvrtc
 from gpulab.simt.codegen import jit
 
@@ -46,19 +46,19 @@ def test_edited_source_file_at_any_depth_changes_the_hash_of_its_package(tmp_pat
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SIMULATOR / name, package / name)
 
-    before = sources_of([package])
-    assert sources_of([package]) == before
+    before = source_fingerprint([package])
+    assert source_fingerprint([package]) == before
     with (package / file).open("a", encoding="utf-8") as source:
         source.write("\n; edited\n")
-    assert sources_of([package]) != before
+    assert source_fingerprint([package]) != before
 
 
 def test_compiled_file_does_not_change_the_hash_of_a_package(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("x = 1\n")
-    before = sources_of([tmp_path])
+    before = source_fingerprint([tmp_path])
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "module.pyc").write_bytes(b"code")
-    assert sources_of([tmp_path]) == before
+    assert source_fingerprint([tmp_path]) == before
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 200])

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-__all__ = ["DiskCache", "fingerprint", "kernel_cache"]
+__all__ = ["DiskCache", "fingerprint", "kernel_cache", "source_fingerprint"]
 
 DEFAULT_LIMIT_MB = 256  # in MiB
 _DIGEST_BYTES = 32  # length of a SHA-256 digest
@@ -114,7 +114,7 @@ def kernel_cache() -> DiskCache | None:
     return DiskCache(folder, limit << 20)
 
 
-def sources_of(folders: Iterable[Path]) -> str:
+def source_fingerprint(folders: Iterable[Path]) -> str:
     """Return a hash of the source files of packages, on which the code that they generate depends."""
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".ll"))
     return fingerprint(*(path.read_bytes() for path in paths))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gpulab.cache import fingerprint, kernel_cache, sources_of
+from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
 from gpulab.compiler.program import ModuleVariable, Parameter, Program, Resources
 
 __all__ = ["key_of", "load", "save"]
@@ -25,7 +25,7 @@ def _compiler() -> tuple[str, ...]:
             versions.append(version(package))
         except PackageNotFoundError:
             versions.append("")
-    return (*versions, sources_of([Path(__file__).parent]))
+    return (*versions, source_fingerprint([Path(__file__).parent]))
 
 
 def key_of(

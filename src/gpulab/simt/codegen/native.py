@@ -12,7 +12,7 @@ from math import inf, prod
 from pathlib import Path
 from typing import Any
 
-from gpulab.cache import fingerprint, kernel_cache, sources_of
+from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
 from gpulab.errors import UsageError
 from gpulab.simt.analysis.basic_blocks import ControlFlow, is_warp_sync
 from gpulab.simt.analysis.control_flow import build_control_flow
@@ -381,4 +381,4 @@ def _metadata(head: bytes) -> dict[str, Any]:
 
 @cache
 def _sources() -> str:
-    return sources_of([Path(__file__).parents[1]])
+    return source_fingerprint([Path(__file__).parents[1]])
