@@ -21,8 +21,8 @@ from gpulab.devices.base import Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import names
 from gpulab.model.profile import Profile, profile_variant
+from gpulab.profiling.counts.version_traffic import counted_traffic
 from gpulab.verification.check import compile_cell
-from gpulab.views.tables.traffic_view import counted_traffic
 
 ROOT = Path(__file__).parents[1]
 DEVICE = "sim:h200"  # kernels are compiled for it, as in a session on the default simulator

@@ -27,7 +27,8 @@ import numpy as np
 from gpulab.cell import read_cells, require_kernel_cell
 from gpulab.devices.base import Device, Kernel
 from gpulab.devices.launch_limits import dim3
-from gpulab.profiling.benchmark import L2_STATES, measure_launches
+from gpulab.devices.streams import Launch
+from gpulab.profiling.benchmark import L2_STATES, SamplingOptions, measure_launches
 from gpulab.verification.inputs import place_arguments
 from gpulab.views.tables.number_format import byte_size
 
@@ -105,7 +106,8 @@ def measure(device: Any, launch: TimedLaunch) -> dict[str, Any]:
     kernel, grid, block, args = launch.prepare(device)
     row: dict[str, Any] = {"name": launch.name}
     for l2 in L2_STATES:
-        timing = measure_launches(kernel, grid, block, args, n_repeat=REPEATS, l2=l2)
+        options = SamplingOptions(n_repeat=REPEATS, l2=l2)
+        timing = measure_launches(Launch(kernel, grid, block, args), options)
         row[f"gpulab_{l2}"] = {
             "median": timing.median_ms * 1e3,
             "p20": timing.p20_ms * 1e3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpulab.cell import KernelCell, PlainCell, require_choice
+from gpulab.cell import KernelCell, PlainCell, require_choice, require_kernel_cell
 from gpulab.errors import UsageError
 from gpulab.problems import Problem
 from gpulab.problems import problem as problem_named
@@ -18,6 +18,7 @@ __all__ = [
     "cell",
     "chosen_problem",
     "clear",
+    "correct_kernel",
     "found_incorrect",
     "keep_cell",
     "kernel",
@@ -103,6 +104,15 @@ def mark_incorrect(name: str) -> None:
 def found_incorrect(name: str) -> bool:
     """Return whether the last check of a kernel failed."""
     return name in _INCORRECT
+
+
+def correct_kernel(problem: Problem, variant: str) -> tuple[Kernel, KernelCell] | None:
+    """Return the session's kernel of a variant and its cell; None if there is none, or its check failed."""
+    name = f"{problem.name}.{variant}"
+    executed = _CELLS.get(name)
+    if executed is None or name not in kernel_names() or found_incorrect(name):
+        return None
+    return kernel(name), require_kernel_cell(executed)
 
 
 def kernel(name: str) -> Kernel:

@@ -7,7 +7,8 @@ import pytest
 
 import gpulab
 from gpulab.devices.base import Device
-from gpulab.profiling.benchmark import measure_launches
+from gpulab.devices.streams import Launch
+from gpulab.profiling.benchmark import SamplingOptions, measure_launches
 
 COPY = """extern "C" __global__ void copy(const float* from, float* to, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,7 +19,8 @@ SHORT, FITS_L2, LONG = 1 << 10, 1 << 20, 1 << 26  # elements
 
 def copying(gpu: Device, elements: int, l2: str = "warm") -> gpulab.Benchmark:
     args = [gpu.zeros(elements), gpu.zeros(elements), np.int32(elements)]
-    return measure_launches(gpu.compile(COPY), -(-elements // 256), 256, args, l2=l2)
+    launch = Launch(gpu.compile(COPY), -(-elements // 256), 256, args)
+    return measure_launches(launch, SamplingOptions(l2=l2))
 
 
 def test_long_launch_has_its_clock_and_percentiles(gpu: Device) -> None:

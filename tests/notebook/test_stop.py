@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gpulab.profiling import version_times
 from gpulab.profiling.sweep import Sweep
-from gpulab.views.tables import ladder_view
 from tests.notebook.conftest import Notebook
 
 KERNEL = """%%cuda matmul.{variant} --block {block}
@@ -47,14 +47,14 @@ def test_stop_names_the_line_of_the_cell(notebook: Notebook) -> None:
 def test_ladder_table_keeps_finished_rows(simulated: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     for variant, block in (("Ks", "1 32"), ("K1", "16 2")):
         assert simulated.run(KERNEL.format(variant=variant, block=block)).error is None
-    rows = ladder_view._version_row
+    rows = version_times._version_time
 
     def stop_at_k1(problem, variant, *rest):
         if variant == "K1":
             raise KeyboardInterrupt
         return rows(problem, variant, *rest)
 
-    monkeypatch.setattr(ladder_view, "_version_row", stop_at_k1)
+    monkeypatch.setattr(version_times, "_version_time", stop_at_k1)
     run = simulated.run("import gpulab\ngpulab.ladder_table('matmul', gpu='h200', size=64)")
     assert isinstance(run.error, KeyboardInterrupt)
     assert "Ks" in run.html

@@ -9,8 +9,8 @@ from gpulab.devices import open_device
 from gpulab.gpus.catalogue import names
 from gpulab.problems import problem as problem_named
 from gpulab.problems.baselines import ShippedBaseline, shipped_baseline
+from gpulab.profiling.counts.version_traffic import counted_traffic
 from gpulab.verification.check import compile_cell
-from gpulab.views.tables.traffic_view import counted_traffic
 
 # Relative. The modelled caches depend on where the arrays lie, which differs between processes.
 MODEL_TOLERANCE = 1e-2

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpulab.devices.argument_copies import copy_arguments
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.device_process import run_in_process
+from gpulab.devices.streams import Launch
 from gpulab.errors import LaunchError, UsageError
 from gpulab.model.profile import Profile, profile_launch
 from gpulab.provenance import Provenance
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "L2_STATES",
     "Benchmark",
+    "SamplingOptions",
     "benchmark",
     "clock_conditions",
     "measure_launches",
@@ -127,6 +129,22 @@ class Benchmark:
         return f"{self.median_ms:.3g} ms ± {self.spread_ms / 2:.1g} ({self.provenance})"
 
 
+@dataclass(frozen=True)
+class SamplingOptions:
+    """The options of `benchmark`, which describes them."""
+
+    n_repeat: int = 20
+    n_warmup: int | None = None
+    l2: str = "warm"
+    limit_s: float = 5.0
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.l2 not in L2_STATES:
+            states = " or ".join(map(repr, L2_STATES))
+            raise UsageError(f"the L2 cache is {states} before a launch, not {self.l2!r}.")
+
+
 def benchmark(
     kernel: Kernel,
     grid: Dim3,
@@ -201,79 +219,50 @@ def benchmark(
     >>> result.provenance.kind, len(result.samples_ms)
     ('modelled', 1)
     """
+    options = SamplingOptions(n_repeat, n_warmup, l2, limit_s, detail)
     device = kernel.device
-    if l2 not in L2_STATES:
-        raise UsageError(f"the L2 cache is {' or '.join(map(repr, L2_STATES))} before a launch, not {l2!r}.")
     if not device.measures_time and kernel.program.ptx:
         return modelled(profile_launch(kernel, grid, block, args, shared_mem, device=device))
 
     def repeat(simulated: RecordableKernel) -> None:
         simulated(grid, block, copy_arguments(args, device, simulated.device), shared_mem)
 
+    launch = Launch(kernel, grid, block, list(args), shared_mem)
     try:
-        return run_in_process(
-            device,
-            measure_launches,
-            kernel,
-            grid,
-            block,
-            list(args),
-            shared_mem,
-            n_repeat=n_repeat,
-            n_warmup=n_warmup,
-            l2=l2,
-            sampling_s=limit_s,
-            detail=detail,
-            limit_s=limit_s + TIME_LIMIT_S,
-        )
+        return run_in_process(device, measure_launches, launch, options, limit_s=limit_s + TIME_LIMIT_S)
     except LaunchError as fault:
         raise with_place(fault, kernel, repeat) from None
 
 
-def measure_launches(
-    kernel: Kernel,
-    grid: Dim3,
-    block: Dim3,
-    args: Sequence[Any],
-    shared_mem: int = 0,
-    *,
-    n_repeat: int = 20,
-    n_warmup: int | None = None,
-    l2: str = "warm",
-    sampling_s: float = 5.0,
-    detail: str = "",
-) -> Benchmark:
-    """Time launches in this process, on the arrays themselves; see `benchmark`.
-
-    sampling_s: the `limit_s` of `benchmark`.
-    """
+def measure_launches(launch: Launch, options: SamplingOptions) -> Benchmark:
+    """Time a launch in this process, on the arrays themselves; see `benchmark`."""
+    kernel: Kernel = launch.kernel
     device = kernel.device
     states: list[ClockState] = []
 
-    def launch() -> None:
-        kernel(grid, block, args, shared_mem)
+    def run() -> None:
+        kernel(launch.grid, launch.block, launch.args, launch.shared_mem)
 
-    launches, timed = 1, launch
+    launches, timed = 1, run
 
     def measure() -> float:
-        time = device.time(timed, before=device.evict_l2) if l2 == "cold" else device.time(timed)
+        time = device.time(timed, before=device.evict_l2) if options.l2 == "cold" else device.time(timed)
         states.extend(filter(None, [device.clock_state()]))
         return time
 
-    if device.measures_time and l2 == "warm" and not kernel.cooperative:
-        shortest = measure()
-        for _ in range(FIRST_LAUNCHES - 1):
-            shortest = min(shortest, measure() if shortest < REPLAY_MS else shortest)
-        if shortest < SHORT_MS:
-            launches = min(int(REPLAY_MS / max(shortest, 1e-6)), MOST_REPLAYED)
-            timed = device.repeated(launch, launches)
-    (samples,) = sample([measure], n_repeat=n_repeat, n_warmup=n_warmup, limit_s=sampling_s)
+    if device.measures_time and options.l2 == "warm" and not kernel.cooperative:
+        launches = _launches_per_sample(measure)
+        if launches > 1:
+            timed = device.repeated(run, launches)
+    (samples,) = sample(
+        [measure], n_repeat=options.n_repeat, n_warmup=options.n_warmup, limit_s=options.limit_s
+    )
 
     states = states[-len(samples) :]
     clock, limits = _clock(states)
-    conditions = [detail] if detail else []
+    conditions = [options.detail] if options.detail else []
     if device.measures_time:
-        conditions.append(f"{l2} L2")
+        conditions.append(f"{options.l2} L2")
     if launches > 1:
         conditions.append(f"graph of {launches} launches")
     conditions += clock_conditions(states)
@@ -284,6 +273,14 @@ def measure_launches(
         clock_limits=limits,
         launches_per_sample=launches,
     )
+
+
+def _launches_per_sample(measure: Callable[[], float]) -> int:
+    """Return how many launches to time as one graph: more than 1 if one launch takes less than the host."""
+    shortest = measure()
+    for _ in range(FIRST_LAUNCHES - 1):
+        shortest = min(shortest, measure() if shortest < REPLAY_MS else shortest)
+    return min(int(REPLAY_MS / max(shortest, 1e-6)), MOST_REPLAYED) if shortest < SHORT_MS else 1
 
 
 def clock_conditions(states: Sequence[ClockState]) -> list[str]:

@@ -116,7 +116,7 @@ class RooflinePoint:
         Floating-point operations of one launch.
     nbytes : float
         Bytes that one launch moves between DRAM and the chip.
-    timing : Timing
+    timing : Benchmark
         Time of one launch.
     bytes_provenance : Provenance
         Origin of `nbytes`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from gpulab.config import KernelConfig
@@ -114,22 +115,21 @@ def roofline_of(
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
     measures = device.measures_time and (gpu is None or bool(spec.key and spec.key == device.spec.key))
     report = progress or (lambda *_: None)
-    total = len(versions) + len(launches) + measures
+    modelled_gpu = None if measures else gpu
+    steps: list[tuple[str, Callable[[], RooflinePoint]]] = [
+        (v.config.variant, partial(_version_point, v, device, modelled_gpu, spec, shape, intensity))
+        for v in versions
+    ]
+    steps += [(launch.name, partial(_launch_point, launch, device, spec, intensity)) for launch in launches]
+    total = len(steps) + measures
 
     points, all_notes = [], list(notes)
-    for number, version in enumerate(versions):
-        assert problem is not None
-        report(number, total, version.config.variant)
+    for number, (name, point) in enumerate(steps):
+        report(number, total, name)
         try:
-            points.append(_point(version, problem, device, None if measures else gpu, spec, shape, intensity))
+            points.append(point())
         except GpulabError as error:
-            all_notes.append(f"{version.config.variant} is left out: {str(error).splitlines()[0]}")
-    for number, launch in enumerate(launches, len(versions)):
-        report(number, total, launch.name)
-        try:
-            points.append(_point_of_launch(launch, device, spec, intensity))
-        except GpulabError as error:
-            all_notes.append(f"{launch.name} is left out: {str(error).splitlines()[0]}")
+            all_notes.append(f"{name} is left out: {str(error).splitlines()[0]}")
 
     tensor_types = [kind for kind, level in TENSOR_LEVELS.items() if level in {p.arithmetic for p in points}]
     ceilings = published_ceilings(spec, tensor_types)
@@ -171,15 +171,15 @@ def baseline_point(
     )
 
 
-def _point(
+def _version_point(
     version: KernelVersion,
-    problem: Problem,
     device: Device,
     gpu: str | None,
     spec: GpuSpec,
     shape: Shape | None,
     intensity: str,
 ) -> RooflinePoint:
+    """Return the point of a problem's kernel. gpu: the GPU for which it is modelled; None to measure it."""
     config = version.config
     shape = shape or config.timing_shape
     config.require_size(shape)
@@ -189,7 +189,7 @@ def _point(
     if device.measures_time and gpu is None:
         timing = time_variant(version.kernel, config, shape=shape).timing
 
-    nbytes, origin = _compulsory_bytes(problem, shape)
+    nbytes, origin = _compulsory_bytes(config.problem, shape)
     if intensity == "counted":
         counted, counted_origin = _counted_bytes(profile, spec)
         # The caches see a part of the launch, so the count may be a little below what no launch can avoid.
@@ -200,17 +200,16 @@ def _point(
         shape,
         config.block,
         config.tile,
-        problem.flops(shape),
+        config.problem.flops(shape),
         nbytes,
         timing,
         origin,
-        profile.occupancy.fraction,
-        profile.bottleneck,
-        _arithmetic(profile, spec),
+        **_modelled_fields(profile, spec),
     )
 
 
-def _point_of_launch(launch: KernelLaunch, device: Device, spec: GpuSpec, intensity: str) -> RooflinePoint:
+def _launch_point(launch: KernelLaunch, device: Device, spec: GpuSpec, intensity: str) -> RooflinePoint:
+    """Return the point of a launch, whose operations are counted."""
     kernel, grid, block, args = launch.kernel, launch.grid, launch.block, launch.args
     profile = profile_launch(kernel, grid, block, args, device=device)
     timing = benchmark(kernel, grid, block, args) if device.measures_time else modelled(profile)
@@ -228,11 +227,18 @@ def _point_of_launch(launch: KernelLaunch, device: Device, spec: GpuSpec, intens
         nbytes,
         timing,
         origin,
-        profile.occupancy.fraction,
-        profile.bottleneck,
-        _arithmetic(profile, spec),
-        "counted in one block and scaled",
+        flops_origin="counted in one block and scaled",
+        **_modelled_fields(profile, spec),
     )
+
+
+def _modelled_fields(profile: Profile, spec: GpuSpec) -> dict[str, Any]:
+    """Return the fields of a point that the performance model computes."""
+    return {
+        "occupancy": profile.occupancy.fraction,
+        "bottleneck": profile.bottleneck,
+        "arithmetic": _arithmetic(profile, spec),
+    }
 
 
 def _arithmetic(profile: Profile, spec: GpuSpec) -> Arithmetic:

@@ -12,6 +12,7 @@ import numpy as np
 from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.devices.device_process import run_in_process
+from gpulab.devices.streams import Launch
 from gpulab.errors import LaunchError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
@@ -19,7 +20,7 @@ from gpulab.model.profile import profile_variant
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem, Shape
 from gpulab.problems.baselines import ShippedBaseline, shipped_baseline
-from gpulab.profiling.benchmark import Benchmark, measure_launches, modelled
+from gpulab.profiling.benchmark import Benchmark, SamplingOptions, measure_launches, modelled
 from gpulab.profiling.residency import Residency, compiler_name, residency
 from gpulab.provenance import Provenance
 from gpulab.verification.fault_place import with_place
@@ -311,15 +312,9 @@ def _measured(
     kernel: Kernel, launch: LaunchConfig, device: Device, n_repeat: int, limit_s: float
 ) -> Benchmark:
     """Time a launch in this process, on inputs that are drawn here."""
-    return measure_launches(
-        kernel,
-        launch.grid,
-        launch.block,
-        _arguments(launch, device),
-        n_repeat=n_repeat,
-        sampling_s=limit_s,
-        detail=f"median at {launch.config.problem.format_shape(launch.shape)}",
-    )
+    detail = f"median at {launch.config.problem.format_shape(launch.shape)}"
+    options = SamplingOptions(n_repeat=n_repeat, limit_s=limit_s, detail=detail)
+    return measure_launches(Launch(kernel, launch.grid, launch.block, _arguments(launch, device)), options)
 
 
 def _arguments(launch: LaunchConfig, device: Device) -> list[Any]:

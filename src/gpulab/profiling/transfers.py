@@ -12,19 +12,27 @@ from typing import Any
 import numpy as np
 
 from gpulab.devices.base import Device
+from gpulab.devices.streams import Launch
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Problem, Shape
 from gpulab.problems.published import PublishedRow, rows
-from gpulab.profiling.benchmark import Benchmark, sample
+from gpulab.profiling.benchmark import Benchmark, SamplingOptions, benchmark, measure_launches, sample
 from gpulab.provenance import Provenance
 
-__all__ = ["ImpliedRate", "Transfer", "copy_rate", "implied_rate", "time_copies", "time_copy"]
+__all__ = [
+    "ImpliedRate", "Transfer", "copy_rate", "implied_rate", "time_copies", "time_copy", "time_copying_kernel",
+]  # fmt: skip
 
 # cudaMemcpyKind's numbers (CUDA Runtime API), part of CUDA's binary interface.
 _TO_DEVICE, _FROM_DEVICE = 1, 2
+
+_THREADS = 256  # threads of a block
+_COPY_FLOATS = """extern "C" __global__ void copy_floats(const float* from, float* to, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];
+}"""
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,24 @@ def time_copies(
     samples = [sum(each) for each in zip(*(timing.samples_ms for timing in copies), strict=True)]
     detail = f"{len(sizes)} copies, {_kind(pinned)} memory, median of {repeats}"
     return Benchmark.from_samples(samples, device.timing_provenance(detail))
+
+
+def time_copying_kernel(device: Device, nbytes: int, *, repeats: int = 5) -> Benchmark:
+    """Time a kernel that copies `nbytes`, a multiple of 4, within the device's memory.
+
+    On a GPU it is measured, on the simulator it is modelled.
+    """
+    n = nbytes // 4
+    launch = Launch(
+        device.compile(_COPY_FLOATS),
+        min(-(-n // _THREADS), device.spec.max_grid_dims[0]),
+        _THREADS,
+        (device.empty(n), device.empty(n), np.int32(n)),
+    )
+    detail = f"median of {repeats} launches"
+    if device.measures_time:  # in this process, because this kernel does not fault
+        return measure_launches(launch, SamplingOptions(n_repeat=repeats, detail=detail))
+    return benchmark(launch.kernel, launch.grid, launch.block, launch.args)
 
 
 def implied_rate(gpu_key: str) -> ImpliedRate | None:

@@ -10,7 +10,6 @@ from gpulab.errors import UsageError
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.speedup import VariantTiming
 from gpulab.provenance import Provenance
-from gpulab.views.tables import ladder_view
 from tests.kernel_configs import config, run_in_session
 
 COPY = """%%cuda stencil.{variant} --block 32 8 {tile}
@@ -88,7 +87,7 @@ def test_measured_time_stands_next_to_the_modelled_one(monkeypatch: pytest.Monke
     timing = Benchmark.from_samples([1.0], Provenance("measured", "NVIDIA H200"))
     timed = VariantTiming(config("stencil.naive"), (64, 64, 64), timing)
     measured = {"naive": (kernel.device.spec, timed)}
-    monkeypatch.setattr(ladder_view, "_measured", lambda *_: measured)
+    monkeypatch.setattr("gpulab.profiling.version_times.measured_versions", lambda *_: measured)
     table = rows(gpulab.ladder_table("stencil", gpus=("t10", "h200"), size=64).text)
     here = table["h200", "naive"]
     assert here["measured (ms)"] == "1"

@@ -13,7 +13,8 @@ from gpulab.devices.listing import listing_entries
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu, names
 from gpulab.problems.published import source
-from gpulab.views.tables.memory_view import memory_table, shared_gb_s
+from gpulab.profiling.ceilings import shared_gb_s
+from gpulab.views.tables.memory_view import memory_table
 from gpulab.views.tables.query_view import device_query, figures_provenance
 
 

@@ -116,14 +116,6 @@ class CellCount:
             self.recorded.counters, self.recorded.kernel, size, self.launch.grid, self.arguments, self.source
         )
 
-    def argument_of(self, site: SiteCount) -> str:
-        """Return the name of the array that a memory access goes to, by its first request; "" if unknown."""
-        if site.first is None:
-            return ""
-        lane = (site.first.mask & -site.first.mask).bit_length() - 1
-        address = site.first.addresses[lane]
-        return next((name for name, a in self._allocations.items() if 0 <= address - a.address < a.size), "")
-
     def arrays_of(self, site: SiteCount) -> Mapping[str, Count]:
         """Return the counts of a memory access in global memory by the name of the array.
 

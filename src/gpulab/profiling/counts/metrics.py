@@ -60,7 +60,7 @@ class AccessCounter:
         Passes through the banks of shared memory.
     bank_conflicts : int
         Wavefronts beyond the fewest that these requests can take.
-    first, worst : Picture or None
+    first, worst : RequestSample or None
         Addresses of the first request, and of the one with the most sectors or wavefronts. None if the
         instruction never ran.
     """

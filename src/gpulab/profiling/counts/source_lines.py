@@ -63,6 +63,7 @@ class AccessGroup:
     threads : int
         Active lanes of all requests.
     traffic : Traffic
+        Requests and units of these instructions together.
     first : int
         Units of the first request.
     worst : WarpAccess

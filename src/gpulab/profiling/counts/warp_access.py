@@ -85,6 +85,7 @@ class WarpAccess:
     lanes : tuple of TouchingLane or None
         The lanes of the warp in order; None for an inactive lane.
     touched : tuple of Touched
+        The sectors or words, by increasing address.
     """
 
     space: str
@@ -120,6 +121,7 @@ class Places:
     shared : sequence of (str, int)
         Name and offset in bytes of each shared variable.
     grid : tuple of int
+        Blocks of the grid on each axis.
     """
 
     def __init__(
@@ -177,17 +179,17 @@ class Places:
         return max(before, key=lambda variable: variable[1], default=("", 0))
 
 
-def warp_access(picture: RequestSample, space: str, width: int, places: Places) -> WarpAccess:
+def warp_access(request: RequestSample, space: str, width: int, places: Places) -> WarpAccess:
     """Return which lane touches which sectors (space "global") or words (space "shared").
 
     `width` is the bytes per lane.
     """
-    active = [lane for lane in range(32) if picture.mask >> lane & 1]
+    active = [lane for lane in range(32) if request.mask >> lane & 1]
     unit_bytes = SECTOR_BYTES if space == "global" else BANK_BYTES
     # By the first byte of a sector or word, then by lane: the bytes that the lane accesses, as bits.
     bytes_by_lane: dict[int, dict[int, int]] = {}
     for lane in active:
-        for byte in range(picture.addresses[lane], picture.addresses[lane] + max(width, 1)):
+        for byte in range(request.addresses[lane], request.addresses[lane] + max(width, 1)):
             lanes = bytes_by_lane.setdefault(byte // unit_bytes * unit_bytes, {})
             lanes[lane] = lanes.get(lane, 0) | 1 << byte % unit_bytes
 
@@ -209,9 +211,9 @@ def warp_access(picture: RequestSample, space: str, width: int, places: Places) 
             indices[lane].append(index)
     touching: list[TouchingLane | None] = [None] * 32
     for lane in active:
-        address = picture.addresses[lane]
+        address = request.addresses[lane]
         place = places.element(space, address, width)
         touching[lane] = TouchingLane(place, address, tuple(indices[lane]))
 
-    block = places.block(picture.block)
-    return WarpAccess(space, width, picture.units, block, picture.warp, tuple(touching), tuple(touched))
+    block = places.block(request.block)
+    return WarpAccess(space, width, request.units, block, request.warp, tuple(touching), tuple(touched))

@@ -14,7 +14,7 @@ from gpulab.views.tables.device_choice import chosen_device
 from gpulab.views.tables.number_format import byte_size
 from gpulab.views.tables.query_view import figures_provenance
 
-__all__ = ["memory_table", "shared_gb_s"]
+__all__ = ["memory_table"]
 
 _GUIDE = "NVIDIA, CUDA C Programming Guide, Compute Capabilities"
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem, problem_names
+from gpulab.session import correct_kernel
 from gpulab.views.html import View
 from gpulab.views.score_view import stars_text
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.session_kernels import correct_kernel
 
 if TYPE_CHECKING:
     from gpulab.problems.base import Problem

@@ -1,4 +1,4 @@
-"""The kernels of this session that a table shows, and those that it leaves out."""
+"""The kernels of this session that a table leaves out."""
 
 from __future__ import annotations
 
@@ -7,22 +7,9 @@ from typing import TYPE_CHECKING
 from gpulab import session
 
 if TYPE_CHECKING:
-    from gpulab.cell import KernelCell
-    from gpulab.devices.base import Kernel
     from gpulab.problems.base import Problem
 
-__all__ = ["correct_kernel", "left_out"]
-
-
-def correct_kernel(problem: Problem, variant: str) -> tuple[Kernel, KernelCell] | None:
-    """Return the session's kernel of a variant and its cell; None if there is none, or its check failed."""
-    from gpulab.cell import require_kernel_cell
-
-    name = f"{problem.name}.{variant}"
-    cell = session.cell(name)
-    if cell is None or name not in session.kernel_names() or session.found_incorrect(name):
-        return None
-    return session.kernel(name), require_kernel_cell(cell)
+__all__ = ["left_out"]
 
 
 def left_out(problem: Problem) -> str:

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
-from gpulab.problems.baselines import shipped_baseline
 from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.session_kernels import left_out
 
 if TYPE_CHECKING:
-    from gpulab.cell import KernelCell
-    from gpulab.devices.base import Kernel
-    from gpulab.problems.base import Problem
+    from gpulab.profiling.counts.version_traffic import VersionTraffic
 
-__all__ = ["VersionTraffic", "counted_traffic", "traffic_table"]
-
-LANES = 32
-
-
-@dataclass(frozen=True)
-class VersionTraffic:
-    """Requests and sectors of one version per unit of work, by the names of `COUNTS`, and their origin."""
-
-    variant: str
-    per_work: Mapping[str, float]
-    origin: str
-
-    @property
-    def requests(self) -> float:
-        return sum(number for name, number in self.per_work.items() if name != "load_sectors")
+__all__ = ["traffic_table"]
 
 
 COUNTS = MappingProxyType(
@@ -91,6 +71,7 @@ def traffic_table(problem: str = "") -> View:
     """
     from gpulab import session
     from gpulab.cell import require_kernel_cell
+    from gpulab.profiling.counts.version_traffic import LANES, baseline_traffic, counted_traffic
 
     chosen = chosen_problem(problem)
     rows: list[VersionTraffic] = []
@@ -104,7 +85,7 @@ def traffic_table(problem: str = "") -> View:
                 rows.append(counted_traffic(require_kernel_cell(cell), session.kernel(cell.name)))
         except GpulabError as error:
             notes[f"{variant}: {str(error).splitlines()[0].rstrip('.')}."] = None
-    if rows and (shipped := _shipped(chosen, {row.variant for row in rows})):
+    if rows and (shipped := baseline_traffic(chosen, {row.variant for row in rows})):
         rows.insert(0, shipped)
     notes |= {f"{row.origin[0].upper()}{row.origin[1:]}.": None for row in rows}
 
@@ -119,32 +100,3 @@ def traffic_table(problem: str = "") -> View:
         )
     caption = f"Requests of warps, and sectors of 32 bytes, per {LANES} {chosen.work_unit}. {' '.join(notes)}"
     return table_view(_COLUMNS, rows, caption)
-
-
-def _shipped(problem: Problem, variants: Collection[str]) -> VersionTraffic | None:
-    """Return the counts of the baseline that ships with gpulab, unless the session has that version."""
-    baseline = shipped_baseline(problem.name)
-    if baseline is None or baseline.variant in variants:
-        return None
-    return VersionTraffic(
-        f"{baseline.variant} (baseline)", baseline.counts, f"{baseline.variant}: {baseline.label}"
-    )
-
-
-def counted_traffic(cell: KernelCell, kernel: Kernel) -> VersionTraffic:
-    """Count one launch of a cell's kernel on the simulator."""
-    from gpulab.profiling.counts.cell_counts import count_cell
-
-    count = count_cell(cell, kernel)
-    counters, config = count.recorded.counters, cell.config
-    copies = [a for a in counters.accesses if (a.kind, a.space) == ("bulk copy", "global")]
-    counts = {
-        "global_loads": counters.global_load_requests + sum(a.requests for a in copies),
-        "load_sectors": counters.global_load_sectors + sum(a.sectors for a in copies),
-        "global_stores": counters.global_store_requests,
-        "shared_loads": counters.shared_load_requests,
-        "shared_stores": counters.shared_store_requests,
-    }
-    work = config.problem.work(count.launch.shape) / LANES
-    per_work = {name: number / work for name, number in counts.items()}
-    return VersionTraffic(config.variant, per_work, str(counters.provenance))

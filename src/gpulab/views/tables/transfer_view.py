@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from gpulab.devices.base import Device, Kernel
+from gpulab.devices.base import Device
 from gpulab.errors import UsageError
-from gpulab.profiling.benchmark import Benchmark, benchmark, measure_launches
-from gpulab.profiling.transfers import time_copy
+from gpulab.profiling.benchmark import Benchmark
+from gpulab.profiling.transfers import time_copy, time_copying_kernel
 from gpulab.views.html import View
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.device_choice import chosen_device
@@ -19,10 +17,6 @@ from gpulab.views.tables.number_format import byte_size, milliseconds
 __all__ = ["transfer_table"]
 
 SIZES = (2**20, 2**24, 2**26)  # bytes
-_THREADS = 256  # threads of a block
-_SOURCE = """extern "C" __global__ void copy_floats(const float* from, float* to, int n) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];
-}"""
 
 
 class _CopyRow(NamedTuple):
@@ -100,10 +94,9 @@ def transfer_table(
     if wrong or not sizes:
         raise UsageError(f"sizes are bytes of floats, positive multiples of 4, not {list(wrong or sizes)}.")
 
-    kernel = opened.compile(_SOURCE)
     rows = []
     for size in sizes:
-        copying_kernel = _kernel_time(opened, kernel, size)
+        copying_kernel = time_copying_kernel(opened, size)
         for to_device in (True, False):
             pageable, pinned = (
                 time_copy(opened, size, to_device=to_device, pinned=pinned).timing for pinned in (False, True)
@@ -126,11 +119,3 @@ def _kind(timing: Benchmark, device: Device) -> str:
     """Format the kind of a time with its GPU: measured (NVIDIA H200)."""
     kind = timing.provenance.kind
     return f"{kind} ({device.spec.name if kind == 'modelled' else timing.provenance.device})"
-
-
-def _kernel_time(device: Device, kernel: Kernel, nbytes: int) -> Benchmark:
-    n = nbytes // 4
-    grid, block = min(-(-n // _THREADS), device.spec.max_grid_dims[0]), _THREADS
-    args = (device.empty(n), device.empty(n), np.int32(n))
-    time = measure_launches if device.measures_time else benchmark  # this kernel does not fault
-    return time(kernel, grid, block, args, n_repeat=5, detail="median of 5 launches")

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpulab.errors import GpulabError
-from gpulab.problems.measurements import PIECE_FRAMES
-from gpulab.session import chosen_problem
+from gpulab.session import chosen_problem, correct_kernel
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import extents, milliseconds
-from gpulab.views.tables.session_kernels import correct_kernel, left_out
+from gpulab.views.tables.session_kernels import left_out
 
 if TYPE_CHECKING:
-    from gpulab.cell import KernelCell
-    from gpulab.devices.base import Device
-    from gpulab.model.profile import Profile
-    from gpulab.profiling.benchmark import Benchmark
-    from gpulab.profiling.residency import Residency
+    from gpulab.profiling.register_caps import CappedKernel
 
 __all__ = ["waves_table"]
-
-
-@dataclass(frozen=True)
-class _WavesRow:
-    """One kernel with one limit on registers, or the reason why it has no time."""
-
-    variant: str
-    block: tuple[int, ...]
-    tile_z: int
-    cap: int
-    blocks: int = 0
-    spill_bytes: int = 0
-    residency: Residency | None = None
-    profile: Profile | None = None
-    measured: Benchmark | None = None
-    error: str = ""
-
-    @property
-    def error_percent(self) -> float | None:
-        if self.profile is None or self.measured is None:
-            return None
-        return 100 * (self.profile.time_ms / self.measured.median_ms - 1)
 
 
 def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | str | None = None) -> View:
@@ -84,14 +54,16 @@ def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | st
     >>> gpulab.waves_table("matmul")
     No kernel of matmul was compiled in this session yet. Run its kernel cells.
     """
+    from gpulab.profiling.register_caps import capped_kernels
+
     chosen = chosen_problem(problem)
     shape = chosen.parse_shape(str(size)) if size is not None else None
-    rows: list[_WavesRow] = []
+    rows: list[CappedKernel] = []
     for variant in chosen.variants:
         found = correct_kernel(chosen, variant)
         if found is not None:
             kernel, cell = found
-            rows += _rows(cell, kernel.device, caps, shape)
+            rows += capped_kernels(cell, kernel.device, caps, shape)
     missing = left_out(chosen)
     if not rows:
         none = f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells."
@@ -102,46 +74,8 @@ def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | st
     return stack(table, *map(paragraph, footnotes.lines()))
 
 
-def _rows(
-    cell: KernelCell, device: Device, caps: Sequence[int], shape: tuple[int, ...] | None
-) -> Iterator[_WavesRow]:
-    own = cell.config.tile
-    splits = {own, (*own[:2], PIECE_FRAMES)} if not own[2] and "TILE_Z" in cell.source else {own}
-    for tile in sorted(splits):
-        for cap in caps:
-            yield _row(cell.with_geometry(tile=tile), device, cap, shape)
-
-
-def _row(cell: KernelCell, device: Device, cap: int, shape: tuple[int, ...] | None) -> _WavesRow:
-    """Compile, check and time a kernel with a limit on registers."""
-    from gpulab.model.profile import profile_variant
-    from gpulab.profiling.residency import compiler_name, residency
-    from gpulab.profiling.speedup import time_variant
-    from gpulab.verification.verify import verify
-
-    config = cell.config
-    name = (config.variant, config.block, config.tile[2], cap)
-    try:
-        options = (f"--maxrregcount={cap}",) if cap else ()
-        kernel = device.compile(cell.source, config.kernel_name, config.defines, options=options)
-        if not verify(kernel, config).correct:
-            return _WavesRow(*name, error=f"{config.variant}: wrong values with this block and tile")
-        launch = config.at(shape or config.timing_shape, device.spec)
-        profile = profile_variant(kernel, config, device=device, shape=launch.shape)
-        measured = None
-        if device.measures_time:
-            measured = time_variant(kernel, config, shape=launch.shape).timing
-    except GpulabError as error:
-        return _WavesRow(*name, error=f"{config.variant}: {str(error).splitlines()[0]}")
-
-    resources, blocks = kernel.resources, prod(launch.grid)
-    compiler = compiler_name(kernel.program.arch)
-    resident = residency(device.spec, profile.occupancy, blocks, resources.registers, compiler)
-    return _WavesRow(*name, blocks, resources.spill_bytes, resident, profile, measured)
-
-
 def _columns(footnotes: Footnotes) -> tuple[Column, ...]:
-    def modelled(row: _WavesRow) -> str | None:
+    def modelled(row: CappedKernel) -> str | None:
         if row.error:
             return f"not timed {footnotes.mark(row.error)}"
         return milliseconds(row.profile.time_ms) if row.profile else None
@@ -163,7 +97,7 @@ def _columns(footnotes: Footnotes) -> tuple[Column, ...]:
     )
 
 
-def _caption(rows: Sequence[_WavesRow]) -> str:
+def _caption(rows: Sequence[CappedKernel]) -> str:
     timed = [row for row in rows if row.profile]
     origins = dict.fromkeys(
         str(time.provenance) for row in timed for time in (row.profile, row.measured) if time is not None
