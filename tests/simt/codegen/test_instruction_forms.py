@@ -31,7 +31,6 @@ UNKNOWN_MODIFIERS = {
     "atom.shared::cluster.add.u32 %r5, [%rd0], 1;": ".shared::cluster",
     "redux.sync.min.f32 %f1, %f2, -1;": ".f32",
     "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd0], [%r5], 16, %h1;": ".cp_mask",
-    "barrier.cluster.arrive;": ".cluster",
     "fence.proxy.alias;": ".alias",
     "prmt.b32.f5e %r5, %r6, %r7, %r8;": ".f5e",
     "st.async.shared::cluster.u32 [%rd0], %r5;": ".async",
@@ -110,8 +109,8 @@ def test_instruction_of_a_called_function_is_refused() -> None:
 
 
 def test_special_register_is_refused_by_the_compiler() -> None:
-    source = '__global__ void k(unsigned* x) {\n    asm("mov.u32 %0, %cluster_ctarank;" : "=r"(x[0]));\n}'
-    with pytest.raises(gpulab.UnsupportedInstruction, match=r"line 2: .*thread block clusters"):
+    source = '__global__ void k(unsigned* x) {\n    asm("mov.u32 %0, %envreg3;" : "=r"(x[0]));\n}'
+    with pytest.raises(gpulab.UnsupportedInstruction, match=r"line 2: .*a register of the driver"):
         gpulab.device("sim").compile(source)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from tests.simt.ptx_harness import entry, launch
+from tests.simt.ptx_harness import entry, launch, simulator
 
 STORE = "\tmul.wide.u32 %rd9, %r0, 4;\n\tadd.s64 %rd9, %rd0, %rd9;\n\tst.global.u32 [%rd9], %r5;"
 LANE = np.arange(64) % 32
@@ -26,6 +26,12 @@ EXPECTED = {
     "ntid.z": 1,
     "ctaid.x": 0,
     "nctaid.x": 1,
+    "clusterid.x": 0,
+    "nclusterid.x": 1,
+    "cluster_ctaid.x": 0,
+    "cluster_nctaid.x": 1,
+    "cluster_ctarank": 0,
+    "cluster_nctarank": 1,
     "laneid": LANE,
     "warpid": np.arange(64) // 32,
     "nwarpid": 2,
@@ -68,8 +74,52 @@ def test_upper_half_of_a_clock(names: tuple[str, str]) -> None:
     assert (read(text) <= 1).all()
 
 
-@pytest.mark.parametrize("name", ["cluster_ctarank", "envreg3", "pm0"])
+@pytest.mark.parametrize("name", ["envreg3", "pm0"])
 def test_unsupported_registers_are_rejected(name: str) -> None:
     with pytest.raises(gpulab.UnsupportedInstruction) as error:
         read(f"mov.u32 %r5, %{name};")
     assert error.value.instruction == f"%{name}"
+
+
+CLUSTER = """#include <cooperative_groups.h>
+__global__ void DIMS k(int* out) {
+    __shared__ int s[64];
+    auto cluster = cooperative_groups::this_cluster();
+    s[threadIdx.x] = threadIdx.x;
+    cluster.sync();
+    int blocks = 100 * cluster.num_blocks() + cluster.block_rank();
+    out[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x] + blocks;
+}"""
+
+
+@pytest.mark.parametrize("dims", ["", "__cluster_dims__(1)"])
+def test_block_is_a_cluster_of_its_own(dims: str) -> None:
+    device = simulator()
+    kernel = device.compile(CLUSTER.replace("DIMS", dims))
+    out = device.zeros(128, np.int32)
+    assert not gpulab.sanitize(kernel, 2, 64, (out,))
+    np.testing.assert_array_equal(device.asnumpy(out), np.tile(163 - np.arange(64), 2))
+
+
+def test_clusters_of_several_blocks_are_rejected() -> None:
+    with pytest.raises(gpulab.UnsupportedInstruction, match="thread block clusters") as error:
+        simulator().compile(CLUSTER.replace("DIMS", "__cluster_dims__(2, 1, 1)"))
+    assert error.value.instruction == "__cluster_dims__"
+
+
+def test_group_of_an_unknown_type_synchronizes() -> None:
+    # The type of the nested tile is known at run time only, so that the code handles clusters, too.
+    device = simulator()
+    kernel = device.compile("""#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k(int* out, const int* x) {
+    __shared__ int s[64];
+    auto tile = cg::tiled_partition(cg::tiled_partition(cg::this_thread_block(), 32), 16);
+    int* own = s + threadIdx.x / 16 * 16;
+    own[tile.thread_rank()] = x[threadIdx.x];
+    tile.sync();
+    out[threadIdx.x] = own[15 - tile.thread_rank()];
+}""")
+    out, x = device.zeros(64, np.int32), device.asarray(np.arange(64, dtype=np.int32))
+    assert not gpulab.sanitize(kernel, 1, 64, (out, x))
+    np.testing.assert_array_equal(device.asnumpy(out).reshape(4, 16), np.arange(64).reshape(4, 16)[:, ::-1])

@@ -141,8 +141,13 @@ def _collect_votes(cg: CodegenContext, item: Instruction) -> None:
 @handles("bar{.cta}.sync", "barrier{.cta}.sync{.aligned}")
 @handles("bar{.cta}.red.and|or.pred", "barrier{.cta}.red{.aligned}.and|or.pred")
 @handles("bar{.cta}.red.popc.u32", "barrier{.cta}.red{.aligned}.popc.u32")
+@handles("barrier.cluster.arrive{.release|relaxed}{.aligned}", "barrier.cluster.wait{.acquire}{.aligned}")
 def block_barrier(cg: CodegenContext, item: Instruction) -> None:
-    """Emit nothing: a barrier ends its basic block and is emitted by `barrier`."""
+    """Emit nothing: a barrier ends its basic block and is emitted by `barrier`.
+
+    A block is a cluster of its own, so that `barrier.cluster.wait` is a barrier of the block, and
+    `barrier.cluster.arrive`, which precedes it, needs no code.
+    """
 
 
 @handles("bar.warp.sync", "bar{.cta}.arrive", "barrier{.cta}.arrive{.aligned}")

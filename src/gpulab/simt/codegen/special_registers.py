@@ -83,7 +83,7 @@ def _block_size(cg: KernelContext, name: str) -> Value:
 
 
 def _of_grid(cg: KernelContext, name: str) -> Value:
-    wide = cg.load_field(("ctaid_" if _stem(name) == "ctaid" else "grid_") + name[-1])
+    wide = cg.load_field(("ctaid_" if _stem(name) in ("ctaid", "clusterid") else "grid_") + name[-1])
     return Value("i32", "uniform", (cg.b.value(f"trunc i64 {wide} to i32"),))
 
 
@@ -130,6 +130,12 @@ _READERS: dict[str, Reader] = {
     "ntid": _block_size,
     "ctaid": _of_grid,
     "nctaid": _of_grid,
+    # Each block is a cluster of its own.
+    "clusterid": _of_grid,
+    "nclusterid": _of_grid,
+    **dict.fromkeys(("cluster_ctaid", "cluster_ctarank"), _number("0")),
+    **dict.fromkeys(("cluster_nctaid", "cluster_nctarank"), _number("1")),
+    "is_explicit_cluster": lambda _cg, _name: Value("i1", "uniform", ("false",)),
     "warpid": _warp,
     "nwarpid": _launch_constant("warp_count"),
     "smid": _number("0"),  # every block runs on SM 0
@@ -146,7 +152,6 @@ _READERS: dict[str, Reader] = {
 
 # The reason why a register is refused, by a part of its name.
 _REFUSED = {
-    "cluster": "thread block clusters",
     "envreg": "a register of the driver",
     "reserved_smem": "the layout of reserved shared memory",
     "pm": "a performance counter",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from gpulab.errors import UnsupportedInstruction
@@ -24,6 +25,8 @@ def check_kernel(module: Module, name: str) -> frozenset[str]:
 
     Operands are checked when code is generated for them, because few instructions restrict them.
     """
+    if math.prod(module.functions[name].cluster) > 1:
+        raise UnsupportedInstruction("__cluster_dims__", 0, "thread block clusters")
     functions = [module.functions[name], *(module.functions[f] for f in CallGraph(module).reachable(name))]
     try:
         read = [_check(module, function.body, set(function.registers)) for function in functions]

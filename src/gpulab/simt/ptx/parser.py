@@ -172,9 +172,15 @@ class ModuleParser(InstructionParser):
         if self.peek() == "(":
             inputs = self.param_list()
         function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
+        directive = ""
         while self.peek() not in ("{", ";", ""):  # directives such as `.maxntid 256, 1, 1`
-            if self.next()[:1].isdigit():
+            word = self.next()
+            if word[:1].isdigit():
                 self.excluded.add(self.at - 1)
+                if directive == ".reqnctapercluster":
+                    function.cluster += (int(word),)
+            elif word != ",":
+                directive = word
         if self.accept(";"):
             function.external = True
             self.result.functions.setdefault(function.name, function)

@@ -204,6 +204,7 @@ class Function:
     body: list[Instruction | str] = field(default_factory=list)  # a str is a label
     tables: dict[str, list[str]] = field(default_factory=dict)  # labels of `.branchtargets`
     external: bool = False
+    cluster: tuple[int, ...] = ()  # blocks of a cluster by axis, as `__cluster_dims__` declares them
 
 
 @dataclass
