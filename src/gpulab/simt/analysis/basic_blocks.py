@@ -10,6 +10,7 @@ from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg, Vec
 __all__ = [
     "Block",
     "ControlFlow",
+    "has_address",
     "has_result",
     "is_warp_sync",
     "live_before",
@@ -97,6 +98,11 @@ def has_result(item: Instruction) -> bool:
     if item.op == "wmma":
         return "store" not in item.parts
     return item.op not in NO_RESULT
+
+
+def has_address(item: Instruction) -> bool:
+    """Return True if an operand of an instruction is an address in memory."""
+    return any(isinstance(operand, Mem) for operand in item.operands)
 
 
 def writes(item: Instruction) -> tuple[str, ...]:

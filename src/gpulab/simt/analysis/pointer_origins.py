@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpulab.simt.analysis.basic_blocks import ControlFlow, reads, registers_of, writes
+from gpulab.simt.analysis.basic_blocks import ControlFlow, has_address, reads, registers_of, writes
 from gpulab.simt.ptx.syntax import Instruction, Mem, Sym, type_size, vector_elements
 
 __all__ = ["stored_parameters"]
@@ -43,7 +43,7 @@ def stored_parameters(flow: ControlFlow, offsets: Mapping[str, int]) -> list[int
     while grows:
         grows = False
         for item in items:
-            if _reads_memory(item) or item.op == "setp":
+            if has_address(item) or item.op == "setp":
                 continue
             sources = [name for name in reads(item) if name in origins or name in unknown]
             found = set().union(*(origins.get(name, ()) for name in sources))
@@ -64,10 +64,6 @@ def stored_parameters(flow: ControlFlow, offsets: Mapping[str, int]) -> list[int
     return sorted(stored)
 
 
-def _reads_memory(item: Instruction) -> bool:
-    return any(isinstance(operand, Mem) for operand in item.operands)
-
-
 def _loaded_parameters(item: Instruction, offsets: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """Yield the registers of pointer size that a load of parameters writes, each with its byte offset."""
     if item.op != "ld" or "param" not in item.parts or type_size(item.parts[-1]) != POINTER_BYTES:
@@ -84,7 +80,7 @@ def _is_unknown_pointer(item: Instruction, offsets: Mapping[str, int]) -> bool:
     """Return True if an instruction may obtain a pointer that is not computed from its registers."""
     if item.call is not None or any(isinstance(operand, Sym) for operand in item.operands[1:]):
         return True
-    if not _reads_memory(item) or not writes(item):
+    if not has_address(item) or not writes(item):
         return False
     type_ = item.parts[-2] if item.op == "suld" else item.parts[-1]  # `suld.b.2d.b64.trap`
     if type_size(type_) != POINTER_BYTES:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from gpulab.simt.analysis.basic_blocks import (
     Block,
     ControlFlow,
+    has_address,
     has_result,
     is_warp_sync,
     reads,
@@ -52,7 +53,7 @@ def _slice(blocks: list[Block]) -> tuple[set[str], set[str]]:
         before = len(needed) + len(spaces)
         for item in reversed(items):
             result = not needed.isdisjoint(writes(item))
-            if result and _reads_memory(item):
+            if result and has_address(item):
                 spaces |= _spaces(item)
             if item.op == "cp" and _target_space(item) in spaces:
                 spaces |= _spaces(item)
@@ -112,10 +113,6 @@ def _visible_address(item: Instruction) -> Mem | None:
 def _stride(item: Instruction) -> tuple[Operand, ...]:
     """Return the distance of rows or columns, an operand of `wmma.load` and `wmma.store`."""
     return item.operands[2:3] if item.op == "wmma" else ()
-
-
-def _reads_memory(item: Instruction) -> bool:
-    return any(isinstance(operand, Mem) for operand in item.operands)
 
 
 def _target_space(item: Instruction) -> str:

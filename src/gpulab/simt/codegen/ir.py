@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
 
-__all__ = ["BITS", "REGISTER_TYPES", "Builder", "Value", "float_literal", "suffix", "vector"]
+__all__ = ["BITS", "REGISTER_TYPES", "Builder", "Value", "float_literal", "like", "suffix", "vector"]
 
 # LLVM type of a PTX register, by its PTX type.
 REGISTER_TYPES = {
@@ -51,6 +51,11 @@ class Value:
 def vector(ty: str, lanes: int = WARP) -> str:
     """Return a vector type."""
     return f"<{lanes} x {ty}>"
+
+
+def like(ty: str, inner: str) -> str:
+    """Return the type `ty`, a scalar or a vector, with elements of type `inner`."""
+    return vector(inner, int(ty[1:].partition(" ")[0])) if ty.startswith("<") else inner
 
 
 def suffix(ty: str) -> str:

@@ -29,7 +29,7 @@ __all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
 
 MEMORY_LIMIT = 1 << 30  # bytes of the host for the local memory of all cores
 THREAD_LIMIT = 1 << 29  # threads of one launch
-POLL_S = 0.1  # between two looks at a running launch
+POLL_S = 0.1  # seconds between two checks of a running launch
 _STARTING = threading.Lock()  # the stack size of new threads is a setting of the whole process
 
 

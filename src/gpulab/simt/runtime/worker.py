@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.native import NativeKernel
+from gpulab.simt.codegen.suspension import STATE_BYTES
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.host_memory import POISON
 
 __all__ = ["LaunchWorker", "aligned", "weak_callback"]
 
 PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
-_STATE_BYTES = 32  # state of a warp; see `codegen.suspension`
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -56,7 +56,7 @@ class LaunchWorker:
             "local": threads * native.local_bytes,
             "saved": native.warps * native.saved_bytes,
             "canonical": native.warps * native.canonical_bytes,
-            "warps": native.warps * _STATE_BYTES,
+            "warps": native.warps * STATE_BYTES,
             "arrivals": 16 * 8,
             "votes": 16 * 32,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
-from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Builder, Value, suffix
+from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Builder, Value, like, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, is_scalarized, signed, widen
 from gpulab.simt.instructions.arithmetic.floating import clamp, directed, flush, rounding_of
 from gpulab.simt.instructions.arithmetic.formats import E4M3, E5M2, TF32, narrow
@@ -19,11 +19,6 @@ FRND = "{.rn|rz|rm|rp}"
 ROUND_TO_INTEGER = {"rni": "llvm.roundeven", "rzi": "llvm.trunc", "rmi": "llvm.floor", "rpi": "llvm.ceil"}
 SMALL = {"e4m3x2": E4M3, "e5m2x2": E5M2}
 SMALL_PAIRS = ".e4m3x2|e5m2x2"
-
-
-def like(t: str, inner: str) -> str:
-    """Return the type `t` with elements of type `inner`."""
-    return f"<{t[1:-1].partition(' x ')[0]} x {inner}>" if t.startswith("<") else inner
 
 
 @handles(f"cvt{{.sat}} {INTEGERS} {INTEGERS}")

@@ -11,7 +11,7 @@ import functools
 import platform
 from dataclasses import dataclass
 
-from gpulab.simt.codegen.ir import Builder, float_literal, suffix
+from gpulab.simt.codegen.ir import Builder, float_literal, like, suffix
 from gpulab.simt.instructions.arithmetic.elementwise import const
 
 __all__ = ["BF16", "E4M3", "E5M2", "F16", "TF32", "Format", "narrow", "round_to_odd", "widen"]
@@ -64,11 +64,6 @@ def host_rounds_f16() -> bool:
     return bool(llvm.get_host_cpu_features().get("f16c", False))
 
 
-def _like(t: str, inner: str) -> str:
-    """Return the type `t` with elements of type `inner`."""
-    return f"<{t[1:-1].partition(' x ')[0]} x {inner}>" if t.startswith("<") else inner
-
-
 def narrow(
     b: Builder, t: str, x: str, form: Format, mode: str = "rn", saturates: bool = False, relu: bool = False
 ) -> str:
@@ -91,7 +86,7 @@ def narrow(
     if form is F16 and mode == "rn" and not wide and not saturates and host_rounds_f16():
         return _narrowed_by_host(b, t, x, relu)
     bits, fraction, bias = (64, 52, 1023) if wide else (32, 23, 127)
-    it, flag = _like(t, f"i{bits}"), _like(t, "i1")
+    it, flag = like(t, f"i{bits}"), like(t, "i1")
     infinity = ((1 << bits - 1 - fraction) - 1) << fraction
 
     def c(number: int) -> str:
@@ -140,17 +135,15 @@ def narrow(
     width = -(-form.bits // 8) * 8 if form.bits <= 16 else 32
     if width == bits:
         return result
-    return b.value(f"trunc {it} {result} to {_like(t, f'i{width}')}")
+    return b.value(f"trunc {it} {result} to {like(t, f'i{width}')}")
 
 
 def _narrowed_by_host(b: Builder, t: str, x: str, relu: bool) -> str:
     """Round floats to f16 by the instruction of the host."""
-    half, short = _like(t, "half"), _like(t, "i16")
+    half, short = like(t, "half"), like(t, "i16")
     result = b.value(f"bitcast {half} {b.value(f'fptrunc {t} {x} to {half}')} to {short}")
     unordered = b.value(f"fcmp uno {t} {x}, {x}")
-    result = b.value(
-        f"select {_like(t, 'i1')} {unordered}, {short} {const(short, F16.nan)}, {short} {result}"
-    )
+    result = b.value(f"select {like(t, 'i1')} {unordered}, {short} {const(short, F16.nan)}, {short} {result}")
     return _without_negatives(b, short, result, 16) if relu else result
 
 
@@ -187,9 +180,9 @@ def _without_negatives(b: Builder, t: str, x: str, bits: int) -> str:
 
 def widen(b: Builder, t: str, x: str, form: Format) -> str:
     """Convert numbers of a format, given as integers, to floats exactly."""
-    it, ft, flag = _like(t, "i32"), _like(t, "float"), _like(t, "i1")
+    it, ft, flag = like(t, "i32"), like(t, "float"), like(t, "i1")
     if form is F16 and host_rounds_f16():
-        half = _like(t, "half")
+        half = like(t, "half")
         return b.value(f"fpext {half} {b.value(f'bitcast {t} {x} to {half}')} to {ft}")
     full = b.value(f"zext {t} {x} to {it}")
     if form is BF16:
@@ -216,7 +209,7 @@ def round_to_odd(b: Builder, t: str, rounded: str, error: str) -> str:
     rounding of the exact sum (Boldo and Melquiond, 2008).
     """
     inner = "double" if "double" in t else "float"
-    it, flag = _like(t, "i64" if inner == "double" else "i32"), _like(t, "i1")
+    it, flag = like(t, "i64" if inner == "double" else "i32"), like(t, "i1")
     zero = const(t, "0.0")
     raw = b.value(f"bitcast {t} {rounded} to {it}")
     inexact = b.value(f"fcmp one {t} {error}, {zero}")
