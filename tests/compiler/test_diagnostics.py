@@ -232,3 +232,24 @@ def test_brace_without_its_opening_one_is_explained() -> None:
 def test_clearer_message_has_no_note_of_the_compiler() -> None:
     (error,) = errors(kernel("  __shared__ float s[blockDim.x]; a[0] = s[0];"))
     assert error.message.endswith("are not constants")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("__global__ void k(half* x, int n) { x[0] = n; }", "cuda_fp16.h"),
+        ("__global__ void k(at::Half* x, int n) { x[0] = n; }", "`at`"),
+    ],
+)
+def test_unknown_type_of_the_first_parameter_is_one_error(text: str, word: str) -> None:
+    later = "__global__ void l(float* x) { x[0] = nothing; }"
+    first, *others = errors(f"{text}\n{later}\n")
+    assert (first.line, first.column) == (1, 19)
+    assert word in first.message
+    assert [error.line for error in others] == [2] * len(others)
+
+
+@pytest.mark.parametrize("name", ["k", "child"])
+def test_launch_in_a_kernel_is_named(name: str) -> None:
+    found = errors(kernel(f"  {name}<<<1, 32>>>(a);\n  cudaDeviceSynchronize();"))
+    assert all("dynamic parallelism" in error.message for error in found)

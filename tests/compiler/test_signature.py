@@ -171,6 +171,17 @@ def test_pick_returns_the_named_kernel_and_refuses_others() -> None:
             program.pick(name)
 
 
+def test_pick_finds_a_kernel_of_a_namespace_by_its_last_name() -> None:
+    source = (
+        "namespace a {\n__global__ void k() {}\n__global__ void l() {}\n}\n"
+        "namespace b { __global__ void l() {} }\n"
+    )
+    program = compile_program(source)
+    assert program.pick("k") == program.pick("a::k") == "a::k"
+    with pytest.raises(UsageError, match="a::l, b::l"):
+        program.pick("l")
+
+
 def test_source_without_kernels_compiles_to_a_program_without_kernels() -> None:
     program = compile_program("__device__ int f() { return 1; }\n")
     assert program.kernel_names == ()

@@ -75,8 +75,9 @@ def cell_text(cell: ExtractedCell) -> str:
 
     name = cell.kernels[0]
     header = f"%%cuda {name}{'_kernel' * (name in problem_names())}"
-    instance = next((each for each in cell.instances if each.partition("<")[0] == name), name)
-    if instance != name:
+    named = (each for each in cell.instances if each.partition("<")[0].rpartition("::")[2] == name)
+    instance = next(named, name)
+    if "<" in instance:
         header += f' --kernel "{instance}"'
     return f"{header}\n{cell.source}"
 

@@ -215,6 +215,8 @@ def _function_name(head: Sequence[str]) -> str:
 def _example_argument(parameter: Sequence[Token]) -> str:
     """Return an argument for a template parameter: a type, or a value of the parameter's type."""
     words = [token.text for token in parameter]
+    if "=" in words:
+        return " ".join(words[words.index("=") + 1 :])
     if words[:1] in (["typename"], ["class"]):
         return "float"
     return "true" if "bool" in words else "8"

@@ -39,6 +39,9 @@ _TOO_MUCH_SHARED = re.compile(
 )
 _UNDEFINED_FUNCTION = re.compile(r"Unresolved extern function '([^']+)'")
 
+_NO_KERNEL_LAUNCH = (
+    "a kernel cannot launch a kernel here (dynamic parallelism needs nvcc and its device runtime)."
+)
 # Clearer messages for the errors that beginners meet first.
 _CLEARER_MESSAGES = (
     (
@@ -71,7 +74,7 @@ _CLEARER_MESSAGES = (
     ),
     (
         "device-side kernel launch could not be processed",
-        "a kernel cannot launch a kernel here (dynamic parallelism needs nvcc and its device runtime).",
+        _NO_KERNEL_LAUNCH,
     ),
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
@@ -83,6 +86,17 @@ _UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
 _UNDEFINED_NAMESPACE = (
     'name followed by "::" must be a class or namespace name',
     "name must be a namespace name",
+)
+_UNDEFINED = ('identifier "', *_UNDEFINED_NAMESPACE)
+_NOT_A_FUNCTION = 'attribute "__global__" does not apply here'
+_OF_A_VARIABLE = (
+    _NOT_A_FUNCTION,
+    "this variable is outside every function",
+    'incomplete type "void" is not allowed',
+    "type name is not allowed",
+    'identifier "',
+    'expected a ")"',
+    'expected a ";"',
 )
 _TYPES = {"int", "float", "bool", "double", "unsigned", "long", "size_t", "float2", "float4", "auto"}
 _BUILT_IN = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"}
@@ -139,7 +153,25 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
         diagnostic = Diagnostic(line, column, severity, text, source.student_line(line))
         if diagnostic not in diagnostics:
             diagnostics.append(diagnostic)
-    return diagnostics
+    return _without_consequences(diagnostics)
+
+
+def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics without those that follow from an unknown type of a kernel's first parameter.
+
+    The compiler takes such a kernel for a variable and reports up to five errors, mostly before the cause.
+    """
+    first = next((n for n, each in enumerate(diagnostics) if each.message == _NOT_A_FUNCTION), None)
+    if first is None:
+        return diagnostics
+    end = first
+    while end < len(diagnostics) and diagnostics[end].message.startswith(_OF_A_VARIABLE):
+        end += 1
+    begin = first - (first > 0 and diagnostics[first - 1].message.startswith(_UNDEFINED_NAMESPACE))
+    cause = next((each for each in diagnostics[begin:end] if each.message.startswith(_UNDEFINED)), None)
+    if cause is None:
+        return diagnostics
+    return [*diagnostics[:begin], cause, *_without_consequences(diagnostics[end:])]
 
 
 def _messages(log: str, ptx: str) -> list[_Message]:
@@ -220,7 +252,9 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     if text in _UNDEFINED_NAMESPACE:
         name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
         header = header_of(name)
-        return f": add `#include <{header}>` above the kernel, which declares `{name}`" if header else ""
+        if header:
+            return f": add `#include <{header}>` above the kernel, which declares `{name}`"
+        return f": `{name}` is not declared here" if name else ""
     if match := _NO_MEMBER_OF_STD.fullmatch(text):
         return f"; kernels include libcu++, such as `cuda/std/functional`, and use `cuda::std::{match[1]}`"
     match = _UNDEFINED_NAME.fullmatch(text)
@@ -229,6 +263,10 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     name = match[1]
     if name in _REMOVED_WARP_FUNCTIONS:
         return f"; CUDA has removed it: write `{name}_sync(0xffffffff, …)`"
+    if any(token.text == "<<<" for token in source.tokens):
+        is_launched = any(a.text == name and b.text == "<<<" for a, b in pairwise(source.tokens))
+        if is_launched or _RUNTIME_CALL.fullmatch(name):
+            return f": {_NO_KERNEL_LAUNCH}"
     if _RUNTIME_CALL.fullmatch(name):
         return ": a kernel cannot call CUDA's runtime here; the host does, in Python"
     if header := header_of(name):

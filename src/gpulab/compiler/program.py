@@ -147,7 +147,7 @@ class Program:
     def pick(self, name: str | None) -> str:
         """Return the name of the kernel to use: `name`, or the only kernel if None.
 
-        A name without template arguments or parameters may stand for the only kernel that has them.
+        A name without namespaces, template arguments or parameters stands for the only kernel that has them.
 
         Raises `UsageError` if there is no kernel of this name, or the choice is ambiguous.
         """
@@ -166,7 +166,8 @@ class Program:
         alike = [
             known
             for known in names
-            if name == _without_parameters(known) or _compact(name) == _compact(known)
+            if name in (plain := _without_parameters(known), plain.rpartition("::")[2])
+            or _compact(name) == _compact(known)
         ]
         if len(alike) == 1:
             return alike[0]

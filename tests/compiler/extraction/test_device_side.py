@@ -230,6 +230,7 @@ def test_floating_constants_become_constant_expressions() -> None:
         ("t<T, 1><<<1, 1>>>(); t<int, 2><<<1, 1>>>();", "t<int, 2>"),
         ("} template <class T> void f() { t<T, 3><<<1, 1>>>();", "t<float, 3>"),
         ("t<unsigned int, 64 / 2><<<1, 1>>>();", "t<unsigned int, 32>"),
+        ("constexpr int n{4U}; t<float, n><< <1, 1>> >();", "t<float, 4>"),
         ("t<T, n><<<1, 1>>>();", "t"),
         ("t<int><<<1, 1>>>();", "t"),
     ],
@@ -239,6 +240,34 @@ def test_templates_have_the_instance_that_host_code_launches(launch: str, instan
     t, s = cells(f"{text}int main() {{ {launch} }}\n")
     assert t.instances == (instance,)
     assert s.instances == ()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "instance"),
+    [
+        ("typename T, class Index", "T* x, Index n", "t<float, int>"),
+        ("typename T, int N = 4", "T* x", "t<float>"),
+        ("const int N = 4, typename T = Pair<int, 8>", "T* x", "t<>"),
+    ],
+)
+def test_templates_that_host_code_launches_without_arguments(
+    parameters: str, arguments: str, instance: str
+) -> None:
+    pair = "template <typename A, int N> struct Pair { A a[N]; };\n"
+    (cell,) = cells(f"{pair}template <{parameters}> __global__ void t({arguments}) {{ x[0] = T(); }}\n")
+    assert cell.instances == (instance,)
+    assert compile_program(cell.source, name_expressions=cell.instances).kernel_names
+
+
+def test_instances_of_templates_in_namespaces_are_qualified() -> None:
+    text = (
+        "namespace outer {\nenum class Mode { A, B };\nnamespace inner {\n"
+        "template <typename T, Mode M> __global__ void k(T* x) { x[0] = M == Mode::B; }\n}\n"
+        "template <typename T> void launch(T* x) { inner::k<T, Mode::B><<<1, 1>>>(x); }\n}\n"
+    )
+    (cell,) = cells(text)
+    assert cell.instances == ("outer::inner::k<float, outer::Mode::B>",)
+    assert compile_program(cell.source, name_expressions=cell.instances).kernel_names
 
 
 def test_headers_of_the_folders_are_read_once_and_missing_ones_are_named(tmp_path: Path) -> None:

@@ -57,13 +57,25 @@ def without_template(tokens: Sequence[Token]) -> list[Token]:
     return rest
 
 
-def template_parameters(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens in the `<…>` of a template, up to the first default argument."""
-    parameters = list(tokens[2 : angle_end(tokens, 1) - 1]) if tokens[0].text == "template" else []
-    default = next((n for n, token in enumerate(parameters) if token.text == "="), None)
-    before = parameters[:default]
-    commas = [n for n, token in enumerate(before) if token.text == ","]
-    return before if default is None or not commas else before[: commas[-1]]
+def template_parameters(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the parameters in the `<…>` of a template."""
+    parameters: list[list[Token]] = [[]]
+    end = angle_end(tokens, 1) - 1 if tokens[0].text == "template" else 0
+    index = 2
+    while index < end:
+        token = tokens[index]
+        if token.text == ",":
+            parameters.append([])
+        else:
+            following = index + 1
+            if token.text in OPEN_BRACKETS:
+                following = closing_bracket(tokens, index) + 1
+            elif token.text == "<":
+                following = angle_end(tokens, index)
+            parameters[-1] += tokens[index:following]
+            index = following - 1
+        index += 1
+    return [each for each in parameters if each]
 
 
 def angle_end(tokens: Sequence[Token], opening: int) -> int:

@@ -288,7 +288,12 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
             if item.kind is ItemKind.KERNEL and name in item.names
         )
     ]
-    instances = [next(_launched_instances(items, name, declared), name) for name in templates]
+    qualifiers = _qualifiers(items)
+    instances = [
+        qualifiers.get(name, "")
+        + next(_launched_instances(items, name, declared, qualifiers), _default_instance(items, name))
+        for name in templates
+    ]
     return ExtractedCell(tuple(names), tuple(instances), source)
 
 
@@ -300,28 +305,80 @@ def _missing_headers(names: set[str]) -> set[str]:
     return headers
 
 
-def _launched_instances(items: Sequence[SourceItem], name: str, declared: set[str]) -> Iterator[str]:
+def _qualifiers(items: Iterable[SourceItem]) -> dict[str, str]:
+    """Return `outer::inner::` for each name that is declared in named namespaces."""
+    qualifiers: dict[str, str] = {}
+    open_groups: list[str] = []
+    for item in items:
+        words = [token.text for token in item.tokens]
+        if item.kind is ItemKind.OPENING:
+            named = words[words.index("namespace") + 1 : -1] if "namespace" in words else []
+            open_groups.append("".join(named) + "::" * bool(named))
+        elif item.kind is ItemKind.CLOSING and open_groups:
+            open_groups.pop()
+        elif any(open_groups) and item.kind in (*_NEEDED, ItemKind.KERNEL):
+            qualifiers |= dict.fromkeys(item.names, "".join(open_groups))
+    return qualifiers
+
+
+def _launched_instances(
+    items: Sequence[SourceItem], name: str, declared: set[str], qualifiers: Mapping[str, str]
+) -> Iterator[str]:
     """Yield the instances `name<…>` of a template that host code launches, as far as they can be read.
 
-    declared: the names that the cell declares. Constants of the function that launches are replaced.
+    declared: the names that the cell declares; qualifiers: their namespaces. Constants of the function that
+    launches are replaced.
     """
-    needed = max(
-        sum(token.text == "," for token in template_parameters(item.tokens)) + 1
-        for item in items
-        if item.kind is ItemKind.KERNEL and name in item.names
-    )
+    parameters = _parameters(items, name)
+    needed = sum(not _has_default(each) for each in parameters)
     for item in items:
         for index, token in enumerate(item.tokens[:-1]):
             if token.text != name or item.tokens[index + 1].text != "<":
                 continue
             end = angle_end(item.tokens, index + 1)
-            if end >= len(item.tokens) or item.tokens[end].text != "<<<":
+            if not _is_launch(item.tokens, end):
                 continue
-            words = [_argument(item.tokens, place, declared) for place in range(index + 2, end - 1)]
-            arguments = [_evaluated(each) for each in " ".join(words).split(" , ")]
+            words = [
+                qualifiers.get(word, "") * (item.tokens[place - 1].text != "::") + word
+                for place in range(index + 2, end - 1)
+                for word in [_argument(item.tokens, place, declared)]
+            ]
+            arguments = [_evaluated(each) for each in " ".join(words).replace(" :: ", "::").split(" , ")]
             # Parameters that the call's arguments determine have no place in an instance's name.
-            if len(arguments) == needed and all(words) and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
+            is_complete = needed <= len(arguments) <= len(parameters) and all(words)
+            if is_complete and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
                 yield f"{name}<{', '.join(arguments)}>"
+
+
+def _default_instance(items: Sequence[SourceItem], name: str) -> str:
+    """Return the instance of a template that needs no arguments but types; its name if it needs others.
+
+    These are the types that the launch's arguments determine; they are float, or int for an index.
+    """
+    required = [each for each in _parameters(items, name) if not _has_default(each)]
+    if not all(each[0].text in ("typename", "class") and len(each) == 2 for each in required):
+        return name
+    return f"{name}<{', '.join(_type_argument(each[1].text) for each in required)}>"
+
+
+def _parameters(items: Sequence[SourceItem], name: str) -> list[list[Token]]:
+    """Return the parameters of a kernel template, from the declaration with the most defaults."""
+    kernels = [item for item in items if item.kind is ItemKind.KERNEL and name in item.names]
+    heads = [template_parameters(item.tokens) for item in kernels]
+    return max(heads, key=lambda head: (len(head), sum(map(_has_default, head))))
+
+
+def _has_default(parameter: Sequence[Token]) -> bool:
+    return any(token.text == "=" for token in parameter)
+
+
+def _is_launch(tokens: Sequence[Token], index: int) -> bool:
+    """Return True if the grid of a launch begins at a token: `<<<`, which some sources write `<< <`."""
+    return "".join(token.text for token in tokens[index : index + 3]).startswith("<<<")
+
+
+def _type_argument(parameter: str) -> str:
+    return "int" if _INDEX_TYPE.search(parameter) else "float"
 
 
 def _evaluated(argument: str) -> str:
@@ -338,12 +395,14 @@ def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
     values = (
         tokens[n + 2].text
         for n in range(place - 3, 0, -1)
-        if tokens[n].text == word and tokens[n + 1].text == "=" and tokens[n + 3].text in (",", ";")
+        if tokens[n].text == word
+        and tokens[n + 1].text in ("=", "{")
+        and tokens[n + 3].text in (",", ";", "}")
     )
     value = next(values, "")
     if any(key.text in ("typename", "class") and name.text == word for key, name in pairwise(tokens)):
-        return "int" if _INDEX_TYPE.search(word) else "float"  # the caller of a host template chooses
-    return value if value[:1].isdigit() else ""
+        return _type_argument(word)  # the caller of a host template chooses
+    return value if value[:1].isdigit() or value in ("true", "false") else ""
 
 
 def _constant(item: SourceItem) -> str:
