@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.grading.judge import supervisor
-from gpulab.grading.judge.judging import limit_memory
+from gpulab.grading.judge.judging import limit_cpu, limit_memory
 from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.judge.student_client import StudentProcess, StudentProcessFailed
@@ -267,6 +267,18 @@ def allocate_beyond_the_limit(emit: Callable[[str, Any], None]) -> None:
         bytearray(2 << 30)
     except MemoryError:
         emit("refused", 1 << 30)
+
+
+def test_processor_time_of_a_judge_is_limited() -> None:
+    run = supervisor.messages(compute_without_end, deadline=time.monotonic() + 60)
+    assert list(run) == [("said", 1), ("stopped", supervisor.STOPPED)]
+
+
+def compute_without_end(emit: Callable[[str, Any], None]) -> None:
+    emit("said", 1)
+    limit_cpu(1)
+    while True:
+        pass
 
 
 def emit_once(emit: Callable[[str, Any], None]) -> None:

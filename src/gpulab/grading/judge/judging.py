@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -55,6 +56,7 @@ Emit = Callable[[str, Any], None]
 # Bytes of private memory of a judge process on the simulator; the labs need less than 1 GiB. There is no
 # limit with a GPU, because the CUDA driver reserves memory of its own.
 MEMORY_BYTES = 4 << 30
+CELL_CPU_S = 40  # processor time of one test cell; those of the labs need less than 3 s
 
 
 def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None:
@@ -112,6 +114,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             if test.grade_id in skipped:
                 continue
             emit("begin", test.grade_id)
+            limit_cpu(CELL_CPU_S)
             judged, error = judge_cell(shell, test, values)
             if kernel is not None:
                 judged = replace(judged, outputs=(*evidence(kernel), *judged.outputs))
@@ -133,6 +136,13 @@ def limit_memory(limit_bytes: int) -> None:
     """Limit the private memory of this process: a source can make a compiler allocate without end."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, hard))
+
+
+def limit_cpu(limit_s: int) -> None:
+    """Let the system end this process after more processor time: no signal handler runs in a compiler."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + limit_s, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def run_student(

@@ -38,6 +38,8 @@ COLLECT_AFTER = 100_000  # new objects in a judge process
 START_S = 10.0  # longest time to start a judge process, with restarts of the server that forks it
 START_INTERVAL_S = 0.05  # between two tries
 STOP_INTERVAL_S = 0.5  # between two looks at whether the run is over
+END_S = 10.0  # longest time from the end of a process's messages to its exit code
+STOPPED = "it did not end within its time limit and was stopped."
 
 # A judge process is forked from a server that has imported these modules, so that they are imported once and
 # not for each submission: the judge, and what the checks of its test cells import when they run.
@@ -165,9 +167,11 @@ def messages(
         while _wait(receiver, min(deadline, time.monotonic() + limit_s), stop):
             yield receiver.recv()
             limit_s = CELL_SILENCE_S
-        yield "stopped", "it did not end within its time limit and was stopped."
-    except EOFError:  # the process ended
-        pass
+        yield "stopped", STOPPED
+    except EOFError:
+        process.join(END_S)
+        if process.exitcode == -signal.SIGXCPU:
+            yield "stopped", STOPPED
     finally:
         receiver.close()
         process.kill()  # its student process ends with it
