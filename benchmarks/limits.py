@@ -204,7 +204,7 @@ def measure_all(out: Path) -> dict[str, Any]:
     """Measure every version, write the figures and return them."""
     import gpulab
     from gpulab.compiler.nvrtc import version as nvrtc_version
-    from gpulab.devices.nvml import open_nvml
+    from gpulab.devices.cuda.nvml import open_nvml
 
     device = gpulab.device("cuda:0")
     rows = [

@@ -14,7 +14,7 @@ from benchmarks.nsight_figures import COMPARED, NsightFigures
 from benchmarks.nsight_launches import NsightLaunch
 from gpulab.compiler import compile_program
 from gpulab.compiler.program import Resources
-from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
+from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedKernel
 
 __all__ = ["LaunchComparison", "MetricComparison", "agreement", "compare"]
 

@@ -58,7 +58,7 @@ class _Simulator:
         from gpulab.compiler.sass.disassembly import machine_code
         from gpulab.compiler.sass.memory_forms import shared_forms
         from gpulab.devices import open_device
-        from gpulab.devices.simulated import SimulatedDevice
+        from gpulab.devices.simulator.simulated_device import SimulatedDevice
 
         device = open_device("sim")
         assert isinstance(device, SimulatedDevice)

@@ -181,7 +181,7 @@ def nsight_rows(l2: str) -> list[dict[str, float]]:
 def measure_all(out: Path) -> None:
     import gpulab
     from gpulab.compiler.nvrtc import version
-    from gpulab.devices.nvml import open_nvml
+    from gpulab.devices.cuda.nvml import open_nvml
 
     device = gpulab.device("cuda:0")
     launches = timed_launches()

@@ -42,7 +42,7 @@ SLOW = (
     "simt/test_programs.py",
     "benchmarks/test_pages.py",
     "notebook/test_on_simulator.py",
-    "notebook/test_explore.py",
+    "notebook/sliders/test_explore.py",
     "test_doctests.py",
     "test_worker_process.py",
     "fuzz",

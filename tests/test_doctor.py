@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from gpulab import doctor
-from gpulab.devices import gpu_diagnosis
-from gpulab.devices.nvml import Nvml
+from gpulab.devices.cuda import gpu_diagnosis
+from gpulab.devices.cuda.nvml import Nvml
 from gpulab.errors import GpulabError
-from tests.devices.fake_nvml import GIB, FakeGpu, FakeNvmlLibrary
+from tests.devices.cuda.fake_nvml import GIB, FakeGpu, FakeNvmlLibrary
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def nvml(monkeypatch):
 
     def install(*gpus, **options):
         library = Nvml(FakeNvmlLibrary(gpus, **options))
-        monkeypatch.setattr("gpulab.devices.nvml.open_nvml", lambda: library)
+        monkeypatch.setattr("gpulab.devices.cuda.nvml.open_nvml", lambda: library)
         monkeypatch.setattr("gpulab.compiler.nvrtc.version", lambda: (13, 5))
         return {item.name: item for item in doctor.diagnose()}
 
@@ -65,8 +65,8 @@ def nvml(monkeypatch):
 
 
 def test_machine_without_a_driver_needs_nothing(monkeypatch):
-    monkeypatch.setattr("gpulab.devices.nvml.open_nvml", lambda: None)
-    monkeypatch.setattr("gpulab.devices.cuda_context.has_driver", lambda: False)
+    monkeypatch.setattr("gpulab.devices.cuda.nvml.open_nvml", lambda: None)
+    monkeypatch.setattr("gpulab.devices.cuda.cuda_context.has_driver", lambda: False)
     items = {item.name: item for item in doctor.diagnose()}
     assert items["Driver"].ok
     assert items["GPUs"].ok

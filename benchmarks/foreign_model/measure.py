@@ -105,7 +105,7 @@ class Bench:
 
     def kernel(self, program: Any, name: str) -> Any:
         if self.device.kind == "cuda":
-            from gpulab.devices.cuda import CudaModule
+            from gpulab.devices.cuda.cuda_device import CudaModule
 
             return CudaModule(self.device, program).get_function(name)
         return self.device.module_of(program).get_function(name)

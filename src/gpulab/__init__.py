@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     from gpulab.gpus.occupancy import occupancy
     from gpulab.grading.checks.commits import commit
     from gpulab.model.profile import Profile
-    from gpulab.notebook.argument_slider import argument_slider
-    from gpulab.notebook.comparison_view import beside_published
     from gpulab.notebook.exercise_cell import exercise
-    from gpulab.notebook.explore import explore
-    from gpulab.notebook.host_loops import loops_table
     from gpulab.notebook.level import choose_level
-    from gpulab.notebook.measured_table import measured_table
-    from gpulab.notebook.roofline_view import roofline
     from gpulab.notebook.session_timings import speedup_table
-    from gpulab.notebook.sweep_view import sweep_table
+    from gpulab.notebook.sliders.argument_slider import argument_slider
+    from gpulab.notebook.sliders.explore import explore
+    from gpulab.notebook.tables.comparison_view import beside_published
+    from gpulab.notebook.tables.host_loops import loops_table
+    from gpulab.notebook.tables.measured_table import measured_table
+    from gpulab.notebook.tables.roofline_view import roofline
+    from gpulab.notebook.tables.sweep_view import sweep_table
     from gpulab.opening import device, profile
     from gpulab.problems import Problem, problem, published
     from gpulab.profiling.benchmark import Benchmark, benchmark
@@ -165,9 +165,9 @@ _LAZY = {
     "Kernel": ("gpulab.devices.base", "Kernel"),
     "Problem": ("gpulab.problems", "Problem"),
     "Profile": ("gpulab.model.profile", "Profile"),
-    "argument_slider": ("gpulab.notebook.argument_slider", "argument_slider"),
+    "argument_slider": ("gpulab.notebook.sliders.argument_slider", "argument_slider"),
     "benchmark": ("gpulab.profiling.benchmark", "benchmark"),
-    "beside_published": ("gpulab.notebook.comparison_view", "beside_published"),
+    "beside_published": ("gpulab.notebook.tables.comparison_view", "beside_published"),
     "catalogue_table": ("gpulab.views.tables.catalogue_view", "catalogue_table"),
     "choose_level": ("gpulab.notebook.level", "choose_level"),
     "commit": ("gpulab.grading.checks.commits", "commit"),
@@ -175,15 +175,15 @@ _LAZY = {
     "device": ("gpulab.opening", "device"),
     "device_query": ("gpulab.views.tables.query_view", "device_query"),
     "exercise": ("gpulab.notebook.exercise_cell", "exercise"),
-    "explore": ("gpulab.notebook.explore", "explore"),
+    "explore": ("gpulab.notebook.sliders.explore", "explore"),
     "gpu": ("gpulab.gpus.catalogue", "gpu"),
     "html": ("gpulab.views.html", ""),
     "kernel": ("gpulab.session", "kernel"),
     "kernel_cell": ("gpulab.session", "cell"),
     "kernel_names": ("gpulab.session", "kernel_names"),
     "ladder_table": ("gpulab.views.tables.ladder_view", "ladder_table"),
-    "loops_table": ("gpulab.notebook.host_loops", "loops_table"),
-    "measured_table": ("gpulab.notebook.measured_table", "measured_table"),
+    "loops_table": ("gpulab.notebook.tables.host_loops", "loops_table"),
+    "measured_table": ("gpulab.notebook.tables.measured_table", "measured_table"),
     "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
     "occupancy": ("gpulab.gpus.occupancy", "occupancy"),
     "problem": ("gpulab.problems", "problem"),
@@ -191,7 +191,7 @@ _LAZY = {
     "profile": ("gpulab.opening", "profile"),
     "published": ("gpulab.problems.published", ""),
     "published_table": ("gpulab.views.tables.published_view", "published_table"),
-    "roofline": ("gpulab.notebook.roofline_view", "roofline"),
+    "roofline": ("gpulab.notebook.tables.roofline_view", "roofline"),
     "sanitize": ("gpulab.verification.sanitize", "sanitize"),
     "score_table": ("gpulab.views.tables.score_table", "score_table"),
     "sections_table": ("gpulab.views.tables.sections_view", "sections_table"),
@@ -200,7 +200,7 @@ _LAZY = {
     "speedup_table": ("gpulab.notebook.session_timings", "speedup_table"),
     "start_lab": ("gpulab.exercises.lab_session", "start_lab"),
     "student": ("gpulab.exercises.lab_session", "student"),
-    "sweep_table": ("gpulab.notebook.sweep_view", "sweep_table"),
+    "sweep_table": ("gpulab.notebook.tables.sweep_view", "sweep_table"),
     "time_variant": ("gpulab.profiling.speedup", "time_variant"),
     "timeline": ("gpulab.profiling.timeline", "timeline"),
     "timing": ("gpulab.timing", ""),

@@ -130,9 +130,9 @@ def _llvmlite() -> _Result:
 
 def _driver() -> _Result:
     from gpulab.compiler.nvrtc import version as nvrtc_version
-    from gpulab.devices.cuda_context import has_driver
-    from gpulab.devices.gpu_diagnosis import diagnose_driver
-    from gpulab.devices.nvml import open_nvml
+    from gpulab.devices.cuda.cuda_context import has_driver
+    from gpulab.devices.cuda.gpu_diagnosis import diagnose_driver
+    from gpulab.devices.cuda.nvml import open_nvml
 
     compiler = None
     with suppress(GpulabError):
@@ -142,23 +142,23 @@ def _driver() -> _Result:
 
 
 def _gpus() -> _Result:
-    from gpulab.devices.cuda_context import has_driver
-    from gpulab.devices.gpu_diagnosis import diagnose_gpus
-    from gpulab.devices.nvml import open_nvml
+    from gpulab.devices.cuda.cuda_context import has_driver
+    from gpulab.devices.cuda.gpu_diagnosis import diagnose_gpus
+    from gpulab.devices.cuda.nvml import open_nvml
 
     found = diagnose_gpus(open_nvml(), has_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     return found.ok, found.detail, found.remedy
 
 
 def _counters() -> _Result:
-    from gpulab.devices.gpu_diagnosis import counters_restricted, diagnose_counters
+    from gpulab.devices.cuda.gpu_diagnosis import counters_restricted, diagnose_counters
 
     found = diagnose_counters(counters_restricted())
     return found.ok, found.detail
 
 
 def _cupy() -> _Result:
-    from gpulab.devices.cuda_context import gpus, has_driver
+    from gpulab.devices.cuda.cuda_context import gpus, has_driver
 
     count, reason = gpus()
     if count:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.notebook.explore_figure import CLASS
+from gpulab.notebook.sliders.explore_figure import CLASS
 from tests.browser.test_kernel_cell import CELL_S, open_page, readable, run_cell, show
 from tests.labs.lab import Lab, by_id, read
 

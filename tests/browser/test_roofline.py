@@ -8,10 +8,10 @@ import nbformat
 import pytest
 from nbconvert import HTMLExporter
 
-from gpulab.notebook.roofline_figure import roofline_figure
+from gpulab.notebook.tables.roofline_figure import roofline_figure
 from gpulab.views.roofline.roofline_layout import scene_of
 from tests.browser.test_kernel_cell import CELL_S, open_page, run_cell, show
-from tests.notebook.roofline_cases import roofline_case
+from tests.notebook.tables.roofline_cases import roofline_case
 
 COUNTS = (3, 6, 12)
 RECTANGLES = """texts => texts.map(text => {
@@ -35,9 +35,9 @@ CONTRAST = """plot => {
         return [name, (high + 0.05) / (low + 0.05)];
     });
 }"""
-DRAW = """from gpulab.notebook.roofline_figure import roofline_figure
+DRAW = """from gpulab.notebook.tables.roofline_figure import roofline_figure
 from gpulab.views.roofline.roofline_layout import scene_of
-from tests.notebook.roofline_cases import roofline_case
+from tests.notebook.tables.roofline_cases import roofline_case
 
 roofline_figure(scene_of(roofline_case(6, 0.05, measured=True), "512x512x512"))"""
 

@@ -6,7 +6,7 @@ import pytest
 
 import gpulab
 from gpulab.devices.argument_copies import copy_arguments
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gpulab
 from gpulab.compiler.program import Parameter
 from gpulab.devices.arguments import convert
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import LaunchError
 
 POINTER = Parameter("A0", "pointer", 8)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import MemoryFault, UnsupportedInstruction, UsageError
 
 SHARED = """

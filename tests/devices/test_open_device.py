@@ -8,16 +8,17 @@ from types import ModuleType
 
 import pytest
 
-from gpulab.devices import cuda_context, open_device
+from gpulab.devices import open_device
+from gpulab.devices.cuda import cuda_context
 from gpulab.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
     """A machine without a driver, and a simulator that is a pair of its kind and GPU."""
-    simulated = ModuleType("gpulab.devices.simulated")
+    simulated = ModuleType("gpulab.devices.simulator.simulated_device")
     simulated.simulator = lambda gpu_name: ("sim", gpu_name)
-    monkeypatch.setitem(sys.modules, "gpulab.devices.simulated", simulated)
+    monkeypatch.setitem(sys.modules, "gpulab.devices.simulator.simulated_device", simulated)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: False)
     monkeypatch.setattr(cuda_context, "_gpu_count", [])
 
@@ -59,7 +60,7 @@ def test_cupy_that_cannot_start_falls_back_to_the_simulator(monkeypatch):
 
 def test_counting_gpus_imports_neither_cupy_nor_llvm():
     code = (
-        "import sys; from gpulab.devices import cuda_context; cuda_context.has_driver = lambda: False; "
+        "import sys; from gpulab.devices.cuda import cuda_context; cuda_context.has_driver = lambda: False; "
         "cuda_context.gpus(); sys.exit(bool({'cupy', 'llvmlite'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpulab.compiler import compile_program
 from gpulab.compiler.program import Program
 from gpulab.devices import open_device
-from gpulab.devices.simulated import SimulatedDevice, SimulatedModule
+from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedModule
 from gpulab.errors import CompileError, LaunchError, UnsupportedInstruction
 from gpulab.simt.ptx.parser import parse
 from tests.fuzz.instructions import NotInterpreted, Unspecified

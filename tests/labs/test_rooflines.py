@@ -15,7 +15,7 @@ import pytest
 
 import gpulab
 from gpulab.cell import parse_cell, require_kernel_cell
-from gpulab.notebook.roofline_figure import roofline_figure
+from gpulab.notebook.tables.roofline_figure import roofline_figure
 from gpulab.problems import problem as problem_named
 from gpulab.profiling.roofline import Roofline
 from gpulab.profiling.roofline_points import KernelVersion, roofline_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from gpulab.devices.simulated import SimulatedKernel
+from gpulab.devices.simulator.simulated_device import SimulatedKernel
 from gpulab.simt.codegen import native
 from tests.notebook.conftest import CellRun
 

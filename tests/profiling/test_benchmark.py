@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpulab.devices.nvml import ClockState
+from gpulab.devices.cuda.nvml import ClockState
 from gpulab.errors import UsageError
 from gpulab.problems import problem
 from gpulab.profiling.benchmark import Benchmark, benchmark, sample

@@ -7,7 +7,7 @@ import pytest
 
 import gpulab
 from gpulab.cell import KernelCell, parse_cell
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.verification.check import compile_cell
 from gpulab.verification.verify import verify
 

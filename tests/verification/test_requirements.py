@@ -8,7 +8,7 @@ import pytest
 
 import gpulab
 from gpulab.cell import parse_cell, require_kernel_cell
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.problems import problem
 from gpulab.profiling.counts.cell_counts import count_cell
 from gpulab.verification.check import CheckResult, check_cell, compile_cell

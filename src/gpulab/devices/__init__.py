@@ -23,14 +23,14 @@ def open_device(name: str | None = None) -> Device:
         name = os.environ.get("GPULAB_DEVICE") or None
     if name is None:
         # A local import keeps `import gpulab` fast. CuPy is loaded only if there is a driver.
-        from gpulab.devices.cuda_context import gpus
+        from gpulab.devices.cuda.cuda_context import gpus
 
         name = "cuda" if gpus()[0] else "sim"
     kind, _, rest = name.strip().lower().partition(":")
     if kind == "sim":
         return _simulator(rest)
     if kind == "cuda" and (rest == "" or rest.isdecimal()):
-        from gpulab.devices.cuda import cuda_device
+        from gpulab.devices.cuda.cuda_device import cuda_device
 
         return cuda_device(int(rest or 0))
     raise UsageError(
@@ -39,7 +39,7 @@ def open_device(name: str | None = None) -> Device:
 
 
 def _simulator(gpu_name: str) -> Device:
-    from gpulab.devices.simulated import simulator
+    from gpulab.devices.simulator.simulated_device import simulator
     from gpulab.gpus.catalogue import DEFAULT_GPU, gpu
 
     return simulator(gpu(gpu_name or DEFAULT_GPU).key)

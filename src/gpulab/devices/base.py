@@ -25,7 +25,7 @@ from gpulab.errors import LaunchWarning, UsageError
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gpulab.devices.nvml import ClockState
+    from gpulab.devices.cuda.nvml import ClockState
     from gpulab.finding import Finding
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel

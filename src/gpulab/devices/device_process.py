@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from gpulab.devices.argument_copies import address_of, whole_array
 from gpulab.devices.base import Device
-from gpulab.devices.cuda_errors import OWN_PROCESS
+from gpulab.devices.cuda.cuda_errors import OWN_PROCESS
 from gpulab.errors import GpulabError, LaunchError
 from gpulab.finding import Finding
 from gpulab.worker_process import Worker, WorkerDied, WorkerFunction, WorkerTimedOut, in_worker

@@ -201,7 +201,7 @@ class _Benches:
 
 def _separate_device(name: str) -> Device:
     """Open a device; a simulated one is not shared with the session's cells, which may run meanwhile."""
-    from gpulab.devices.simulated import SimulatedDevice
+    from gpulab.devices.simulator.simulated_device import SimulatedDevice
 
     device = open_device(name)
     return device if device.measures_time else SimulatedDevice(device.spec.key)

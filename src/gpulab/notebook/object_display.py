@@ -14,8 +14,8 @@ def install(shell: Any) -> None:
     for module, name, view in (
         ("gpulab.finding", "Findings", "findings_view"),
         ("gpulab.profiling.counts.metrics", "Counters", "counters_view"),
-        ("gpulab.devices.simulated", "SimulatedKernel", "kernel_object_view"),
-        ("gpulab.devices.cuda", "CudaKernel", "kernel_object_view"),
+        ("gpulab.devices.simulator.simulated_device", "SimulatedKernel", "kernel_object_view"),
+        ("gpulab.devices.cuda.cuda_device", "CudaKernel", "kernel_object_view"),
     ):
         html.for_type_by_name(module, name, _display(view))
 

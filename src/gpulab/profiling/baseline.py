@@ -19,7 +19,7 @@ from gpulab.profiling.checked_launches import CheckedLaunches
 from gpulab.verification.inputs import place_arguments
 
 if TYPE_CHECKING:
-    from gpulab.devices.nvml import ClockState
+    from gpulab.devices.cuda.nvml import ClockState
 
 __all__ = ["BASELINES", "BaselineComparison", "time_against_baseline"]
 

@@ -21,7 +21,7 @@ from gpulab.worker_process import TIME_LIMIT_S
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
-    from gpulab.devices.nvml import ClockState
+    from gpulab.devices.cuda.nvml import ClockState
 
 __all__ = [
     "L2_STATES",

@@ -7,14 +7,14 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gpulab.devices.shared_arrays import array_at, shared_arrays
+from gpulab.devices.simulator.shared_arrays import array_at, shared_arrays
 from gpulab.finding import Finding, Index3, index_text, unravel
 from gpulab.verification.access_order import AccessOrder, order_of
 
 if TYPE_CHECKING:
     from gpulab.compiler.statements import Loop
     from gpulab.devices.base import RecordableKernel
-    from gpulab.devices.shared_arrays import SharedArray
+    from gpulab.devices.simulator.shared_arrays import SharedArray
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.racecheck.hazards import AccessRecord, Hazard
     from gpulab.simt.instrument.racecheck.racecheck_recorder import RacecheckRecorder

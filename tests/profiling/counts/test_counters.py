@@ -9,7 +9,7 @@ import pytest
 
 import gpulab
 from gpulab.compiler.sass.disassembly import find_nvdisasm
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import MemoryFault
 from gpulab.profiling.counts.counters import Counters
 from tests.python_device import PythonDevice

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpulab.cache import DiskCache
-from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
+from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedKernel
 from gpulab.errors import MemoryFault
 from gpulab.simt.codegen import jit, native
 from gpulab.simt.instrument.trace.trace_code import TraceInstrumentation

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
+from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedKernel
 from gpulab.simt.instrument.counters.counter_recorder import Count, CounterRecorder, SiteCount
 from tests.simt.programs import simulator
 

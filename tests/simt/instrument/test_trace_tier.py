@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
+from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedKernel
 from gpulab.errors import MemoryFault
 from gpulab.simt.analysis.basic_blocks import ControlFlow, reads, writes
 from gpulab.simt.analysis.slicing import without_values

@@ -7,7 +7,7 @@ import pytest
 
 import gpulab
 from gpulab.devices.base import Kernel
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 
 SHAPES = """struct Shape {
     __device__ virtual ~Shape() {}

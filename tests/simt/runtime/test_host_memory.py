@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gpulab.cell import parse_cell, require_kernel_cell
-from gpulab.devices import simulated
-from gpulab.devices.simulated import SimulatedDevice
+from gpulab.devices.simulator import simulated_device
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import LaunchError
 from gpulab.model.profile import profile_variant
 from gpulab.simt.runtime import host_memory
@@ -25,7 +25,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="pages are shared on 
 def budget(monkeypatch: pytest.MonkeyPatch) -> MemoryBudget:
     """A budget of 8 MiB for the devices that a test opens."""
     lowered = MemoryBudget(8 * MIB)
-    monkeypatch.setattr(simulated, "host_budget", lambda: lowered)
+    monkeypatch.setattr(simulated_device, "host_budget", lambda: lowered)
     return lowered
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gpulab
 from gpulab.cache import DiskCache
-from gpulab.devices.simulated import SimulatedDevice, SimulatedKernel
+from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedKernel
 from gpulab.simt.codegen import native
 from gpulab.simt.codegen.native import NativeKernel
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.views.roofline.roofline_layout import BADGE_RADIUS, MARK_RADIUS, Scene, scene_of
 from gpulab.views.roofline.roofline_static import matplotlib_figure
-from tests.notebook.roofline_cases import roofline_case
+from tests.notebook.tables.roofline_cases import roofline_case
 
 COUNTS = (3, 6, 12)
 

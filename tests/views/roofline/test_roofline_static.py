@@ -11,7 +11,7 @@ import pytest
 from gpulab.views.roofline.roofline_layout import WIDTH, scene_of
 from gpulab.views.roofline.roofline_static import png, svg
 from gpulab.views.theme import DARK, LIGHT
-from tests.notebook.roofline_cases import roofline_case
+from tests.notebook.tables.roofline_cases import roofline_case
 
 Theme = Literal["light", "dark"]
 

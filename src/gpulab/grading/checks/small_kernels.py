@@ -181,7 +181,7 @@ def _check_on_simulator(exercise: KernelExercise, kernel: Any, case: KernelCase)
 
 
 def _check_lockstep(exercise: KernelExercise, kernel: Any, cases: tuple[KernelCase, ...]) -> None:
-    from gpulab.devices.simulated import SimulatedModule
+    from gpulab.devices.simulator.simulated_device import SimulatedModule
 
     module = SimulatedModule(kernel.device, kernel.program, independent_threads=False)
     older = module.get_function(kernel.name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.devices import open_device
-from gpulab.devices.cuda_errors import RESTART_ADVICE
+from gpulab.devices.cuda.cuda_errors import RESTART_ADVICE
 from gpulab.errors import ProblemError, UsageError
 from gpulab.exercises.lab_session import grade_as, normalized_id
 from gpulab.grading.checks import draws

@@ -45,7 +45,7 @@ STOPPED = "it did not end within its time limit and was stopped."
 # not for each submission: the judge, and what the checks of its test cells import when they run.
 PRELOADED = (
     "gpulab.grading.judge.judging",
-    "gpulab.devices.simulated",
+    "gpulab.devices.simulator.simulated_device",
     "gpulab.verification.check",
     "gpulab.grading.checks.counted_speed",
     "llvmlite.binding",

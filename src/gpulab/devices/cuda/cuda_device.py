@@ -31,18 +31,18 @@ from gpulab.devices.base import (
     RecordableKernel,
     RecordableModule,
 )
-from gpulab.devices.cuda_context import CudaContext, gpus
-from gpulab.devices.cuda_streams import (
+from gpulab.devices.cuda.cuda_context import CudaContext, gpus
+from gpulab.devices.cuda.cuda_streams import (
     CudaStream,
     copy_operation_of,
     on_stream,
     pinned_memory,
     queue_copy,
 )
-from gpulab.devices.cuda_textures import CudaTextures
+from gpulab.devices.cuda.cuda_textures import CudaTextures
+from gpulab.devices.cuda.nvml import ClockState, open_nvml
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
-from gpulab.devices.nvml import ClockState, open_nvml
 from gpulab.devices.query import DeviceProperties, cuda_properties, spec_of
 from gpulab.devices.streams import CopyKind, DeviceOperation, Launch, Stream, array_shape, check_destination
 from gpulab.devices.textures import DeviceTexture
@@ -107,7 +107,7 @@ class CudaModule(DeviceModule):
 
     @cached_property
     def on_simulator(self) -> RecordableModule:
-        from gpulab.devices.simulated import simulator_of
+        from gpulab.devices.simulator.simulated_device import simulator_of
 
         return simulator_of(self.device.spec).module_of(self.program)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_text import tooltip
 from gpulab.notebook.plotly_theme import follow_theme
+from gpulab.notebook.sliders.explore_curve import Curve
+from gpulab.notebook.sliders.explore_text import tooltip
 from gpulab.problems.base import Block
 from gpulab.profiling.point import Point
 from gpulab.views.svg import FONT

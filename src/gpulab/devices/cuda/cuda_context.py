@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gpulab.devices.cuda_errors import lost_context, out_of_memory, refused
+from gpulab.devices.cuda.cuda_errors import lost_context, out_of_memory, refused
 from gpulab.errors import GpulabError, LaunchError
 
 __all__ = ["CudaContext", "gpus", "has_driver"]

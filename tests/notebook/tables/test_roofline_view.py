@@ -15,11 +15,11 @@ from IPython.utils.capture import capture_output
 
 import gpulab
 from gpulab.errors import UsageError
-from gpulab.notebook.roofline_figure import RooflineFigure, roofline_figure
+from gpulab.notebook.tables.roofline_figure import RooflineFigure, roofline_figure
 from gpulab.profiling.roofline import Roofline
 from gpulab.views.roofline.roofline_layout import scene_of
 from tests.kernel_configs import run_in_session
-from tests.notebook.roofline_cases import roofline_case
+from tests.notebook.tables.roofline_cases import roofline_case
 
 MATMUL = """%%cuda matmul.K1 --block 64
 __global__ void mmkernel(float* a, const float* b, const float* c, int n, int m, int p)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpulab.devices.nvml import InstalledGpu, MigSlice, Nvml
+from gpulab.devices.cuda.nvml import InstalledGpu, MigSlice, Nvml
 
 __all__ = ["GpuDiagnosis", "counters_restricted", "diagnose_counters", "diagnose_driver", "diagnose_gpus"]
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab.devices import cuda, cuda_context, open_device
+from gpulab.devices import open_device
 from gpulab.devices.argument_copies import simulated_variables
+from gpulab.devices.cuda import cuda_context, cuda_device
 from gpulab.errors import MemoryFault, UsageError
 from gpulab.model.profile import profile_launch
-from tests.devices.fake_cupy import CudaError, FakeCupy
+from tests.devices.cuda.fake_cupy import CudaError, FakeCupy
 
 SOURCE = """
 __device__ int hits = 5;
@@ -30,7 +31,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: True)
     monkeypatch.setattr(cuda_context, "_gpu_count", [])
-    monkeypatch.setattr(cuda, "_opened", {})
+    monkeypatch.setattr(cuda_device, "_opened", {})
     return fake
 
 

@@ -29,10 +29,10 @@ from gpulab.exploration.search_space import (
     tiles,
 )
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.notebook.explore_curve import Curve, curve_of
-from gpulab.notebook.explore_figure import CLASS, STYLE, ExplorerFigure
-from gpulab.notebook.explore_still import still_view
-from gpulab.notebook.explore_text import point_view, tile_name, waiting_view
+from gpulab.notebook.sliders.explore_curve import Curve, curve_of
+from gpulab.notebook.sliders.explore_figure import CLASS, STYLE, ExplorerFigure
+from gpulab.notebook.sliders.explore_still import still_view
+from gpulab.notebook.sliders.explore_text import point_view, tile_name, waiting_view
 from gpulab.problems.base import Block, Problem, Shape
 from gpulab.views.html import View
 from gpulab.views.tables.number_format import block_name

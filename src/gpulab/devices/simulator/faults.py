@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.compiler.statements import innermost_loop, return_lines
-from gpulab.devices.shared_arrays import shared_arrays
-from gpulab.devices.texture_faults import TEXTURE_FAULTS, texture_fault
+from gpulab.devices.simulator.shared_arrays import shared_arrays
+from gpulab.devices.simulator.texture_faults import TEXTURE_FAULTS, texture_fault
 from gpulab.errors import LaunchError, MemoryFault
 from gpulab.finding import Finding, index_text
 from gpulab.simt.runtime import layout

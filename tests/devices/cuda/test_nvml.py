@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.devices import nvml
-from gpulab.devices.nvml import ClockState, InstalledGpu, MigSlice, Nvml, open_nvml
-from tests.devices.fake_nvml import GIB, FakeGpu, FakeNvmlLibrary
+from gpulab.devices.cuda import nvml
+from gpulab.devices.cuda.nvml import ClockState, InstalledGpu, MigSlice, Nvml, open_nvml
+from tests.devices.cuda.fake_nvml import GIB, FakeGpu, FakeNvmlLibrary
 
 
 def test_versions_of_driver_and_cuda() -> None:

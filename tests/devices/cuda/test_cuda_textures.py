@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpulab.devices import cuda, cuda_context, open_device
+from gpulab.devices import open_device
 from gpulab.devices.base import Device
+from gpulab.devices.cuda import cuda_context, cuda_device
 from gpulab.errors import UsageError
-from tests.devices.fake_cupy import FakeCupy
+from tests.devices.cuda.fake_cupy import FakeCupy
 
 CONSTANTS = (
     "cudaAddressModeWrap", "cudaAddressModeClamp", "cudaAddressModeMirror", "cudaAddressModeBorder",
@@ -54,7 +55,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: True)
     monkeypatch.setattr(cuda_context, "_gpu_count", [])
-    monkeypatch.setattr(cuda, "_opened", {})
+    monkeypatch.setattr(cuda_device, "_opened", {})
     return open_device("cuda")
 
 

@@ -65,7 +65,7 @@ def sweep_table(
     gpulab.errors.UsageError: Run the cell that starts with `%%cuda matmul.K6` first.
     """
     from gpulab import session
-    from gpulab.notebook.session_progress import progress_bar
+    from gpulab.notebook.tables.session_progress import progress_bar
     from gpulab.profiling.sweep import Sweep, fastest
     from gpulab.views.tables.device_choice import chosen_device
     from gpulab.views.tables.number_format import extents

@@ -9,8 +9,8 @@ import pytest
 from numba import njit, prange
 
 import gpulab
-from gpulab.notebook import host_loops
-from gpulab.notebook.host_loops import host_rates
+from gpulab.notebook.tables import host_loops
+from gpulab.notebook.tables.host_loops import host_rates
 
 
 def jki(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:

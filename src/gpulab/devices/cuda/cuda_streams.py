@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.devices.cuda_context import CudaContext
+from gpulab.devices.cuda.cuda_context import CudaContext
 from gpulab.devices.streams import CopyKind, DeviceOperation, Stream
 from gpulab.errors import UsageError
 

@@ -9,11 +9,12 @@ import pytest
 
 from gpulab.compiler import ptx_program
 from gpulab.compiler.program import Parameter, Program, Resources
-from gpulab.devices import cuda, cuda_context, open_device
+from gpulab.devices import open_device
+from gpulab.devices.cuda import cuda_context, cuda_device
 from gpulab.devices.listing import listing_entries
 from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.gpus.catalogue import gpu
-from tests.devices.fake_cupy import H200, CudaError, FakeCupy, OutOfMemoryError
+from tests.devices.cuda.fake_cupy import H200, CudaError, FakeCupy, OutOfMemoryError
 
 SIGNATURE = (Parameter("fac", "float", 4), Parameter("A0", "pointer", 8), Parameter("n", "int", 4))
 PROGRAM = Program(
@@ -33,10 +34,12 @@ def cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(cuda_context, "has_driver", lambda: True)
     monkeypatch.setattr(cuda_context, "_gpu_count", [])
-    monkeypatch.setattr(cuda, "_opened", {})
-    monkeypatch.setattr(cuda, "compile_program", lambda *args, **kwargs: PROGRAM)
+    monkeypatch.setattr(cuda_device, "_opened", {})
+    monkeypatch.setattr(cuda_device, "compile_program", lambda *args, **kwargs: PROGRAM)
     loaded = Program(source="", ptx="ptx", arch=90, signatures={"k": SIGNATURE})
-    monkeypatch.setattr(cuda, "ptx_program", lambda text: loaded if text == "ptx" else ptx_program(text))
+    monkeypatch.setattr(
+        cuda_device, "ptx_program", lambda text: loaded if text == "ptx" else ptx_program(text)
+    )
     return fake
 
 

@@ -14,7 +14,7 @@ from gpulab.session import chosen_problem
 if TYPE_CHECKING:
     from gpulab.config import KernelConfig
     from gpulab.devices.base import Device, Dim3, Kernel
-    from gpulab.notebook.roofline_figure import RooflineFigure
+    from gpulab.notebook.tables.roofline_figure import RooflineFigure
     from gpulab.problems.base import Problem
     from gpulab.profiling.roofline_points import KernelVersion
 
@@ -81,11 +81,11 @@ def roofline(
     shared memory 1,244 GB/s (data sheet)
     """
     try:
-        from gpulab.notebook.roofline_figure import check_theme, roofline_figure
+        from gpulab.notebook.tables.roofline_figure import check_theme, roofline_figure
     except ImportError:
         raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
     from gpulab.devices import open_device
-    from gpulab.notebook.session_progress import progress_bar
+    from gpulab.notebook.tables.session_progress import progress_bar
     from gpulab.profiling.roofline_points import KernelLaunch, baseline_point, roofline_of
     from gpulab.views.roofline.roofline_layout import scene_of
 

@@ -17,9 +17,9 @@ from gpulab.devices import open_device
 from gpulab.exploration.search_space import Candidate
 from gpulab.gpus.catalogue import gpu
 from gpulab.notebook import session_timings
-from gpulab.notebook.explore_curve import curve_of
-from gpulab.notebook.explore_figure import SELECTED
-from gpulab.notebook.explore_still import still_view
+from gpulab.notebook.sliders.explore_curve import curve_of
+from gpulab.notebook.sliders.explore_figure import SELECTED
+from gpulab.notebook.sliders.explore_still import still_view
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point
 from gpulab.profiling.speedup import VariantTiming
@@ -131,7 +131,7 @@ def test_still_picture_counts_the_blocks_without_a_time() -> None:
 
 def in_explorer(steps: Callable[[Any], Any]) -> None:
     """Run a coroutine with an explorer of K1 on a new event loop, then end the explorer."""
-    from gpulab.notebook.explorer import Explorer
+    from gpulab.notebook.sliders.explorer import Explorer
 
     async def run() -> None:
         loop = asyncio.get_running_loop()

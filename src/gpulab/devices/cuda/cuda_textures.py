@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.devices.base import Device
-from gpulab.devices.cuda_context import CudaContext
+from gpulab.devices.cuda.cuda_context import CudaContext
 from gpulab.devices.textures import (
     DeviceTexture,
     Sampling,

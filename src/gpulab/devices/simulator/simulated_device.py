@@ -16,12 +16,17 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import ModuleVariable, Program, name_expressions_of
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel, RecordableModule
-from gpulab.devices.faults import explain, explain_barriers
-from gpulab.devices.host_operations import HostOperations
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
-from gpulab.devices.simulated_streams import DelayedCopies, SimulatedStream, copy_operation, pinned_array
-from gpulab.devices.simulated_textures import SimulatedTextures
+from gpulab.devices.simulator.faults import explain, explain_barriers
+from gpulab.devices.simulator.host_operations import HostOperations
+from gpulab.devices.simulator.simulated_streams import (
+    DelayedCopies,
+    SimulatedStream,
+    copy_operation,
+    pinned_array,
+)
+from gpulab.devices.simulator.simulated_textures import SimulatedTextures
 from gpulab.devices.streams import DeviceOperation, Launch, Stream, array_shape, check_destination
 from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError, UsageError

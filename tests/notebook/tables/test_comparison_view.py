@@ -8,7 +8,7 @@ import pytest
 
 from gpulab import session
 from gpulab.errors import UsageError
-from gpulab.notebook.comparison_view import beside_published, comparison_view
+from gpulab.notebook.tables.comparison_view import beside_published, comparison_view
 from gpulab.problems.published import rows, source
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import floor, log10
 
-from gpulab.notebook.explore_curve import Curve
-from gpulab.notebook.explore_text import curve_table, first_line, point_view
+from gpulab.notebook.sliders.explore_curve import Curve
+from gpulab.notebook.sliders.explore_text import curve_table, first_line, point_view
 from gpulab.problems.base import Block
 from gpulab.views.html import View, disclosure, paragraph, stack
 from gpulab.views.svg import SvgPen

@@ -15,7 +15,7 @@ from gpulab.views.html import View, paragraph, stack
 if TYPE_CHECKING:
     from gpulab.cell import KernelCell
     from gpulab.devices.base import Device
-    from gpulab.notebook.explorer import Explorer
+    from gpulab.notebook.sliders.explorer import Explorer
     from gpulab.problems.base import Problem
 
 __all__ = ["explore"]
@@ -87,7 +87,7 @@ def explore(problem: str = "") -> Explorer | View:
         return _static_picture(cells, device)
 
     try:
-        from gpulab.notebook.explorer import Explorer
+        from gpulab.notebook.sliders.explorer import Explorer
     except ImportError:
         raise UsageError(
             "sliders need ipywidgets, plotly and anywidget: pip install 'gpulab[lab]'."
@@ -134,8 +134,8 @@ def _static_picture(cells: dict[str, KernelCell], device: Device) -> View:
     than everything else, and no other block can be selected here.
     """
     from gpulab.exploration.search_space import first_candidate, neighbours
-    from gpulab.notebook.explore_curve import curve_of
-    from gpulab.notebook.explore_still import still_view
+    from gpulab.notebook.sliders.explore_curve import curve_of
+    from gpulab.notebook.sliders.explore_still import still_view
     from gpulab.profiling.bench import Bench
 
     candidate = first_candidate(list(cells.values())[-1], device)

@@ -54,7 +54,7 @@ def beside_published(variant: str, source: str = "t10", *, device: Device | str 
     >>> gpulab.beside_published("K1", source="t10")
     Run the cell that starts with `%%cuda matmul.K1` first. Its kernel is compared with the published figures.
     """
-    from gpulab.notebook.session_progress import progress_bar
+    from gpulab.notebook.tables.session_progress import progress_bar
     from gpulab.profiling.published_comparison import compare_with_published
 
     problem, _, short = variant.rpartition(".")

@@ -1,0 +1,1 @@
+"""The CUDA GPU as a device, through CuPy and the driver."""

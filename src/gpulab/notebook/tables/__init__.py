@@ -1,0 +1,1 @@
+"""Tables and rooflines whose rows are measured while the cell runs."""
