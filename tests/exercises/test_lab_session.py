@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gpulab.errors import UsageError
+from gpulab.exercises.lab1_exercises import IDLE_THREADS
 from gpulab.exercises.lab_session import current_lab, grade_as, own_key, practice_key, start_lab, student
-from gpulab.exercises.stencil_exercises import IDLE_THREADS
 
 pytestmark = pytest.mark.usefixtures("new_lab")
 

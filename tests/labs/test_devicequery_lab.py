@@ -142,7 +142,7 @@ class TestSourceNotebook(SourceNotebookTests):
                 )
 
     def test_faulty_line_of_the_case_is_the_right_answer(self, source: NotebookNode) -> None:
-        from gpulab.exercises.devicequery_exercises import BARRIER_LINE
+        from gpulab.exercises.lab0_exercises import BARRIER_LINE
 
         assert "__syncthreads()" in by_id(source)["suspect"].source.splitlines()[BARRIER_LINE - 1]
 

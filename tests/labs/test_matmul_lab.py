@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from gpulab.exercises.matmul_exercises import FAULTY_LINE
+from gpulab.exercises.lab2_exercises import FAULTY_LINE
 from tests.labs.html_page import PageTests
 from tests.labs.lab import (
     Lab,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
-from gpulab.problems.matmul_mistakes import product_mistakes
+from gpulab.problems import Argument, Case, Mistake, problem
 
 N, M, P, STRIP = 32, 48, 96, 16  # all different, and multiples of the strip
 
@@ -58,6 +58,17 @@ TERMS: dict[str, Term] = {
     ),
     "its first column of c": lambda b, c, i, j, k: b[i + N * k] * c[k + P * (j // 4 * 4)],
 }
+
+
+def product_mistakes(b: np.ndarray, c: np.ndarray) -> Iterator[Mistake]:
+    """Yield the mistakes of a = c b."""
+    right, zeros = c @ b, np.zeros((len(c), b.shape[1]))
+    arguments = tuple(
+        Argument(name, role, array)
+        for name, role, array in (("a", "output", zeros), ("b", "input", b), ("c", "input", c))
+    )
+    shape = b.shape[1], len(c), len(b)
+    return problem("matmul").mistakes(Case(shape, arguments, right, zeros, zeros == 0, 0, 0))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpulab import entry_points
 from gpulab.cell import parse_cell, read_cells
 from gpulab.errors import HeaderError, ProblemError, UsageError
 from gpulab.problems import load_problems, problem, problem_names, registry
@@ -52,7 +53,7 @@ def test_installed_problems_are_those_of_the_labs(tmp_path: Path, monkeypatch: p
 def test_problems_of_a_source_tree_that_is_not_installed_are_found(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    monkeypatch.setattr(entry_points, "entry_points", lambda group: ())
     assert problem_names() == OWN
 
 

@@ -1,15 +1,18 @@
 """The exercises of the labs: what they ask, with which parameters, and the right answers.
 
-A lab's module declares its exercises as data. Parameters follow from the release's seed and the student's id,
-so that each student has numbers of their own. Nothing here gives points: `gpulab.commit` does.
+A lab's module declares its exercises as data. An entry point of the group `gpulab.exercises` names them; its
+own name is that of the lab. Parameters follow from the release's seed and the student's id, so that each
+student has numbers of their own. Nothing here gives points: `gpulab.commit` does.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
+from gpulab.entry_points import entry_points_of
 from gpulab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,18 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["exercise_names", "find_exercise", "kernel_exercises"]
 
-# Each lab has the modules LAB_exercises and LAB_kernels in this folder.
-LABS = tuple(
-    module.name.removesuffix("_exercises")
-    for module in iter_modules(__path__)
-    if module.name.endswith("_exercises")
-)
+GROUP = __name__  # of entry points: the name of this package
 
 
 def find_exercise(name: str) -> NumberExercise | ChoiceExercise:
     """Return an exercise such as "stencil.idle_threads"; raise `UsageError` if there is none."""
-    lab = str(name).partition(".")[0]
-    exercises = _exercises_of(lab) if lab in LABS else {}
+    exercises = _exercises_of(str(name).partition(".")[0])
     if name not in exercises:
         known = ", ".join(exercises or exercise_names())
         raise UsageError(f"there is no exercise `{name}`; choose from {known}.")
@@ -39,15 +36,31 @@ def find_exercise(name: str) -> NumberExercise | ChoiceExercise:
 
 def exercise_names() -> tuple[str, ...]:
     """Return the names of all exercises, by lab."""
-    return tuple(name for lab in LABS for name in _exercises_of(lab))
+    return tuple(name for lab in _labs() for name in _exercises_of(lab))
 
 
 def kernel_exercises() -> dict[str, KernelExercise]:
     """Return all exercises with a small kernel, by the name in the header of their cell."""
-    modules = (import_module(f"gpulab.exercises.{lab}_kernels") for lab in LABS)
-    return {name: exercise for module in modules for name, exercise in module.KERNELS.items()}
+    from gpulab.exercises.kernel_exercise import KernelExercise
+
+    declared = [exercise for lab in _labs() for exercise in _declared(lab)]
+    return {exercise.name: exercise for exercise in declared if isinstance(exercise, KernelExercise)}
 
 
 def _exercises_of(lab: str) -> dict[str, NumberExercise | ChoiceExercise]:
-    module = import_module(f"gpulab.exercises.{lab}_exercises")
-    return {exercise.name: exercise for exercise in module.EXERCISES}
+    """Return the exercises of a lab without those that have a kernel, by their names with that of the lab."""
+    from gpulab.exercises.kernel_exercise import KernelExercise
+
+    questions = [exercise for exercise in _declared(lab) if not isinstance(exercise, KernelExercise)]
+    return {f"{lab}.{each.name}": replace(each, name=f"{lab}.{each.name}") for each in questions}
+
+
+def _labs() -> list[str]:
+    return sorted({entry.name for entry in entry_points_of(GROUP)})
+
+
+@cache
+def _declared(lab: str) -> Sequence[NumberExercise | ChoiceExercise | KernelExercise]:
+    """Return the exercises that the entry points of a lab's name declare."""
+    entries = [entry for entry in entry_points_of(GROUP) if entry.name == lab]
+    return [exercise for entry in entries for exercise in entry.load()]

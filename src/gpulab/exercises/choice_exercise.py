@@ -25,17 +25,22 @@ class ChoiceExercise:
     Attributes
     ----------
     name : str
-        Lab and exercise, such as "stencil.faster_opt_1".
+        Such as "faster". `gpulab.exercises.find_exercise` puts the name of the lab before it.
     title : str
         The heading of its card.
     quantities : tuple of Quantity
         The questions. One without options asks for a number, such as a ratio.
     truth : callable
-        Returns the outcome of each question by name, for example from the kernels of the session. It may
-        raise a `GpulabError` that says which cell has to run first.
+        Takes the name of the lab and returns the outcome of each question by name, for example from the
+        kernels of the session. It may raise a `GpulabError` that says which cell has to run first.
     """
 
     name: str
     title: str
     quantities: tuple[Quantity, ...]
-    truth: Callable[[], Mapping[str, Truth]]
+    truth: Callable[[str], Mapping[str, Truth]]
+
+    @property
+    def lab(self) -> str:
+        """The name of the lab, which is that of its problem; "" if the exercise was not found by its lab."""
+        return self.name.rpartition(".")[0]

@@ -46,7 +46,7 @@ class NumberExercise:
     Attributes
     ----------
     name : str
-        Lab and exercise, such as "stencil.idle_threads".
+        Such as "idle_threads". `gpulab.exercises.find_exercise` puts the name of the lab before it.
     title : str
         The heading of its card.
     parameters : tuple of DrawnParameter

@@ -7,14 +7,14 @@ problems all count. A lab has them in the file `problem.py` next to its notebook
 from __future__ import annotations
 
 import linecache
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gpulab.entry_points import entry_points_of
 from gpulab.errors import GpulabError, ProblemError, UsageError
 from gpulab.problems.base import Problem
 
@@ -236,24 +236,12 @@ def _installed() -> tuple[Mapping[str, Problem], tuple[str, ...]]:
     """Return the problems of installed packages, and sentences about entry points that failed."""
     problems: dict[str, Problem] = {}
     failures = []
-    for entry in dict.fromkeys([*entry_points(group=GROUP), *_of_source_tree()]):
+    for entry in entry_points_of(GROUP):
         try:
             problems |= _of_entry(entry)
         except Exception as error:  # noqa: BLE001  (a package that fails must not take the others along)
             failures.append(f" The entry point {entry.name} ({entry.value}) fails: {error}")
     return dict(sorted(problems.items())), tuple(failures)
-
-
-def _of_source_tree() -> list[EntryPoint]:
-    """Return gpulab's own entry points if it runs in a source tree, which need not be installed."""
-    project = Path(__file__).parents[3] / "pyproject.toml"
-    try:
-        declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-    except (OSError, KeyError, ValueError):
-        return []
-    if declared["name"] != "gpulab":
-        return []
-    return [EntryPoint(name, value, GROUP) for name, value in declared["entry-points"][GROUP].items()]
 
 
 def _of_entry(entry: EntryPoint) -> Mapping[str, Problem]:

@@ -8,8 +8,8 @@ from gpulab import session
 from gpulab.devices import open_device
 from gpulab.errors import UsageError, WrongResult
 from gpulab.exercises import find_exercise
+from gpulab.exercises.lab1_kernels import KERNELS
 from gpulab.exercises.lab_session import current_lab
-from gpulab.exercises.stencil_kernels import KERNELS
 from gpulab.grading.checks import require_kernel
 from gpulab.verification.check import compile_cell
 from tests.labs.stencil_cases import FAULTY, REPAIRED, case_cell
@@ -19,6 +19,9 @@ FINDINGS = {
     "case_2": "a barrier is missing",
     "case_3": "may not have finished. Wait for it, and then call __syncthreads()",
 }
+
+
+each_case = pytest.mark.parametrize("name", [exercise.name for exercise in KERNELS])
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +35,14 @@ def run(text: str) -> None:
     session.keep_cell(cell, compile_cell(cell, open_device()))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@each_case
 def test_repaired_kernel_gets_the_points(name: str) -> None:
     run(REPAIRED[name])
     assert require_kernel(name, points=2) is None
     assert current_lab().points[name] == 2
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@each_case
 def test_each_case_has_an_exercise(name: str) -> None:
     assert find_exercise(f"stencil.{name}").name == f"stencil.{name}"
 
@@ -71,7 +74,7 @@ def test_unknown_case_is_refused() -> None:
         require_kernel("case_9", points=2)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@each_case
 def test_fault_of_the_notebook_is_found(name: str) -> None:
     run(FAULTY[name])
     with pytest.raises(WrongResult, match=FINDINGS[name]):

@@ -15,13 +15,14 @@ from gpulab.exercises import lab_session
 from gpulab.exercises.choice_exercise import ChoiceExercise, Truth
 from gpulab.exercises.lab_session import current_lab, grade_as, own_key, start_lab, student
 from gpulab.exercises.number_exercise import NumberExercise, Quantity
-from gpulab.exercises.stencil_exercises import IDLE_THREADS
 from gpulab.grading.checks.commits import commit
 from gpulab.notebook import screen
 from gpulab.views.html import View
 
 pytestmark = pytest.mark.usefixtures("new_lab")
 
+IDLE_THREADS = gpulab.exercises.find_exercise("stencil.idle_threads")
+assert isinstance(IDLE_THREADS, NumberExercise)
 NAME = IDLE_THREADS.name
 CASE = NumberExercise(
     name="stencil.case",
@@ -33,7 +34,8 @@ CASE = NumberExercise(
 )
 
 
-def measured() -> dict[str, Truth]:
+def measured(lab: str) -> dict[str, Truth]:
+    assert lab == "stencil"
     return {"h200": Truth("slower: 1.14 ms", "measured"), "ratio": Truth("0.53", "measured")}
 
 
@@ -223,7 +225,7 @@ def test_first_prediction_of_a_session_counts(shown: list[View]) -> None:
 def unknown_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the truth of the prediction need a cell that did not run."""
 
-    def truth() -> dict[str, Truth]:
+    def truth(_lab: str) -> dict[str, Truth]:
         raise UsageError("run the cell of opt_1 first.")
 
     exercise = replace(FASTER, truth=truth)

@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
-from gpulab.exercises.stencil_exercises import IDLE_THREADS
+from gpulab.exercises import find_exercise
+from gpulab.exercises.number_exercise import NumberExercise
 from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.judge.supervisor import judge
@@ -48,7 +49,9 @@ def judged(student: str, *sources: str, seed: int = 2026) -> JudgedSubmission:
 
 
 def numbers(student: str, seed: int = 2026) -> dict[str, Any]:
-    return dict(IDLE_THREADS.right(IDLE_THREADS.draw(f"{seed} student {student}")))
+    exercise = find_exercise("stencil.idle_threads")
+    assert isinstance(exercise, NumberExercise)
+    return dict(exercise.right(exercise.draw(f"{seed} student {student}")))
 
 
 def typed(values: dict[str, Any]) -> str:

@@ -213,7 +213,7 @@ def _truth(exercise: ChoiceExercise, committed: Mapping[str, Answer]) -> View:
     from gpulab.views.html import note
 
     try:
-        return truth_table(exercise.quantities, committed, exercise.truth())
+        return truth_table(exercise.quantities, committed, exercise.truth(exercise.lab))
     except GpulabError as error:
         return note("hint", "The truth cannot be shown yet. Run this cell again later.", [str(error)])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises.matmul_exercises import (
+from gpulab.exercises.lab2_exercises import (
     CASE,
     COLUMNS,
     COUNTS,
@@ -112,9 +112,9 @@ def test_case_reads_what_the_exercise_says() -> None:
 
 def test_truths_answer_every_question() -> None:
     for exercise in (SHARED_STRIP, UNROLLING):
-        assert exercise.truth().keys() == {quantity.name for quantity in exercise.quantities}
+        assert exercise.truth("matmul").keys() == {quantity.name for quantity in exercise.quantities}
 
 
 def test_rolled_strip_is_slower_than_the_kernel_before_it() -> None:
-    assert SHARED_STRIP.truth()["h200"].text.startswith("slower")
+    assert SHARED_STRIP.truth("matmul")["h200"].text.startswith("slower")
     assert H200_MS["K2, 64 threads, unrolled by 4"] < H200_MS["K1, 64 threads"]

@@ -34,5 +34,4 @@ def _row_major_hint(case: KernelCase, position: int, index: int, found: float) -
     return f"{place} No thread stored it." if np.isnan(found) else place
 
 
-KERNELS = {"row_major": KernelExercise("row_major", _row_major_cases, hint=_row_major_hint)}
-"""The exercises by the name in the header of their cell."""
+KERNELS = (KernelExercise("row_major", _row_major_cases, hint=_row_major_hint),)

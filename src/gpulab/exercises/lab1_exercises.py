@@ -1,10 +1,11 @@
-"""The exercises of lab 1, the stencil."""
+"""The exercises of lab 1."""
 
 from __future__ import annotations
 
 from gpulab.exercises.choice_exercise import ChoiceExercise
+from gpulab.exercises.lab1_kernels import KERNELS
+from gpulab.exercises.lab1_truths import truth_of_ablation, truth_of_opt_1
 from gpulab.exercises.number_exercise import DrawnParameter, ExerciseTask, NumberExercise, Quantity
-from gpulab.exercises.stencil_truths import truth_of_ablation, truth_of_opt_1
 from gpulab.gpus.catalogue import gpu
 
 __all__ = ["EXERCISES"]
@@ -42,7 +43,7 @@ def steps_idle_threads(task: ExerciseTask) -> list[str]:
 
 
 IDLE_THREADS = NumberExercise(
-    name="stencil.idle_threads",
+    name="idle_threads",
     title="Idle threads of the naive kernel",
     parameters=(
         DrawnParameter("nx", range(98, 190), "points in x"),
@@ -84,7 +85,7 @@ def steps_tile(task: ExerciseTask) -> list[str]:
         ),
         (
             f"halo_points: two rows of {x} and two columns of {y}, so {right['halo_points']}. The four "
-            "corners of the array are not read, because a 7-point stencil has no diagonal neighbours."
+            "corners of the array are not read, because no point reads a diagonal neighbour."
         ),
         "readers_inside: the point's own thread and the threads of its four neighbours in the frame, so 5.",
         "readers_of_halo: only the thread next to it belongs to this block, so 1.",
@@ -92,7 +93,7 @@ def steps_tile(task: ExerciseTask) -> list[str]:
 
 
 TILE = NumberExercise(
-    name="stencil.tile",
+    name="tile",
     title="The tile of a block and its halo",
     parameters=(
         DrawnParameter("block_x", (16, 24, 40, 48, 64, 96), "threads of the block in x"),
@@ -152,7 +153,7 @@ def steps_waves(task: ExerciseTask) -> list[str]:
 
 
 WAVES = NumberExercise(
-    name="stencil.waves",
+    name="waves",
     title=f"Resident blocks and waves on an H200 ({GPU.sms} SMs)",
     parameters=(
         DrawnParameter("registers", (30, 36, 40, 44, 48, 52, 56, 60, 64, 72), "registers per thread"),
@@ -175,7 +176,7 @@ WAVES = NumberExercise(
 FASTER, SLOWER, SAME = "faster", "slower", "same"
 
 OPT_1 = ChoiceExercise(
-    name="stencil.faster_opt_1",
+    name="faster_opt_1",
     title="Is opt_1 faster than naive?",
     quantities=(
         Quantity("own", "on the GPU of this session", options=(FASTER, SLOWER, SAME)),
@@ -185,7 +186,7 @@ OPT_1 = ChoiceExercise(
 )
 
 ABLATION = ChoiceExercise(
-    name="stencil.ablation",
+    name="ablation",
     title="Which change helps which kernel? (H200, 512 × 512 × 512)",
     quantities=(
         Quantity(
@@ -212,7 +213,7 @@ def detective_case(
     """
     right = {"line": line, "order": orders[0]}
     return NumberExercise(
-        name=f"stencil.case_{number}",
+        name=f"case_{number}",
         title=f"Case {number}: a kernel with one fault",
         parameters=(),
         quantities=(
@@ -278,4 +279,4 @@ CASE_3 = detective_case(
     ),
 )
 
-EXERCISES = (IDLE_THREADS, TILE, OPT_1, CASE_1, CASE_2, WAVES, ABLATION, CASE_3)
+EXERCISES = (IDLE_THREADS, TILE, OPT_1, CASE_1, CASE_2, WAVES, ABLATION, CASE_3, *KERNELS)

@@ -225,22 +225,14 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
     return ""
 
 
-KERNELS = {
-    exercise.name: exercise
-    for exercise in (
-        KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE),
-        KernelExercise(
-            "coalesced", _coalesced_cases, hint=_coalesced_hint, requirement=_coalesced_requirement
-        ),
-        KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
-        KernelExercise(
-            "histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement
-        ),
-        KernelExercise(
-            "in_turn", _in_turn_cases, hint=_in_turn_hint, requirement=_in_turn_requirement, lockstep=True
-        ),
-        KernelExercise("paired", _paired_cases, hint=_paired_hint),
-        KernelExercise("total", _total_cases, hint=_total_hint, requirement=_total_requirement),
-    )
-}
-"""The exercises by the name in the header of their cell."""
+KERNELS = (
+    KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE),
+    KernelExercise("coalesced", _coalesced_cases, hint=_coalesced_hint, requirement=_coalesced_requirement),
+    KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
+    KernelExercise("histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement),
+    KernelExercise(
+        "in_turn", _in_turn_cases, hint=_in_turn_hint, requirement=_in_turn_requirement, lockstep=True
+    ),
+    KernelExercise("paired", _paired_cases, hint=_paired_hint),
+    KernelExercise("total", _total_cases, hint=_total_hint, requirement=_total_requirement),
+)

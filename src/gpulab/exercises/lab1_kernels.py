@@ -57,12 +57,8 @@ def _detective_case(
     return KernelExercise(name, cases, hint=hint, requirement=requirement)
 
 
-KERNELS = {
-    exercise.name: exercise
-    for exercise in (
-        _detective_case("case_1", _reversed),
-        _detective_case("case_2", _reversed_plus_next),
-        _detective_case("case_3", _reversed, "copy", "asynchronous copies to shared memory"),
-    )
-}
-"""The exercises by the name in the header of their cell."""
+KERNELS = (
+    _detective_case("case_1", _reversed),
+    _detective_case("case_2", _reversed_plus_next),
+    _detective_case("case_3", _reversed, "copy", "asynchronous copies to shared memory"),
+)

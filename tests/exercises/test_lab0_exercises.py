@@ -7,7 +7,7 @@ import pytest
 
 import gpulab
 from gpulab.devices.streams import DeviceOperation, Stream
-from gpulab.exercises.devicequery_exercises import (
+from gpulab.exercises.lab0_exercises import (
     BLOCKS,
     CASE_BRANCH,
     COPIES,
@@ -91,8 +91,8 @@ def test_case_has_one_right_option_for_each_choice() -> None:
 
 
 def test_sums_of_cases_are_exact() -> None:
-    from gpulab.exercises.devicequery_kernels import KERNELS
+    from gpulab.exercises import kernel_exercises
 
-    for case in KERNELS["total"].cases(np.random.default_rng(0)):
+    for case in kernel_exercises()["total"].cases(np.random.default_rng(0)):
         x, n, start = case.args
         assert case.expected[2][0] == start[0] + int(x[:n].sum())

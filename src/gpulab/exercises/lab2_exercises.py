@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from gpulab.exercises.choice_exercise import ChoiceExercise, Truth
+from gpulab.exercises.lab2_kernels import KERNELS
 from gpulab.exercises.number_exercise import DrawnParameter, ExerciseTask, NumberExercise, Quantity
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems.published import rows
@@ -50,7 +51,7 @@ def steps_counts(task: ExerciseTask) -> list[str]:
 
 
 COUNTS = NumberExercise(
-    name="matmul.counts",
+    name="counts",
     title="Operations and bytes of a product",
     parameters=(
         DrawnParameter("n", range(1024, 4097, 256), "rows of a and b"),
@@ -97,7 +98,7 @@ def steps_traffic(task: ExerciseTask) -> list[str]:
 
 
 TRAFFIC = NumberExercise(
-    name="matmul.traffic",
+    name="traffic",
     title="Sectors in one step of k",
     parameters=(
         DrawnParameter("word", (4, 8), "bytes of a value: float or double"),
@@ -144,7 +145,7 @@ def steps_occupancy(task: ExerciseTask) -> list[str]:
 
 
 OCCUPANCY = NumberExercise(
-    name="matmul.occupancy",
+    name="occupancy",
     title="Resident warps of K1",
     parameters=(
         DrawnParameter(
@@ -202,7 +203,7 @@ def steps_bound(task: ExerciseTask) -> list[str]:
 
 
 BOUND = NumberExercise(
-    name="matmul.bound",
+    name="bound",
     title="Bounds of K1 and of a tiled kernel",
     parameters=(
         DrawnParameter("gb_s", range(100, 400, 4), "bandwidth of the memory in GB/s"),
@@ -257,7 +258,7 @@ def steps_case(task: ExerciseTask) -> list[str]:
 
 
 CASE = NumberExercise(
-    name="matmul.case",
+    name="case",
     title="The case: right at every square size",
     parameters=(),
     quantities=(
@@ -301,7 +302,7 @@ def steps_reuse(task: ExerciseTask) -> list[str]:
 
 
 REUSE = NumberExercise(
-    name="matmul.reuse",
+    name="reuse",
     title="Bounds by words of b",
     parameters=(
         DrawnParameter("gb_s", range(96, 321, 8), "bandwidth of the memory in GB/s"),
@@ -326,8 +327,9 @@ def _compared(name: str, ms: float, baseline: str, baseline_ms: float) -> str:
     return f"{word}: {name} {ms:.1f} ms, {baseline} {baseline_ms:.1f} ms, ratio {ms / baseline_ms:.2f}"
 
 
-def truth_shared_strip() -> Mapping[str, Truth]:
+def truth_shared_strip(lab: str) -> Mapping[str, Truth]:
     """Return K2 compared with K1, published for the T10 and measured on an H200."""
+    del lab
     document = source_named("t10")
     gflops = {
         row.variant: row.kernel_gflops
@@ -346,7 +348,7 @@ def truth_shared_strip() -> Mapping[str, Truth]:
 
 
 SHARED_STRIP = ChoiceExercise(
-    name="matmul.shared_strip",
+    name="shared_strip",
     title="Is K2 faster than K1?",
     quantities=(
         Quantity("t10", "K2 on a T10 of 2008, which has no cache", options=(FASTER, SLOWER, SAME)),
@@ -356,8 +358,9 @@ SHARED_STRIP = ChoiceExercise(
 )
 
 
-def truth_unrolling() -> Mapping[str, Truth]:
+def truth_unrolling(lab: str) -> Mapping[str, Truth]:
     """Return what unrolling the loop over k does to K2 on an H200."""
+    del lab
     rolled, unrolled = H200_MS["K2, 64 threads, rolled"], H200_MS["K2, 64 threads, unrolled by 4"]
     return {
         "ratio": Truth(
@@ -371,7 +374,7 @@ def truth_unrolling() -> Mapping[str, Truth]:
 
 
 UNROLLING = ChoiceExercise(
-    name="matmul.unrolling",
+    name="unrolling",
     title="What does it gain to unroll the loop over k by 4?",
     quantities=(
         Quantity("ratio", "time on an H200 with a rolled loop, divided by the time with the unrolled one"),
@@ -380,4 +383,4 @@ UNROLLING = ChoiceExercise(
     truth=truth_unrolling,
 )
 
-EXERCISES = (COUNTS, TRAFFIC, OCCUPANCY, BOUND, CASE, REUSE, SHARED_STRIP, UNROLLING)
+EXERCISES = (COUNTS, TRAFFIC, OCCUPANCY, BOUND, CASE, REUSE, SHARED_STRIP, UNROLLING, *KERNELS)

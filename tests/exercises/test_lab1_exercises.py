@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.exercises.stencil_exercises import IDLE_THREADS
+from gpulab.exercises.lab1_exercises import IDLE_THREADS
 
 COUNTING = """
 __global__ void count(float* has, float* writes, int nx, int ny) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpulab.errors import UsageError
-from gpulab.exercises.stencil_truths import comparison, truth_of_ablation, truth_of_opt_1
+from gpulab.exercises.lab1_truths import comparison, truth_of_ablation, truth_of_opt_1
 from tests.kernel_configs import run_in_session
 from tests.kernels.corpus import FOLDER
 
@@ -18,7 +18,7 @@ def test_comparison_needs_five_percent(ms: float, word: str) -> None:
 
 
 def test_ablation_is_read_from_the_measurements() -> None:
-    truths = truth_of_ablation()
+    truths = truth_of_ablation("stencil")
     assert truths["naive_helped_most_by"].text.startswith("register cap 0.407 ms; then z split")
     assert truths["opt_3_with_cap"].text.startswith("same")
     assert truths["opt_3_split"].text.startswith("faster: 0.518 ms")
@@ -29,7 +29,7 @@ def test_ablation_is_read_from_the_measurements() -> None:
 def test_opt_1_must_have_run(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPULAB_DEVICE", "sim:h200")
     with pytest.raises(UsageError, match=r"stencil\.opt_1"):
-        truth_of_opt_1()
+        truth_of_opt_1("stencil")
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_opt_1_is_compared_on_both_gpus(empty_session: None, monkeypatch: pytest
     monkeypatch.setenv("GPULAB_DEVICE", "sim:h200")
     text = (FOLDER / "stencil" / "right" / "opt_1_halo_in_shared.cu").read_text(encoding="utf-8")
     run_in_session(text)
-    truths = truth_of_opt_1()
+    truths = truth_of_opt_1("stencil")
     assert truths["own"].text.startswith("slower")
     assert truths["gtx280"].text.startswith("faster")
     assert "GTX 280" in truths["gtx280"].source

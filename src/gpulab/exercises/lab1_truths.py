@@ -26,7 +26,7 @@ def comparison(ms: float, before_ms: float) -> str:
     return f"{word}: {milliseconds(ms)} ms instead of {milliseconds(before_ms)} ms"
 
 
-def truth_of_opt_1() -> dict[str, Truth]:
+def truth_of_opt_1(lab: str) -> dict[str, Truth]:
     """Compare the session's opt_1 with its naive kernel, or with the baseline that ships with gpulab."""
     from gpulab.devices import open_device
     from gpulab.gpus.catalogue import gpu
@@ -34,17 +34,17 @@ def truth_of_opt_1() -> dict[str, Truth]:
     device = open_device()
     truths = {}
     for name, spec in (("own", device.spec), ("gtx280", gpu("gtx280"))):
-        opt_1 = _time("opt_1", spec)
-        naive = _time("naive", spec)
+        opt_1 = _time(lab, "opt_1", spec)
+        naive = _time(lab, "naive", spec)
         if opt_1 is None or naive is None:
-            raise UsageError("run the cell `%%cuda stencil.opt_1` until the kernel is correct.")
+            raise UsageError(f"run the cell `%%cuda {lab}.opt_1` until the kernel is correct.")
         text = comparison(opt_1.median_ms, naive.median_ms)
         kinds = dict.fromkeys((naive.provenance.kind, opt_1.provenance.kind))
         truths[name] = Truth(text, f"{', '.join(kinds)}; {spec.name}")
     return truths
 
 
-def _time(variant: str, spec: GpuSpec) -> Benchmark | None:
+def _time(lab: str, variant: str, spec: GpuSpec) -> Benchmark | None:
     """Return the time of a kernel of the session on a GPU; of the baseline if there is no such kernel."""
     from gpulab import session
     from gpulab.cell import require_kernel_cell
@@ -53,10 +53,10 @@ def _time(variant: str, spec: GpuSpec) -> Benchmark | None:
     from gpulab.profiling.benchmark import modelled
     from gpulab.profiling.speedup import baseline_timing, time_variant
 
-    name = f"stencil.{variant}"
+    name = f"{lab}.{variant}"
     cell = session.cell(name)
     if cell is None or name not in session.kernel_names():
-        shipped = baseline_timing(problem("stencil"), spec)
+        shipped = baseline_timing(problem(lab), spec)
         return shipped.timing if shipped and shipped.variant == variant else None
 
     kernel, config = session.kernel(name), require_kernel_cell(cell).config
@@ -65,9 +65,9 @@ def _time(variant: str, spec: GpuSpec) -> Benchmark | None:
     return modelled(profile_variant(kernel, config, device=kernel.device, gpu=spec.key or None))
 
 
-def truth_of_ablation() -> dict[str, Truth]:
+def truth_of_ablation(lab: str) -> dict[str, Truth]:
     """Return the outcomes of the measured ablation of the lab's solutions."""
-    table = measured_kernels("stencil.ablation")
+    table = measured_kernels(f"{lab}.ablation")
     rows = {(row.kernel, row.split, bool(row.register_cap), row.hoisted): row for row in table.kernels}
     source = f"measured, {table.device}, {table.compiler}"
 
