@@ -20,10 +20,10 @@ from typing import Any
 from gpulab.compiler.program import check_name_expressions
 from gpulab.config import KernelConfig
 from gpulab.errors import HeaderError, ProblemError, UsageError
-from gpulab.problems import Problem, problem_names
+from gpulab.problems import Problem
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block
-from gpulab.problems.registry import open_lab
+from gpulab.problems.registry import names_problem_of_lab, open_lab
 
 __all__ = [
     "Cell",
@@ -286,7 +286,7 @@ def _problem_and_variant(name: str) -> tuple[Problem, str] | None:
     """Return the problem and the variant of a name with a dot; None for a name without one."""
     problem_name, dot, variant = name.partition(".")
     if not dot:
-        if name in problem_names():
+        if names_problem_of_lab(name):
             first = next(iter(problem_named(name).variants))
             raise HeaderError(
                 f"`{name}` is a problem; add the variant, as in {name}.{first} ({_variants(name)})."

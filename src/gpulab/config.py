@@ -142,6 +142,13 @@ class LaunchConfig:
         return self.config.block
 
     @property
+    def shared_mem(self) -> int:
+        """Bytes of dynamic shared memory of a block."""
+        return self.config.problem.shared_mem(
+            self.config.variant, self.shape, self.config.block, self.config.tile
+        )
+
+    @property
     def threads(self) -> int:
         """Threads of the whole grid."""
         return prod(self.grid) * prod(self.block)

@@ -84,6 +84,16 @@ def test_initial_values_are_read_and_changed(device: SimulatedDevice) -> None:
     assert device.asnumpy(module.get_global("hits")) == 104
 
 
+def test_axes_of_one_element_may_be_missing_or_added(device: SimulatedDevice) -> None:
+    module = device.module(COUNTER)
+    module.set_global("hits", [100])
+    assert device.asnumpy(module.get_global("hits")) == 100
+    module.set_global("weights", [[[5, 6], [7, 8]]])
+    np.testing.assert_array_equal(device.asnumpy(module.get_global("weights")), [[5, 6], [7, 8]])
+    with pytest.raises(UsageError, match="has the shape"):
+        module.set_global("weights", [5, 6, 7, 8])
+
+
 def test_variable_that_no_kernel_uses_can_be_read(device: SimulatedDevice) -> None:
     module = device.module("__device__ int unused[2] = {3, 4}; __global__ void k() { }")
     np.testing.assert_array_equal(device.asnumpy(module.get_global("unused")), [3, 4])

@@ -71,6 +71,19 @@ def test_file_next_to_a_kernel_is_found(tmp_path: Path) -> None:
     assert cell.name == "transpose.naive"
 
 
+def test_kernel_of_no_problem_may_have_the_name_of_a_problem_of_another_lab(tmp_path: Path) -> None:
+    for lab in ("first", "second"):
+        (tmp_path / lab).mkdir()
+    write_problems(tmp_path / "first")
+    plain = "%%cuda histogram\n__global__ void histogram() {}"
+    registry.open_lab(tmp_path / "first")
+    with pytest.raises(HeaderError, match="`histogram` is a problem; add the variant"):
+        parse_cell(plain)
+    registry.open_lab(tmp_path / "second")
+    assert parse_cell(plain).name == "histogram"
+    assert parse_cell(TRANSPOSE).name == "transpose.naive"
+
+
 def test_changed_file_is_loaded_again(tmp_path: Path) -> None:
     before = load_problems(write_problems(tmp_path))["transpose"]
     assert load_problems(tmp_path / "problem.py")["transpose"] is before

@@ -206,7 +206,10 @@ def test_elements_of_one_byte_are_compared(tmp_path: Path) -> None:
     result = check(FLAGS.replace("i < n", "i < n - 1"))
     assert result.verdict is not None
     assert result.verdict.results[0].wrong == 1
-    assert result.verdict.results[0].never_written == 0
+    assert result.verdict.results[0].never_written == 0  # one byte may have this value by chance
+    result = check(FLAGS.replace("i < n", "i < n / 2"))
+    assert result.verdict is not None
+    assert result.verdict.results[0].never_written > 100
 
 
 def test_large_launch_is_halved_along_its_longest_axis() -> None:

@@ -287,8 +287,8 @@ class DeviceModule(ABC):
         name : str
             The name of the variable.
         values : array_like
-            A number for all elements, or an array of the variable's shape. The values are converted to the
-            variable's dtype. A struct takes any array with as many bytes.
+            A number for all elements, or an array of the variable's shape. Axes of one element do not count.
+            The values are converted to the variable's dtype. A struct takes any array with as many bytes.
 
         Raises
         ------

@@ -179,7 +179,7 @@ def variant_launch(
             args.append(simulated.device.asarray(argument.value))
         else:
             args.append(simulated.device.zeros(argument.value.shape, argument.value.dtype))
-    return SampledLaunch(simulated, launch.grid, launch.block, args)
+    return SampledLaunch(simulated, launch.grid, launch.block, args, launch.shared_mem)
 
 
 def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:

@@ -32,7 +32,7 @@ from gpulab.problems.case import (
 from gpulab.problems.code_line import CodeLine
 from gpulab.problems.declaration import Extents, Input, Output, Scalar, Size, Step
 from gpulab.problems.declared_function import DeclaredFunction
-from gpulab.problems.reference_check import as_output, check_plausible, reference_values
+from gpulab.problems.reference_check import as_outputs, check_plausible, reference_values
 from gpulab.problems.shapes import ProblemShapes
 
 __all__ = [
@@ -56,8 +56,11 @@ __all__ = [
 IN_INTERFACE = True  # see `CodeLine.of_caller`
 INTERFACE = 1  # version of the interface with which problems are declared
 
+# Reference, tolerance, and the elements that a kernel must write, of one output.
+_Reference = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]
 # Names of the indices into an output, and the default block, by the number of its axes.
 INDEX_NAMES = ("z", "y", "x")
+COMPONENT = "component"  # the index into a vector such as float4
 BLOCKS: Mapping[int, Block] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
 
 
@@ -72,17 +75,19 @@ class Problem(ProblemShapes):
     name : str
         The name in a kernel cell's header, before the dot.
     arguments : sequence of Input, Output, Scalar or str
-        The kernel's parameters in their order: one `Output`, and names for sizes, which are passed as `int`.
+        The kernel's parameters in their order. At least one is an `Output`. A name is that of a size, which
+        is passed as `int`.
     sizes : mapping of str to Size or int
         The named sizes, in the order of a shape. A number is the extent at which kernels are timed.
     reference : callable
         Takes arguments and sizes by their names, floating-point arrays as float64 and integers as int64, and
-        returns the output.
+        returns the output; of several outputs a tuple in their order.
     steps : sequence of Step
         The steps of the progression, in order.
     error_bound : float or callable, optional
         Largest accepted absolute error of an element: a number, or a function like `reference` that returns
-        an array. The default 0 is for outputs that are copied or counted. See `gamma`.
+        an array. The default 0 is for outputs that are copied or counted. See `gamma`. Of several outputs, a
+        tuple or one number.
     kernel : str, optional
         The name of the `__global__` function, in which ``{step}`` stands for the name of the step. By default
         the name of the problem.
@@ -93,8 +98,8 @@ class Problem(ProblemShapes):
         Takes sizes by their names, `block` and `tile`, and returns the blocks of the grid. By default
         ``ceil(extent / (block * tile))`` on each axis, and 1 where the tile is 0.
     written : callable, optional
-        Takes sizes and returns a slice for each axis of the output: the part that a kernel must write. All
-        other elements must stay unchanged. By default the whole output.
+        Takes sizes and returns a slice for each axis of the only output: the part that a kernel must write.
+        All other elements must stay unchanged. By default the whole output.
     flops : callable or int, optional
         Floating-point operations of a launch; a function takes sizes. Without it, rates are in GB/s only.
     work : callable, optional
@@ -189,7 +194,8 @@ class Problem(ProblemShapes):
         self.axes = tuple(self.sizes)
         self.timing_size: Shape = tuple(size.timed for size in self.sizes.values())
         self.parameters = tuple(arguments)
-        self._output = self._checked_parameters()
+        self._outputs = self._checked_parameters()
+        self._check_sizes()
 
         self.variants = self._checked_steps(steps)
         self._kernel = kernel or name
@@ -209,13 +215,16 @@ class Problem(ProblemShapes):
         )
         self._extents = extents
         self.published = MappingProxyType(dict(published or {}))
-        smallest = self.output_shape(self.smallest_shape)
-        self.index_names = tuple(index) if index else INDEX_NAMES[len(INDEX_NAMES) - len(smallest) :]
-        if len(self.index_names) != len(smallest) or not smallest:
-            raise ProblemError(
-                f"{self._output.line}: the output {self._output.name} has {len(smallest)} axes; one to three "
-                "are possible, and `index` names each of them."
-            )
+        axes = [len(self._resolved(each.shape, self.smallest_shape, each.line)) for each in self._outputs]
+        self.index_names = tuple(index) if index else self._default_names(axes[0])
+        for output, number in zip(self._outputs, axes, strict=True):
+            if not 1 <= number <= len(INDEX_NAMES) or len(self.index_names) != axes[0]:
+                raise ProblemError(
+                    f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
+                    "and `index` names each of them."
+                )
+        if written is not None and len(self._outputs) > 1:
+            raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
         dimensions = sum(extent > 1 for extent in self.extents(self.timing_size))
         self.default_block: Block = block or BLOCKS[max(dimensions, 1)]
         self.default_tile: Block = tile
@@ -244,13 +253,13 @@ class Problem(ProblemShapes):
                 f"this gpulab has version {INTERFACE}. Install a newer gpulab."
             )
 
-    def _checked_parameters(self) -> Output:
-        """Return the output; raise `ProblemError` for arguments without a meaning."""
+    def _checked_parameters(self) -> tuple[Output, ...]:
+        """Return the outputs; raise `ProblemError` for arguments without a meaning."""
         names = [p if isinstance(p, str) else p.name for p in self.parameters]
-        outputs = [p for p in self.parameters if isinstance(p, Output)]
+        outputs = tuple(p for p in self.parameters if isinstance(p, Output))
         unknown = [p for p in self.parameters if isinstance(p, str) and p not in self.sizes]
-        if len(outputs) != 1:
-            raise ProblemError(f"{self.line}: {self.name} has {len(outputs)} outputs; it must have one.")
+        if not outputs:
+            raise ProblemError(f"{self.line}: {self.name} has no output; one argument must be an `Output`.")
         if unknown:
             raise ProblemError(
                 f"{self.line}: the argument `{unknown[0]}` is no size; the sizes are {', '.join(self.axes)}."
@@ -259,7 +268,24 @@ class Problem(ProblemShapes):
             raise ProblemError(f"{self.line}: two arguments of {self.name} have the same name.")
         if not self.sizes:
             raise ProblemError(f"{self.line}: {self.name} needs at least one size.")
-        return outputs[0]
+        return outputs
+
+    def _check_sizes(self) -> None:
+        """Raise `ProblemError` for a size that no argument depends on, so that a kernel cannot know it."""
+        used: set[Any] = {p for p in self.parameters if isinstance(p, str)}
+        for parameter in self.parameters:
+            for fact in ("shape", "values", "initial"):
+                value = getattr(parameter, fact, None)
+                if callable(value) and not isinstance(parameter, str):
+                    used |= set(DeclaredFunction(value, fact, parameter.line).names)
+                elif isinstance(value, Sequence):
+                    used |= set(value)
+        for name, size in self.sizes.items():
+            if name not in used and size.smallest != size.largest:
+                raise ProblemError(
+                    f"{size.line}: the size {name} is neither an argument nor an extent of an array, so that "
+                    "a kernel cannot know it."
+                )
 
     def _checked_steps(self, steps: Sequence[Step]) -> Mapping[str, Step]:
         """Return the steps by their names, each with its baseline."""
@@ -274,6 +300,13 @@ class Problem(ProblemShapes):
                     "its baseline."
                 )
             named[step.name] = replace(step, baseline=baseline)
+        for step in named.values():
+            for each in step.requirements:
+                if each.relative and step.baseline is None:
+                    raise ProblemError(
+                        f"{each.line}: the requirement on {each.measure} is relative, and {step.name} has no "
+                        "step before it."
+                    )
         return MappingProxyType(named)
 
     def _function(self, fact: Any, title: str) -> DeclaredFunction | None:
@@ -289,7 +322,8 @@ class Problem(ProblemShapes):
         It needs a reference of parts of the output (see `reference_at`), and blocks that compute the points
         that the formula of the grid gives them.
         """
-        return type(self).reference_at is not Problem.reference_at and self.follows_formula
+        by_point = type(self).reference_at is not Problem.reference_at and len(self._outputs) == 1
+        return by_point and self.follows_formula
 
     @property
     def memory_bound(self) -> bool:
@@ -304,6 +338,15 @@ class Problem(ProblemShapes):
     def reference_line(self) -> CodeLine:
         """The line of the reference, for messages."""
         return self._reference.line
+
+    def index_names_of(self, axes: int) -> tuple[str, ...]:
+        """Return the names of the indices into an output with so many axes."""
+        return self.index_names if axes == len(self.index_names) else self._default_names(axes)
+
+    def _default_names(self, axes: int) -> tuple[str, ...]:
+        if self._output.is_vector and axes > 1:
+            return (*INDEX_NAMES[len(INDEX_NAMES) - axes + 1 :], COMPONENT)
+        return INDEX_NAMES[len(INDEX_NAMES) - axes :]
 
     @cached_property
     def addressing_inputs(self) -> frozenset[str]:
@@ -337,31 +380,42 @@ class Problem(ProblemShapes):
         those float32 inputs that declare no values of their own.
         """
         shape = self.checked_shape(shape)
-        sizes, made = self._sizes_of(shape), []
-        for parameter in self.parameters:
+        sizes = self._sizes_of(shape)
+        made: dict[str, Argument] = {}
+        # Outputs are last, because their initial values may be those of an input.
+        for parameter in sorted(self.parameters, key=lambda parameter: isinstance(parameter, Output)):
+            named = sizes | {name: argument.value for name, argument in made.items()}
             if isinstance(parameter, str):
-                made.append(Argument(parameter, "scalar", np.int32(sizes[parameter])))
-            elif isinstance(parameter, Scalar):
-                made.append(Argument(parameter.name, "scalar", parameter.draw(rng)))
+                made[parameter] = Argument(parameter, "scalar", np.int32(sizes[parameter]))
+                continue
+            name = parameter.name
+            if isinstance(parameter, Scalar):
+                made[name] = Argument(name, "scalar", parameter.draw(rng, named))
             elif isinstance(parameter, Output):
                 extents = self._resolved(parameter.shape, shape, parameter.line)
-                array = parameter.make(rng, extents)
-                made.append(Argument(parameter.name, "output", array, parameter.initial is not None))
+                array = parameter.make(rng, extents, named)
+                made[name] = Argument(name, "output", array, parameter.initial is not None)
             else:
                 extents = self._resolved(parameter.shape, shape, parameter.line)
                 plain = parameter.values is None and parameter.dtype == "float32"
-                array = values(rng, extents) if plain else parameter.draw(rng, extents)
-                made.append(Argument(parameter.name, "input", array))
-        return tuple(made)
+                array = values(rng, extents) if plain else parameter.draw(rng, extents, named)
+                made[name] = Argument(name, "input", array)
+        return tuple(made[p if isinstance(p, str) else p.name] for p in self.parameters)
 
     def redrawn(self, argument: Argument, rng: np.random.Generator, shape: Shape = ()) -> Any:
-        """Return other random values of an input, for a part of this shape, or of a scalar."""
+        """Return other random values of an input, for a part of this shape, or of a scalar.
+
+        Values that a function gives may depend on each other: of an input None is returned, and a scalar
+        keeps its value.
+        """
         parameter = next(
             (p for p in self.parameters if not isinstance(p, str) and p.name == argument.name), None
         )
         if isinstance(parameter, Input):
-            return parameter.draw(rng, shape)
-        return parameter.draw(rng) if isinstance(parameter, Scalar) else argument.value
+            return None if callable(parameter.values) else parameter.draw(rng, shape)
+        if isinstance(parameter, Scalar) and not callable(parameter.values):
+            return parameter.draw(rng)
+        return argument.value
 
     def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
         """Return random inputs of this shape, with their reference and tolerance.
@@ -371,64 +425,42 @@ class Problem(ProblemShapes):
         ProblemError
             If the reference or the error bound cannot be those of this output; the message names the line.
         """
-        arguments = self.arguments(shape, rng)
-        expected, tolerance, written = self._checked_reference(arguments)
-        return Case(
-            shape, arguments, expected, tolerance, written, self.flops(shape), self.compulsory_bytes(shape)
-        )
+        return self.case_of(shape, self.arguments(shape, rng))
+
+    def case_of(self, shape: Shape, arguments: tuple[Argument, ...]) -> Case:
+        """Return the reference and the tolerance for some arguments; see `make_case`."""
+        flops, nbytes = self.flops(shape), self.compulsory_bytes(shape)
+        names = [output.name for output in self._outputs] if len(self._outputs) > 1 else [""]
+        parts = zip(self._checked_references(arguments, shape), names, strict=True)
+        first, *others = (Case(shape, arguments, *part, flops, nbytes, name) for part, name in parts)
+        return replace(first, others=tuple(others))
 
     def reference_at(
         self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
     ) -> PartialReference:
         """Return the reference of the output at all combinations of some indices of each of its axes.
 
-        By default the reference of the whole output is computed. A problem whose points can be computed one
-        by one overrides this method; large launches are then checked by some of their blocks.
+        A problem with one output whose points can be computed one by one overrides this method; large
+        launches are then checked by some of their blocks. See `samples_blocks`.
         """
-        part = np.ix_(*indices)
-        expected, tolerance, written = self._checked_reference(arguments)
-        return PartialReference(expected[part], tolerance[part], written[part])
+        raise NotImplementedError
 
-    def _checked_reference(
-        self, arguments: Sequence[Argument]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """Return reference, tolerance and the elements to write, after a check of their plausibility."""
-        values = reference_values(arguments)
-        output = next(argument for argument in arguments if argument.role == "output")
-        shape = tuple(int(values[axis]) for axis in self.axes) if self._names_sizes else ()
-        shape = shape or self._shape_of(arguments)
-        values |= self._sizes_of(shape)
-
-        expected = as_output(self._reference, self._reference(values), output)
+    def _checked_references(self, arguments: Sequence[Argument], shape: Shape) -> list[_Reference]:
+        """Return reference, tolerance and the elements to write of each output, if they are plausible."""
+        values = reference_values(arguments) | self._sizes_of(shape)
+        outputs = [argument for argument in arguments if argument.role == "output"]
+        references = as_outputs(self._reference, self._reference(values), outputs)
         assert self._error_bound is not None
-        tolerance = as_output(self._error_bound, self._error_bound(values), output, broadcast=True)
-        written = np.zeros(expected.shape, np.bool_)
-        written[self.written_box(shape)] = True
-        check_plausible(
-            self._reference, self._error_bound, expected[written], tolerance[written], output.value.dtype
-        )
-        return expected, tolerance, written
-
-    @cached_property
-    def _names_sizes(self) -> bool:
-        return all(axis in self.parameters for axis in self.axes)
-
-    def _shape_of(self, arguments: Sequence[Argument]) -> Shape:
-        """Return the sizes of a launch from the extents of its arrays."""
-        known: dict[str, int] = {a.name: int(a.value) for a in arguments if a.name in self.sizes}
-        arrays = {a.name: a.value.shape for a in arguments if a.kind == "pointer"}
-        for parameter in self.parameters:
-            if isinstance(parameter, Input | Output) and not callable(parameter.shape):
-                named = zip(parameter.shape, arrays[parameter.name], strict=True)
-                known |= {name: extent for name, extent in named if isinstance(name, str)}
-        known |= {name: size.timed for name, size in self.sizes.items() if size.smallest == size.largest}
-        missing = [axis for axis in self.axes if axis not in known]
-        if missing:
-            raise ProblemError(
-                f"{self.line}: the size {missing[0]} is neither an argument nor an extent of an array, so "
-                "that a kernel cannot know it."
+        bounds = as_outputs(self._error_bound, self._error_bound(values), outputs, broadcast=True)
+        made = []
+        for output, expected, tolerance in zip(outputs, references, bounds, strict=True):
+            written = np.zeros(expected.shape, np.bool_)
+            written[self.written_box(shape) if len(outputs) == 1 else ...] = True
+            check_plausible(
+                self._reference, self._error_bound, expected[written], tolerance[written], output.value.dtype
             )
-        return tuple(known[axis] for axis in self.axes)
+            made.append((expected, tolerance, written))
+        return made
 
     def flops(self, shape: Shape) -> int:
         """Return the floating-point operations of one launch; 0 if the problem declares none."""
@@ -439,7 +471,7 @@ class Problem(ProblemShapes):
         """Return the bytes of global memory that every kernel must move: each input and output once."""
         total = 0
         for parameter, extents in self._array_shapes(shape):
-            elements = self.written_points(shape) if isinstance(parameter, Output) else prod(extents)
+            elements = self.written_points(shape) if parameter is self._output else prod(extents)
             total += elements * np.dtype(parameter.dtype).itemsize
         return total
 
@@ -463,7 +495,15 @@ class Problem(ProblemShapes):
             yield from self._mistakes(values)
             return
         for text, function in self._mistakes.items():
-            yield Mistake(as_output(function, function(values), case.output, broadcast=True), text)
+            yield Mistake(self._part(function, function(values), case, broadcast=True), text)
+
+    def _part(
+        self, function: DeclaredFunction, made: Any, case: Case, *, broadcast: bool
+    ) -> npt.NDArray[np.float64]:
+        """Return the part of what a function returned that belongs to the output of a case."""
+        outputs = [argument for argument in case.arguments if argument.role == "output"]
+        parts = as_outputs(function, made, outputs, broadcast=broadcast)
+        return next(p for p, output in zip(parts, outputs, strict=True) if output.name == case.output.name)
 
     def reads(self, case: Case) -> Iterator[Read]:
         """Yield the uses of the inputs, for `verify` to recognise one with a wrong index.
@@ -473,7 +513,9 @@ class Problem(ProblemShapes):
         values = reference_values(case.arguments) | self._sizes_of(case.shape)
 
         def output_for(name: str) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-            return lambda moved: np.asarray(self._reference(values | {name: moved}), np.float64)
+            return lambda moved: self._part(
+                self._reference, self._reference(values | {name: moved}), case, broadcast=False
+            )
 
         for argument in case.arguments:
             if argument.role == "input" and argument.value.ndim <= len(INDEX_NAMES):

@@ -89,6 +89,10 @@ class Case:
         Floating-point operations of the launch, as the problem counts them.
     compulsory_bytes : int
         Bytes of global memory that every kernel must move.
+    output_name : str
+        The output that reference and tolerance belong to; "" if there is only one.
+    others : tuple of Case
+        The same launch with the reference and the tolerance of each other output.
     """
 
     shape: Shape
@@ -98,11 +102,14 @@ class Case:
     written: npt.NDArray[np.bool_]
     flops: int
     compulsory_bytes: int
+    output_name: str = ""
+    others: tuple[Case, ...] = ()
 
     @property
     def output(self) -> Argument:
-        """The argument that the kernel writes."""
-        return next(a for a in self.arguments if a.role == "output")
+        """The argument that the reference belongs to."""
+        outputs = (a for a in self.arguments if a.role == "output")
+        return next(a for a in outputs if self.output_name in ("", a.name))
 
     def value(self, name: str) -> Any:
         """Return the value of the argument of this name."""

@@ -5,9 +5,11 @@ Each object remembers the line that made it, so that a message about it can name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy.typing as npt
 from gpulab.errors import ProblemError
 from gpulab.problems.case import LARGEST_INDEX, Block, Shape, random_values
 from gpulab.problems.code_line import CodeLine
+from gpulab.problems.declared_function import DeclaredFunction
 from gpulab.problems.requirement import Requirement
 
 __all__ = ["DeclaredParameter", "Extents", "Input", "Output", "Scalar", "Size", "Step"]
@@ -26,6 +29,7 @@ Extents = Sequence[str | int] | Callable[..., Sequence[int]]
 C_TYPES = {
     "float64": "double",
     "float32": "float",
+    "float16": "__half",
     "int64": "long long",
     "uint64": "unsigned long long",
     "int32": "int",
@@ -35,9 +39,11 @@ C_TYPES = {
     "int8": "signed char",
     "uint8": "unsigned char",
 }
+VECTOR_TYPE = r"(u?(char|short|int|long|longlong)|float|double)[1-4]"
 IN_INTERFACE = True  # see `CodeLine.of_caller`
 FLOATS = (-1.0, 1.0)  # range of the values of a floating-point input
 INTEGERS = (0, 100)  # range of the values of an integer input
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class Size:
         The legal extents. Equal numbers fix the size.
     multiple : int
         The number that every extent must be a multiple of.
+    extents : tuple of int
+        The only legal extents, in ascending order; empty if all between the limits are legal.
 
     Examples
     --------
@@ -60,15 +68,20 @@ class Size:
     2147483647
     >>> Size.fixed(256).smallest
     256
+    >>> Size.among(64, 128, 256, 1024).timed
+    1024
     """
 
     timed: int
     smallest: int = 1
     largest: int = LARGEST_INDEX
     multiple: int = 1
+    extents: tuple[int, ...] = field(default=(), kw_only=True)
     line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.extents and self.timed not in self.extents:
+            raise ProblemError(f"{self.line}: the timed extent {self.timed} must be one of {self.extents}.")
         if self.multiple < 1 or not 1 <= self.smallest <= self.timed <= self.largest:
             raise ProblemError(
                 f"{self.line}: a size needs 1 <= smallest <= timed <= largest and a multiple of at least 1; "
@@ -81,18 +94,37 @@ class Size:
         """Return a size that has the same extent in every launch."""
         return cls(extent, extent, extent)
 
+    @classmethod
+    def among(cls, *extents: int) -> Size:
+        """Return a size that has one of some extents, such as powers of two; the largest one is timed."""
+        if not extents:
+            raise ProblemError(f"{CodeLine.of_caller()}: a size needs at least one extent.")
+        return cls(max(extents), min(extents), max(extents), extents=tuple(sorted(set(extents))))
+
+    def accepts(self, extent: int) -> bool:
+        """Return whether an extent is legal."""
+        return extent in self.extents if self.extents else self.smallest <= extent <= self.largest
+
     def nearest(self, extent: int, multiple: int = 1) -> int:
         """Return a legal extent that is near a number and a multiple of `multiple`, at least one of it."""
+        if self.extents:
+            legal = [each for each in self.extents if each % multiple == 0] or self.extents
+            return next((each for each in legal if each >= extent), legal[-1])
         largest = self.largest // multiple * multiple or self.largest
         return max(min(ceil(max(extent, self.smallest) / multiple) * multiple, largest), self.smallest)
 
 
 @dataclass(frozen=True)
 class DeclaredParameter:
-    """An argument of the kernel. dtype: NumPy's name of its type, or of its elements."""
+    """An argument of the kernel.
+
+    dtype: NumPy's name of its type, or of its elements. c_type: its type in C, if that is not the one of
+    dtype, such as "float4" for four floats at the end of the shape.
+    """
 
     name: str
     dtype: str = field(default="float32", kw_only=True)
+    c_type: str = field(default="", kw_only=True)
     line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -103,11 +135,13 @@ class DeclaredParameter:
                 f"{self.line}: the argument {self.name} has the dtype `{self.dtype}`; choose from "
                 f"{', '.join(C_TYPES)}."
             )
+        if not self.c_type:
+            object.__setattr__(self, "c_type", C_TYPES[self.dtype])
 
     @property
-    def c_type(self) -> str:
-        """The type of the parameter in C."""
-        return C_TYPES[self.dtype]
+    def is_vector(self) -> bool:
+        """True if an element is a vector of CUDA C such as float4, whose components are the last axis."""
+        return re.fullmatch(VECTOR_TYPE, self.c_type) is not None
 
     @property
     def is_float(self) -> bool:
@@ -127,10 +161,12 @@ class Input(DeclaredParameter):
         sizes by their names and returns the extents.
     dtype : str
         NumPy's name of the element type.
+    c_type : str, optional
+        The element type in C, if it is not that of dtype: "float4" for an array whose last extent is 4.
     values : (number, number) or callable, optional
         The range of random values, without its end for integers; or a function that takes a
-        `numpy.random.Generator` and a shape and returns an array. By default (-1, 1), and (0, 100) for
-        integers.
+        `numpy.random.Generator` and a shape, and after them sizes and arguments before this one by their
+        names, and returns an array. By default (-1, 1), and (0, 100) for integers.
 
     Examples
     --------
@@ -146,21 +182,20 @@ class Input(DeclaredParameter):
     def parameter(self) -> str:
         return f"const {self.c_type}* {self.name}"
 
-    def draw(self, rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[Any]:
-        """Return random values; without `rng` an array of one value that takes no memory."""
+    def draw(
+        self, rng: np.random.Generator | None, shape: Shape, named: Mapping[str, Any] = NOTHING
+    ) -> npt.NDArray[Any]:
+        """Return random values; without `rng` an array of one value that takes no memory.
+
+        named: sizes and the arguments before this one, which `values` may take by their names.
+        """
         if self.values is None and self.dtype == "float32":
             return random_values(rng, shape)
         if rng is None:
             return np.broadcast_to(np.zeros((), self.dtype), shape)
         if not callable(self.values):
             return _random(rng, self.values, self.dtype, shape)
-        made = np.asarray(self.values(rng, shape))
-        if made.shape != shape:
-            raise ProblemError(
-                f"{CodeLine.of_function(self.values, self.line)}: `values` of {self.name} returned the "
-                f"shape {made.shape}; it must be {shape}."
-            )
-        return np.ascontiguousarray(made, self.dtype)
+        return _drawn(self.values, f"`values` of {self.name}", self, rng, shape, named)
 
 
 @dataclass(frozen=True)
@@ -173,8 +208,8 @@ class Output(DeclaredParameter):
         The name of the parameter.
     shape : sequence of str and int, or callable
         As of `Input`.
-    dtype : str
-        NumPy's name of the element type.
+    dtype, c_type : str
+        As of `Input`.
     initial : number or callable, optional
         The values before the launch: a number such as 0, for a kernel that adds to the output, or a function
         as `values` of `Input`, for a kernel that works in place. Without it every element must be written,
@@ -194,12 +229,14 @@ class Output(DeclaredParameter):
     def parameter(self) -> str:
         return f"{self.c_type}* {self.name}"
 
-    def make(self, rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[Any]:
+    def make(
+        self, rng: np.random.Generator | None, shape: Shape, named: Mapping[str, Any] = NOTHING
+    ) -> npt.NDArray[Any]:
         """Return the array before the launch; its values have a meaning only if there is an `initial`."""
         if self.initial is None:
             return np.empty(shape, self.dtype)
         if callable(self.initial):
-            return Input(self.name, self.shape, dtype=self.dtype, values=self.initial).draw(rng, shape)
+            return _drawn(self.initial, f"`initial` of {self.name}", self, rng, shape, named)
         return np.full(shape, self.initial, self.dtype)
 
 
@@ -211,8 +248,9 @@ class Scalar(DeclaredParameter):
     ----------
     name : str
         The name of the parameter.
-    values : number or (number, number)
-        The value, or the range of random values.
+    values : number, (number, number) or callable
+        The value; the range of random values, without its end for integers; or a function that takes a
+        `numpy.random.Generator`, and after it sizes and arguments before this one by their names.
     dtype : str
         NumPy's name of the type.
 
@@ -223,15 +261,22 @@ class Scalar(DeclaredParameter):
     'float factor'
     """
 
-    values: float | tuple[float, float]
+    values: float | tuple[float, float] | Callable[..., Any]
 
     @property
     def parameter(self) -> str:
         return f"{self.c_type} {self.name}"
 
-    def draw(self, rng: np.random.Generator | None) -> Any:
-        """Return a random value; without `rng` one in the middle of the range."""
+    def draw(self, rng: np.random.Generator | None, named: Mapping[str, Any] = NOTHING) -> Any:
+        """Return a random value; without `rng` one in the middle of the range.
+
+        named: sizes and the arguments before this one, which `values` may take by their names.
+        """
         kind = np.dtype(self.dtype).type
+        if callable(self.values):
+            given = (rng or np.random.default_rng(0),)
+            declared = DeclaredFunction(self.values, f"`values` of {self.name}", self.line)
+            return kind(declared(named, first=given))
         if not isinstance(self.values, tuple):
             return kind(self.values)
         if rng is None:
@@ -262,6 +307,9 @@ class Step:
         The kernel needs no guard: every extent is a multiple of the points that a block computes.
     is_open : bool
         No method is prescribed, and kernels are ranked by their speed in the report's leaderboard.
+    shared : int or callable, optional
+        Bytes of dynamic shared memory of a block, for a kernel with an `extern __shared__` array; a function
+        takes sizes by their names, `block` and `tile`.
 
     Examples
     --------
@@ -278,6 +326,7 @@ class Step:
     par: tuple[Requirement, ...] = field(default=(), kw_only=True)
     whole_blocks: bool = False
     is_open: bool = False
+    shared: int | Callable[..., int] = field(default=0, kw_only=True)
     line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -285,6 +334,27 @@ class Step:
             raise ProblemError(
                 f"{self.line}: `{self.name}` is not the name of a step; use letters, digits and _."
             )
+        for each in self.par:
+            if each.relative:
+                raise ProblemError(f"{each.line}: a par must be a number; it cannot be relative.")
+
+
+def _drawn(
+    function: Callable[..., Any],
+    title: str,
+    parameter: DeclaredParameter,
+    rng: np.random.Generator | None,
+    shape: Shape,
+    named: Mapping[str, Any],
+) -> npt.NDArray[Any]:
+    """Return the array that a function of values returns; without `rng` one that takes no memory."""
+    if rng is None:
+        return np.broadcast_to(np.zeros((), parameter.dtype), shape)
+    declared = DeclaredFunction(function, title, parameter.line)
+    made = np.asarray(declared(named, first=(rng, shape)))
+    if made.shape != shape:
+        raise declared.error(f"{title} returned the shape {made.shape}; it must be {shape}.")
+    return np.ascontiguousarray(made, parameter.dtype)
 
 
 def _random(

@@ -5,15 +5,16 @@ Everything that goes wrong in it is a `ProblemError` of one sentence that names 
 
 from __future__ import annotations
 
-import contextvars
 import ctypes
 import inspect
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from gpulab.errors import GpulabError, ProblemError
 from gpulab.problems.code_line import CodeLine
@@ -49,6 +50,11 @@ class DeclaredFunction:
                 f"{self.line}: {self.title} must be a function whose parameters have the names of arguments."
             ) from None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the function's parameters."""
+        return tuple(self._parameters)
+
     def check_names(self, names: Mapping[str, Any]) -> None:
         """Raise `ProblemError` unless each parameter has one of the names, or a default value."""
         for name, parameter in self._parameters.items():
@@ -62,11 +68,14 @@ class DeclaredFunction:
                     f"arguments and sizes: {', '.join(names)}."
                 )
 
-    def __call__(self, values: Mapping[str, Any]) -> Any:
+    def __call__(self, values: Mapping[str, Any], first: Sequence[Any] = ()) -> Any:
         """Call the function with those of the values that it has parameters for.
 
+        first: its first arguments, which parameters of any name take.
         Raises `ProblemError` if the function raises an exception, or does not return within `LIMIT_S`.
         """
+        given = dict(zip(self.names, first, strict=False))
+        values = given | {name: value for name, value in values.items() if name not in given}
         self.check_names(values)
         taken = {name: values[name] for name in self._parameters if name in values}
         return self._limited(lambda: self.function(**taken))
@@ -78,11 +87,12 @@ class DeclaredFunction:
     def _limited(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns. It runs in a thread, because the main thread cannot stop itself."""
         result: dict[str, Any] = {}
-        context = contextvars.copy_context()  # with the NumPy error state of the caller
 
         def run() -> None:
             try:
-                result["value"] = context.run(call)
+                # A result that is not finite is reported; a step on the way to it may rightly be infinite.
+                with np.errstate(all="ignore"):
+                    result["value"] = call()
             except BaseException as error:  # noqa: BLE001  (raised again by the caller's thread)
                 result["error"] = error
 

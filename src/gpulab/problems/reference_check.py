@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gpulab.problems.case import Argument
 from gpulab.problems.declared_function import DeclaredFunction
 
-__all__ = ["as_output", "check_plausible", "reference_values"]
+__all__ = ["as_output", "as_outputs", "check_plausible", "reference_values"]
 
 MANY_ELEMENTS = 8  # of an output, for a statement about all of its values
 
@@ -30,6 +30,31 @@ def reference_values(arguments: Sequence[Argument]) -> dict[str, Any]:
             wide = np.float64 if np.issubdtype(value.dtype, np.floating) else np.int64
             values[argument.name] = value.astype(wide)
     return values
+
+
+def as_outputs(
+    function: DeclaredFunction, made: Any, outputs: Sequence[Argument], *, broadcast: bool = False
+) -> list[npt.NDArray[np.float64]]:
+    """Return what a function returned for each output as float64, in the shape of the output.
+
+    For several outputs, a function returns a tuple of arrays in their order, or a mapping by their names.
+    broadcast: accept a number for all of them.
+    """
+    if len(outputs) == 1:
+        parts = [made]
+    elif isinstance(made, Mapping) and made.keys() == {output.name for output in outputs}:
+        parts = [made[output.name] for output in outputs]
+    elif isinstance(made, tuple | list) and len(made) == len(outputs):
+        parts = list(made)
+    elif broadcast and np.ndim(made) == 0:
+        parts = [made] * len(outputs)
+    else:
+        names = ", ".join(output.name for output in outputs)
+        raise function.error(
+            f"{function.title} must return {len(outputs)} arrays, one for each of the outputs: {names}."
+        )
+    pairs = zip(parts, outputs, strict=True)
+    return [as_output(function, part, output, broadcast=broadcast) for part, output in pairs]
 
 
 def as_output(

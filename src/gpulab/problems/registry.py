@@ -23,6 +23,7 @@ __all__ = [
     "find",
     "known_problems",
     "load_problems",
+    "names_problem_of_lab",
     "open_lab",
     "problem",
     "problem_names",
@@ -75,6 +76,16 @@ def problem(name: str) -> Problem:
 def problem_names() -> tuple[str, ...]:
     """Return the problem names that a kernel cell's header accepts before the dot."""
     return tuple(dict.fromkeys([*_installed()[0], *(name for file in _lab_files() for name in _read(file))]))
+
+
+def names_problem_of_lab(name: str) -> bool:
+    """Return whether a name is that of a problem of an installed package or of the current lab.
+
+    The current lab is the one that was opened last, and that of the working folder: in another lab, a kernel
+    of no problem may have the name of a problem.
+    """
+    lab = [file for file in _lab_files() if file in _LABS[:1] or file == _file_here()]
+    return name in _installed()[0] or any(name in _read(file) for file in lab)
 
 
 def known_problems() -> tuple[Problem, ...]:
@@ -159,8 +170,12 @@ def _lab_files() -> list[str]:
     """Return the files of labs, the last opened first, and that of the working folder."""
     if _closed:
         return list(_LABS)
-    here = str((Path.cwd() / PROBLEM_FILE).resolve())
-    return [file for file in dict.fromkeys([*_LABS, here]) if file in _FILES or _mentions_gpulab(file)]
+    files = dict.fromkeys([*_LABS, _file_here()])
+    return [file for file in files if file in _FILES or _mentions_gpulab(file)]
+
+
+def _file_here() -> str:
+    return str((Path.cwd() / PROBLEM_FILE).resolve())
 
 
 def _move_to_front(file: str) -> None:

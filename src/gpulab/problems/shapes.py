@@ -41,7 +41,7 @@ class ProblemShapes:
     variants: Mapping[str, Step]
     default_block: Block
     default_tile: Block
-    _output: Output
+    _outputs: tuple[Output, ...]
     _extents: Extents | None
     _grid: DeclaredFunction | None
     _written: DeclaredFunction | None
@@ -54,6 +54,11 @@ class ProblemShapes:
     def follows_formula(self) -> bool:
         """True if the grid is that of the formula, so that each block has a box of output points."""
         return self._grid is None
+
+    @property
+    def _output(self) -> Output:
+        """The first output, from whose extents the grid and the picture follow."""
+        return self._outputs[0]
 
     def _sizes_of(self, shape: Shape) -> dict[str, int]:
         return dict(zip(self.axes, shape, strict=True))
@@ -83,7 +88,7 @@ class ProblemShapes:
         return tuple(size.largest for size in self.sizes.values())
 
     def output_shape(self, shape: Shape) -> Shape:
-        """Return the extents of the output array."""
+        """Return the extents of the first output."""
         return self._resolved(self._output.shape, shape, self._output.line)
 
     def extents(self, shape: Shape) -> Block:
@@ -92,7 +97,7 @@ class ProblemShapes:
         The grid is `ceil(extent / (block * tile))` on each axis, and 1 on an axis whose tile is 0.
         """
         if self._extents is None:
-            extents = self.output_shape(shape)[::-1]
+            extents = self.output_shape(shape)[::-1][self._output.is_vector :]
         else:
             extents = self._resolved(self._extents, shape, self.line)
         x, y, z = (*extents, 1, 1)[:3]
@@ -112,6 +117,14 @@ class ProblemShapes:
             raise self._grid.error(f"`grid` returned {made}; it must be one to three numbers of at least 1.")
         x, y, z = (int(number) for number in (*blocks, 1, 1)[:3])
         return x, y, z
+
+    def shared_mem(self, variant: str, shape: Shape, block: Block, tile: Block) -> int:
+        """Return the bytes of dynamic shared memory of a block."""
+        step = self.variants[variant]
+        if not callable(step.shared):
+            return step.shared
+        function = DeclaredFunction(step.shared, f"`shared` of {variant}", step.line)
+        return int(function(self._sizes_of(shape) | {"block": block, "tile": tile}))
 
     @cached_property
     def grid_axes(self) -> tuple[int | None, ...]:
@@ -172,17 +185,20 @@ class ProblemShapes:
             if axis is None:
                 number = min(size.timed, max(number, UNGRIDDED))  # noqa: PLW2901
             extent = size.nearest(number, multiple)
-            while extent in shape and extent + multiple <= size.largest:
-                extent += multiple
+            while extent in shape and (longer := size.nearest(extent + multiple, multiple)) > extent:
+                extent = longer
             shape.append(extent)
         return tuple(shape)
 
     def timing_shape(self, variant: str, block: Block, tile: Block) -> Shape:
         """Return the shape at which this variant is timed."""
         multiples = self.shape_multiples(variant, block, tile)
-        return tuple(
-            -(-extent // unit) * unit for extent, unit in zip(self.timing_size, multiples, strict=True)
-        )
+        return self.nearest_shape(self.timing_size, multiples)
+
+    def nearest_shape(self, shape: Sequence[int], multiples: Sequence[int]) -> Shape:
+        """Return a legal shape near some extents, of multiples of some numbers."""
+        axes = zip(self.sizes.values(), shape, multiples, strict=True)
+        return tuple(size.nearest(extent, multiple) for size, extent, multiple in axes)
 
     def counted_shape(self, variant: str, block: Block, tile: Block) -> Shape:
         """Return the shape on which requirements are counted: whole blocks, and few points at the edges."""
@@ -210,6 +226,9 @@ class ProblemShapes:
                 raise UsageError(f"{axis} must be at least {size.smallest} for {self.name}; it is {number}.")
             if number > size.largest:
                 raise UsageError(f"{axis} must be at most {size.largest} for {self.name}; it is {number}.")
+            if size.extents and number not in size.extents:
+                legal = ", ".join(map(str, size.extents))
+                raise UsageError(f"{axis} must be one of {legal} for {self.name}; it is {number}.")
 
         shape = tuple(int(number) for number in shape)
         for parameter, extents in self._array_shapes(shape):
@@ -275,7 +294,7 @@ class ProblemShapes:
         return tuple(slice(*part.indices(extent)[:2]) for part, extent in zip(parts, whole, strict=True))
 
     def written_points(self, shape: Shape) -> int:
-        """Return the number of output elements that a kernel must write."""
+        """Return the number of elements of the first output that a kernel must write."""
         return prod(part.stop - part.start for part in self.written_box(shape))
 
     def _check_launches(self) -> None:
@@ -285,6 +304,7 @@ class ProblemShapes:
             for shape in (self.timing_shape(*geometry), *self.check_shapes(*geometry)):
                 try:
                     grid = self.grid(self.checked_shape(shape), *geometry[1:])
+                    self.shared_mem(step.name, shape, *geometry[1:])
                 except ProblemError:
                     raise
                 except UsageError as error:

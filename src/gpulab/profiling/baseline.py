@@ -149,7 +149,9 @@ def _compare(
     def time_kernel() -> float:
         if checked is not None:
             checked.renew()
-        time = device.time(lambda: kernel(launch.grid, launch.block, list(arrays.values())))
+        time = device.time(
+            lambda: kernel(launch.grid, launch.block, list(arrays.values()), launch.shared_mem)
+        )
         states.extend(filter(None, [device.clock_state()]))
         if checked is not None:
             checked.check()
@@ -160,7 +162,11 @@ def _compare(
         solution, its_config = reference
         its_launch = its_config.at(shape, device.spec)
         measures.append(
-            lambda: device.time(lambda: solution(its_launch.grid, its_launch.block, list(arrays.values())))
+            lambda: device.time(
+                lambda: solution(
+                    its_launch.grid, its_launch.block, list(arrays.values()), its_launch.shared_mem
+                )
+            )
         )
     taken = sample(measures, n_repeat=rounds, n_warmup=warmup)
     conditions = [f"median at {problem.format_shape(shape)}, in turns", *clock_conditions(states[-rounds:])]

@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
 from gpulab.devices.base import Device
-from gpulab.problems.base import Argument
+from gpulab.problems.base import Argument, PartialReference
 from gpulab.verification.inputs import bits_of, place_arguments, poison_of, poisoned
 
 __all__ = ["CheckedLaunches"]
@@ -46,30 +47,30 @@ class CheckedLaunches:
         self.arguments: tuple[Argument, ...] = self.problem.arguments(launch.shape, rng)
         self.arrays: dict[str, Any] = place_arguments(device, self.arguments, poisoned)
         self.mismatch = ""
-        output = next(a for a in self.arguments if a.role == "output")
-        self._initial = device.asarray(output.value) if output.initialized else None
+        outputs = [argument for argument in self.arguments if argument.role == "output"]
+        self._outputs = {output.name: self.arrays[output.name] for output in outputs}
+        self._initial = {
+            output.name: device.asarray(output.value) for output in outputs if output.initialized
+        }
         self._changed: list[int] = []
-
-    @property
-    def output(self) -> Any:
-        """The output array on the device."""
-        return self.arrays[next(a.name for a in self.arguments if a.role == "output")]
 
     def renew(self) -> None:
         """Fill the output with NaN, replace one slice of each input, and draw new scalars."""
-        if self._initial is None:
-            bits_of(self.output)[...] = poison_of(self.output.dtype)
-        else:
-            self.output[...] = self._initial
+        for name, output in self._outputs.items():
+            if name in self._initial:
+                output[...] = self._initial[name]
+            else:
+                bits_of(output)[...] = poison_of(output.dtype)
         self._changed = []
         renewed = []
         for argument in self.arguments:
             if argument.kind == "pointer" and argument.role == "input":
                 index = int(self.rng.integers(len(argument.value)))
                 part = self.problem.redrawn(argument, self.rng, argument.value[index : index + 1].shape)
-                argument.value[index : index + 1] = part
-                self.arrays[argument.name][index : index + 1] = self.device.asarray(part)
-                self._changed.append(index)
+                if part is not None:
+                    argument.value[index : index + 1] = part
+                    self.arrays[argument.name][index : index + 1] = self.device.asarray(part)
+                    self._changed.append(index)
             elif argument.role == "scalar":
                 argument = replace(argument, value=self.problem.redrawn(argument, self.rng))  # noqa: PLW2901
                 self.arrays[argument.name] = argument.value
@@ -77,43 +78,63 @@ class CheckedLaunches:
         self.arguments = tuple(renewed)
 
     def check(self) -> None:
-        """Compare slices of the output with the reference, and count the elements that were written."""
+        """Compare slices of the outputs with the reference, and count the elements that were written."""
         if self.mismatch:
             return
-        length = len(self.output)
-        indices = np.arange(length)
-        if self.problem.samples_blocks:  # otherwise the whole reference is computed in any case
+        shape = self.launch.shape
+        if self.problem.samples_blocks:
+            (output,) = self._outputs.values()
             near = [index + step for index in self._changed for step in (-1, 0, 1)]
-            drawn = self.rng.integers(length, size=SAMPLED_SLICES).tolist()
-            indices = np.unique([index for index in near + drawn if 0 <= index < length])
-        others = [np.arange(extent) for extent in self.output.shape[1:]]
-        reference = self.problem.reference_at(self.arguments, (indices, *others))
-        parts = (
-            [self.output[int(i) : int(i) + 1] for i in indices] if len(indices) < length else [self.output]
-        )
-        got = np.concatenate([np.asarray(self.device.asnumpy(part)) for part in parts])
+            drawn = self.rng.integers(len(output), size=SAMPLED_SLICES).tolist()
+            indices = np.unique([index for index in near + drawn if 0 <= index < len(output)])
+            others = [np.arange(extent) for extent in output.shape[1:]]
+            reference = self.problem.reference_at(self.arguments, (indices, *others))
+            self.mismatch = self._compared(output, reference, indices, self.problem.written_points(shape))
+            return
+        case = self.problem.case_of(shape, self.arguments)
+        for each in (case, *case.others):
+            output, must = self._outputs[each.output.name], int(np.count_nonzero(each.written))
+            reference = PartialReference(each.expected, each.tolerance, each.written)
+            initial = self._initial.get(each.output.name)
+            found = self._compared(output, reference, np.arange(len(output)), must, initial)
+            if found:
+                self.mismatch = found
+                return
+
+    def _compared(
+        self,
+        output: Any,
+        reference: PartialReference,
+        indices: npt.NDArray[np.int64],
+        must: int,
+        initial: Any = None,
+    ) -> str:
+        """Return a sentence about a wrong value of an output, or about the number of its written points.
+
+        indices: the slices along the first axis that `reference` belongs to. must: the elements that a kernel
+        must write. initial: the values before the launch, if they are not poison.
+        """
+        some = [output[int(i) : int(i) + 1] for i in indices] if len(indices) < len(output) else [output]
+        got = np.concatenate([np.asarray(self.device.asnumpy(part)) for part in some])
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance
         untouched = bits_of(got) == poison_of(got.dtype)
-        if self._initial is not None:
-            initial = np.asarray(self.device.asnumpy(self._initial))[indices]
-            untouched = bits_of(got) == bits_of(initial)
+        if initial is not None:
+            untouched = bits_of(got) == bits_of(np.asarray(self.device.asnumpy(initial))[indices])
         wrong = np.where(reference.written, ~right, ~untouched)
         size = self.problem.format_shape(self.launch.shape)
         if wrong.any():
             first = tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
             place = (int(indices[first[0]]), *first[1:])
-            where = ", ".join(f"{n}={i}" for n, i in zip(self.problem.index_names, place, strict=True))
-            self.mismatch = (
+            names = self.problem.index_names_of(len(place))
+            where = ", ".join(f"{n}={i}" for n, i in zip(names, place, strict=True))
+            return (
                 f"on a timed launch, {size}: the value at ({where}) is wrong: expected "
                 f"{reference.expected[first]:.6g}, got {got[first]:.6g}"
             )
-            return
-        if self._initial is not None or self.output.dtype.itemsize < POISONED_BYTES:
-            return  # an element may rightly have the bits from before the launch
-        written = int(self.output.size) - int((bits_of(self.output) == poison_of(self.output.dtype)).sum())
-        must = self.problem.written_points(self.launch.shape)
+        if initial is not None or output.dtype.itemsize < POISONED_BYTES:
+            return ""  # an element may rightly have the bits from before the launch
+        written = int(output.size) - int((bits_of(output) == poison_of(output.dtype)).sum())
         if written != must:
-            self.mismatch = (
-                f"on a timed launch, {size}: the kernel wrote {written:,} points instead of {must:,}"
-            )
+            return f"on a timed launch, {size}: the kernel wrote {written:,} points instead of {must:,}"
+        return ""

@@ -299,11 +299,13 @@ def time_variant(
     except LaunchError as fault:
 
         def repeat(simulated: RecordableKernel) -> None:
-            simulated(launch.grid, launch.block, _arguments(launch, simulated.device))
+            simulated(launch.grid, launch.block, _arguments(launch, simulated.device), launch.shared_mem)
 
         raise with_place(fault, kernel, repeat) from None
     used = kernel.resources
-    occupied = occupancy(device.spec, prod(launch.block), used.registers, used.shared_bytes)
+    occupied = occupancy(
+        device.spec, prod(launch.block), used.registers, used.shared_bytes + launch.shared_mem
+    )
     resident = residency(device.spec, occupied, blocks, used.registers, compiler)
     return VariantTiming(config, launch.shape, timing, resident)
 
@@ -314,7 +316,9 @@ def _measured(
     """Time a launch in this process, on inputs that are drawn here."""
     detail = f"median at {launch.config.problem.format_shape(launch.shape)}"
     options = SamplingOptions(n_repeat=n_repeat, limit_s=limit_s, detail=detail)
-    return measure_launches(Launch(kernel, launch.grid, launch.block, _arguments(launch, device)), options)
+    arguments = _arguments(launch, device)
+    measured = Launch(kernel, launch.grid, launch.block, arguments, launch.shared_mem)
+    return measure_launches(measured, options)
 
 
 def _arguments(launch: LaunchConfig, device: Device) -> list[Any]:

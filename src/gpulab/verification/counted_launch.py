@@ -12,7 +12,7 @@ import numpy as np
 
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.simt.ptx.symbols import variable_name
-from gpulab.verification.compare import compare
+from gpulab.verification.compare import compare_outputs
 from gpulab.verification.verdict import ShapeResult, Verdict
 from gpulab.verification.verify import changed_inputs
 
@@ -46,9 +46,14 @@ def compare_counted_launch(count: CellCount) -> ShapeResult:
     launch, problem = count.launch, count.launch.config.problem
     case = problem.make_case(launch.shape, np.random.default_rng(count.seed))
     device = count.recorded.kernel.device
-    output = np.asarray(device.asnumpy(count.arguments[case.output.name]))
     arrays = [count.arguments[argument.name] for argument in case.arguments]
-    result = compare(case, launch, output, tuple(changed_inputs(device, case.arguments, arrays)))
+    outputs = {
+        argument.name: np.asarray(device.asnumpy(array))
+        for argument, array in zip(case.arguments, arrays, strict=True)
+        if argument.role == "output"
+    }
+    changed_arrays = tuple(changed_inputs(device, case.arguments, arrays))
+    result = compare_outputs(case, launch, outputs, changed_arrays)
 
     stores = forbidden_stores(count)
     changed = tuple(dict.fromkeys((*result.input_changed, *stores.inputs)))

@@ -81,7 +81,7 @@ def _moved(output: WrongOutput) -> str:
     count = np.count_nonzero(computed)
     if 10 * count < np.count_nonzero(case.written):
         return ""
-    for axis, name in enumerate(output.problem.index_names[::-1]):
+    for axis, name in enumerate(output.index_names[::-1]):
         along = got.ndim - 1 - axis
         threads = block[axis] if axis < len(block) else 1
         for distance in dict.fromkeys((1, -1, threads, -threads)):
@@ -102,18 +102,19 @@ def _stored_elsewhere(output: WrongOutput) -> str:
     case, got, computed = output.case, output.values, output.computed
     if got.size > MOST_COMPARED or 10 * np.count_nonzero(computed) < np.count_nonzero(case.written):
         return ""
-    for axis, name in enumerate(output.problem.index_names):
+    for axis, name in enumerate(output.index_names):
         lines = np.moveaxis(got, axis, 0).reshape(got.shape[axis], -1)
         right = np.moveaxis(case.expected, axis, 0).reshape(lines.shape)
         room = 4 * np.moveaxis(case.tolerance, axis, 0).reshape(lines.shape)
         wrong = np.flatnonzero(np.moveaxis(computed, axis, 0).reshape(lines.shape).any(axis=1))
         found = {}
         for line in wrong[:MOST_LINES]:
-            matches = np.mean(np.abs(lines[line] - right) <= room, axis=1)
-            best = int(matches.argmax())
-            if best != line and matches[best] > SHARE_OF_MOVED:
-                found[int(line)] = best
-        if found and len(found) >= SHARE_OF_MOVED * len(wrong[:MOST_LINES]):
+            matches = np.mean(np.abs(lines[line] - right) <= room, axis=1) > SHARE_OF_MOVED
+            # Values that several lines have, such as small integers, agree by chance.
+            if np.count_nonzero(matches) == 1 and not matches[line]:
+                found[int(line)] = int(matches.argmax())
+        different = len(set(found.values())) == len(found)  # all lines of one value agree with the same one
+        if found and different and len(found) >= SHARE_OF_MOVED * len(wrong[:MOST_LINES]):
             line, other = next(iter(found.items()))
             return (
                 f"the values are right but at another {name}: {name} = {line} has those of {name} = {other}; "

@@ -7,6 +7,7 @@ so that a score is, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 from typing import Any
 
@@ -61,7 +62,9 @@ def _excess(result: RequirementResult) -> float:
     """Return a count divided by its par. One is added to both if the par is zero."""
     if result.limit == 0:
         return result.value + 1
-    return result.limit / result.value if result.requirement.is_lower_bound else result.value / result.limit
+    if result.requirement.is_lower_bound:
+        return result.limit / result.value if result.value else inf
+    return result.value / result.limit
 
 
 def score_of(count: CellCount) -> StarScore | None:

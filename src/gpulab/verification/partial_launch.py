@@ -105,6 +105,7 @@ class PartialLaunch:
             launch.grid,
             launch.block,
             list(self._arguments.values()),
+            launch.shared_mem,
             order=numbers,
             budget=MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * share,
         )
@@ -150,8 +151,8 @@ def _with_short_axes(partial: PartialLaunch) -> LaunchConfig:
     """Return the launch with the shortest axes that leave its grid as it is."""
     launch, problem, config = partial.launch, partial.problem, partial.launch.config
     units = problem.shape_multiples(config.variant, config.block, config.tile)
-    for axis, (unit, smallest) in enumerate(zip(units, problem.smallest_shape, strict=True)):
-        shortest = -(-smallest // unit) * unit
+    for axis, (unit, size) in enumerate(zip(units, problem.sizes.values(), strict=True)):
+        shortest = size.nearest(size.smallest, unit)
         shape = (*launch.shape[:axis], shortest, *launch.shape[axis + 1 :])
         shorter = config.at(shape, partial.kernel.device.spec)
         if shorter.grid == launch.grid:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,19 @@ from gpulab.errors import ProblemError
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.problems.requirement import Requirement
 from gpulab.profiling.counts.cell_counts import CellCount
+from gpulab.profiling.counts.metrics import counter_names
 
 if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import Count, SiteCount
 
-__all__ = ["MEASURES", "RequirementResult", "Technique", "check_limits", "check_requirements"]
+__all__ = [
+    "MEASURES",
+    "RequirementResult",
+    "Technique",
+    "check_limits",
+    "check_metrics",
+    "check_requirements",
+]
 
 WARP = 32  # threads
 # Opcodes in machine code and in PTX.
@@ -172,12 +181,16 @@ class _Traffic:
         return self.blocks * -(-prod(self.count.launch.block) // WARP)
 
     @property
+    def shared_bytes(self) -> int:
+        """The bytes of shared memory of a block, static and dynamic."""
+        return self.count.recorded.kernel.resources.shared_bytes + self.count.launch.shared_mem
+
+    @property
     def residency(self) -> Occupancy:
         """The resident blocks and warps of an SM."""
         kernel = self.count.recorded.kernel
-        used = kernel.resources
         threads = prod(self.count.launch.block)
-        return occupancy(kernel.device.spec, threads, used.registers, used.shared_bytes)
+        return occupancy(kernel.device.spec, threads, kernel.resources.registers, self.shared_bytes)
 
     def loads(self, space: str, array: str = "") -> Iterator[tuple[SiteCount, Count]]:
         """Yield the accesses that read memory: loads, asynchronous copies and atomic operations.
@@ -310,7 +323,7 @@ MEASURES: Mapping[str, Measure] = {
     "shared_atomics": _atomics("shared"),
     "shuffles": _figure(lambda traffic: traffic.instructions(SHUFFLES) / traffic.warps),
     "registers": _figure(lambda traffic: traffic.count.recorded.kernel.resources.registers),
-    "shared_bytes": _figure(lambda traffic: traffic.count.recorded.kernel.resources.shared_bytes),
+    "shared_bytes": _figure(lambda traffic: traffic.shared_bytes),
     "occupancy": _figure(lambda traffic: traffic.residency.fraction),
     "blocks": _figure(lambda traffic: traffic.blocks),
     "waves": _figure(
@@ -329,15 +342,11 @@ def measured(traffic: _Traffic, requirement: Requirement) -> tuple[float, Mappin
     """
     if requirement.measure in MEASURES:
         return MEASURES[requirement.measure](traffic, requirement.array)
+    check_metrics([requirement])
     counters = traffic.count.recorded.counters
     value = counters.get(requirement.measure)
-    if value is None and not requirement.measure.startswith("_"):
-        value = getattr(counters, requirement.measure, None)
-    if not isinstance(value, int | float):
-        raise ProblemError(
-            f"{requirement.line}: a requirement names the metric `{requirement.measure}`; choose from "
-            f"{', '.join(MEASURES)}, or a counter of gpulab.Counters."
-        )
+    if value is None:
+        value = getattr(counters, requirement.measure)
     launch = traffic.count.launch
     by = {
         "launch": 1,
@@ -347,6 +356,19 @@ def measured(traffic: _Traffic, requirement: Requirement) -> tuple[float, Mappin
         "work": traffic.work,
     }
     return value / by[requirement.per], {}
+
+
+def check_metrics(requirements: Sequence[Requirement]) -> None:
+    """Raise `ProblemError` for a requirement on a metric that there is not, with the most similar name."""
+    names = [*MEASURES, *counter_names()]
+    for requirement in requirements:
+        if requirement.measure not in names:
+            close = get_close_matches(requirement.measure, names, 1)
+            meant = f"do you mean `{close[0]}`? Others are" if close else "choose from"
+            raise ProblemError(
+                f"{requirement.line}: a requirement names the metric `{requirement.measure}`; {meant} "
+                f"{', '.join(MEASURES)}, and the counters of gpulab.Counters."
+            )
 
 
 def check_requirements(

@@ -138,8 +138,8 @@ def _affordable(launch: LaunchConfig, limits: Limits, most: int) -> LaunchConfig
 
     while cost(shape) > most:
         halves = []
-        for axis, (unit, least) in enumerate(zip(units, problem.smallest_shape, strict=True)):
-            half = -(-max(shape[axis] // 2, least) // unit) * unit
+        for axis, (unit, size) in enumerate(zip(units, problem.sizes.values(), strict=True)):
+            half = size.nearest(shape[axis] // 2, unit)
             halves.append((*shape[:axis], half, *shape[axis + 1 :]))
         smallest = min(halves, key=lambda shape: (cost(shape), max(shape)))
         if cost(smallest) >= cost(shape):
@@ -216,9 +216,10 @@ class _SampledColumns(PartialLaunch):
         if wrong:
             self.first = first = self._mismatch(wrong[0])
             compared = sum(prod(len(indices) for indices in mesh) for mesh in meshes)
+            expected, got = first.texts
             reasons.append(
                 f"{self.size}: the value at {format_index(self.problem, wrong[0])} is wrong: expected "
-                f"{first.expected:.6g}, got {first.got:.6g}; {len(wrong):,} of {compared:,} compared values "
+                f"{expected}, got {got}; {len(wrong):,} of {compared:,} compared values "
                 "are wrong"
             )
         if boundary:

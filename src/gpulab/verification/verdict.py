@@ -29,16 +29,27 @@ class State(IntEnum):
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One wrong element: its index in array order, the reference value and the kernel's value."""
+    """One wrong element: its index in array order, the reference value and the kernel's value.
+
+    output: the name of the array; "" if there is only one.
+    """
 
     index: tuple[int, ...]
     expected: float
     got: float
+    output: str = ""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The reference value and the kernel's value as text, with as many digits as tell them apart."""
+        texts = [(f"{self.expected:.{digits}g}", f"{self.got:.{digits}g}") for digits in (6, 9, 17)]
+        return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; NaN and infinity become strings."""
         got: float | str = self.got if math.isfinite(self.got) else str(self.got)
-        return {"index": list(self.index), "expected": self.expected, "got": got}
+        place = {"index": list(self.index)} | ({"output": self.output} if self.output else {})
+        return place | {"expected": self.expected, "got": got}
 
 
 @dataclass(frozen=True)

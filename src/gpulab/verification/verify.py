@@ -17,7 +17,7 @@ from gpulab.devices.device_process import run_in_process
 from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Case, Problem, Shape
-from gpulab.verification.compare import compare
+from gpulab.verification.compare import compare_outputs
 from gpulab.verification.fault_hints import exchanged_axes, place_of_access
 from gpulab.verification.fault_place import with_place
 from gpulab.verification.inputs import bits_of, place_arguments, poisoned
@@ -27,7 +27,14 @@ from gpulab.verification.verdict import ShapeResult, Verdict
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
 
-__all__ = ["Progress", "changed_inputs", "compare_launch", "signature_reason", "verify"]
+__all__ = [
+    "Progress",
+    "changed_inputs",
+    "compare_launch",
+    "require_memory",
+    "signature_reason",
+    "verify",
+]
 
 # Host memory in bytes per element of the largest array: float32 input, output and copies, float64 reference,
 # tolerance and error, and NumPy's temporary arrays.
@@ -111,7 +118,7 @@ def verify(
     shapes = config.check_shapes if shapes is None else shapes
     launches = [config.at(shape, device.spec) for shape in shapes]
     for shape in shapes:
-        _require_memory(config.problem, shape)
+        require_memory(config.problem, shape)
     reported = None if device.needs_own_process else progress  # another process cannot call it
     return run_in_process(device, _verify, kernel, config, device, launches, seed, sanitized, reported)
 
@@ -202,7 +209,7 @@ def signature_reason(kernel: Kernel, config: KernelConfig) -> str:
     return ""
 
 
-def _require_memory(problem: Problem, shape: Shape) -> None:
+def require_memory(problem: Problem, shape: Shape) -> None:
     """Raise `UsageError` for a size whose reference does not fit into the host's memory."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -243,18 +250,19 @@ def _run(
     findings: list[Finding] = []
     if sanitized and device.can_record and launch.threads <= SANITIZED_THREADS:
         budget = MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * problem.work(case.shape)
-        findings = sanitize(kernel, launch.grid, launch.block, on_device, budget=budget)
+        findings = sanitize(kernel, launch.grid, launch.block, on_device, launch.shared_mem, budget=budget)
         faults = [f for f in findings if f.tool in FAULT_TOOLS and f.severity == "error"]
         if faults:
             raise LaunchError(str(faults[0]), findings)
     else:
-        kernel(launch.grid, launch.block, on_device)
+        kernel(launch.grid, launch.block, on_device, launch.shared_mem)
     device.synchronize()
 
-    output = next(x for x, a in zip(on_device, case.arguments, strict=True) if a.role == "output")
+    placed = zip(on_device, case.arguments, strict=True)
+    outputs = {a.name: np.asarray(device.asnumpy(x)) for x, a in placed if a.role == "output"}
     changed = tuple(changed_inputs(device, case.arguments, on_device))
     raced = any(f.tool == "racecheck" and f.severity == "error" for f in findings)
-    return compare(case, launch, np.asarray(device.asnumpy(output)), changed, raced=raced), findings
+    return compare_outputs(case, launch, outputs, changed, raced=raced), findings
 
 
 def compare_launch(kernel: Kernel, launch: LaunchConfig, rng: np.random.Generator) -> ShapeResult:
@@ -315,5 +323,5 @@ def _faulted(problem: Problem, case: Case, fault: LaunchError) -> ShapeResult:
     """Return the result of a launch that ended in a fault."""
     message = str(fault).strip() or type(fault).__name__
     name = problem.format_shape(case.shape)
-    total = int(np.count_nonzero(case.written))
+    total = sum(int(np.count_nonzero(each.written)) for each in (case, *case.others))
     return ShapeResult(case.shape, correct=False, total=total, fault=message, reasons=(f"{name}: {message}",))

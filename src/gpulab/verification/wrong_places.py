@@ -51,6 +51,11 @@ class WrongOutput:
         return self.launch.config.problem
 
     @property
+    def index_names(self) -> tuple[str, ...]:
+        """The names of the indices into the output."""
+        return self.problem.index_names_of(self.wrong.ndim)
+
+    @property
     def written(self) -> Mask:
         """The points that the kernel must write."""
         return self.case.written
@@ -221,7 +226,7 @@ def _points_of_threads(output: WrongOutput) -> Iterator[tuple[Mask, Mask, str]]:
     The points of a thread are neighbours, or as many points apart as the block has threads.
     """
     written = output.written
-    for axis, name in enumerate(output.problem.index_names[:-3:-1]):
+    for axis, name in enumerate(output.index_names[:-3:-1]):
         tile, threads = output.launch.config.tile[axis], output.launch.block[axis]
         position = np.arange(output.extents[axis])
         for number in (position % tile, position // threads % tile) if tile > 1 else ():
@@ -282,7 +287,7 @@ def _rest(output: WrongOutput) -> str:
         filled = np.zeros_like(wrong)
         filled[tuple(end)] = written[tuple(end)]
         if start > first_written[axis] and np.array_equal(filled, wrong):
-            name = output.problem.index_names[axis]
+            name = output.index_names[axis]
             exchanged = _exchanged(output, name, int(start))
             return (
                 f"no point with {name} >= {int(start)} was written; does the launch cover the whole axis, "
@@ -309,7 +314,7 @@ def _part_of_block(output: WrongOutput) -> str:
     if not output.only_unwritten:
         return ""
     wrong = output.wrong
-    for axis, name in enumerate(output.problem.index_names[:-3:-1]):
+    for axis, name in enumerate(output.index_names[:-3:-1]):
         pitch = output.points_of_block(axis)
         place = np.arange(output.extents[axis]) % pitch
         first = int(place[wrong.any(axis=_other_axes(wrong.ndim, axis))].min())
@@ -330,7 +335,7 @@ def _written_ranges(output: WrongOutput) -> str:
         return ""
     right = output.written & ~output.wrong
     box, present, missing = np.ones(right.shape, np.bool_), [], []
-    for axis, name in enumerate(output.problem.index_names[:-3:-1]):
+    for axis, name in enumerate(output.index_names[:-3:-1]):
         others = _other_axes(right.ndim, axis)
         used = np.asarray(right.any(axis=others))
         unused = output.written.any(axis=others) & ~used

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -173,9 +172,11 @@ def _sizes_view(problem: Problem, results: Sequence[ShapeResult]) -> View:
 def _mismatch(problem: Problem, mismatch: Mismatch | None) -> str:
     if mismatch is None:
         return ""
-    index = ", ".join(f"{n}={i}" for n, i in zip(problem.index_names, mismatch.index, strict=True))
-    got = "nan" if math.isnan(mismatch.got) else f"{mismatch.got:.6g}"
-    return f"{index}: expected {mismatch.expected:.6g}, got {got}"
+    names = problem.index_names_of(len(mismatch.index))
+    index = ", ".join(f"{n}={i}" for n, i in zip(names, mismatch.index, strict=True))
+    index = f"{mismatch.output}, {index}" if mismatch.output else index
+    expected, got = mismatch.texts
+    return f"{index}: expected {expected}, got {got}"
 
 
 def _other_errors(result: ShapeResult) -> list[str]:

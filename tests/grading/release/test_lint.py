@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -121,11 +122,35 @@ def test_declaration_that_cannot_work_is_found_with_its_line(new_lab: Course) ->
     assert fault.startswith("problem.py, line ")
 
 
-def test_fault_of_the_declaration_that_grading_finds_is_reported_once(new_lab: Course) -> None:
-    replace_text(new_lab.source / LAB / "problem.py", '"sectors_per_request"', '"sectors_per_requests"')
-    (fault, *_) = faults = faults_of(new_lab)
-    assert sum("names the metric `sectors_per_requests`" in text for text in faults) == 1
-    assert fault.startswith("sample")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"sectors_per_request"', '"sectors_per_requests"', "do you mean `sectors_per_request`?"),
+        ('"n": 1 << 24', '"n": Size(1 << 30, smallest=1 << 30)', "needs about"),
+        ("factor * x,", "factor * x / (len(x) > 1),", "NaN or infinite. This is so for the size 1."),
+        ("x + factor}", "x[1:] + factor}", "the mistake `the factor is added but must be multiplied`"),
+        ("x + factor}", "missing}", "failed: NameError"),
+    ],
+)
+def test_declaration_that_fails_in_some_launch_is_found_with_its_line(
+    new_lab: Course, old: str, new: str, message: str
+) -> None:
+    path = new_lab.source / LAB / "problem.py"
+    replace_text(path, "Step, gamma", "Size, Step, gamma")
+    replace_text(path, old, new)
+    (fault,) = faults_of(new_lab)
+    assert re.match(r"problem\.py, line \d+: ", fault)
+    assert message in fault
+
+
+def test_missed_requirement_is_reported_with_the_line_of_the_sample(new_lab: Course) -> None:
+    expected = new_lab.config_folder / "sample_class" / LAB / "previous_step" / "expected.toml"
+    with expected.open("a", encoding="utf-8") as file:
+        file.write("coalesced_test = 10\n")
+    fault, _ = faults_of(new_lab)
+    assert "Its kernel scale.coalesced has right values, but misses a requirement: 32-byte sectors" in fault
+    assert re.search(r"\(line 6\)", fault)
+    assert "the reference" not in fault
 
 
 def test_kernel_of_no_problem_is_found_with_its_sample(new_lab: Course) -> None:

@@ -93,27 +93,21 @@ def random_counted_shape(cell: Cell, rng: np.random.Generator) -> Shape:
             return equal
 
     larger = []
-    for extent, unit, longest in zip(shape, units, config.problem.largest_shape, strict=True):
+    for extent, unit in zip(shape, units, strict=True):
         most = max(min(extent // 3, 48) // unit, 1)
-        grown = extent + unit * int(rng.integers(0, most, endpoint=True))
-        larger.append(grown if grown <= longest else extent)
-    return tuple(larger)
+        larger.append(extent + unit * int(rng.integers(0, most, endpoint=True)))
+    return config.problem.nearest_shape(larger, units)
 
 
 def random_timed_shape(cell: Cell, rng: np.random.Generator) -> Shape:
     """Return a random size near the one at which the cell's variant is timed."""
     config = require_kernel_cell(cell).config
-    shape = []
-    for extent, unit in zip(config.timing_shape, _units(config), strict=True):
+    shape, units = [], _units(config)
+    for extent, unit, size in zip(config.timing_shape, units, config.problem.sizes.values(), strict=True):
         step = lcm(unit, TIMED_STEP)
-        shape.append(extent + step * int(rng.integers(-TIMED_STEPS, TIMED_STEPS, endpoint=True)))
-    problem = config.problem
-    return tuple(
-        drawn if smallest <= drawn <= largest else timed
-        for drawn, smallest, largest, timed in zip(
-            shape, problem.smallest_shape, problem.largest_shape, config.timing_shape, strict=True
-        )
-    )
+        drawn = extent + step * int(rng.integers(-TIMED_STEPS, TIMED_STEPS, endpoint=True))
+        shape.append(drawn if size.smallest <= drawn <= size.largest else extent)
+    return config.problem.nearest_shape(shape, units)
 
 
 def _units(config: KernelConfig) -> Shape:
@@ -129,8 +123,7 @@ def _counts_equal_extents(config: KernelConfig) -> bool:
 
 def _legal(problem: Problem, shape: Shape) -> bool:
     """Return whether a problem has a size."""
-    limits = zip(problem.smallest_shape, shape, problem.largest_shape, strict=True)
-    return all(smallest <= extent <= largest for smallest, extent, largest in limits)
+    return all(size.accepts(extent) for size, extent in zip(problem.sizes.values(), shape, strict=True))
 
 
 def _growth(extent: int, rng: np.random.Generator) -> int:
@@ -142,11 +135,12 @@ def _growth(extent: int, rng: np.random.Generator) -> int:
 def _enlarged(problem: Problem, shape: Shape, rng: np.random.Generator) -> Shape:
     """Return a larger shape whose axes all differ in length; axes of minimal length are kept."""
     for _ in range(ATTEMPTS):
-        larger = tuple(
+        grown = [
             extent if extent == smallest > 1 else extent + _growth(extent, rng)
             for extent, smallest in zip(shape, problem.smallest_shape, strict=True)
-        )
-        if larger != shape and len(set(larger)) >= len(set(shape)) and _legal(problem, larger):
+        ]
+        larger = problem.nearest_shape(grown, (1,) * len(grown))
+        if larger != shape and len(set(larger)) >= len(set(shape)):
             return larger
     return shape
 
@@ -164,10 +158,10 @@ def _multiple(problem: Problem, shape: Shape, units: Shape, rng: np.random.Gener
         if len(shape) > 1 and shape[0] == shape[1]:
             side = lcm(units[0], units[1])
             other[0] = other[1] = side * (shape[0] // side + int(rng.integers(0, 2)))
-        alike = len(set(other)) == len(set(shape))
-        fits = prod(other) <= 2 * prod(shape) and _legal(problem, tuple(other))
-        if alike and tuple(other) != shape and fits:
-            return tuple(other)
+        nearest = problem.nearest_shape(other, units)
+        alike = len(set(nearest)) == len(set(shape))
+        if alike and nearest != shape and prod(nearest) <= 2 * prod(shape):
+            return nearest
     return shape
 
 

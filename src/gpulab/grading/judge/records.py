@@ -109,7 +109,8 @@ class KernelInspection:
     "not written" (a stub is left) or "given" (it is unchanged, at a level that gives the kernel).
     reasons, findings: sentences for the student. timing: None unless the kernel is correct; for "given" that
     of the given file. source: the kernel's text, with its header. score: stars and counts of a right kernel
-    whose step has a par, as `StarScore.as_dict` returns them.
+    whose step has a par, as `StarScore.as_dict` returns them. missed: the values are right, but a requirement
+    is not satisfied.
     """
 
     name: str
@@ -121,6 +122,7 @@ class KernelInspection:
     timing: VariantTiming | None = None
     source: str = ""
     score: Mapping[str, Any] | None = None
+    missed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the inspection as plain data for JSON."""
@@ -148,6 +150,7 @@ class KernelInspection:
             VariantTiming.from_dict(timing) if timing is not None else None,
             data.get("source", ""),
             data.get("score"),
+            data.get("missed", False),
         )
 
 

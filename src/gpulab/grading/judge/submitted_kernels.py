@@ -18,6 +18,7 @@ from gpulab.grading.release.stub import has_stub
 from gpulab.grading.similarity import same_kernel
 from gpulab.notebook import level
 from gpulab.notebook.magic import keep_unchecked
+from gpulab.problems.requirement import MISSED_REQUIREMENT
 from gpulab.profiling.speedup import VariantTiming, time_variant
 from gpulab.views.cell_view import verdict_section
 
@@ -114,7 +115,8 @@ def inspect_kernel(
     first, *rest = str(error or "it earns no points.").splitlines()
     reasons = tuple(rest) if isinstance(error, WrongResult) and rest else (first, *rest)
     plane = result.verdict.plane if result and result.verdict else None
-    return KernelInspection(name, "wrong", reasons, findings, plane=plane, source=source)
+    missed = first.startswith(MISSED_REQUIREMENT.format(name))
+    return KernelInspection(name, "wrong", reasons, findings, plane=plane, source=source, missed=missed)
 
 
 def _timing(cell: Cell, device: Device) -> VariantTiming | None:

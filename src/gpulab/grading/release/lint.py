@@ -13,7 +13,7 @@ import numpy as np
 from nbgrader import utils
 
 from gpulab.cell import is_kernel_cell
-from gpulab.errors import GpulabError, UsageError
+from gpulab.errors import GpulabError, ProblemError, UsageError
 from gpulab.grading.judge.python_cell import parse_python
 from gpulab.grading.judge.records import JudgedSubmission
 from gpulab.grading.pipeline.course import Course, open_course
@@ -34,13 +34,16 @@ from gpulab.grading.release.sample_class import (
     read_samples,
     submit_sample,
 )
-from gpulab.problems import Problem, load_problems, problem_names
+from gpulab.problems import Case, Problem, load_problems, problem_names
 from gpulab.problems import problem as problem_named
 from gpulab.problems.registry import PROBLEM_FILE
+from gpulab.verification.requirements import check_metrics
+from gpulab.verification.verify import require_memory
 
 __all__ = ["lint"]
 
 MARKER = "BEGIN SOLUTION"
+ONE_THREAD = (1, 1, 1)  # a block
 
 
 def lint(course: Course, assignment: str, options: GradeOptions) -> list[str]:
@@ -83,13 +86,45 @@ def _declared(folder: Path) -> tuple[Mapping[str, Problem], list[str]]:
     try:
         problems = load_problems(folder / PROBLEM_FILE)
         for declared in problems.values():
-            for step in declared.variants:
-                geometry = step, declared.block_of(step), declared.default_tile
-                for shape in declared.check_shapes(*geometry):
-                    declared.make_case(shape, np.random.default_rng(0))
+            _try_sizes(declared)
+            for step in declared.variants.values():
+                check_metrics((*step.requirements, *step.par))
     except GpulabError as error:
         return {}, [str(error)]
     return problems, []
+
+
+def _try_sizes(declared: Problem) -> None:
+    """Raise `ProblemError` if a launch that a student or the grader can ask for has no reference.
+
+    These are the smallest extents, the sizes of a check, and those of blocks of one thread.
+    """
+    shapes = {declared.smallest_shape: declared.line}
+    for name, step in declared.variants.items():
+        for block in (declared.block_of(name), ONE_THREAD):
+            for shape in declared.check_shapes(name, block, declared.default_tile):
+                shapes.setdefault(shape, step.line)
+    for shape, line in shapes.items():
+        size = declared.format_shape(shape)
+        try:
+            require_memory(declared, shape)
+            case = declared.make_case(shape, np.random.default_rng(0))
+            for each in (case, *case.others):
+                _check_mistakes(declared, each)
+        except ProblemError as error:
+            raise ProblemError(f"{error} This is so for the size {size}.") from None
+        except UsageError as error:
+            raise ProblemError(f"{line}: {error}") from None
+
+
+def _check_mistakes(declared: Problem, case: Case) -> None:
+    """Raise `ProblemError` for a mistake whose output has another shape than the reference."""
+    for mistake in declared.mistakes(case):
+        if mistake.values.shape != case.expected.shape:
+            raise ProblemError(
+                f"{declared.line}: the mistake `{mistake.description}` has the shape {mistake.values.shape}; "
+                f"the output {case.output.name} has {case.expected.shape}."
+            )
 
 
 def _steps(
@@ -221,9 +256,12 @@ def _differences(
         if score > expected:
             yield f"{got}: a wrong answer passes."
         elif score < expected:
-            reasons = kernels[name].reasons if name in kernels else ()
-            compared = f" {name}, compared with {_reference(name)}:" if _is_step(name) else ""
-            yield f"{got}.{compared} {' '.join(reasons)}".rstrip(" :")
+            kernel = kernels.get(name)
+            compared = f", compared with {_reference(name)}" if _is_step(name) else ""
+            if kernel is not None and kernel.missed:
+                compared = " has right values, but misses a requirement"
+            reasons = kernel.reasons if kernel is not None else ()
+            yield f"{got}. Its kernel {name}{compared}: {' '.join(reasons)}".rstrip(" :")
 
 
 def _reference(name: str) -> str:

@@ -165,7 +165,7 @@ def count_cell(
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
     arguments = place_arguments(simulated.device, inputs, poisoned)
     args = list(arguments.values())
-    recorded = record_launch(simulated, launch.grid, launch.block, args, machine=machine)
+    recorded = record_launch(simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine)
     return CellCount(launch, arguments, recorded, cell.source, seed)
 
 

@@ -160,7 +160,13 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
 
 
 def record_launch(
-    kernel: RecordableKernel, grid: Dim3, block: Dim3, args: Sequence[Any], *, machine: bool
+    kernel: RecordableKernel,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Any],
+    shared_mem: int = 0,
+    *,
+    machine: bool,
 ) -> LaunchCount:
     """Run a launch on the simulator and record its counts: of all blocks, or of a sample of a large grid.
 
@@ -168,7 +174,9 @@ def record_launch(
     disassembly (about 0.4 s) if the code cannot be decoded. Without it, those of PTX are counted.
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-    return record_samples(kernel, grid3, block3, args, 0, _samples_of(grid3, block3), machine=machine)
+    return record_samples(
+        kernel, grid3, block3, args, shared_mem, _samples_of(grid3, block3), machine=machine
+    )
 
 
 def record_samples(

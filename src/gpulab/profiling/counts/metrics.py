@@ -389,6 +389,14 @@ class Counters(Metrics, Mapping[str, float]):
         return len(self.metrics)
 
 
+def counter_names() -> list[str]:
+    """Return the names of all counts of a `Counters`: its attributes, and those of Nsight Compute."""
+    nothing = Counters((), 0, 0, {}, {}, {}, {}, 0, 0, 0, "PTX", 0, None, Provenance("counted", ""))
+    attributes = [name for name in dir(nothing) if not name.startswith("_")]
+    numbers = [name for name in attributes if isinstance(getattr(nothing, name), int | float)]
+    return [*numbers, *nothing]
+
+
 def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator else 0.0
 

@@ -1,0 +1,193 @@
+"""Exercises that docs/authoring.md declares beside its transpose, with kernels for them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpulab.cell import parse_cell
+from gpulab.devices import open_device
+from gpulab.errors import ProblemError, UsageError
+from gpulab.grading.checks.sizes import draw_check_inputs
+from gpulab.problems import Input, Output, Problem, Scalar, Size, Step, load_problems
+from gpulab.verification.check import CheckResult, check_cell
+
+PAGE = Path(__file__).parents[2] / "docs" / "authoring.md"
+DECLARATIONS = re.findall(
+    r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)
+
+SPMV = """\
+%%cuda spmv.scalar --block 128
+__global__ void spmv(float* y, const float* value, const int* column, const int* start, const float* x, int n)
+{
+    int r = blockIdx.x * BLOCK_X + threadIdx.x;
+    if (r >= n) return;
+    float sum = 0;
+    for (int k = start[r]; k < start[r + 1]; ++k) sum += value[k] * x[column[k]];
+    y[r] = sum;
+}
+"""
+SORT = """\
+%%cuda sort.in_shared
+__global__ void sort(float* x, int n)
+{
+    extern __shared__ float s[];
+    for (int i = threadIdx.x; i < n; i += BLOCK_X) s[i] = x[i];
+    __syncthreads();
+    for (int k = 2; k <= n; k *= 2)
+        for (int j = k / 2; j; j /= 2) {
+            for (int i = threadIdx.x; i < n; i += BLOCK_X)
+                if ((i ^ j) > i && (s[i] > s[i ^ j]) == !(i & k)) {
+                    float t = s[i];
+                    s[i] = s[i ^ j];
+                    s[i ^ j] = t;
+                }
+            __syncthreads();
+        }
+    for (int i = threadIdx.x; i < n; i += BLOCK_X) x[i] = s[i];
+}
+"""
+NEAREST = """\
+%%cuda nearest.naive
+__global__ void nearest(int* label, float* distance, const float2* point, const float2* centre, int n, int k)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x;
+    if (i >= n) return;
+    float least = 1e30f;
+    for (int c = 0; c < k; ++c) {
+        float x = point[i].x - centre[c].x, y = point[i].y - centre[c].y, d = x * x + y * y;
+        if (d < least) {
+            least = d;
+            label[i] = c;
+        }
+    }
+    distance[i] = least;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def declared(no_labs: None, tmp_path: Path) -> None:
+    for number, text in enumerate(DECLARATIONS):
+        path = tmp_path / f"problem{number}.py"
+        path.write_text(text, encoding="utf-8")
+        load_problems(path)
+
+
+def check(text: str) -> CheckResult:
+    """Check a kernel on sizes as the grader draws them."""
+    cell = parse_cell(text)
+    inputs = draw_check_inputs(cell, np.random.default_rng(1))
+    return check_cell(
+        cell, open_device("sim"), inputs.shapes, seed=1, counted=inputs.counted, timed=inputs.timed
+    )
+
+
+@pytest.mark.parametrize("text", [SPMV, SORT, NEAREST], ids=["spmv", "sort", "nearest"])
+def test_kernel_of_another_kind_is_correct(text: str) -> None:
+    assert check(text).reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "message"),
+    [
+        (SPMV, "k < start[r + 1]", "k <= start[r + 1]", "past the end of column"),
+        (SPMV, "x[column[k]]", "x[column[start[r]]]", "points are wrong"),
+        (SORT, "== !(i & k)", "== !!(i & k)", "points are wrong"),
+        (
+            SORT,
+            "extern __shared__ float s[]",
+            "extern __shared__ double s[]",
+            "bytes of dynamic shared memory",
+        ),
+        (NEAREST, "label[i] = c;", "label[i] = c + 1;", ", label: "),
+        (NEAREST, "distance[i] = least", "distance[i] = sqrtf(least)", ", distance: "),
+        (NEAREST, "int* label", "float* label", "parameter 1 must be int* (label)"),
+    ],
+)
+def test_wrong_kernel_of_another_kind_is_refused(text: str, old: str, new: str, message: str) -> None:
+    assert old in text
+    result = check(text.replace(old, new))
+    assert message in " ".join(result.reasons)
+
+
+def problem_of(*arguments: Input | Output | Scalar | str, **facts: object) -> Problem:
+    given = {"sizes": {"n": 64}, "reference": lambda x: x, "steps": (Step("naive", "each element"),)} | facts
+    return Problem("made", arguments=(Output("y", ("n",)), *arguments), **given)  # type: ignore[arg-type]
+
+
+def test_values_may_depend_on_sizes_and_earlier_arguments() -> None:
+    made = problem_of(
+        Input("x", ("n",), dtype="int32", values=lambda generator, shape, n: generator.permutation(n)),
+        Scalar("last", lambda generator, x: x[-1], dtype="int32"),
+        "n",
+    )
+    case = made.make_case((50,), np.random.default_rng(0))
+    assert sorted(case.value("x")) == list(range(50))
+    assert case.value("last") == case.value("x")[-1]
+
+
+def test_function_of_values_that_fails_is_reported_with_its_line() -> None:
+    made = problem_of(Input("x", ("n",), values=lambda rng, shape: shape[1]), "n")
+    with pytest.raises(
+        ProblemError, match=r"test_exercise_kinds.py, line \d+: `values` of x failed: IndexError"
+    ):
+        made.make_case((50,), np.random.default_rng(0))
+
+
+def test_values_of_a_function_are_not_redrawn_in_parts() -> None:
+    made = problem_of(Input("x", ("n",), values=lambda rng, shape: np.sort(rng.random(shape))), "n")
+    rng = np.random.default_rng(0)
+    _, x, _ = made.arguments((50,), rng)
+    assert made.redrawn(x, rng, (1,)) is None
+
+
+def test_sizes_are_those_that_are_listed() -> None:
+    size = Size.among(8, 64, 16, 32)
+    assert [size.nearest(extent) for extent in (1, 9, 32, 999)] == [8, 16, 32, 64]
+    made = problem_of(Input("x", ("n",)), "n", sizes={"n": size})
+    assert {extent for shape in made.check_shapes("naive", (16, 1, 1), (1, 1, 1)) for extent in shape} <= {
+        8,
+        16,
+        32,
+        64,
+    }
+    with pytest.raises(UsageError, match="n must be one of 8, 16, 32, 64 for made; it is 10"):
+        made.parse_shape("10")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (lambda x: x, "the reference must return 2 arrays, one for each of the outputs: y, z"),
+        (lambda x: (x, x, x), "the reference must return 2 arrays"),
+        (lambda x: (x, x[1:]), r"the reference returned the shape \(49,\); the output z has \(50,\)"),
+    ],
+)
+def test_reference_of_two_outputs_returns_two_arrays(reference: object, message: str) -> None:
+    made = problem_of(Output("z", ("n",)), Input("x", ("n",)), "n", reference=reference)
+    with pytest.raises(ProblemError, match=message):
+        made.make_case((50,), np.random.default_rng(0))
+
+
+def test_outputs_may_be_named_by_the_reference() -> None:
+    def reference(x: object) -> object:
+        return {"z": 2 * np.asarray(x), "y": x}
+
+    made = problem_of(Output("z", ("n",)), Input("x", ("n",)), "n", reference=reference)
+    case = made.make_case((50,), np.random.default_rng(0))
+    (other,) = case.others
+    assert (case.output.name, other.output.name) == ("y", "z")
+    np.testing.assert_array_equal(other.expected, 2 * case.expected)
+
+
+def test_relative_requirement_of_the_first_step_is_refused() -> None:
+    from gpulab.problems import Requirement
+
+    steps = (Step("naive", "x", requirements=(Requirement("barriers", at_most=1, relative=True),)),)
+    with pytest.raises(ProblemError, match="naive has no step before it"):
+        problem_of(Input("x", ("n",)), "n", steps=steps)
