@@ -76,6 +76,7 @@ def test_host_code_error_names_the_missing_specifier(text: str) -> None:
         ("texture<float, 2> t;\n", "`cudaTextureObject_t`"),
         ("surface<void, 2> s;\n", "`cudaSurfaceObject_t`"),
         ("__global__ void f() {}\n" + kernel("  f<<<1, 1>>>();"), "cannot launch a kernel"),
+        (kernel("  float2 b = (float2){1, 2};"), "write `T{…}`"),
     ],
 )
 def test_message_says_what_works_instead(text: str, advice: str) -> None:

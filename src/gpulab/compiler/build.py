@@ -33,6 +33,7 @@ _GROUPS_ALONE = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
 _LIBCUXX = ("cuda/", "cub/", "thrust/")
 # An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
 _SUPPRESS_UNUSED = "--diag-suppress=177,550"
+_INT128 = "--device-int128"  # nvcc has `__int128` without an option
 _USED_BEFORE_SET = re.compile(r'variable "(\w+)" is used before its value is set')
 _NAME_ERROR = re.compile(
     rf"^{nvrtc.NAMES_FILE}\(\d+\): error: (?P<text>.*)\n\s*#pragma nv_mangled_name (?P<name>.*)$",
@@ -108,6 +109,7 @@ def _compile(
         headers = {**headers, IMPLICIT_HEADER: implicit}
     flags = [
         *chosen.flags,
+        *([_INT128] if "int128" in checked.text and _INT128 not in chosen.flags else []),
         "-lineinfo",
         _SUPPRESS_UNUSED,
         _NO_CACHE,

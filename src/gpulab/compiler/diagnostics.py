@@ -249,6 +249,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     """Return the end of a message: the cause that the name or token at its place suggests, or ""."""
     if text == "expected a declaration" and source.student_line(line)[column - 1 :].startswith("}"):
         return ": this `}` has no opening brace; is a `{` missing above?"
+    if text == "expected an expression" and _is_compound_literal(source, line, column):
+        return ": `(T){…}` is C; write `T{…}`, or `T(…)`, in C++"
     if text in _UNDEFINED_NAMESPACE:
         name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
         header = header_of(name)
@@ -276,6 +278,14 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     names = {token.text for token in source.tokens if token.kind == "identifier"} | _BUILT_IN
     similar = get_close_matches(name, sorted(names - {name}), 1, SIMILARITY)
     return f"; do you mean `{similar[0]}`?" if similar else ""
+
+
+def _is_compound_literal(source: SourceText, line: int, column: int) -> bool:
+    """Return True for the `{` of `(T){…}` at a place."""
+    return any(
+        after.text == "{" and token.text == ")" and source.place_of(after.offset) == (line, column)
+        for token, after in pairwise(source.tokens)
+    )
 
 
 def _earlier_declaration(name: str, source: SourceText, line: int) -> int:

@@ -27,6 +27,9 @@ KERNEL = "__global__ void k(float* x) {{ {0} }}\n"
         "std::numeric_limits<int>::digits == 31 && std::numeric_limits<double>::digits == 53",
         "UINT64_C(1) << 40 == 1099511627776ull && sizeof(UINT32_C(1)) == 4",
         "sizeof(std::size_t) == 8 && sizeof(std::uint16_t) == 2",
+        "sizeof(u_int32_t) == 4 && sizeof(uint_fast8_t) == 1 && sizeof(int_least64_t) == 8",
+        "RAND_MAX == 2147483647 && EXIT_FAILURE == 1 && CLOCKS_PER_SEC == 1000000",
+        "sizeof(__int128) == 16 && sizeof(__uint128_t) == 16",
     ],
 )
 def test_names_are_known_without_a_header(expression: str) -> None:
@@ -80,6 +83,11 @@ def test_macros_of_the_command_line_take_precedence() -> None:
 
 def test_register_is_ignored_as_by_nvcc() -> None:
     assert compile_program(KERNEL.format("register float y = x[1]; x[0] = y;")).kernel_names == ("k",)
+
+
+def test_spellings_of_gnu_for_inline_assembly() -> None:
+    body = r'__asm__ __volatile__("mov.f32 %0, 0f3F800000;" : "=f"(x[0])); __asm("membar.gl;");'
+    assert "membar.gl" in compile_program(KERNEL.format(body)).ptx
 
 
 def test_source_without_such_names_gets_no_definition() -> None:

@@ -26,6 +26,14 @@ typedef signed int int32_t;         typedef unsigned int uint32_t;
 typedef signed long long int64_t;   typedef unsigned long long uint64_t;
 typedef signed long long intptr_t;  typedef unsigned long long uintptr_t;
 typedef signed long long intmax_t;  typedef unsigned long long uintmax_t;
+typedef signed char int_least8_t;         typedef unsigned char uint_least8_t;
+typedef signed short int_least16_t;       typedef unsigned short uint_least16_t;
+typedef signed int int_least32_t;         typedef unsigned int uint_least32_t;
+typedef signed long long int_least64_t;   typedef unsigned long long uint_least64_t;
+typedef signed char int_fast8_t;          typedef unsigned char uint_fast8_t;
+typedef signed short int_fast16_t;        typedef unsigned short uint_fast16_t;
+typedef signed int int_fast32_t;          typedef unsigned int uint_fast32_t;
+typedef signed long long int_fast64_t;    typedef unsigned long long uint_fast64_t;
 #define INT8_MIN (-128)
 #define INT8_MAX 127
 #define UINT8_MAX 255
@@ -49,6 +57,8 @@ typedef signed long long intmax_t;  typedef unsigned long long uintmax_t;
 _SYS_TYPES = """
 typedef unsigned char uchar;   typedef unsigned short ushort;
 typedef unsigned int uint;     typedef unsigned long ulong;
+typedef unsigned char u_int8_t;    typedef unsigned short u_int16_t;
+typedef unsigned int u_int32_t;    typedef unsigned long long u_int64_t;
 typedef long ssize_t;
 """
 
@@ -124,10 +134,13 @@ _STDDEF = "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type *)0)->me
 
 # NVRTC has no alloca(). The lambda is inlined, so that the memory lives as long as the caller.
 _STDLIB = (
+    "#define RAND_MAX 2147483647\n#define EXIT_SUCCESS 0\n#define EXIT_FAILURE 1\n"
     "#define alloca(size) ([](size_t bytes) { void* memory; "
     'asm volatile("{ .reg .u64 a; alloca.u64 a, %1, 16; cvta.local.u64 %0, a; }" '
     ': "=l"(memory) : "l"(bytes)); return memory; }(size))\n'
 )
+
+_TIME = "#define CLOCKS_PER_SEC 1000000\n"
 
 _TYPEDEF = re.compile(r"typedef [^;]*?(\w+);")
 _MACRO_LINE = re.compile(r"#define (\w+)")
@@ -153,7 +166,7 @@ _TEXTS = {
     "stdio.h": "",
     "stdlib.h": _guarded("STDLIB_H", _STDLIB),
     "string.h": "",
-    "time.h": "",
+    "time.h": _guarded("TIME_H", _TIME),
 }
 
 # C++ headers whose functions for kernels `implicit_definitions` adds, as for sources that include nothing.
@@ -178,7 +191,8 @@ def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
             yield match[1], match[0]
 
 
-_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF, _STDLIB))
+_NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF, _STDLIB, _TIME))
+_NAMES |= {name: f"#define {name} asm" for name in ("__asm__", "__asm")}  # nvcc knows GNU's spellings
 _NAMES["register"] = "#define register"  # nvcc ignores this word; in C++17 it is an error for NVRTC
 
 # Functions and types of namespace std. The mathematical ones are CUDA's, which have all overloads.
