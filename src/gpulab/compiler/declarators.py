@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from gpulab.compiler.preprocess.phases import SourceText, Token, tokenize
 
 __all__ = [
+    "CLOSE_BRACKETS",
+    "OPEN_BRACKETS",
     "Declared",
     "Definition",
+    "angle_end",
     "closing_bracket",
     "declared_types",
     "definitions",
@@ -22,6 +25,8 @@ __all__ = [
     "templates",
 ]
 
+OPEN_BRACKETS = ("(", "[", "{")
+CLOSE_BRACKETS = (")", "]", "}")
 _QUALIFIERS = frozenset(
     ("const", "volatile", "struct", "class", "enum", "union", "typename", "register", "constexpr", "mutable")
 ) | frozenset(("restrict", "__restrict", "__restrict__", "__grid_constant__"))
@@ -182,26 +187,30 @@ def templates(source: SourceText) -> dict[str, str]:
     for index, token in enumerate(tokens[:-1]):
         if token.text != "template" or tokens[index + 1].text != "<":
             continue
-        close = _closing_angle(tokens, index + 1)
+        end = angle_end(tokens, index + 1)
         head: list[str] = []
-        for later in tokens[close + 1 :]:
+        for later in tokens[end:]:
             if later.text in (";", "{"):
                 break
             head.append(later.text)
         if "__global__" in head and (name := _function_name(head)):
-            parameters = _split(tokens[index + 2 : close])
+            parameters = _split(tokens[index + 2 : end - 1])
             examples[name] = f"{name}<{', '.join(map(_example_argument, parameters))}>"
     return examples
 
 
-def _closing_angle(tokens: Sequence[Token], opening: int) -> int:
-    """Return the index of the `>` that closes the `<` at `opening`; the number of tokens if none does."""
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += {"<": 1, ">": -1, ">>>": -3}.get(tokens[index].text, 0)
+def angle_end(tokens: Sequence[Token], opening: int) -> int:
+    """Return the index after the `>` that closes the `<` at `opening`."""
+    depth, index = 0, opening
+    while index < len(tokens):
+        text = tokens[index].text
+        if text in OPEN_BRACKETS:
+            index = closing_bracket(tokens, index)
+        depth += {"<": 1, ">": -1, "<<<": 3, ">>>": -3}.get(text, 0)
+        index += 1
         if depth <= 0:
-            return index
-    return len(tokens)
+            break
+    return index
 
 
 def _function_name(head: Sequence[str]) -> str:
@@ -241,7 +250,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     part: list[Token] = []
     depth = 0
     for token in tokens:
-        if token.text in ("(", "[", "{", "<"):
+        if token.text in (*OPEN_BRACKETS, "<"):
             depth += 1
         elif token.text in (")", "]", "}", ">"):
             depth -= 1

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpulab.compiler.declarators import closing_bracket
+from gpulab.compiler.declarators import OPEN_BRACKETS, angle_end, closing_bracket
 from gpulab.compiler.preprocess.phases import Token
 
 __all__ = [
     "CLASS_KEYS",
-    "CLOSE_BRACKETS",
-    "OPEN_BRACKETS",
     "alias_name",
-    "angle_end",
     "function_name",
     "is_container",
     "is_function",
@@ -26,8 +23,6 @@ __all__ = [
 ]
 
 CLASS_KEYS = frozenset(("struct", "class", "union", "enum"))
-OPEN_BRACKETS = ("(", "[", "{")
-CLOSE_BRACKETS = (")", "]", "}")
 _ATTRIBUTES = frozenset(
     ("__launch_bounds__", "__align__", "__builtin_align__", "alignas", "__attribute__", "__declspec")
 ) | frozenset(("__cluster_dims__", "__maxnreg__", "noexcept", "__block_size__"))
@@ -76,20 +71,6 @@ def template_parameters(tokens: Sequence[Token]) -> list[list[Token]]:
             index = following - 1
         index += 1
     return [each for each in parameters if each]
-
-
-def angle_end(tokens: Sequence[Token], opening: int) -> int:
-    """Return the index after the `>` that closes the `<` at `opening`."""
-    depth, index = 0, opening
-    while index < len(tokens):
-        text = tokens[index].text
-        if text in OPEN_BRACKETS:
-            index = closing_bracket(tokens, index)
-        depth += {"<": 1, ">": -1, "<<<": 3, ">>>": -3}.get(text, 0)
-        index += 1
-        if depth <= 0:
-            break
-    return index
 
 
 def is_container(head: Sequence[Token]) -> bool:

@@ -12,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from gpulab.compiler.constant_expressions import constant_value
-from gpulab.compiler.extraction.declared_names import CLASS_KEYS, angle_end, template_parameters
+from gpulab.compiler.declarators import angle_end
+from gpulab.compiler.extraction.declared_names import CLASS_KEYS, template_parameters
 from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, items_of
 from gpulab.compiler.preprocess.headers import (
     allowed_headers,

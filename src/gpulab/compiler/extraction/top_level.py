@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from gpulab.compiler.declarators import CLOSE_BRACKETS, OPEN_BRACKETS
 from gpulab.compiler.extraction.declared_names import (
     CLASS_KEYS,
-    CLOSE_BRACKETS,
-    OPEN_BRACKETS,
     alias_name,
     function_name,
     is_container,
