@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.compiler.program import check_name_expressions
-from gpulab.config import KernelConfig
+from gpulab.config import KernelConfig, filled
 from gpulab.errors import HeaderError, ProblemError, UsageError
 from gpulab.problems import Problem
 from gpulab.problems import problem as problem_named
@@ -159,15 +159,15 @@ def parse_header(line: str) -> Header:
     numbers = {option: _numbers(option, words) for option, words in options.items()}
     block, tile = numbers.get("--block"), numbers.get("--tile")
     if kernel is None:
-        return PlainHeader(name, _filled(block, (1, 1, 1)), _filled(tile, (1, 1, 1)), function)
+        return PlainHeader(name, filled(block) if block else None, filled(tile) if tile else None, function)
 
     problem, variant = kernel
     return KernelConfig(
         problem,
         variant,
         # Missing numbers of a block are 1; those of a tile are the problem's, where 0 means a loop.
-        _filled(block, (1, 1, 1)) or problem.block_of(variant),
-        _filled(tile, problem.default_tile) or problem.default_tile,
+        filled(block) if block else problem.block_of(variant),
+        filled(tile or (), problem.default_tile),
         function,
     )
 
@@ -357,11 +357,3 @@ def _numbers(option: str, words: Sequence[str]) -> tuple[int, ...]:
         if option == "--block" and int(word) == 0:
             raise HeaderError(f"--block {' '.join(words)} contains 0; it takes {allowed}.")
     return tuple(int(word) for word in words)
-
-
-def _filled(given: tuple[int, ...] | None, default: Block) -> Block | None:
-    """Return the given numbers, completed with those of the default; None if none are given."""
-    if given is None:
-        return None
-    x, y, z = (*given, *default[len(given) :])
-    return x, y, z

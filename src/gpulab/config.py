@@ -73,7 +73,7 @@ class KernelConfig:
 
     def with_geometry(self, block: tuple[int, ...] = (), tile: tuple[int, ...] = ()) -> KernelConfig:
         """Return the configuration with another block and tile; missing numbers stay as they are."""
-        return replace(self, block=_filled(block, self.block), tile=_filled(tile, self.tile))
+        return replace(self, block=filled(block, self.block), tile=filled(tile, self.tile))
 
     def require_size(self, shape: Shape) -> None:
         """Raise `UsageError` for a size that a variant without guards cannot take with this geometry."""
@@ -174,7 +174,7 @@ def defines(block: Block, tile: Block) -> Mapping[str, object]:
     return dict(zip(names, (*block, *tile), strict=True))
 
 
-def _filled(given: tuple[int, ...], default: Block) -> Block:
+def filled(given: tuple[int, ...], default: Block = (1, 1, 1)) -> Block:
     """Return the given numbers, with those of the default in the places that are missing."""
     x, y, z = (*given, *default[len(given) :])
     return x, y, z

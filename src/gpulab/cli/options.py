@@ -20,6 +20,7 @@ __all__ = [
     "add_input_file",
     "add_json",
     "add_kernel_options",
+    "check_outputs",
     "input_file",
     "parse_numbers",
     "positive_int",
@@ -72,6 +73,12 @@ def add_csv(parser: argparse._ActionsContainer, row: str) -> None:
         metavar="FILE",
         help=f"write a CSV table with one row per {row} to FILE; without FILE print it",
     )
+
+
+def check_outputs(args: argparse.Namespace) -> None:
+    """Raise `UsageError` if `--json` and `--csv` would both print to the terminal."""
+    if args.json and args.csv == "-":
+        raise UsageError("--json and --csv both print to the terminal; give --csv a file, or leave one out.")
 
 
 def add_kernel_options(parser: argparse.ArgumentParser, size_help: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpulab.cli.csv_table import CsvTable
-from gpulab.cli.options import add_csv, parse_numbers, positive_int, select_cells
+from gpulab.cli.options import add_csv, check_outputs, parse_numbers, positive_int, select_cells
 from gpulab.cli.output import check_with_progress, print_outcome, print_usage_error
 from gpulab.errors import UsageError
 from gpulab.views.terminal import Bar, say
@@ -73,8 +73,7 @@ def run_kernels(args: argparse.Namespace, file: Path) -> int:
     from gpulab.cell import read_cells
     from gpulab.devices import open_device
 
-    if args.json and args.csv == "-":
-        raise UsageError("--json and --csv both print to the terminal; give --csv a file, or leave one out.")
+    check_outputs(args)
     cells = select_cells(read_cells(file), args.kernel, file)
     device = open_device(args.device)
     quiet = args.json or args.csv == "-"
@@ -204,15 +203,16 @@ def _as_dict(cell: Cell, point: Point | None, *, checked: bool) -> dict[str, Any
 def _print_point(cell: Cell, point: Point, device: Device, *, checked: bool) -> None:
     """Print the launch configuration, then a line for each launch."""
     from gpulab.problems import problem as problem_named
+    from gpulab.views.tables.number_format import extents
     from gpulab.views.tables.point_view import launches_view, source_of
 
     problem = problem_named(point.problem)
     say(f"{cell.name} ({cell.origin})", "bold")
     facts: Sequence[tuple[str, str]] = (
         ("size", f"{problem.format_shape(point.shape)} ({', '.join(problem.axes)})"),
-        ("grid", _joined(point.grid)),
-        ("block", _joined(point.block)),
-        ("tile", _joined(point.tile)),
+        ("grid", extents(point.grid or ())),
+        ("block", extents(point.block)),
+        ("tile", extents(point.tile)),
         ("flops", str(point.flops)),
         ("device", device.name),
         ("values", "correct on the sizes of the check" if checked else "not checked"),
@@ -222,7 +222,3 @@ def _print_point(cell: Cell, point: Point, device: Device, *, checked: bool) -> 
     for name, text in facts:
         say(f"  {name:<8}{text}")
     say(launches_view(point).text + "\n")
-
-
-def _joined(numbers: Sequence[int] | None) -> str:
-    return "x".join(map(str, numbers or ()))

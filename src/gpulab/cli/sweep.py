@@ -14,12 +14,12 @@ from gpulab.cli.options import (
     add_device,
     add_input_file,
     add_json,
+    check_outputs,
     input_file,
     parse_numbers,
     positive_int,
     select_cells,
 )
-from gpulab.errors import UsageError
 from gpulab.views.terminal import Bar, say
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def run_sweep(args: argparse.Namespace) -> int:
     from gpulab.profiling.sweep import Sweep
 
     file = input_file(args, "kernel", "blocks", "tiles", "sizes")
-    if args.json and args.csv == "-":
-        raise UsageError("--json and --csv both print to the terminal; give --csv a file, or leave one out.")
+    check_outputs(args)
     sweep = Sweep(
         select_cells(read_cells(file), args.kernel, file),
         open_device(args.device),
