@@ -33,7 +33,8 @@ from gpulab.model.sampling import (
 from gpulab.model.unrolling import without_unrolling
 from gpulab.problems.base import Shape, no_values
 from gpulab.profiling.counts.block_sampling import sample_blocks
-from gpulab.profiling.counts.counters import Counters, record_samples
+from gpulab.profiling.counts.counters import record_samples
+from gpulab.profiling.counts.metrics import Counters
 from gpulab.provenance import Provenance
 
 if TYPE_CHECKING:

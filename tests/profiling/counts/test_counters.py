@@ -11,7 +11,7 @@ import gpulab
 from gpulab.compiler.sass.disassembly import find_nvdisasm
 from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import MemoryFault
-from gpulab.profiling.counts.counters import Counters
+from gpulab.profiling.counts.metrics import Counters
 from tests.python_device import PythonDevice
 
 LOAD = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"

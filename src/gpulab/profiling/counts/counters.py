@@ -18,7 +18,7 @@ from gpulab.devices.base import Dim3, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 from gpulab.profiling.counts.count_report import CountReport
-from gpulab.profiling.counts.metrics import AccessCounter, Counters, LineCounters, Metrics
+from gpulab.profiling.counts.metrics import Counters
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.sass_code import MachineCode
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder, SiteCount
 
 __all__ = [
-    "AccessCounter",
-    "Counters",
     "LaunchCount",
-    "LineCounters",
-    "Metrics",
     "counters",
     "record_launch",
     "record_samples",
