@@ -12,8 +12,8 @@ def install(shell: Any) -> None:
     """Register the displays with an IPython shell; the modules are imported when one is needed."""
     html = shell.display_formatter.formatters["text/html"]
     for module, name, view in (
-        ("gpulab.finding", "Findings", "findings_view"),
-        ("gpulab.profiling.counts.metrics", "Counters", "counters_view"),
+        ("gpulab.finding", "Findings", "findings_object_view"),
+        ("gpulab.profiling.counts.metrics", "Counters", "counters_object_view"),
         ("gpulab.devices.simulator.simulated_device", "SimulatedKernel", "kernel_object_view"),
         ("gpulab.devices.cuda.cuda_device", "CudaKernel", "kernel_object_view"),
     ):

@@ -8,10 +8,10 @@ from gpulab.profiling.counts.metrics import Counters
 from gpulab.views import verdict_view
 from gpulab.views.html import View, card, paragraph, stack, table
 
-__all__ = ["counters_view", "findings_view", "kernel_object_view"]
+__all__ = ["counters_object_view", "findings_object_view", "kernel_object_view"]
 
 
-def findings_view(findings: Findings) -> View:
+def findings_object_view(findings: Findings) -> View:
     """Return the findings of a launch with their source lines, or a line that says that there are none."""
     if not findings:
         return paragraph("No errors found by memcheck, racecheck, initcheck and synccheck.")
@@ -23,7 +23,7 @@ def findings_view(findings: Findings) -> View:
     return stack(*views)
 
 
-def counters_view(counters: Counters) -> View:
+def counters_object_view(counters: Counters) -> View:
     """Return the counts of a launch under Nsight Compute's names."""
     rows = [[name, f"{value:,.12g}"] for name, value in counters.metrics.items()]
     notes = [paragraph(text, dim=True) for text in counters.caveats]
