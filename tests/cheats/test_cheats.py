@@ -22,7 +22,7 @@ from tests.cheats.cheat_samples import LABS, Cheat, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = [
-    pytest.mark.skipif(not bubblewrap.is_available(), reason=bubblewrap.unavailable_reason()),
+    pytest.mark.skipif(bubblewrap.unavailable_reason() != "", reason=bubblewrap.unavailable_reason()),
 ]
 
 CHEATS = [cheat for lab in LABS for cheat in read_cheats(lab)]

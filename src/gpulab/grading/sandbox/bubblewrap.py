@@ -26,7 +26,7 @@ import gpulab
 from gpulab.grading.sandbox import launcher
 from gpulab.grading.sandbox.resource_limits import ResourceLimits
 
-__all__ = ["SUBMISSION", "command", "is_available", "unavailable_reason"]
+__all__ = ["SUBMISSION", "command", "unavailable_reason"]
 
 SUBMISSION = "/submission"  # the working folder of the process
 SANDBOX_USER = 65534  # `nobody`, the user inside a user namespace
@@ -128,11 +128,6 @@ def command(
         json.dumps(settings),
         *argv,
     ]
-
-
-def is_available() -> bool:
-    """Return True if a sandbox can be started on this machine."""
-    return not unavailable_reason()
 
 
 @cache
