@@ -68,7 +68,7 @@ class NsightLaunch:
 
 @cache
 def launches() -> tuple[NsightLaunch, ...]:
-    """Return all launches, in the order in problem they run."""
+    """Return all launches, in the order in which they run."""
     all_launches = [*_labs(), *_micro()]
     assert len({launch.name for launch in all_launches}) == len(all_launches)
     return tuple(all_launches)

@@ -181,7 +181,7 @@ def rows(
     Returns
     -------
     tuple of PublishedRow
-        Empty if nobody published such a result.
+        Empty if there is no such result.
 
     Raises
     ------

@@ -170,7 +170,7 @@ class Stencil(Problem):
     of Anext is not written.
 
     Tolerance of a point: gamma(16) * (sum of |neighbours| + 6 * |A0| / fac**2), see
-    `gpulab.problems.base.gamma` for the bound and `ROUNDINGS` for the count.
+    `gpulab.problems.gamma` for the bound and `ROUNDINGS` for the count.
     """
 
     def __init__(
