@@ -191,7 +191,7 @@ class Matmul(Problem):
 
     Tolerance of an element: gamma(p) * sum over k of |b| * |c|, the bound of an inner product of p
     terms in any order, fused or not (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-    eq. 3.5); see `gpulab.problems.base.gamma`.
+    eq. 3.5); see `gpulab.problems.gamma`.
     """
 
     def __init__(self) -> None:
