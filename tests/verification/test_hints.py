@@ -10,7 +10,8 @@ import pytest
 
 import gpulab
 from gpulab.problems import problem
-from gpulab.verification.compare import POISON, compare
+from gpulab.verification.compare import compare
+from gpulab.verification.inputs import POISON
 from gpulab.verification.verify import verify
 from tests.kernel_configs import config
 from tests.python_device import PythonDevice

@@ -13,7 +13,7 @@ from gpulab.compiler.program import Parameter, Program
 from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.finding import Finding
 from gpulab.problems import problem
-from gpulab.verification.compare import POISON
+from gpulab.verification.inputs import POISON
 from gpulab.verification.verdict import State, Verdict
 from gpulab.verification.verify import signature_reason, verify
 from tests.kernel_configs import config

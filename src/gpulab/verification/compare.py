@@ -13,11 +13,11 @@ import numpy.typing as npt
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Case, Problem
 from gpulab.verification.hints import hint_for
-from gpulab.verification.inputs import POISON, bits_of, poison_of
+from gpulab.verification.inputs import bits_of, poison_of
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
 from gpulab.verification.wrong_places import WrongOutput, written_boundary
 
-__all__ = ["POISON", "QUIETED_POISON", "compare", "compare_outputs", "format_index"]
+__all__ = ["QUIETED_POISON", "compare", "compare_outputs", "format_index"]
 
 FEW_BYTES = 16  # so many wrong bytes, and one in so many, may have the value of the poison by chance
 LINE = 64  # elements of a row of the picture of an output with one axis
@@ -68,66 +68,60 @@ def compare(
     got: the output array, which held poison or the problem's initial values before the launch.
     input_changed: names of the inputs that the kernel changed. raced: True if the launch has a race.
     """
-    problem = launch.config.problem
-    untouched = _untouched(case, got)
-    error = np.abs(got - case.expected)
-    # `error > tolerance` would be False for a NaN, which would then pass.
-    wrong = ~(error <= case.tolerance) & case.written
-    forbidden = ~untouched & ~case.written
-    never = untouched & wrong & (not case.output.initialized)
-    # A wrong byte may be that of the poison by chance, but not many of them.
-    if got.dtype.itemsize == 1:
-        never &= np.count_nonzero(never) > FEW_BYTES + np.count_nonzero(wrong) // FEW_BYTES
-    non_finite = case.written & ~np.isfinite(got) & ~never
-    state = np.zeros(got.shape, np.uint8)
-    state[case.written] = State.RIGHT
-    state[wrong] = State.WRONG
-    state[never] = State.NEVER_WRITTEN
-    state[forbidden] = State.FORBIDDEN
+    found, forbidden = _wrong_elements(case, launch, got)
+    wrong, never, total = map(_count, (found.wrong, found.never, case.written))
+    non_finite = _count(case.written & ~np.isfinite(got) & ~found.never)
+    touched = _count(forbidden)
 
-    n_wrong = int(np.count_nonzero(wrong))
-    n_forbidden = int(np.count_nonzero(forbidden))
-    correct = not (n_wrong or n_forbidden or input_changed)
     first = worst = None
     hint = ""
-    if n_wrong:
-        first = _mismatch(case, got, int(np.argmax(wrong)))
-        # A finite value with a large error is more informative than another NaN.
-        finite = np.where(wrong & np.isfinite(got), error, -1.0)
-        worst = _mismatch(case, got, int(np.argmax(finite))) if finite.max() >= 0 else first
-        added = not case.output.initialized and _added_to_poison(got, case.written)
-        hint = hint_for(WrongOutput(case, launch, got, wrong, never), added=added, raced=raced)
     reasons: list[str] = []
-    name = ", ".join(filter(None, (problem.format_shape(case.shape), case.output_name)))
-    if first is not None and worst is not None:
-        total = int(np.count_nonzero(case.written))
-        n_odd = int(np.count_nonzero(non_finite))
-        reasons.append(_wrong_values(problem, name, n_wrong, total, n_odd, first, worst, never, hint))
-    if n_forbidden:
-        where = format_index(problem, np.unravel_index(int(np.argmax(forbidden)), got.shape))
-        faces = written_boundary(case, problem.index_names_of(got.ndim), forbidden)
+    if wrong:
+        first, worst = _first_and_worst(found)
+        added = not case.output.initialized and _added_to_poison(got, case.written)
+        hint = hint_for(found, added=added, raced=raced)
+        reasons.append(_wrong_values(found, non_finite, first, worst, hint))
+    if touched:
+        faces = written_boundary(case, found.problem.index_names_of(got.ndim), forbidden)
         hint = hint or faces
-        advice = f". Hint: {faces}" if faces else ""
-        reasons.append(
-            f"{name}: the kernel wrote {_points(n_forbidden)} of the boundary, first at {where}; "
-            f"the boundary must stay unchanged{advice}"
-        )
-    reasons += [f"{name}: the kernel changed its input array {changed}" for changed in input_changed]
+        reasons.append(_written_boundary(found, forbidden, faces))
+    reasons += [f"{_title(found)}: the kernel changed its input array {name}" for name in input_changed]
+
     return ShapeResult(
         shape=case.shape,
-        correct=correct,
-        wrong=n_wrong,
-        total=int(np.count_nonzero(case.written)),
+        correct=not reasons,
+        wrong=wrong,
+        total=total,
         first=first,
         worst=worst,
-        non_finite=int(np.count_nonzero(non_finite)),
-        never_written=int(np.count_nonzero(never)),
-        shell_touched=n_forbidden,
+        non_finite=non_finite,
+        never_written=never,
+        shell_touched=touched,
         input_changed=input_changed,
         hint=hint,
         reasons=tuple(reasons),
-        plane=_plane(problem, case, launch, state) if got.size > 1 and (n_wrong or n_forbidden) else None,
+        plane=_plane(found, forbidden) if got.size > 1 and (wrong or touched) else None,
     )
+
+
+def _wrong_elements(
+    case: Case, launch: LaunchConfig, got: npt.NDArray[Any]
+) -> tuple[WrongOutput, npt.NDArray[np.bool_]]:
+    """Return the output with its wrong points, and the elements that the kernel must not have written."""
+    untouched = _untouched(case, got)
+    # `error > tolerance` would be False for a NaN, which would then pass.
+    wrong = ~(_errors(case, got) <= case.tolerance) & case.written
+
+    never = untouched & wrong & (not case.output.initialized)
+    # A wrong byte may be that of the poison by chance, but not many of them.
+    if got.dtype.itemsize == 1:
+        never &= _count(never) > FEW_BYTES + _count(wrong) // FEW_BYTES
+    return WrongOutput(case, launch, got, wrong, never), ~untouched & ~case.written
+
+
+def _errors(case: Case, got: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the absolute error of each element."""
+    return np.asarray(np.abs(got - case.expected))
 
 
 def _untouched(case: Case, got: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -143,35 +137,54 @@ def _added_to_poison(got: npt.NDArray[Any], written: npt.NDArray[np.bool_]) -> b
     return bool(quieted and np.any((bits_of(got) == quieted) & written))
 
 
-def _mismatch(case: Case, got: npt.NDArray[Any], flat: int) -> Mismatch:
-    index = tuple(int(i) for i in np.unravel_index(flat, got.shape))
-    return Mismatch(index, float(case.expected[index]), float(got[index]), case.output_name)
+def _first_and_worst(found: WrongOutput) -> tuple[Mismatch, Mismatch]:
+    """Return the first wrong point, and the one with the largest error.
+
+    A finite value with a large error is more informative than another NaN.
+    """
+    errors = np.where(found.wrong & np.isfinite(found.values), _errors(found.case, found.values), -1.0)
+    first = int(np.argmax(found.wrong))
+    worst = int(np.argmax(errors)) if errors.max() >= 0 else first
+    return _mismatch(found, first), _mismatch(found, worst)
 
 
-def _wrong_values(
-    problem: Problem,
-    name: str,
-    wrong: int,
-    total: int,
-    non_finite: int,
-    first: Mismatch,
-    worst: Mismatch,
-    never: npt.NDArray[np.bool_],
-    hint: str,
-) -> str:
+def _mismatch(found: WrongOutput, flat: int) -> Mismatch:
+    index = tuple(int(i) for i in np.unravel_index(flat, found.values.shape))
+    case = found.case
+    return Mismatch(index, float(case.expected[index]), float(found.values[index]), case.output_name)
+
+
+def _wrong_values(found: WrongOutput, non_finite: int, first: Mismatch, worst: Mismatch, hint: str) -> str:
     """Return the sentence about wrong values: how many, the first, the worst, and a hint."""
-    note = " (never written)" if never[first.index] else ""
+    wrong, total = _count(found.wrong), _count(found.case.written)
+    note = " (never written)" if found.never[first.index] else ""
     expected, got = first.texts
     text = (
-        f"{name}: {wrong} of {total} points are wrong; first at {format_index(problem, first.index)}: "
-        f"expected {expected}, got {got}{note}"
+        f"{_title(found)}: {wrong} of {total} points are wrong; first at "
+        f"{format_index(found.problem, first.index)}: expected {expected}, got {got}{note}"
     )
     if worst != first and math.isfinite(worst.got):
         expected, got = worst.texts
-        text += f"; worst at {format_index(problem, worst.index)}: expected {expected}, got {got}"
+        text += f"; worst at {format_index(found.problem, worst.index)}: expected {expected}, got {got}"
     if non_finite:
         text += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} NaN or infinite"
     return f"{text}. Hint: {hint}" if hint else text
+
+
+def _written_boundary(found: WrongOutput, forbidden: npt.NDArray[np.bool_], faces: str) -> str:
+    """Return the sentence about elements that must stay unchanged. faces: a hint that names them, or ""."""
+    index = np.unravel_index(int(np.argmax(forbidden)), forbidden.shape)
+    text = (
+        f"{_title(found)}: the kernel wrote {_points(_count(forbidden))} of the boundary, first at "
+        f"{format_index(found.problem, index)}; the boundary must stay unchanged"
+    )
+    return f"{text}. Hint: {faces}" if faces else text
+
+
+def _title(found: WrongOutput) -> str:
+    """Return the size, and the name of the output if there are several."""
+    case = found.case
+    return ", ".join(filter(None, (found.problem.format_shape(case.shape), case.output_name)))
 
 
 def format_index(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
@@ -180,28 +193,38 @@ def format_index(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
     return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(names, index, strict=True)) + ")"
 
 
+def _count(mask: npt.NDArray[np.bool_]) -> int:
+    """Return the number of true elements."""
+    return int(np.count_nonzero(mask))
+
+
 def _points(number: int) -> str:
     return f"{number} point{'' if number == 1 else 's'}"
 
 
-def _plane(problem: Problem, case: Case, launch: LaunchConfig, state: npt.NDArray[np.uint8]) -> Plane:
+def _plane(found: WrongOutput, forbidden: npt.NDArray[np.bool_]) -> Plane:
     """Return the plane of the two fastest axes with the most wrong points.
 
     An output with one axis is drawn in rows: of the points of a block, if blocks have a part of it.
     """
-    pitch = _pitch(problem, case, launch)
-    name = ", ".join(filter(None, (problem.format_shape(case.shape), case.output_name)))
-    names = problem.index_names_of(state.ndim)
+    state = np.zeros(found.values.shape, np.uint8)
+    state[found.case.written] = State.RIGHT
+    state[found.wrong] = State.WRONG
+    state[found.never] = State.NEVER_WRITTEN
+    state[forbidden] = State.FORBIDDEN
+
+    title, pitch = _title(found), _pitch(found)
+    names = found.problem.index_names_of(state.ndim)
     if state.ndim == 1:
-        return _rows_of_blocks(names[0], name, state, pitch[0])
+        return _rows_of_blocks(names[0], title, state, pitch[0])
+
     planes = state.reshape(-1, *state.shape[-2:])
     bad = np.count_nonzero(planes >= State.WRONG, axis=(1, 2))
     chosen = int(np.argmax(bad))
     if state.ndim > 2:
-        name += f", {names[0]} = {chosen}"
-    title = f"{name}: {_points(int(bad[chosen]))} wrong"
+        title += f", {names[0]} = {chosen}"
     rows, columns = names[-2:]
-    return Plane(title, (columns, rows), planes[chosen].copy(), pitch)
+    return Plane(f"{title}: {_points(int(bad[chosen]))} wrong", (columns, rows), planes[chosen].copy(), pitch)
 
 
 def _rows_of_blocks(axis: str, name: str, state: npt.NDArray[np.uint8], length: int) -> Plane:
@@ -209,17 +232,18 @@ def _rows_of_blocks(axis: str, name: str, state: npt.NDArray[np.uint8], length: 
     width = length if 1 < length < state.size else min(LINE, state.size)
     rows = np.full((-(-state.size // width), width), State.OUTSIDE, np.uint8)
     rows.ravel()[: state.size] = state
-    bad = int(np.count_nonzero(state >= State.WRONG))
+    bad = _count(state >= State.WRONG)
     return Plane(f"{name}: {_points(bad)} wrong", (f"{axis} mod {width}", f"{axis} / {width}"), rows, (0, 0))
 
 
-def _pitch(problem: Problem, case: Case, launch: LaunchConfig) -> tuple[int, int]:
+def _pitch(found: WrongOutput) -> tuple[int, int]:
     """Return the points between block edges along x and y; the whole axis if one block loops over it.
 
     0 if the output has no block edges.
     """
-    extents = problem.extents(case.shape)
-    output = case.expected.shape[::-1]
+    problem, launch = found.problem, found.launch
+    extents = problem.extents(found.case.shape)
+    output = found.values.shape[::-1]
     if not problem.follows_formula or extents[: len(output)] != output:
         return 0, 0  # blocks have no boxes of the output
     x, y, _ = (

@@ -31,7 +31,8 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Shape
 from gpulab.profiling.counts.cell_counts import CellCount
-from gpulab.verification.compare import POISON, format_index
+from gpulab.verification.compare import format_index
+from gpulab.verification.inputs import POISON
 from gpulab.verification.partial_launch import Index, PartialLaunch, blocks_that_write
 from gpulab.verification.verdict import Mismatch, ShapeResult, Verdict
 from gpulab.verification.verify import compare_launch
