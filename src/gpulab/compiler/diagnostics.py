@@ -87,7 +87,7 @@ _UNDEFINED_NAMESPACE = (
     'name followed by "::" must be a class or namespace name',
     "name must be a namespace name",
 )
-_UNDEFINED = ('identifier "', *_UNDEFINED_NAMESPACE)
+_UNDEFINED = ('identifier "', 'namespace "', *_UNDEFINED_NAMESPACE)
 _NOT_A_FUNCTION = 'attribute "__global__" does not apply here'
 _OF_A_VARIABLE = (
     _NOT_A_FUNCTION,
@@ -95,6 +95,7 @@ _OF_A_VARIABLE = (
     'incomplete type "void" is not allowed',
     "type name is not allowed",
     'identifier "',
+    'namespace "',
     'expected a ")"',
     'expected a ";"',
 )
@@ -167,7 +168,7 @@ def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     end = first
     while end < len(diagnostics) and diagnostics[end].message.startswith(_OF_A_VARIABLE):
         end += 1
-    begin = first - (first > 0 and diagnostics[first - 1].message.startswith(_UNDEFINED_NAMESPACE))
+    begin = first - (first > 0 and diagnostics[first - 1].message.startswith(_UNDEFINED))
     cause = next((each for each in diagnostics[begin:end] if each.message.startswith(_UNDEFINED)), None)
     if cause is None:
         return diagnostics

@@ -132,6 +132,14 @@ __global__ void total(const float* x, float* y) {
   if (threadIdx.x == 0) y[blockIdx.x] = sum;
 }
 """
+COMPLEX = """\
+#include <thrust/complex.h>
+#include <thrust/functional.h>
+__global__ void k(thrust::complex<float>* z) {
+  int i = threadIdx.x;
+  z[i] = thrust::conj(z[i]) * thrust::complex<float>(0, 2) + thrust::abs(z[i]);
+}
+"""
 RANDOM = """\
 #include <curand_kernel.h>
 __global__ void draw(unsigned long long seed, float* x) {
@@ -157,6 +165,14 @@ def test_block_reduction_of_cub_runs_on_the_simulator() -> None:
 def test_operators_that_cub_has_removed_are_known() -> None:
     text = REDUCE.replace(".Sum(x[blockIdx.x * 128 + threadIdx.x])", ".Reduce(x[threadIdx.x], cub::Max())")
     assert compile_program(text).kernel_names == ("total",)
+
+
+def test_complex_numbers_of_thrust_are_those_of_libcudacxx() -> None:
+    device = gpulab.device("sim")
+    z = np.array([3 + 4j, -1 - 2j], np.complex64)
+    on_device = device.asarray(z)
+    device.compile(COMPLEX)(1, 2, (on_device,))
+    np.testing.assert_allclose(device.asnumpy(on_device), z.conj() * 2j + np.abs(z), rtol=1e-6)
 
 
 @pytest.mark.slow

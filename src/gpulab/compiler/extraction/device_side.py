@@ -28,6 +28,7 @@ __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
+_COMMENT = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
 _KNOWN_ARGUMENTS = frozenset(
     ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
 ) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
@@ -274,11 +275,17 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
     declared = {name for index in chosen for name in items[index].names}
     included = {match[1] for item in items if (match := _include(item)) and _is_useful(match[1], uses)}
     added = sorted(_missing_headers(uses - declared) - included)
+    spaces = {"__device__"} | {
+        name
+        for item in items
+        if item.kind is ItemKind.MACRO and "__device__" in item.uses
+        for name in item.names
+    }
     lines = [f"#include <{header}>" for header in added]
     for index, item in enumerate(items):
         match = _include(item)
         if index in chosen or (match and match[1] in included):
-            lines.append(_constant(item) if item.kind is ItemKind.CONSTANT else item.text)
+            lines.append(_as_device_code(item, spaces))
     source = re.sub(r"\n(?:[ \t]*\n)+", "\n\n", "\n".join(lines)).strip("\n") + "\n"
     templates = [
         name
@@ -352,14 +359,17 @@ def _launched_instances(
 
 
 def _default_instance(items: Sequence[SourceItem], name: str) -> str:
-    """Return the instance of a template that needs no arguments but types; its name if it needs others.
+    """Return the instance of a template that needs only types of elements and indices; its name otherwise.
 
-    These are the types that the launch's arguments determine; they are float, or int for an index.
+    The launch's arguments determine these types; they are float, or int for an index.
     """
     required = [each for each in _parameters(items, name) if not _has_default(each)]
-    if not all(each[0].text in ("typename", "class") and len(each) == 2 for each in required):
+    pointed_to = _types_of_pointers(items, name)
+    types = [each[-1].text for each in required if each[0].text in ("typename", "class")]
+    known = [each for each in types if each in pointed_to or _INDEX_TYPE.search(each)]
+    if len(known) < len(required):
         return name
-    return f"{name}<{', '.join(_type_argument(each[1].text) for each in required)}>"
+    return f"{name}<{', '.join(map(_type_argument, known))}>"
 
 
 def _parameters(items: Sequence[SourceItem], name: str) -> list[list[Token]]:
@@ -367,6 +377,17 @@ def _parameters(items: Sequence[SourceItem], name: str) -> list[list[Token]]:
     kernels = [item for item in items if item.kind is ItemKind.KERNEL and name in item.names]
     heads = [template_parameters(item.tokens) for item in kernels]
     return max(heads, key=lambda head: (len(head), sum(map(_has_default, head))))
+
+
+def _types_of_pointers(items: Sequence[SourceItem], name: str) -> set[str]:
+    """Return the names before a `*`, or before `const *`, in the declarations of a kernel."""
+    return {
+        token.text
+        for item in items
+        if item.kind is ItemKind.KERNEL and name in item.names
+        for token, after, second in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False)
+        if after.text == "*" or (after.text == "const" and second.text == "*")
+    }
 
 
 def _has_default(parameter: Sequence[Token]) -> bool:
@@ -406,9 +427,19 @@ def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
     return value if value[:1].isdigit() or value in ("true", "false") else ""
 
 
-def _constant(item: SourceItem) -> str:
-    """Return a constant's declaration; NVRTC computes one of floating type only if it is `constexpr`."""
-    return _FLOATING_CONSTANT.sub(r"constexpr \1", item.text, count=1)
+def _as_device_code(item: SourceItem, spaces: set[str]) -> str:
+    """Return an item's text as NVRTC accepts it; spaces: the words that make a function one for the device.
+
+    NVRTC computes a constant of floating type only if it is `constexpr`, and needs `__device__` before a
+    function that is `constexpr`.
+    """
+    if item.kind is ItemKind.CONSTANT:
+        return _FLOATING_CONSTANT.sub(r"constexpr \1", item.text, count=1)
+    if item.kind is not ItemKind.DEVICE_FUNCTION or item.uses & spaces:
+        return item.text
+    comment = _COMMENT.match(item.text)
+    code = item.text[comment.end() :] if comment else item.text
+    return item.text.removesuffix(code) + re.sub(r"\bconstexpr\b", "__device__ constexpr", code, count=1)
 
 
 def _include(item: SourceItem) -> re.Match[str] | None:

@@ -37,10 +37,8 @@ def include_advice(name: str) -> str:
             f"`{name}` is refused: it belongs to NVIDIA's samples; paste the operators that the kernel uses, "
             "such as `operator+(float3, float3)`, above it."
         )
-    if name in ("thrust/complex.h", "thrust/random.h"):
-        return (
-            f"`{name}` is refused: NVRTC does not compile it; use `cuda/std/{name[7:-2]}` and `cuda::std::`."
-        )
+    if name == "thrust/random.h":
+        return f"`{name}` is refused: NVRTC does not compile it; use `cuda/std/random` and `cuda::std::`."
     if name.startswith("thrust/"):
         return f"`{name}` is refused: it launches kernels from host code; in a kernel use `cub/cub.cuh`."
     if f"cuda/std/{name}" in allowed_headers():

@@ -119,8 +119,25 @@ NVIDIA_HEADERS: tuple[str, ...] = (
 )
 
 
+# NVRTC does not compile Thrust's own header; libcu++ has the same class.
+_THRUST_COMPLEX = "thrust/complex.h"
+_COMPLEX_FUNCTIONS = """
+abs arg norm conj polar proj exp log log10 pow sqrt
+sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh
+"""
+
 OWN_HEADERS: dict[str, str] = {
     **C_HEADERS,
+    _THRUST_COMPLEX: "\n".join(
+        [
+            "#pragma once",
+            "#include <cuda/std/complex>",
+            "namespace thrust {",
+            *(f"using cuda::std::{name};" for name in ("complex", *_COMPLEX_FUNCTIONS.split())),
+            "}",
+            "",
+        ]
+    ),
     **dict.fromkeys(_BUILT_IN, ""),
     **{
         name: f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
@@ -240,6 +257,8 @@ def nvidia_header(name: str) -> str:
         return name
     if name == _CUB_ALL:
         return "cub/util_type.cuh"
+    if name == _THRUST_COMPLEX:
+        return "cuda/std/complex"
     return f"cuda/std/{name}" if name in _CPP_STANDARD else ""
 
 
