@@ -287,7 +287,7 @@ class SimulatedKernel(RecordableKernel):
         budget: int | None = None,
     ) -> NativeKernel:
         from gpulab.simt.instrument.recorder import Recorder
-        from gpulab.simt.runtime.launch import launch
+        from gpulab.simt.runtime.launch import GridLaunch, launch
         from gpulab.simt.runtime.printing import format_record
 
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
@@ -306,15 +306,24 @@ class SimulatedKernel(RecordableKernel):
         native, shared_bytes = self._code(recorder, block3, shared_mem)
         packed = self._pack(values)
         symbols, parameter_copy = self._addresses(native.symbols, packed)
-        prints = "vprintf" in self.module.ptx.functions
         self.printed, self.warned = "", ()
         budget = self.device.budget if budget is None else min(budget, self.device.budget)
-        outcome = launch(
-            native, self.device.memory, grid3, block3, packed, symbols, shared_bytes, prints,
-            budget, recorder, order, 0 if barrier is None else barrier.allocation.address,
-            self.device.heap if {"malloc", "free"} & self.module.ptx.functions.keys() else None,
-            self.device.textures.current(),
-        )  # fmt: skip
+        request = GridLaunch(
+            native,
+            self.device.memory,
+            grid3,
+            block3,
+            packed,
+            symbols,
+            shared_bytes,
+            prints="vprintf" in self.module.ptx.functions,
+            budget=budget,
+            order=order,
+            grid_barrier=0 if barrier is None else barrier.allocation.address,
+            heap=self.device.heap if {"malloc", "free"} & self.module.ptx.functions.keys() else None,
+            textures=self.device.textures.current(),
+        )
+        outcome = launch(request, recorder)
         del parameter_copy  # it must live until the launch has ended
         if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
             self.device.memory.mark_written()

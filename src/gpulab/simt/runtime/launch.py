@@ -6,9 +6,11 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +27,7 @@ from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.heap_calls import HEAP_ROWS, HeapCalls
 from gpulab.simt.runtime.worker import LaunchWorker
 
-__all__ = ["Fault", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
+__all__ = ["Fault", "GridLaunch", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
 
 MEMORY_LIMIT = 1 << 30  # bytes of the host for the local memory of all cores
 THREAD_LIMIT = 1 << 29  # threads of one launch
@@ -147,27 +149,11 @@ class LaunchOutcome:
     print_lost: bool = False
 
 
-def launch(
-    native: NativeKernel,
-    memory: Memory,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    params: bytes,
-    symbols: list[int],
-    shared_bytes: int,
-    prints: bool,
-    budget: int = layout.DEFAULT_BUDGET,
-    recorder: Recorder | None = None,
-    order: npt.NDArray[np.int64] | None = None,
-    grid_barrier: int = 0,
-    heap: DeviceHeap | None = None,
-    textures: npt.NDArray[np.int64] | None = None,
-) -> LaunchOutcome:
-    """Run a grid. Raises `LaunchError` if it needs too much memory.
+@dataclass(frozen=True)
+class GridLaunch:
+    """A launch of a grid.
 
-    A KeyboardInterrupt stops all cores before it reaches the caller.
-
-    Parameters
+    Attributes
     ----------
     native : NativeKernel
         The compiled kernel.
@@ -177,7 +163,7 @@ def launch(
         Size of the grid in blocks, and of a block in threads.
     params : bytes
         The kernel's parameters, as the PTX manual lays them out.
-    symbols : list of int
+    symbols : sequence of int
         Device addresses of `native.symbols`.
     shared_bytes : int
         Shared memory of a block.
@@ -185,8 +171,6 @@ def launch(
         The kernel calls `printf`.
     budget : int
         Number of instructions that a warp may execute.
-    recorder : Recorder or None
-        Recorder of the tier that `native` was compiled for; None for the values tier.
     order : array of int64 or None
         Numbers of the blocks to run; None for all.
     grid_barrier : int
@@ -197,58 +181,117 @@ def launch(
     textures : array of int64 or None
         The rows of `TextureTable`; None if the device has no textures.
     """
-    blocks = grid[0] * grid[1] * grid[2]
-    threads = blocks * block[0] * block[1] * block[2]
+
+    native: NativeKernel
+    memory: Memory
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    params: bytes
+    symbols: Sequence[int]
+    shared_bytes: int
+    prints: bool
+    budget: int = layout.DEFAULT_BUDGET
+    order: npt.NDArray[np.int64] | None = None
+    grid_barrier: int = 0
+    heap: DeviceHeap | None = None
+    textures: npt.NDArray[np.int64] | None = None
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks that run."""
+        return prod(self.grid) if self.order is None else len(self.order)
+
+    @property
+    def resident(self) -> int:
+        """The blocks of a cooperative launch, all of which one worker runs; 0 for other launches."""
+        return self.blocks if self.grid_barrier else 0
+
+
+def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
+    """Run a grid. Raises `LaunchError` if it needs too much memory.
+
+    A KeyboardInterrupt stops all cores before it reaches the caller.
+
+    Parameters
+    ----------
+    request : GridLaunch
+        The launch.
+    recorder : Recorder
+        Recorder of the tier that the kernel was compiled for.
+    """
+    native, heap = request.native, request.heap
+    count = _worker_count(request, recorder)
+    if native.spent_s >= native.patience_s:
+        native.optimize()
+
+    recorder.spare_rows = HEAP_ROWS if heap else 0
+    recorder.prepare(native, request.shared_bytes, request.params)
+    allocations = recorder.table(request.memory)
+    free_rows = np.zeros((recorder.spare_rows, 4), np.uint64)
+    table = np.concatenate([allocations, free_rows]) if heap else allocations
+    common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
+    parameters = np.frombuffer(request.params or b"\0", np.uint8).copy()
+    symbols = np.array(request.symbols or [0], np.int64)
+    grid_x, grid_y, grid_z = request.grid
+    fields = {
+        "next_block": common.ctypes.data,
+        "stop": common.ctypes.data + 8,
+        "blocks": request.blocks,
+        "order": 0 if request.order is None else request.order.ctypes.data,
+        "params": parameters.ctypes.data,
+        "grid_x": grid_x,
+        "grid_y": grid_y,
+        "grid_z": grid_z,
+        "grid_barrier": request.grid_barrier,
+        "allocations": table.ctypes.data,
+        "allocation_count": len(allocations),
+        "symbols": symbols.ctypes.data,
+        "textures": 0 if request.textures is None else request.textures.ctypes.data,
+        "texture_count": 0 if request.textures is None else len(request.textures),
+        "budget": request.budget,
+    }
+    workers = [_worker(request, recorder, fields) for _ in range(count)]
+
+    calls = HeapCalls(heap, recorder, table, workers) if heap else None
+    _run(native, workers, common)
+    if calls and calls.error:
+        raise calls.error
+    return _outcome(native, workers, request.grid, request.block)
+
+
+def _worker_count(request: GridLaunch, recorder: Recorder) -> int:
+    """Return the number of workers. Raises `LaunchError` if the launch is too large."""
+    threads = prod(request.grid) * prod(request.block)
     if threads > THREAD_LIMIT:
         raise LaunchError(
             f"the launch has {threads:,} threads, and the simulator runs at most {THREAD_LIMIT:,}; "
             "use a smaller problem, or compute more elements per thread."
         )
 
-    recorder = recorder or Recorder()
-    blocks = blocks if order is None else len(order)
-    count = 1 if grid_barrier else min(recorder.cores or cores(), cores(), blocks)
-    resident = blocks if grid_barrier else 0
-    needed = max(count, resident) * native.warps * WARP * native.local_bytes
+    native = request.native
+    count = 1 if request.grid_barrier else min(recorder.cores or cores(), cores(), request.blocks)
+    needed = max(count, request.resident) * native.warps * WARP * native.local_bytes
     if needed > MEMORY_LIMIT:
         raise LaunchError(
             f"the launch needs {needed:,} bytes of host memory for local memory ({native.local_bytes:,} per "
             f"thread), and the limit is {MEMORY_LIMIT:,}; use smaller arrays in the kernel or smaller blocks."
         )
+    return count
 
-    if native.spent_s >= native.patience_s:
-        native.optimize()
-    common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
-    parameters = np.frombuffer(params or b"\0", np.uint8).copy()
-    recorder.spare_rows = HEAP_ROWS if heap else 0
-    recorder.prepare(native, shared_bytes, params)
-    table = recorder.table(memory)
-    allocations = len(table)
-    table = np.concatenate([table, np.zeros((recorder.spare_rows, 4), np.uint64)]) if heap else table
-    symbol_table = np.array(symbols or [0], np.int64)
-    workers = []
-    for _ in range(count):
-        worker = LaunchWorker(native, shared_bytes, prints, recorder.poison, recorder.attach, resident)
-        worker["grid_barrier"] = grid_barrier
-        worker["next_block"] = common.ctypes.data
-        worker["stop"] = common.ctypes.data + 8
-        worker["blocks"] = blocks
-        worker["order"] = 0 if order is None else order.ctypes.data
-        worker["params"] = parameters.ctypes.data
-        worker["grid_x"], worker["grid_y"], worker["grid_z"] = grid
-        worker["allocations"] = table.ctypes.data
-        worker["allocation_count"] = allocations
-        worker["symbols"] = symbol_table.ctypes.data
-        worker["textures"] = 0 if textures is None else textures.ctypes.data
-        worker["texture_count"] = 0 if textures is None else len(textures)
-        worker["budget"] = budget
-        workers.append(worker)
 
-    calls = HeapCalls(heap, recorder, table, workers) if heap else None
-    _run(native, workers, common)
-    if calls and calls.error:
-        raise calls.error
-    return _outcome(native, workers, grid, block)
+def _worker(request: GridLaunch, recorder: Recorder, fields: Mapping[str, int]) -> LaunchWorker:
+    """Return a worker with these fields."""
+    worker = LaunchWorker(
+        request.native,
+        request.shared_bytes,
+        request.prints,
+        recorder.poison,
+        recorder.attach,
+        request.resident,
+    )
+    for name, value in fields.items():
+        worker[name] = value
+    return worker
 
 
 def _run(native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64]) -> None:
