@@ -69,7 +69,7 @@ def declare(folder: Path, old: str, new: str) -> None:
         ("gamma(7) * f * convolved", "-f * convolved", "the error bound is negative or NaN"),
         ("gamma(7) * f * convolved", "99 * f * convolved", "the error bound accepts every kernel"),
         ("values=(0, 256))", "values=lambda rng, shape: [1])", "`values` of data returned the shape (1,)"),
-        ("min(-(-n // block[0]), 8)", "0", "`grid` returned 0"),
+        ("min(-(-n // block[0]), 8)", "0", "what `grid` returns must be one to three numbers"),
         ("slice(0, nx - 1))", "nx)", "it must be a slice for each axis"),
         ("slice(0, nx - 1))", "slice(0, nx - 1)) + nothing", "`written` failed: NameError"),
     ],

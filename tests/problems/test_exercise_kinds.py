@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gpulab.cell import parse_cell
+from gpulab.config import KernelConfig
 from gpulab.devices import open_device
 from gpulab.errors import ProblemError, UsageError
 from gpulab.grading.checks.sizes import draw_check_inputs
 from gpulab.problems import Input, Output, Problem, Scalar, Size, Step, load_problems
 from gpulab.verification.check import CheckResult, check_cell
+from gpulab.verification.compare import compare
 
 PAGE = Path(__file__).parents[2] / "docs" / "authoring.md"
 DECLARATIONS = re.findall(
@@ -116,8 +120,14 @@ def test_wrong_kernel_of_another_kind_is_refused(text: str, old: str, new: str, 
 
 
 def problem_of(*arguments: Input | Output | Scalar | str, **facts: object) -> Problem:
-    given = {"sizes": {"n": 64}, "reference": lambda x: x, "steps": (Step("naive", "each element"),)} | facts
-    return Problem("made", arguments=(Output("y", ("n",)), *arguments), **given)  # type: ignore[arg-type]
+    """Return a problem with the output y and further arguments, or with other facts."""
+    given: dict[str, Any] = {
+        "arguments": (Output("y", ("n",)), *arguments),
+        "sizes": {"n": 64},
+        "reference": lambda x: x,
+        "steps": (Step("naive", "each element"),),
+    }
+    return Problem("made", **given | facts)
 
 
 def test_values_may_depend_on_sizes_and_earlier_arguments() -> None:
@@ -191,3 +201,52 @@ def test_relative_requirement_of_the_first_step_is_refused() -> None:
     steps = (Step("naive", "x", requirements=(Requirement("barriers", at_most=1, relative=True),)),)
     with pytest.raises(ProblemError, match="naive has no step before it"):
         problem_of(Input("x", ("n",)), "n", steps=steps)
+
+
+def hints_of(
+    problem: Problem, shape: tuple[int, ...], change: Callable[[np.ndarray], np.ndarray]
+) -> set[str]:
+    """Return the hints on outputs that are changed, for several inputs."""
+    launch = KernelConfig(problem, "naive", (256, 1, 1), (1, 1, 1)).at(shape)
+    hints = set()
+    for seed in range(20):
+        case = problem.make_case(shape, np.random.default_rng(seed))
+        hints.add(compare(case, launch, change(case.expected.astype(np.int32))).hint)
+    return hints
+
+
+def test_whole_numbers_that_agree_by_chance_give_no_hint() -> None:
+    whole = Problem(
+        "largest",
+        arguments=(Output("y", ("rows",), dtype="int32"), Input("x", ("rows", "n")), "rows", "n"),
+        sizes={"rows": 4096, "n": 70},
+        reference=lambda x: x.argmax(axis=1),
+        steps=(Step("naive", "a thread for each row"),),
+    )
+
+    def constant(right: np.ndarray) -> np.ndarray:
+        return np.full_like(right, max(right[17], 1))
+
+    def some_others(right: np.ndarray) -> np.ndarray:
+        right[::100] = (right[::100] + 23) % 70
+        return right
+
+    assert hints_of(whole, (269, 70), constant) == {""}
+    assert hints_of(whole, (269, 70), some_others) == {""}
+
+
+def test_components_of_vectors_are_named() -> None:
+    cross = problem_of(
+        arguments=(Output("y", ("n", 2), c_type="float2"), Input("x", ("n", 2), c_type="float2"), "n"),
+    )
+    assert cross.index_names == ("x", "component")
+    assert cross.extents((50,)) == (50, 1, 1)
+    assert cross.declaration == "made(float2* y, const float2* x, int n)"
+
+
+def test_integers_that_float64_does_not_have_are_refused() -> None:
+    made = problem_of(
+        arguments=(Output("y", ("n",), dtype="int64"), "n"), reference=lambda n: np.arange(n) + 2**60
+    )
+    with pytest.raises(ProblemError, match="integers are compared as float64"):
+        made.make_case((50,), np.random.default_rng(0))

@@ -29,6 +29,12 @@ from gpulab.problems.case import (
     no_values,
     random_values,
 )
+from gpulab.problems.checked_facts import (
+    as_block,
+    as_tuple,
+    as_whole_number,
+    require_number_or_function,
+)
 from gpulab.problems.code_line import CodeLine
 from gpulab.problems.declaration import Extents, Input, Output, Scalar, Size, Step
 from gpulab.problems.declared_function import DeclaredFunction
@@ -193,7 +199,7 @@ class Problem(ProblemShapes):
         }
         self.axes = tuple(self.sizes)
         self.timing_size: Shape = tuple(size.timed for size in self.sizes.values())
-        self.parameters = tuple(arguments)
+        self.parameters = as_tuple(arguments, (Input, Output, Scalar, str), "`arguments`", self.line)
         self._outputs = self._checked_parameters()
         self._check_sizes()
 
@@ -215,8 +221,13 @@ class Problem(ProblemShapes):
         )
         self._extents = extents
         self.published = MappingProxyType(dict(published or {}))
+        if not all(isinstance(table, Mapping) for table in self.published.values()):
+            raise ProblemError(
+                f"{self.line}: each entry of `published` must be a table, as in published.toml."
+            )
         axes = [len(self._resolved(each.shape, self.smallest_shape, each.line)) for each in self._outputs]
-        self.index_names = tuple(index) if index else self._default_names(axes[0])
+        self.index_names = tuple(index) if index else _names(axes[0], vector=self._output.is_vector)
+        self._check_vectors()
         for output, number in zip(self._outputs, axes, strict=True):
             if not 1 <= number <= len(INDEX_NAMES) or len(self.index_names) != axes[0]:
                 raise ProblemError(
@@ -226,9 +237,14 @@ class Problem(ProblemShapes):
         if written is not None and len(self._outputs) > 1:
             raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
         dimensions = sum(extent > 1 for extent in self.extents(self.timing_size))
-        self.default_block: Block = block or BLOCKS[max(dimensions, 1)]
-        self.default_tile: Block = tile
+        given = block or BLOCKS[max(dimensions, 1)]
+        self.default_block: Block = as_block(given, "`block`", self.line)
+        self.default_tile: Block = as_block(tile, "`tile`", self.line, least=0)
         self._check_launches()
+        if self.flops(self.timing_size) < 0 or self.work(self.timing_size) < 1:
+            raise ProblemError(
+                f"{self.line}: at the timed size, `work` must be at least 1 and `flops` must not be negative."
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the problem by its name and its file, because its functions cannot be pickled."""
@@ -270,6 +286,16 @@ class Problem(ProblemShapes):
             raise ProblemError(f"{self.line}: {self.name} needs at least one size.")
         return outputs
 
+    def _check_vectors(self) -> None:
+        """Raise `ProblemError` for an array of vectors whose last extent is not that of a vector."""
+        for parameter, extents in self._array_shapes(self.smallest_shape):
+            width = int(parameter.c_type[-1]) if parameter.is_vector else 0
+            if width > 1 and (not extents or extents[-1] != width):
+                raise ProblemError(
+                    f"{parameter.line}: the last extent of {parameter.name}, an array of {parameter.c_type}, "
+                    f"must be {width}; its extents are {extents}."
+                )
+
     def _check_sizes(self) -> None:
         """Raise `ProblemError` for a size that no argument depends on, so that a kernel cannot know it."""
         used: set[Any] = {p for p in self.parameters if isinstance(p, str)}
@@ -289,6 +315,7 @@ class Problem(ProblemShapes):
 
     def _checked_steps(self, steps: Sequence[Step]) -> Mapping[str, Step]:
         """Return the steps by their names, each with its baseline."""
+        steps = as_tuple(steps, Step, "`steps`", self.line)
         if not steps:
             raise ProblemError(f"{self.line}: {self.name} needs at least one step.")
         named = {steps[0].name: replace(steps[0], baseline=steps[0].baseline or None)}
@@ -313,6 +340,7 @@ class Problem(ProblemShapes):
         """Return a fact as a function of arguments and sizes; None for None."""
         if fact is None:
             return None
+        require_number_or_function(fact, title, self.line)
         return DeclaredFunction(fact if callable(fact) else lambda: fact, title, self.line)
 
     @property
@@ -341,12 +369,7 @@ class Problem(ProblemShapes):
 
     def index_names_of(self, axes: int) -> tuple[str, ...]:
         """Return the names of the indices into an output with so many axes."""
-        return self.index_names if axes == len(self.index_names) else self._default_names(axes)
-
-    def _default_names(self, axes: int) -> tuple[str, ...]:
-        if self._output.is_vector and axes > 1:
-            return (*INDEX_NAMES[len(INDEX_NAMES) - axes + 1 :], COMPONENT)
-        return INDEX_NAMES[len(INDEX_NAMES) - axes :]
+        return self.index_names if axes == len(self.index_names) else _names(axes)
 
     @cached_property
     def addressing_inputs(self) -> frozenset[str]:
@@ -465,7 +488,7 @@ class Problem(ProblemShapes):
     def flops(self, shape: Shape) -> int:
         """Return the floating-point operations of one launch; 0 if the problem declares none."""
         assert self._flops is not None
-        return int(self._flops(self._sizes_of(shape)))
+        return as_whole_number(self._flops(self._sizes_of(shape)), "`flops`", self._flops.line)
 
     def compulsory_bytes(self, shape: Shape) -> int:
         """Return the bytes of global memory that every kernel must move: each input and output once."""
@@ -479,7 +502,7 @@ class Problem(ProblemShapes):
         """Return the units of work that requirements refer to: inner points, or multiply-adds."""
         if self._work is None:
             return prod(self.extents(shape))
-        return int(self._work(self._sizes_of(shape)))
+        return as_whole_number(self._work(self._sizes_of(shape)), "`work`", self._work.line)
 
     def serial_work(self, shape: Shape) -> int:
         """Return the units of work that a thread performs in sequence for each of its outputs on the grid."""
@@ -517,7 +540,15 @@ class Problem(ProblemShapes):
                 self._reference, self._reference(values | {name: moved}), case, broadcast=False
             )
 
+        vectors = {p.name for p in self.parameters if isinstance(p, Input) and p.is_vector}
         for argument in case.arguments:
             if argument.role == "input" and argument.value.ndim <= len(INDEX_NAMES):
-                names = INDEX_NAMES[len(INDEX_NAMES) - argument.value.ndim :]
+                names = _names(argument.value.ndim, vector=argument.name in vectors)
                 yield Read(f"{argument.name} is", values[argument.name], names, output_for(argument.name))
+
+
+def _names(axes: int, *, vector: bool = False) -> tuple[str, ...]:
+    """Return the names of the indices into an array. vector: the last axis has the components of vectors."""
+    if vector and axes > 1:
+        return (*INDEX_NAMES[len(INDEX_NAMES) - axes + 1 :], COMPONENT)
+    return INDEX_NAMES[len(INDEX_NAMES) - axes :]

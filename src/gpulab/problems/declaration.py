@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from gpulab.errors import ProblemError
 from gpulab.problems.case import LARGEST_INDEX, Block, Shape, random_values
+from gpulab.problems.checked_facts import as_block, as_range, as_tuple, as_whole_number
 from gpulab.problems.code_line import CodeLine
 from gpulab.problems.declared_function import DeclaredFunction
 from gpulab.problems.requirement import Requirement
@@ -80,6 +82,8 @@ class Size:
     line: CodeLine = field(default_factory=CodeLine.of_caller, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name in ("timed", "smallest", "largest", "multiple"):
+            object.__setattr__(self, name, as_whole_number(getattr(self, name), "a size", self.line))
         if self.extents and self.timed not in self.extents:
             raise ProblemError(f"{self.line}: the timed extent {self.timed} must be one of {self.extents}.")
         if self.multiple < 1 or not 1 <= self.smallest <= self.timed <= self.largest:
@@ -97,9 +101,11 @@ class Size:
     @classmethod
     def among(cls, *extents: int) -> Size:
         """Return a size that has one of some extents, such as powers of two; the largest one is timed."""
+        line = CodeLine.of_caller()
         if not extents:
-            raise ProblemError(f"{CodeLine.of_caller()}: a size needs at least one extent.")
-        return cls(max(extents), min(extents), max(extents), extents=tuple(sorted(set(extents))))
+            raise ProblemError(f"{line}: a size needs at least one extent.")
+        legal = tuple(sorted({as_whole_number(extent, "a size", line) for extent in extents}))
+        return cls(legal[-1], legal[0], legal[-1], extents=legal, line=line)
 
     def accepts(self, extent: int) -> bool:
         """Return whether an extent is legal."""
@@ -130,6 +136,9 @@ class DeclaredParameter:
     def __post_init__(self) -> None:
         if not str(self.name).isidentifier():
             raise ProblemError(f"{self.line}: `{self.name}` is not the name of a parameter.")
+        given: Any = self.dtype
+        if isinstance(given, type | np.dtype):  # such as np.float32
+            object.__setattr__(self, "dtype", np.dtype(given).name)
         if self.dtype not in C_TYPES:
             raise ProblemError(
                 f"{self.line}: the argument {self.name} has the dtype `{self.dtype}`; choose from "
@@ -177,6 +186,12 @@ class Input(DeclaredParameter):
 
     shape: Extents
     values: tuple[float, float] | Callable[..., Any] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.values is not None and not callable(self.values):
+            limits = as_range(self.values, f"`values` of {self.name}", self.line)
+            object.__setattr__(self, "values", limits)
 
     @property
     def parameter(self) -> str:
@@ -263,6 +278,12 @@ class Scalar(DeclaredParameter):
 
     values: float | tuple[float, float] | Callable[..., Any]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.values) and not isinstance(self.values, Real):
+            limits = as_range(self.values, f"`values` of {self.name}", self.line)
+            object.__setattr__(self, "values", limits)
+
     @property
     def parameter(self) -> str:
         return f"{self.c_type} {self.name}"
@@ -334,6 +355,12 @@ class Step:
             raise ProblemError(
                 f"{self.line}: `{self.name}` is not the name of a step; use letters, digits and _."
             )
+        for name in ("requirements", "par"):
+            given = as_tuple(getattr(self, name), Requirement, f"`{name}` of {self.name}", self.line)
+            object.__setattr__(self, name, given)
+        if self.block is not None:
+            block = as_block(self.block, f"the block of {self.name}", self.line)
+            object.__setattr__(self, "block", block)
         for each in self.par:
             if each.relative:
                 raise ProblemError(f"{each.line}: a par must be a number; it cannot be relative.")

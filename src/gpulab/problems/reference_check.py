@@ -13,6 +13,7 @@ from gpulab.problems.declared_function import DeclaredFunction
 
 __all__ = ["as_output", "as_outputs", "check_plausible", "reference_values"]
 
+LARGEST_EXACT = 2**53  # integer; float64 has all that are smaller
 MANY_ELEMENTS = 8  # of an output, for a statement about all of its values
 
 
@@ -66,6 +67,10 @@ def as_output(
     else.
     """
     shape = output.value.shape
+    if np.iscomplexobj(made):
+        raise function.error(
+            f"{function.title} returned complex numbers; return real and imaginary parts along the last axis."
+        )
     try:
         array = np.asarray(made, np.float64)
     except (TypeError, ValueError):
@@ -96,6 +101,11 @@ def check_plausible(
         raise bound.error("the error bound is negative or NaN at some elements.")
 
     if np.issubdtype(dtype, np.integer):
+        if np.any(np.abs(expected) > LARGEST_EXACT):
+            raise reference.error(
+                f"the reference returned {np.max(np.abs(expected)):.6g}; integers are compared as float64, "
+                "which has all of them up to 2**53 only."
+            )
         limits = np.iinfo(dtype)
         nearest = np.clip(np.rint(expected), limits.min, limits.max)
     else:

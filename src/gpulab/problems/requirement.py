@@ -12,6 +12,7 @@ from math import nan
 from typing import Any
 
 from gpulab.errors import ProblemError
+from gpulab.problems.checked_facts import require_number_or_function
 from gpulab.problems.code_line import CodeLine
 
 __all__ = ["METRICS", "MISSED_REQUIREMENT", "PER", "Limit", "Requirement"]
@@ -115,6 +116,11 @@ class Requirement:
             raise ProblemError(
                 f"{self.line}: the requirement on {self.measure} needs at_most or at_least, one of them."
             )
+        require_number_or_function(
+            self.at_most if self.at_least is None else self.at_least,
+            f"the limit on {self.measure}",
+            self.line,
+        )
         if self.per not in PER:
             raise ProblemError(
                 f"{self.line}: the requirement on {self.measure} is per `{self.per}`; choose from "

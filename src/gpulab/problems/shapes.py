@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import lcm, prod
 
-import numpy as np
-
 from gpulab.errors import ProblemError, UsageError
 from gpulab.problems.case import LARGEST_INDEX, Block, Shape
+from gpulab.problems.checked_facts import as_axes, as_block, as_whole_number
 from gpulab.problems.code_line import CodeLine
 from gpulab.problems.declaration import Extents, Input, Output, Scalar, Size, Step
 from gpulab.problems.declared_function import DeclaredFunction
@@ -21,6 +20,8 @@ IN_INTERFACE = True  # see `CodeLine.of_caller`
 
 # Points along each axis of the launch that is counted, at least, by the number of axes.
 COUNTED_POINTS: Mapping[int, int] = {1: 4096, 2: 64, 3: 32}
+MOST_THREADS = 1024  # of a block; CUDA C++ Programming Guide
+MOST_SHARED = 227 * 1024  # bytes of shared memory of a block, on GPUs of compute capability 9.0 and 10.0
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # of a grid, on each axis; CUDA C++ Programming Guide
 UNGRIDDED = 67  # extent, at most, of a size that is on no axis of the grid, in a check
 SEVERAL_POINTS = 37  # extent of a launch of several blocks, at least
@@ -68,14 +69,16 @@ class ProblemShapes:
         sizes = self._sizes_of(shape)
         if callable(extents):
             made = DeclaredFunction(extents, "the function of the extents", line)(sizes)
+            made = as_axes(made, "the result of the function of the extents", line)
         else:
+            extents = as_axes(extents, "the extents", line)
             unknown = [extent for extent in extents if isinstance(extent, str) and extent not in sizes]
             if unknown:
                 raise ProblemError(
                     f"{line}: `{unknown[0]}` is no size; the sizes are {', '.join(self.axes)}."
                 )
             made = [sizes[extent] if isinstance(extent, str) else extent for extent in extents]
-        return tuple(int(extent) for extent in made)
+        return tuple(as_whole_number(extent, "an extent", line) for extent in made)
 
     @property
     def smallest_shape(self) -> Shape:
@@ -112,19 +115,21 @@ class ProblemShapes:
             )
             return x, y, z
         made = self._grid(self._sizes_of(shape) | {"block": block, "tile": tile})
-        blocks = (made,) if isinstance(made, int | np.integer) else tuple(made)
-        if not 1 <= len(blocks) <= 3 or not all(number >= 1 for number in blocks):
-            raise self._grid.error(f"`grid` returned {made}; it must be one to three numbers of at least 1.")
-        x, y, z = (int(number) for number in (*blocks, 1, 1)[:3])
-        return x, y, z
+        return as_block(made, "what `grid` returns", self._grid.line)
 
     def shared_mem(self, variant: str, shape: Shape, block: Block, tile: Block) -> int:
         """Return the bytes of dynamic shared memory of a block."""
         step = self.variants[variant]
-        if not callable(step.shared):
-            return step.shared
-        function = DeclaredFunction(step.shared, f"`shared` of {variant}", step.line)
-        return int(function(self._sizes_of(shape) | {"block": block, "tile": tile}))
+        made, title = step.shared, f"`shared` of {variant}"
+        if callable(made):
+            function = DeclaredFunction(made, title, step.line)
+            made = function(self._sizes_of(shape) | {"block": block, "tile": tile})
+        number = as_whole_number(made, title, step.line)
+        if not 0 <= number <= MOST_SHARED:
+            raise ProblemError(
+                f"{step.line}: {title} is {number:,} bytes; a block has at most {MOST_SHARED:,} on any GPU."
+            )
+        return number
 
     @cached_property
     def grid_axes(self) -> tuple[int | None, ...]:
@@ -288,7 +293,8 @@ class ProblemShapes:
         whole = self.output_shape(shape)
         if self._written is None:
             return tuple(slice(0, extent) for extent in whole)
-        parts = tuple(self._written(self._sizes_of(shape)))
+        made = self._written(self._sizes_of(shape))
+        parts = (made,) if isinstance(made, slice) else as_axes(made, "what `written` returns", self.line)
         if len(parts) != len(whole) or not all(isinstance(part, slice) for part in parts):
             raise self._written.error(f"`written` returned {parts}; it must be a slice for each axis.")
         return tuple(slice(*part.indices(extent)[:2]) for part, extent in zip(parts, whole, strict=True))
@@ -301,6 +307,11 @@ class ProblemShapes:
         """Raise `ProblemError` for a step whose timed launch or whose check is not possible."""
         for step in self.variants.values():
             geometry = step.name, self.block_of(step.name), self.default_tile
+            if prod(geometry[1]) > MOST_THREADS:
+                raise ProblemError(
+                    f"{step.line}: the block of {step.name} has {prod(geometry[1]):,} threads; at most "
+                    f"{MOST_THREADS:,} are possible."
+                )
             for shape in (self.timing_shape(*geometry), *self.check_shapes(*geometry)):
                 try:
                     grid = self.grid(self.checked_shape(shape), *geometry[1:])

@@ -21,6 +21,7 @@ SHARE_OF_MOVED = 0.9  # of the wrong points; the values at the end of an axis co
 # than one point in 10,000, so a small share is a proof; a smaller one would name an effect, not the cause.
 SHARE_OF_MISREAD = 0.25
 DISTINCT_VALUES = 32  # of the reference, at least, for a comparison with values of other points
+FEWEST_WHOLE_FITS = 5  # of whole numbers, which agree by chance more often
 MOST_MISREADS = 2  # sentences about misread inputs in a hint
 
 
@@ -130,6 +131,8 @@ def _misread(output: WrongOutput) -> list[str]:
     if got.size > MOST_COMPARED or not len(wrong):
         return []
     values, room = got.ravel()[wrong], 4 * case.tolerance.ravel()[wrong]
+    whole = np.array_equal(values, np.rint(values))
+    fewest = FEWEST_WHOLE_FITS if whole else 1
     distances = dict.fromkeys((1, 2, *(threads for threads in block if threads > 1)))
     found = []
     for read in output.problem.reads(case):
@@ -139,7 +142,7 @@ def _misread(output: WrongOutput) -> list[str]:
                     continue  # the same as a shorter distance in the other direction
                 moved = read.output(np.roll(read.values, -distance, axis=axis)).ravel()[wrong]
                 fits = np.flatnonzero(np.abs(values - moved) <= room)
-                if len(fits) >= SHARE_OF_MISREAD * len(wrong):
+                if len(fits) >= max(fewest, SHARE_OF_MISREAD * len(wrong)):
                     direction = "high" if distance > 0 else "low"
                     text = f"{read.name} read with an index {name} that is {abs(distance)} too {direction}"
                     found.append((len(fits), fits[0], text))

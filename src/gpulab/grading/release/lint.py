@@ -91,6 +91,8 @@ def _declared(folder: Path) -> tuple[Mapping[str, Problem], list[str]]:
                 check_metrics((*step.requirements, *step.par))
     except GpulabError as error:
         return {}, [str(error)]
+    except Exception as error:  # noqa: BLE001  (an error of the teacher's that no check foresees)
+        return {}, [f"{PROBLEM_FILE}: {type(error).__name__}: {error}"]
     return problems, []
 
 
