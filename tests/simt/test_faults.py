@@ -97,6 +97,15 @@ def test_access_to_a_freed_array_is_reported() -> None:
     assert error.value.findings[0].kind == "out_of_bounds_write"
 
 
+def test_misaligned_access_names_the_byte_of_the_whole_array() -> None:
+    device = simulator()
+    kernel = device.compile("__global__ void k(float4* x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }")
+    array = device.zeros(N)
+    kernel(1, 4, (array[4:],))
+    with pytest.raises(MemoryFault, match="byte 12 of the array that x is a part of"):
+        kernel(1, 4, (array[3:],))
+
+
 def test_failed_assertion_is_reported_with_line_and_thread() -> None:
     finding = fault("\nassert(threadIdx.x < 40);")
     assert (finding.kind, finding.line, finding.thread) == ("assert", 4, (40, 0, 0))

@@ -191,8 +191,8 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
     if space == "local":
         return f"{action} outside its local arrays (byte {address & 0xFFFFFFFF}). {CHECK_INDEX}"
     if fault.kind == "misaligned":
-        place = f"{address:#x}, which is not a multiple of {size}{_inside(address, arguments)}"
-        return f"{action} {size} bytes at address {place}. {ALIGN}"
+        place = _place(address, arguments)
+        return f"{action} {size} bytes at {place}, which is not a multiple of {size}. {ALIGN}"
     if address < 1 << 16:
         return f"{action} through a null pointer (address {address:#x})."
     if memory.was_freed(address):
@@ -278,9 +278,11 @@ def _shared_place(fault: Fault, kernel: RecordableKernel) -> str:
     return f"shared memory at byte {offset}, {side} the block's shared arrays ({names}{total}). {advice}"
 
 
-def _inside(address: int, arguments: Mapping[str, Any]) -> str:
+def _place(address: int, arguments: Mapping[str, Any]) -> str:
+    """Return the byte of an argument's array that an address is, or else the address."""
     for name, array in arguments.items():
-        allocation = getattr(array, "allocation", None)
-        if allocation is not None and 0 <= address - allocation.address < allocation.size:
-            return f" ({name}, byte {address - allocation.address})"
-    return ""
+        whole = array.whole.allocation if hasattr(array, "allocation") else None
+        if whole is not None and 0 <= address - whole.address < whole.size:
+            owner = name if array.whole is array else f"the array that {name} is a part of"
+            return f"byte {address - whole.address} of {owner}"
+    return f"address {address:#x}"
