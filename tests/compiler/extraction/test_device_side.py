@@ -216,6 +216,16 @@ def test_headers_of_types_are_added() -> None:
     assert cell.source.startswith("#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n")
 
 
+def test_header_of_curand_is_kept_if_it_is_used() -> None:
+    text = (
+        "#include <curand_kernel.h>\n__global__ void k(float* x) { x[0] = 1; }\n"
+        "__global__ void draw(curandState* s, float* x) { x[0] = curand_uniform(s); }\n"
+    )
+    k, draw = cells(text)
+    assert k.source == "__global__ void k(float* x) { x[0] = 1; }\n"
+    assert draw.source.startswith("#include <curand_kernel.h>\n")
+
+
 def test_floating_constants_become_constant_expressions() -> None:
     text = "const float A = 2;\nstatic const float B = 1 / A;\n__global__ void k(float* x) { *x = B; }\n"
     (cell,) = cells(text)

@@ -28,6 +28,7 @@ __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
+_RANDOM = "curand_kernel.h"
 _COMMENT = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
 _KNOWN_ARGUMENTS = frozenset(
     ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
@@ -447,9 +448,11 @@ def _include(item: SourceItem) -> re.Match[str] | None:
 
 
 def _is_useful(header: str, uses: set[str]) -> bool:
-    """Return True for a header of NVIDIA whose namespace, if it has one, is named.
+    """Return True for a header of NVIDIA whose namespace, if it has one, is named, or whose functions are.
 
     The names of C's headers are known without them.
     """
     namespace = namespace_of(header)
+    if header == _RANDOM:  # an extra installs it
+        return any(header_of(name) == header for name in uses)
     return bool(nvidia_header(header)) and (not namespace or namespace in uses)
