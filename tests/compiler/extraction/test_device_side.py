@@ -308,6 +308,15 @@ def test_headers_of_the_folders_are_read_once_and_missing_ones_are_named(tmp_pat
     assert file.missing == ["gone.h"]
 
 
+def test_copy_of_a_library_is_replaced_by_the_installed_one(tmp_path: Path) -> None:
+    (tmp_path / "3rdparty" / "cub").mkdir(parents=True)
+    (tmp_path / "3rdparty" / "cub" / "cub.cuh").write_text('#error "not read"\n')
+    text = '#include "3rdparty/cub/cub.cuh"\n__global__ void k(int* x) { cub::CTA_SYNC(); }\n'
+    (tmp_path / "a.cu").write_text(text)
+    (cell,) = extract(read_items(tmp_path / "a.cu").items)
+    assert cell.source.startswith("#include <cub/cub.cuh>\n")
+
+
 def test_file_that_cannot_be_read_raises_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gone\.cu"):
         read_items(tmp_path / "gone.cu")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -128,6 +128,9 @@ def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set
         if match is None or match[1] in allowed_headers():
             result.items.append(item)
             continue
+        if known := _installed_copy(match[1]):
+            result.items.append(replace(item, text=f"#include <{known}>"))
+            continue
         places = (folder / match[1] for folder in (path.parent, *folders))
         found = next((place for place in places if place.is_file()), None)
         if found is None:
@@ -137,6 +140,13 @@ def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set
                 _read_into(result, found, folders, seen)
             except GpulabError:
                 result.missing.append(match[1])
+
+
+def _installed_copy(name: str) -> str:
+    """Return `cub/cub.cuh` for `3rdparty/cub/cub.cuh`, a copy in a program; "" for other headers."""
+    folders = name.split("/")
+    paths = ("/".join(folders[first:]) for first in range(1, len(folders) - 1))
+    return next((path for path in paths if path in allowed_headers()), "")
 
 
 def extract(items: Sequence[SourceItem]) -> list[ExtractedCell]:
