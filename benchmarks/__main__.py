@@ -17,14 +17,14 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import report
-from benchmarks.compare import Comparison, compare
-from benchmarks.costs import compile_cost, import_cost, lab_kernels
-from benchmarks.engines import Engine, NumbaSimulator, Simulator
-from benchmarks.pocl import Pocl
-from benchmarks.scaling import measure_scaling
-from benchmarks.tiers import SIZES, Tiers, measure_tiers
-from benchmarks.workloads import WORKLOADS
+from benchmarks.simulators import report
+from benchmarks.simulators.compare import Comparison, compare
+from benchmarks.simulators.costs import compile_cost, import_cost, lab_kernels
+from benchmarks.simulators.engines import Engine, NumbaSimulator, Simulator
+from benchmarks.simulators.pocl import Pocl
+from benchmarks.simulators.scaling import measure_scaling
+from benchmarks.simulators.tiers import SIZES, Tiers, measure_tiers
+from benchmarks.simulators.workloads import WORKLOADS
 
 
 def machine() -> dict[str, Any]:

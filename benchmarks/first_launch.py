@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.__main__ import machine
-from benchmarks.report import machine_line
+from benchmarks.simulators.report import machine_line
 
 FILES = (
     "tests/simt/test_algorithm_kernels.py",

@@ -35,7 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.__main__ import machine
-from benchmarks.report import machine_line
+from benchmarks.simulators.report import machine_line
 from gpulab.grading.pipeline.course import open_course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.release.sample_class import (

@@ -182,7 +182,7 @@ def launch_all(device: Any) -> None:
 
 def dram_bytes() -> list[float] | None:
     """Return the bytes that DRAM moved in each launch of `launch_all`; None without ncu."""
-    from benchmarks.nsight import profiled_launches
+    from benchmarks.counters.nsight import profiled_launches
 
     ncu = shutil.which("ncu")
     if ncu is None:

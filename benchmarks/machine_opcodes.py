@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.costs import ROOT
+from benchmarks.simulators.costs import ROOT
 from gpulab.compiler.sass.disassembly import find_nvdisasm
 
 FILE = ROOT / "src/gpulab/compiler/sass/opcodes.toml"

@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.counters.nsight import find_ncu, read_rows
 from benchmarks.model_launches import TimedLaunch, config_of, geometry_of, timed_launches
-from benchmarks.nsight import find_ncu, read_rows
 
 STALLS = (
     "long_scoreboard", "short_scoreboard", "barrier", "lg_throttle", "mio_throttle", "wait", "not_selected",

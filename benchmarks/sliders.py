@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.__main__ import machine
-from benchmarks.report import machine_line
+from benchmarks.simulators.report import machine_line
 
 KERNELS = Path(__file__).parents[1] / "tests" / "kernels"
 LABS = {

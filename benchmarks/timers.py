@@ -163,7 +163,7 @@ def run_profiled(device: Any) -> None:
 
 def nsight_rows(l2: str) -> list[dict[str, float]]:
     """Return time in microseconds and clock in MHz of every profiled launch, in order."""
-    from benchmarks.nsight import find_ncu, profiled_launches
+    from benchmarks.counters.nsight import find_ncu, profiled_launches
 
     command = [
         find_ncu(), "--profile-from-start", "off", "--clock-control", "none",

@@ -32,12 +32,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compatibility.launches import New, Part
+from benchmarks.counters.nsight import find_ncu, read_rows
 from benchmarks.foreign_model.bundle import read_programs
 from benchmarks.foreign_model.launch_list import foreign_launches
 from benchmarks.model_errors import measured_launches
 from benchmarks.model_launches import config_of, geometry_of
 from benchmarks.model_measure import METRICS, SAMPLED_MS, SAMPLES, SLOW_MS, read
-from benchmarks.nsight import find_ncu, read_rows
 
 STAGES = ("time", "ncu", "labs", "labs-ncu")
 PATTERN = 1 << 20  # elements of the random numbers that fill the arrays of the labs

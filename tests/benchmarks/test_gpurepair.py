@@ -1,4 +1,4 @@
-"""Labels and launches of `benchmarks.gpurepair`, and its verdicts on kernels of the suite's form."""
+"""Labels and launches of `benchmarks.races.gpurepair`, and its verdicts on kernels of the suite's form."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpurepair import check_repair_kernel
-from benchmarks.gpurepair_page import (
+from benchmarks.races.gpurepair import check_repair_kernel
+from benchmarks.races.gpurepair_page import (
     DIFFERENCES,
     RepairVerdict,
     read_repair_verdicts,
     repair_section,
     repair_summary,
 )
-from benchmarks.gpurepair_suite import RepairKernel, is_labelled_racy, read_repair_suite
+from benchmarks.races.gpurepair_suite import RepairKernel, is_labelled_racy, read_repair_suite
 from gpulab.errors import UsageError
 
 

@@ -1,4 +1,4 @@
-"""The labels, graphs and arrays of `benchmarks.indigo`, and its verdicts on kernels of the suite's form."""
+"""The labels, graphs and arrays of the Indigo suite, and verdicts on kernels of its form."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import indigo_page
-from benchmarks.gpurepair_page import read_repair_verdicts
-from benchmarks.indigo import check_kernel
-from benchmarks.indigo_accesses import Access, conflicts
-from benchmarks.indigo_page import IndigoFigures, KernelVerdicts
-from benchmarks.indigo_suite import Graph, SuiteKernel, data_arrays, read_graph, read_suite
+from benchmarks.races import indigo_page
+from benchmarks.races.gpurepair_page import read_repair_verdicts
+from benchmarks.races.indigo import check_kernel
+from benchmarks.races.indigo_accesses import Access, conflicts
+from benchmarks.races.indigo_page import IndigoFigures, KernelVerdicts
+from benchmarks.races.indigo_suite import Graph, SuiteKernel, data_arrays, read_graph, read_suite
 from gpulab.errors import UsageError
 
 FORM = """typedef int data_t;

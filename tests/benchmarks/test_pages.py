@@ -9,10 +9,11 @@ from functools import cache
 import pytest
 
 import gpulab
-from benchmarks import nsight_page, sanitizer_page
-from benchmarks.nsight_comparison import LaunchComparison, compare
-from benchmarks.nsight_figures import COMPARED, NsightFigures
-from benchmarks.nsight_launches import launches
+from benchmarks.counters import nsight_page
+from benchmarks.counters.nsight_comparison import LaunchComparison, compare
+from benchmarks.counters.nsight_figures import COMPARED, NsightFigures
+from benchmarks.counters.nsight_launches import launches
+from benchmarks.sanitizer import sanitizer_page
 from gpulab.compiler.sass.disassembly import find_nvdisasm
 from tests.kernels.findings.findings import cases
 

@@ -1,6 +1,6 @@
 """Executed machine instructions, derived from PTX counts and compared with Nsight Compute on a GPU.
 
-machine_launches.json contains six launches of `benchmarks.nsight` on an H200 (ncu 2025.3.1, CUDA 13.0): the
+machine_launches.json contains six launches of `benchmarks.counters` on an H200 (ncu 2025.3.1, CUDA 13.0): the
 machine code, the executions of each PTX block, and the metrics.
 """
 

@@ -6,7 +6,7 @@ executes the assembler's output. The cubin contains a table with the PTX line of
 (`gpulab.compiler.sass.machine_flow`).
 
 The counts were compared with Nsight Compute 2025.3 on an H200, for 108 launches of the labs' kernels and 103
-of small ones (`benchmarks.nsight`). The warp and thread executions of all 39,322 machine instructions equal
+of small ones (`benchmarks.counters`). The warp and thread executions of all 39,322 machine instructions equal
 the GPU's, and so do FFMA, FADD and FMUL. Threads with a true predicate are equal except for nine
 instructions.
 

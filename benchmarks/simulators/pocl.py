@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.engines import Engine
-from benchmarks.workloads import Workload, WorkloadLaunch
+from benchmarks.simulators.engines import Engine
+from benchmarks.simulators.workloads import Workload, WorkloadLaunch
 
 __all__ = ["Pocl", "name_the_cpu"]
 

@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.engines import Engine
-from benchmarks.workloads import Workload
+from benchmarks.simulators.engines import Engine
+from benchmarks.simulators.workloads import Workload
 
 __all__ = ["Comparison", "Samples", "compare"]
 

@@ -1,10 +1,10 @@
-"""Measure the launches of `benchmarks.nsight_launches` with Nsight Compute.
+"""Measure the launches of `benchmarks.counters.nsight_launches` with Nsight Compute.
 
-python -m benchmarks.nsight [--out FOLDER] [--groups GROUP ...] [--without FILE]
+python -m benchmarks.counters.nsight [--out FOLDER] [--groups GROUP ...] [--without FILE]
 
 Needs a CUDA GPU, CuPy and ncu; run it in the root of the repository with PYTHONPATH=src:. It writes
 nsight.json into FOLDER (default: the environment variable OUT): the programs that ran, with PTX and machine
-code, and the metrics of each launch. `benchmarks.nsight_compare` compares gpulab's counters with that file.
+code, and the metrics of each launch. `nsight_compare` compares gpulab's counters with that file.
 
 One process under ncu makes all launches of a group, in order. A launch that fails is left out. If the process
 dies, the next one continues after the launch that ended it.
@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.nsight_launches import NsightLaunch, launches
+from benchmarks.counters.nsight_launches import NsightLaunch, launches
 
 GROUPS = ("micro", "stencil", "matmul")
 SECONDS_PER_GROUP = 170
@@ -178,7 +178,7 @@ def profile(
             ncu, "--target-processes", "all", "--cache-control", "all", "--clock-control", "none",
             "--metrics", ",".join(metrics), *(["--section", "SourceCounters"] if sections else []),
             "--force-overwrite", "--export", str(report),
-            sys.executable, "-m", "benchmarks.nsight", "--launch", group, "--first", str(first),
+            sys.executable, "-m", "benchmarks.counters.nsight", "--launch", group, "--first", str(first),
             "--log", str(log), *(["--without", str(earlier)] if earlier else []),
         ]  # fmt: skip
         in_time = True
@@ -278,7 +278,7 @@ def save_source_page(ncu: str, report: Path, file: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.nsight", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.counters.nsight", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--groups", nargs="*", default=GROUPS, choices=GROUPS)
     parser.add_argument("--without", type=Path, metavar="FILE", help="skip launches of an earlier result")

@@ -12,11 +12,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.compare import Samples
+from benchmarks.simulators.compare import Samples
 
 __all__ = ["CompileCost", "compile_cost", "import_cost", "lab_kernels"]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 _IMPORT = """
 from time import perf_counter

@@ -1,4 +1,4 @@
-"""The launches that `benchmarks.nsight` profiles: correct kernels of the labs, and micro-kernels.
+"""The launches that `benchmarks.counters.nsight` profiles: correct kernels of the labs, and micro-kernels.
 
 A launch is a program, a geometry and arguments from a fixed seed, so that the simulator can repeat exactly
 what the GPU ran.
@@ -20,7 +20,7 @@ from gpulab.problems.base import Shape
 
 __all__ = ["KernelSource", "NsightLaunch", "launches"]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KERNELS = Path(__file__).parent / "nsight_kernels"
 SEED = 1
 # Access patterns of one launch of a micro-kernel. Each runs 64 times as often as the one before, so that

@@ -1,9 +1,9 @@
 """Compare gpulab's counters with those that Nsight Compute measured on an H200.
 
-python -m benchmarks.nsight_compare [--group GROUP] [--page] [--pack FILE ... --on LINE ...]
+python -m benchmarks.counters.nsight_compare [--group GROUP] [--page] [--pack FILE ... --on LINE ...]
 
 No GPU is needed. --page writes docs/counters.md. --pack first makes the figures under benchmarks/figures from
-results of `python -m benchmarks.nsight`.
+results of `python -m benchmarks.counters.nsight`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.nsight_comparison import LaunchComparison, agreement, compare
-from benchmarks.nsight_figures import NsightFigures, pack
-from benchmarks.nsight_launches import launches
-from benchmarks.nsight_page import PAGE, page
+from benchmarks.counters.nsight_comparison import LaunchComparison, agreement, compare
+from benchmarks.counters.nsight_figures import NsightFigures, pack
+from benchmarks.counters.nsight_launches import launches
+from benchmarks.counters.nsight_page import PAGE, page
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.nsight_compare", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.counters.nsight_compare", description=__doc__)
     parser.add_argument("--group", choices=("micro", "stencil", "matmul"), help="compare only these launches")
     parser.add_argument("--page", action="store_true", help="write docs/counters.md")
     parser.add_argument("--pack", type=Path, nargs="+", metavar="FILE", help="make the figures from FILEs")

@@ -7,10 +7,10 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from benchmarks.compare import Comparison, Samples
-from benchmarks.costs import CompileCost
-from benchmarks.scaling import Scaling
-from benchmarks.tiers import MINIMUM_RATIOS, WITH_OCLGRIND, Tiers
+from benchmarks.simulators.compare import Comparison, Samples
+from benchmarks.simulators.costs import CompileCost
+from benchmarks.simulators.scaling import Scaling
+from benchmarks.simulators.tiers import MINIMUM_RATIOS, WITH_OCLGRIND, Tiers
 
 __all__ = [
     "as_data",

@@ -18,7 +18,7 @@ import numba  # noqa: E402
 import numpy as np  # noqa: E402
 from numba import cuda  # noqa: E402
 
-from benchmarks.workloads import WORKLOADS  # noqa: E402
+from benchmarks.simulators.workloads import WORKLOADS  # noqa: E402
 
 SIDE = 16  # of a tile
 POINTS = 4  # of each thread, on both axes

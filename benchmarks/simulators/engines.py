@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads import Workload, WorkloadLaunch
+from benchmarks.simulators.workloads import Workload, WorkloadLaunch
 
 __all__ = ["Engine", "NumbaSimulator", "Simulator"]
 
@@ -91,7 +91,7 @@ class NumbaSimulator(Engine):
 
         self.version = f"Numba {version('numba')}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.numba_side"],
+            [sys.executable, "-m", "benchmarks.simulators.numba_side"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

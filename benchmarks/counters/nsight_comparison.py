@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import gpulab
-from benchmarks.nsight_figures import COMPARED, NsightFigures
-from benchmarks.nsight_launches import NsightLaunch
+from benchmarks.counters.nsight_figures import COMPARED, NsightFigures
+from benchmarks.counters.nsight_launches import NsightLaunch
 from gpulab.compiler import compile_program
 from gpulab.compiler.program import Resources
 from gpulab.devices.simulator.simulated_device import SimulatedDevice, SimulatedKernel

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.gpurepair_suite import SETS
 from benchmarks.markdown import paragraph
+from benchmarks.races.gpurepair_suite import SETS
 
 __all__ = [
     "DIFFERENCES",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 REPOSITORY = "https://github.com/cs17resch01003/gpurepair"
-REPAIR_FIGURES = Path(__file__).with_name("figures") / "gpurepair.json"
+REPAIR_FIGURES = Path(__file__).parents[1] / "figures" / "gpurepair.json"
 # Why reports differ from labels, and for which kernels; found by reading the kernels and their PTX.
 DIFFERENCES = {
     "No conflict is left in the compiled code: the compiler removes accesses whose values nothing uses. The "
@@ -166,8 +166,9 @@ def repair_section(verdicts: Sequence[RepairVerdict]) -> list[str]:
         *paragraph("""
             Each kernel ran once, with the launch shape of its comment (at most 1,024 threads a block), the
             values that it requires of its parameters, and arrays of 0, 1, 2, …, so that all elements differ.
-            The annotations of GPUVerify are macros without effect. `python -m benchmarks.gpurepair FOLDER`
-            runs the suite, which is not part of gpulab, and writes this page."""),
+            The annotations of GPUVerify are macros without effect.
+            `python -m benchmarks.races.gpurepair FOLDER` runs the suite, which is not part of gpulab, and
+            writes this page."""),
     ]
 
 

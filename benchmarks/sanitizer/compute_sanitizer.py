@@ -1,7 +1,7 @@
 """Run NVIDIA's compute-sanitizer on the sanitizer's corpus.
 
-python -m benchmarks.compute_sanitizer [OUT] [--only PREFIX] [--jobs N] [--limit S] [--budget S]
-python -m benchmarks.compute_sanitizer --table [FILE]
+python -m benchmarks.sanitizer.compute_sanitizer [OUT] [--only PREFIX] [--jobs N] [--limit S] [--budget S]
+python -m benchmarks.sanitizer.compute_sanitizer --table [FILE]
 
 The first form needs a CUDA GPU and compute-sanitizer; run it in the root of the repository with
 PYTHONPATH=src:. Every kernel under tests/kernels/findings runs once under each of the four tools, and the
@@ -34,7 +34,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sanitizer_page import FIGURES, TOOLS, store_figures, write_page
+from benchmarks.sanitizer.sanitizer_page import FIGURES, TOOLS, store_figures, write_page
 
 __all__ = ["main"]
 
@@ -287,7 +287,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compute_sanitizer", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sanitizer.compute_sanitizer", description=__doc__
+    )
     out = Path(os.environ.get("OUT", ".")) / "compute_sanitizer.json"
     parser.add_argument("out", nargs="?", type=Path, default=out, help=f"the file to write (default {out})")
     parser.add_argument("--only", default="", metavar="PREFIX", help="kernels with this prefix: racecheck/")

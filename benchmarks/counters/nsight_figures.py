@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = ["COMPARED", "CONFLICTS", "NsightFigures", "pack"]
 
-FIGURES = Path(__file__).parent / "figures"
+FIGURES = Path(__file__).parents[1] / "figures"
 ROWS = FIGURES / "nsight-h200.csv"
 PROGRAMS = FIGURES / "nsight-h200-programs.json.xz"
 FIRST_COLUMNS = ("launch", "program", "kernel", "grid", "block")
@@ -85,11 +85,11 @@ class NsightFigures:
 
 
 def pack(files: Sequence[Path], measured_on: Sequence[str]) -> None:
-    """Store the compared metrics of results of `benchmarks.nsight`; a later file overrides an earlier one.
+    """Store the compared metrics of results of `nsight`; a later file overrides an earlier one.
 
-    Only launches that `benchmarks.nsight_launches` still makes, by name, are stored.
+    Only launches that `nsight_launches` still makes, by name, are stored.
     """
-    from benchmarks.nsight_launches import launches
+    from benchmarks.counters.nsight_launches import launches
 
     by_name: dict[str, dict[str, Any]] = {}
     programs: dict[str, Any] = {}

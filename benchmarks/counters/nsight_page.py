@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.nsight_comparison import LaunchComparison, MetricComparison, agreement
-from benchmarks.nsight_figures import COMPARED, CONFLICTS, NsightFigures
+from benchmarks.counters.nsight_comparison import LaunchComparison, MetricComparison, agreement
+from benchmarks.counters.nsight_figures import COMPARED, CONFLICTS, NsightFigures
 
 __all__ = ["PAGE", "TABLES", "page", "row"]
 
-PAGE = Path(__file__).parent.parent / "docs" / "counters.md"
+PAGE = Path(__file__).parents[2] / "docs" / "counters.md"
 
 MEANING = {
     "global load requests": "load instructions to global memory, executed by a warp with an active lane",
@@ -109,8 +109,9 @@ def page(figures: NsightFigures, comparisons: Sequence[LaunchComparison]) -> str
 
     lines = [HEAD, "Measured on:", "", *(f"- {line}" for line in figures.measured_on), ""]
     lines += [
-        "The raw figures are in [benchmarks/figures](../benchmarks/figures). `python -m benchmarks.nsight`",
-        "measures them and `python -m benchmarks.nsight_compare --page` writes this page.",
+        "The raw figures are in [benchmarks/figures](../benchmarks/figures).",
+        "`python -m benchmarks.counters.nsight` measures them, and",
+        "`python -m benchmarks.counters.nsight_compare --page` writes this page.",
         "",
         f"## Kernels of the labs: {len(labs)} launches",
         "",

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.indigo_suite import BLOCK, GRID
+from benchmarks.races.indigo_suite import BLOCK, GRID
 
 __all__ = ["Access", "conflicts", "log_accesses"]
 

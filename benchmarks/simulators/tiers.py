@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.compare import Samples
-from benchmarks.costs import ROOT
-from benchmarks.engines import WARM_UP_S
-from benchmarks.workloads import WORKLOADS, Workload, WorkloadLaunch
+from benchmarks.simulators.compare import Samples
+from benchmarks.simulators.costs import ROOT
+from benchmarks.simulators.engines import WARM_UP_S
+from benchmarks.simulators.workloads import WORKLOADS, Workload, WorkloadLaunch
 
 __all__ = ["MINIMUM_RATIOS", "SIZES", "WITH_OCLGRIND", "Tiers", "measure_tiers"]
 
@@ -126,7 +126,7 @@ class Oclgrind:
         if program is None:
             raise RuntimeError("Oclgrind is not installed (Debian: apt install oclgrind)")
         self._process = subprocess.Popen(
-            [program, "--data-races", sys.executable, "-m", "benchmarks.oclgrind_side"],
+            [program, "--data-races", sys.executable, "-m", "benchmarks.simulators.oclgrind_side"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

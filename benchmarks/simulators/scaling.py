@@ -8,8 +8,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from benchmarks.costs import ROOT
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks.simulators.costs import ROOT
+from benchmarks.simulators.workloads import WORKLOADS, Workload
 
 __all__ = ["SIZES", "Scaling", "measure_scaling"]
 
@@ -22,8 +22,8 @@ kernel, sizes, cores = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
 if cores:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 from dataclasses import replace
-from benchmarks.engines import Simulator
-from benchmarks.workloads import WORKLOADS
+from benchmarks.simulators.engines import Simulator
+from benchmarks.simulators.workloads import WORKLOADS
 workload = next(w for w in WORKLOADS if w.kernel == kernel)
 rates = []
 for size in sizes:

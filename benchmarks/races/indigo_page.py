@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.gpurepair_page import RepairVerdict, read_repair_verdicts, repair_section
-from benchmarks.indigo_suite import BLOCK, GRID, RACE_BUGS, SuiteKernel
 from benchmarks.markdown import paragraph
+from benchmarks.races.gpurepair_page import RepairVerdict, read_repair_verdicts, repair_section
+from benchmarks.races.indigo_suite import BLOCK, GRID, RACE_BUGS, SuiteKernel
 
 __all__ = ["FIGURES", "IndigoFigures", "KernelVerdicts", "page", "summary", "write_page"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "races.md"
 FIGURES = ROOT / "benchmarks" / "figures" / "indigo.json"
 ARTIFACT = "https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24"
@@ -266,6 +266,6 @@ def _method(figures: IndigoFigures) -> list[str]:
             outside arrays, and for races with zeros around the arrays, because a launch ends at its first
             access outside an array."""),
         *paragraph("""
-            `python -m benchmarks.indigo FOLDER` runs the suite, which is not part of gpulab, and writes
+            `python -m benchmarks.races.indigo FOLDER` runs the suite, which is not part of gpulab, and writes
             this page."""),
     ]

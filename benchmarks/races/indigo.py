@@ -1,7 +1,7 @@
 """Run `gpulab.sanitize` on the kernels of the Indigo suite, half of which have a planted data race.
 
-python -m benchmarks.indigo FOLDER [--graphs GRAPH ...] [--kernels TEXT] [--jobs N]
-python -m benchmarks.indigo --table
+python -m benchmarks.races.indigo FOLDER [--graphs GRAPH ...] [--kernels TEXT] [--jobs N]
+python -m benchmarks.races.indigo --table
 
 FOLDER is the suite, which is not part of gpulab: the artifact of HiRace (SC 2024),
 https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, or its folder `indigo`. The first form launches every
@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.indigo_accesses import conflicts, log_accesses
-from benchmarks.indigo_page import FIGURES, IndigoFigures, KernelVerdicts, summary, write_page
-from benchmarks.indigo_suite import (
+from benchmarks.races.indigo_accesses import conflicts, log_accesses
+from benchmarks.races.indigo_page import FIGURES, IndigoFigures, KernelVerdicts, summary, write_page
+from benchmarks.races.indigo_suite import (
     BLOCK,
     GRAPHS,
     GRID,
@@ -46,7 +46,7 @@ BEFORE, AFTER = 32, GRID * BLOCK + 32
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.indigo")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.races.indigo")
     parser.add_argument("folder", type=Path, nargs="?", help="the suite")
     parser.add_argument("--graphs", nargs="+", choices=GRAPHS, default=GRAPHS, metavar="GRAPH")
     parser.add_argument("--kernels", metavar="TEXT", help="print the reports of these kernels")

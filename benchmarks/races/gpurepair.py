@@ -1,7 +1,7 @@
 """Run `gpulab.sanitize` on the CUDA kernels of GPURepair's test suite.
 
-python -m benchmarks.gpurepair FOLDER [--kernels TEXT]
-python -m benchmarks.gpurepair --table
+python -m benchmarks.races.gpurepair FOLDER [--kernels TEXT]
+python -m benchmarks.races.gpurepair --table
 
 FOLDER is the repository of GPURepair, which is not part of gpulab:
 https://github.com/cs17resch01003/gpurepair. The first form launches every kernel, stores what gpulab reports
@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpurepair_page import RepairVerdict, repair_summary, store_repair_verdicts
-from benchmarks.gpurepair_suite import RepairKernel, is_labelled_racy, read_repair_suite
-from benchmarks.indigo_page import write_page
+from benchmarks.races.gpurepair_page import RepairVerdict, repair_summary, store_repair_verdicts
+from benchmarks.races.gpurepair_suite import RepairKernel, is_labelled_racy, read_repair_suite
+from benchmarks.races.indigo_page import write_page
 from gpulab.compiler.program import Parameter
 from gpulab.errors import GpulabError
 
@@ -62,7 +62,7 @@ ARGUMENTS: dict[str, dict[str, int]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpurepair")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.races.gpurepair")
     parser.add_argument("folder", type=Path, nargs="?", help="the repository of GPURepair")
     parser.add_argument("--kernels", metavar="TEXT", help="print the reports of these kernels")
     parser.add_argument("--table", action="store_true", help="write the page from the stored figures")

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["FIGURES", "PAGE", "TOOLS", "SanitizerRow", "row_of", "store_figures", "write_page"]
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "sanitizer.md"
 FIGURES = ROOT / "benchmarks" / "figures" / "compute-sanitizer-h200.json"
 _TOOLKITS = ("nvidia", "gpulab")
@@ -222,8 +222,8 @@ def page(measured: Mapping[str, Any], rows: Sequence[SanitizerRow]) -> str:
         "",
         "NVRTC compiled the kernels for sm_90, with line numbers and full optimisation. compute-sanitizer",
         "instruments machine code on a GPU, gpulab instruments PTX on the simulator. The reports are in",
-        "[benchmarks/figures](../benchmarks/figures). `python -m benchmarks.compute_sanitizer` measures",
-        "them; with `--table` it writes this page.",
+        "[benchmarks/figures](../benchmarks/figures). `python -m benchmarks.sanitizer.compute_sanitizer`",
+        "measures them; with `--table` it writes this page.",
         "",
         "[races.md](races.md) has the results on Indigo, a public suite of kernels with and without races.",
     ]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from benchmarks.workloads import WORKLOADS
+from benchmarks.simulators.workloads import WORKLOADS
 
 
 def answer_requests(requests: Any, out: Any) -> None:

@@ -1,0 +1,1 @@
+"""Comparison of `gpulab.counters` with the figures of Nsight Compute."""

@@ -1,0 +1,1 @@
+"""Comparison of `gpulab.sanitize` with NVIDIA's compute-sanitizer."""
