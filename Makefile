@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 PYTHON ?=
 PYTHONS := python3 python3.13 python3.12 python3.11 python3.14 python
 
-# A release of the instructor's, or the demo's.
-RELEASED = $(firstword $(wildcard grading/work/release demo/release))
+# The labs without solutions, which `gpulab release` writes.
+RELEASED := grading/work/release
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -23,19 +23,15 @@ demo: $(VENV)/.lab ## release the lab, grade the sample class, print gradebook a
 	@$(BIN)/gpulab demo
 
 # A released lab is copied once to my-labs/, where no later release writes over what was typed.
-lab: $(VENV)/.lab ## open the released lab (or labs/, with solutions) in JupyterLab, on localhost
-	@folder=labs; \
-	if [ -n "$(RELEASED)" ]; then \
-		for lab in $(RELEASED)/*/; do \
-			[ -d "my-labs/$$(basename "$$lab")" ] || { mkdir -p my-labs; cp -R "$${lab%/}" my-labs/; }; \
-		done; \
-		folder=my-labs; \
-	else \
-		echo "make lab: nothing is released yet, so this is labs/, with its solutions (make demo releases)"; \
-	fi; \
-	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 \
-		$(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir="$$folder" $(ARGS) \
-		"$$(ls "$$folder"/*/*.ipynb | head -n 1)"
+lab: $(VENV)/.lab ## open the labs in JupyterLab, on localhost; LAB=03_puzzles opens that one
+	@[ -d $(RELEASED) ] || $(BIN)/gpulab release
+	@mkdir -p my-labs
+	@for lab in $(RELEASED)/*/; do \
+		[ -d "my-labs/$$(basename "$$lab")" ] || cp -R "$${lab%/}" my-labs/; \
+	done
+	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 \
+		$(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=my-labs $(ARGS) \
+		"$$(ls my-labs/$(or $(LAB),*)/*.ipynb | head -n 1)"
 
 test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 	@command -v chromium >/dev/null 2>&1 || { \

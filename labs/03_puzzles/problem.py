@@ -149,6 +149,7 @@ stride = Problem(
 particles = Problem(
     "particles",
     arguments=(Output("fields", (4, "n")), Input("particles", ("n", 4)), "n"),
+    index=("k", "i"),
     sizes={"n": 1 << 18},
     extents=("n",),
     reference=lambda particles: particles.T,
@@ -221,7 +222,12 @@ transpose = Problem(
             whole_blocks=True,
             requirements=(
                 *COALESCED,
-                Requirement("passes_per_shared_access", at_most=4, baseline_value=16.5),
+                Requirement(
+                    "passes_per_shared_access",
+                    at_most=4,
+                    baseline_value=16.5,
+                    advice="The lanes of a warp read different words of one bank: how long must a row be?",
+                ),
             ),
             par=(
                 *sectors(4, 4),
@@ -252,6 +258,9 @@ warpsum = Problem(
         "each sum is the first element of its warp": lambda x: x[::32],
         "each sum is the last element of its warp: add the shuffled value with `+=`": lambda x: x[31::32],
         "the neighbour at distance 1 is missing": lambda x: x.reshape(-1, 32)[:, ::2].sum(1),
+        "only one step is taken, at distance 16": lambda x: _shuffled(x, (16,)),
+        "the distance grows by 1 in each step: halve it": lambda x: _shuffled(x, range(1, 32)),
+        "lane 31 writes, and lane 0 has the sum": lambda x: 32 * x[31::32],
     },
     steps=(
         Step(
@@ -275,6 +284,17 @@ warpsum = Problem(
         ),
     ),
 )
+
+
+def _shuffled(x, distances):
+    """Return the sums of lane 0 if each lane adds the sum of the lane at each distance above it."""
+    sums = x.reshape(-1, 32).copy()
+    for distance in distances:
+        above = sums.copy()  # a lane without a lane above it at the distance gets its own value
+        above[:, :-distance] = sums[:, distance:]
+        sums += above
+    return sums[:, 0]
+
 
 SEGMENTS = {"n": Size(1 << 18, smallest=SEGMENT, multiple=SEGMENT)}
 
@@ -353,6 +373,9 @@ scan = Problem(
         "the lane at the distance itself does not add: use `>=`": lambda x: _stepped(
             x, lambda distance: distance + 1
         ),
+        "values come from higher lanes: use `__shfl_up_sync`": lambda x: _stepped(
+            x, lambda distance: distance, from_above=True
+        ),
         "the sums run from the end": lambda x: x.reshape(-1, SEGMENT)[:, ::-1].cumsum(1)[:, ::-1].ravel(),
     },
     steps=(
@@ -377,12 +400,15 @@ scan = Problem(
 )
 
 
-def _stepped(x, first):
-    """Return the sums of a kernel in which other lanes add than those of at least the distance."""
+def _stepped(x, first, from_above=False):
+    """Return the sums of a kernel in which the lanes from `first` add, or which add those of higher lanes."""
     sums = x.reshape(-1, 32).copy()
     for distance in (1, 2, 4, 8, 16):
-        before = sums.copy()  # a lane without a lower lane at the distance gets its own value
-        before[:, distance:] = sums[:, :-distance]
+        before = sums.copy()  # a lane without another one at the distance gets its own value
+        if from_above:
+            before[:, :-distance] = sums[:, distance:]
+        else:
+            before[:, distance:] = sums[:, :-distance]
         sums[:, first(distance) :] += before[:, first(distance) :]
     sums = sums.reshape(-1, SEGMENT // 32, 32)
     totals = sums[:, :, -1:]

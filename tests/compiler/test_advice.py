@@ -26,6 +26,21 @@ def test_variable_that_is_updated_before_it_has_a_value(body: str) -> None:
     assert "in line 2" in warning
 
 
+def test_condition_that_a_semicolon_ends() -> None:
+    (warning,) = warnings_of("int i = threadIdx.x;\nif (i < n);\nx[i] = 1;")
+    assert warning.startswith("line 3: the semicolon after the condition ends this `if`")
+
+
+def test_condition_of_a_statement_or_a_loop_gives_no_warning() -> None:
+    assert warnings_of("for (int i = 0; x[i] > 0; ++i);\nif (n > 0) { ; }\nif (n > 1) x[0] = 1;") == ()
+
+
+@pytest.mark.parametrize("statement", ["x[0] == 1;", "__syncthreads;"])
+def test_statement_without_effect_says_what_is_missing(statement: str) -> None:
+    (warning,) = warnings_of(statement)
+    assert "expression has no effect: " in warning
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -213,6 +213,18 @@ def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
     [
         ("  __shared__ float s[blockDim.x]; a[0] = s[0];", "must be a constant"),
         ("  const float b = 1; b = 2; a[0] = b;", "cannot be assigned to"),
+        ("  a = 2.0f * a;", "use one element, such as `x[i]`"),
+        ("  float i = 1; a[i] = 1;", "must be a whole number"),
+        ("  a(0) = 1;", "written with brackets"),
+        ("  a[0][1] = 1;", "with one index"),
+        ("  return a[0];", "`void`"),
+        ("  int i = threadIdx; a[i] = 1;", "write `.x`, `.y` or `.z`"),
+        ("  int i = blockDim; a[i] = 1;", "write `.x`, `.y` or `.z`"),
+        ("  const float* b = a; float4 v = b[0]; a[0] = v.x;", "reads four floats"),
+        ("  float4 v = *(float4*)a; a[0] = v[1];", "the parts of a float4"),
+        ("  float4 v = *(float4*)a; v = 2.0f * v; a[0] = v.x;", "the operator * does not exist"),
+        ("  if a[0] > 1: a[0] = 1;", "after `if`, and a `)`"),
+        ("  A[0] = 1;", "do you mean `a`?"),
     ],
 )
 def test_message_for_beginners_replaces_that_of_the_compiler(statement: str, words: str) -> None:

@@ -9,11 +9,14 @@ import pytest
 
 from gpulab import session
 from gpulab.cell import KernelCell, parse_cell
+from gpulab.config import KernelConfig
 from gpulab.devices import open_device
 from gpulab.errors import ProblemError
 from gpulab.grading.checks.sizes import draw_check_inputs
-from gpulab.problems import load_problems
+from gpulab.problems import Input, Output, Problem, Step, load_problems
 from gpulab.verification.check import CheckResult, check_cell
+from gpulab.verification.compare import compare
+from gpulab.verification.inputs import poisoned
 from gpulab.verification.verdict import State
 from tests import foreign_problems
 from tests.foreign_problems import write_problems
@@ -94,6 +97,20 @@ def test_unsynchronised_update_of_an_initialized_output_is_a_race() -> None:
     assert [finding.tool for finding in result.findings] == ["racecheck"]
 
 
+def test_sum_of_ints_that_is_added_to_undefined_contents_is_named() -> None:
+    problem = Problem(
+        "count",
+        arguments=(Output("sums", ("n",), dtype="int32"), Input("x", ("n",), dtype="int32"), "n"),
+        sizes={"n": 4096},
+        reference=lambda x: x,
+        steps=(Step("one", "an update of each element"),),
+    )
+    case = problem.make_case((64,), np.random.default_rng(1))
+    launch = KernelConfig(problem, "one", (64, 1, 1), (1, 1, 1)).at((64,))
+    result = compare(case, launch, poisoned(case.output.value) + case.value("x"))
+    assert "initial contents" in result.reasons[0]
+
+
 def test_initialized_output_is_never_called_unwritten() -> None:
     result = check(foreign_problems.HISTOGRAM.replace("if (i < n)", "if (i < n && data[i] > 9)"))
     assert result.verdict is not None
@@ -103,7 +120,7 @@ def test_initialized_output_is_never_called_unwritten() -> None:
 
 def test_index_that_is_one_too_high_is_named() -> None:
     result = check(foreign_problems.CONVOLUTION.replace("w[k]", "w[(k + 1) % 5]"))
-    assert "w is read with an index x that is 1 too high" in result.reasons[0]
+    assert "w is read with an index that is 1 too high" in result.reasons[0]
 
 
 def test_kernel_that_is_right_at_small_sizes_only_is_wrong() -> None:
@@ -124,7 +141,7 @@ def test_previous_step_under_a_new_name_misses_the_requirements() -> None:
 
 def test_atomics_are_counted_by_element() -> None:
     result = check(foreign_problems.HISTOGRAM.replace("atomic\n", "private\n"))
-    assert "atomic operations of threads on global memory, per point: 1.00 (line 5)" in result.reasons[0]
+    assert "atomic operations of threads on global memory, per point: 1 (line 5)" in result.reasons[0]
 
 
 def test_wrong_signature_names_the_declaration() -> None:
@@ -221,12 +238,12 @@ def test_large_launch_is_halved_along_its_longest_axis() -> None:
 
 def test_fault_in_a_problem_with_one_axis_names_the_condition() -> None:
     result = check(foreign_problems.CONVOLUTION.replace("if (i >= n) return;", ""))
-    assert "is the access inside a condition on x?" in result.reasons[0]
+    assert "is the access inside a condition on i?" in result.reasons[0]
 
 
 def test_output_whose_axes_are_not_those_of_the_grid_is_described() -> None:
     result = check(foreign_problems.TRANSPOSE.replace("y < rows)", "y < rows && (x + y) % 2)"))
-    assert any("never written" in reason for reason in result.reasons)
+    assert any("no thread writes it" in reason for reason in result.reasons)
 
 
 def test_mistake_at_few_points_is_named(tmp_path: Path) -> None:

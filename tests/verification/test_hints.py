@@ -108,7 +108,7 @@ def test_output_of_zeros_gives_a_hint() -> None:
 
 
 def test_unwritten_output_gives_a_hint() -> None:
-    assert "no point" in stencil_hint(lambda *args: None)
+    assert "no value" in stencil_hint(lambda *args: None)
 
 
 def test_sum_onto_the_initial_output_gives_a_hint() -> None:
@@ -208,6 +208,17 @@ def test_exchanged_x_and_y_are_named() -> None:
     kernel = gpulab.device("sim").compile(source, defines={"BLOCK_X": 32, "BLOCK_Y": 8})
     verdict = verify(kernel, config("stencil.naive", (32, 8, 1), (1, 1, 0)), shapes=[(65, 47, 9)])
     assert "x and y exchanged?" in verdict.results[0].hint
+
+
+def test_index_of_the_other_axis_is_named_if_only_diagonal_blocks_are_written() -> None:
+    def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
+        correct = np.array(Anext)
+        correct_stencil(fac, A0, correct)
+        y, x = (np.arange(n) for n in A0.shape[1:])
+        diagonal = (x // 32)[None] == (y // 8)[:, None]
+        Anext[:, diagonal] = correct[:, diagonal]
+
+    assert "blockIdx.x = blockIdx.y" in stencil_hint(function)
 
 
 def test_blocks_of_the_other_axis_suggest_exchanged_axes() -> None:

@@ -209,7 +209,7 @@ def _print_point(cell: Cell, point: Point, device: Device, *, checked: bool) -> 
     problem = problem_named(point.problem)
     say(f"{cell.name} ({cell.origin})", "bold")
     facts: Sequence[tuple[str, str]] = (
-        ("size", f"{problem.format_shape(point.shape)} ({', '.join(problem.axes)})"),
+        ("size", f"{extents(point.shape)} ({', '.join(problem.axes)})"),
         ("grid", extents(point.grid or ())),
         ("block", extents(point.block)),
         ("tile", extents(point.tile)),

@@ -1,7 +1,7 @@
 """Warnings about legal code that is rarely meant.
 
-These are variables without a value, indices past the end of a thread's array, and double constants. NVRTC
-does not warn about them in the cases that beginners meet.
+These are variables without a value, an `if` without a statement, indices past the end of a thread's array,
+and double constants. NVRTC does not warn about them in the cases that beginners meet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def advice(source: SourceText, defines: Mapping[str, object]) -> list[str]:
     defines: macros of the command line.
     """
     tokens = [token for token in source.tokens if not token.directive]
-    unset = list(_variables_without_value(source, tokens))
+    unset = list(_variables_without_value(source, tokens)) + list(_empty_conditions(source, tokens))
     doubles = list(_double_constants(source, tokens))
     past_the_end = list(overruns(source, tokens, defines))
     return unset[:MAX_WARNINGS] + past_the_end[:MAX_WARNINGS] + doubles[:MAX_WARNINGS]
@@ -49,6 +49,19 @@ def _variables_without_value(source: SourceText, tokens: Sequence[Token]) -> Ite
                 yield (
                     f"line {line}: `{name}` is uninitialized: it is changed here before it has a value, so "
                     f"results are right by chance only. Give it one where it is declared, in line {declared}."
+                )
+
+
+def _empty_conditions(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield a warning for each `if (...)` that a semicolon ends."""
+    for index, token in enumerate(tokens[:-1]):
+        if token.text == "if" and tokens[index + 1].text == "(":
+            end = closing_bracket(tokens, index + 1) + 1
+            if end < len(tokens) and tokens[end].text == ";":
+                line, _ = source.place_of(tokens[end].offset)
+                yield (
+                    f"line {line}: the semicolon after the condition ends this `if`, so the next statement "
+                    "is always executed. Remove the semicolon."
                 )
 
 

@@ -76,6 +76,49 @@ _CLEARER_MESSAGES = (
         "device-side kernel launch could not be processed",
         _NO_KERNEL_LAUNCH,
     ),
+    (
+        "expression must have arithmetic or unscoped enum type",
+        "this is not a number; of an array or a pointer, use one element, such as `x[i]`.",
+    ),
+    (
+        "expression must have pointer-to-object type but it has type",
+        "this value has no index in brackets; an array is a `float* y`, with one index: `a[y * nx + x]`.",
+    ),
+    (
+        "expression must have integral or unscoped enum type",
+        "this must be a whole number, such as an `int`; an index or a remainder cannot be a `float`.",
+    ),
+    (
+        "expression preceding parentheses of apparent call must have",
+        "this is not a function; an element of an array is written with brackets, such as `x[i]`.",
+    ),
+    (
+        "return value type does not match the function type",
+        "the function does not return a value of this type; a kernel is `void` and stores its results.",
+    ),
+    (
+        'no suitable conversion function from "const uint3"',
+        "threadIdx and blockIdx have three parts: write `.x`, `.y` or `.z` after the name.",
+    ),
+    (
+        'no suitable conversion function from "const dim3"',
+        "blockDim and gridDim have three parts: write `.x`, `.y` or `.z` after the name.",
+    ),
+    (
+        'no suitable constructor exists to convert from "const float" to "float4"',
+        "one float is not a float4; a pointer to float4 reads four floats, as in `((const float4*) x)[i]`.",
+    ),
+    (
+        'no operator "[]" matches these operands',
+        "this type has no index in brackets; the parts of a float4 are .x, .y, .z and .w.",
+    ),
+    *(
+        (
+            f'no operator "{operator}" matches these operands',
+            f"the operator {operator} does not exist for these types; compute the parts of a float4.",
+        )
+        for operator in "+-*/"
+    ),
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
@@ -248,6 +291,10 @@ def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
 
 def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     """Return the end of a message: the cause that the name or token at its place suggests, or ""."""
+    if text == 'expected a "("' and (word := _word_before(source, line, column)) in ("if", "for", "while"):
+        return f" after `{word}`, and a `)` at the end of its condition"
+    if text == "expression has no effect":
+        return _missing_effect(source.student_line(line))
     if text == "expected a declaration" and source.student_line(line)[column - 1 :].startswith("}"):
         return ": this `}` has no opening brace; is a `{` missing above?"
     if text == "expected an expression" and _is_compound_literal(source, line, column):
@@ -277,7 +324,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     if declared := _earlier_declaration(name, source, line):
         return f" here: the `{name}` of line {declared} exists only inside its own braces, function or loop"
     names = {token.text for token in source.tokens if token.kind == "identifier"} | _BUILT_IN
-    similar = get_close_matches(name, sorted(names - {name}), 1, SIMILARITY)
+    similar = [each for each in sorted(names - {name}) if each.lower() == name.lower()]
+    similar += get_close_matches(name, sorted(names - {name}), 1, SIMILARITY)
     return f"; do you mean `{similar[0]}`?" if similar else ""
 
 
@@ -287,6 +335,21 @@ def _is_compound_literal(source: SourceText, line: int, column: int) -> bool:
         after.text == "{" and token.text == ")" and source.place_of(after.offset) == (line, column)
         for token, after in pairwise(source.tokens)
     )
+
+
+def _word_before(source: SourceText, line: int, column: int) -> str:
+    """Return the last token of a line before a column; "" if there is none."""
+    before = [t.text for t in source.tokens if (line, 0) < source.place_of(t.offset) < (line, column)]
+    return before[-1] if before else ""
+
+
+def _missing_effect(statement: str) -> str:
+    """Return what is probably meant by a statement without effect, or ""."""
+    if re.search(r"[^=!<>]==[^=]", statement):
+        return ": `==` compares two values, and `=` assigns one"
+    if re.search(r"\b__\w+\s*;", statement):
+        return ": a function is called only with parentheses after its name"
+    return ""
 
 
 def _earlier_declaration(name: str, source: SourceText, line: int) -> int:

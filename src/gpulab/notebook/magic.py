@@ -28,6 +28,7 @@ from gpulab.views.compile_view import compile_error_view
 from gpulab.views.compile_view import summary as compile_summary
 from gpulab.views.counts_view import counts_view
 from gpulab.views.html import disclosure, paragraph
+from gpulab.views.score_view import score_line
 from gpulab.views.verdict_view import cause
 from gpulab.views.verdict_view import summary as verdict_summary
 
@@ -133,6 +134,8 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         raise _failure(cell, result)
     if result.verdict is not None:
         time_cell(cell, result, device, screen)
+    if result.score is not None:  # Shift+Enter scrolls to the end of the output
+        screen.add(score_line(result.score))
     return result
 
 
@@ -209,4 +212,5 @@ def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -
         mark_shown(error, f"{cell.name} is correct at small sizes; at {size}: {first_sentence(str(error))}")
         raise
     session_timings.keep_timing(problem.name, timed)
-    screen.add(session_timings.speedup_table(problem.name))
+    times = session_timings.speedup_table(problem.name)
+    screen.add(disclosure("times", times) if result.score else times)

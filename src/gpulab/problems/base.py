@@ -64,8 +64,9 @@ INTERFACE = 1  # version of the interface with which problems are declared
 
 # Reference, tolerance, and the elements that a kernel must write, of one output.
 _Reference = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]
-# Names of the indices into an output, and the default block, by the number of its axes.
-INDEX_NAMES = ("z", "y", "x")
+# Names of the indices into an array, and the default block, by the number of axes. The one index of a kernel
+# is i, because x is often an array.
+INDEX_NAMES: Mapping[int, tuple[str, ...]] = {1: ("i",), 2: ("y", "x"), 3: ("z", "y", "x")}
 COMPONENT = "component"  # the index into a vector such as float4
 BLOCKS: Mapping[int, Block] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
 
@@ -119,7 +120,7 @@ class Problem(ProblemShapes):
     block, tile : tuple of int, optional
         Used where a header names none.
     index : sequence of str, optional
-        Names of the indices into the output. By default the last of z, y and x.
+        Names of the indices into the output. By default i, or y and x, or z, y and x.
     published : mapping, optional
         Figures of documents: tables by their keys, of the form of the entries of gpulab's own
         `published.toml`. `gpulab.published`, `gpulab.published_table` and the sliders show them.
@@ -229,7 +230,7 @@ class Problem(ProblemShapes):
         self.index_names = tuple(index) if index else _names(axes[0], vector=self._output.is_vector)
         self._check_vectors()
         for output, number in zip(self._outputs, axes, strict=True):
-            if not 1 <= number <= len(INDEX_NAMES) or len(self.index_names) != axes[0]:
+            if number not in INDEX_NAMES or len(self.index_names) != axes[0]:
                 raise ProblemError(
                     f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
                     "and `index` names each of them."
@@ -370,6 +371,16 @@ class Problem(ProblemShapes):
     def index_names_of(self, axes: int) -> tuple[str, ...]:
         """Return the names of the indices into an output with so many axes."""
         return self.index_names if axes == len(self.index_names) else _names(axes)
+
+    def format_index(self, index: Sequence[np.intp | int], output: str = "") -> str:
+        """Return the place of an element as text, as in `(z=1, y=2, x=3)`, or `y[256]`.
+
+        output: the name of the array; by default that of the first output.
+        """
+        if len(index) == 1:
+            return f"{output or self._output.name}[{int(index[0])}]"
+        names = self.index_names_of(len(index))
+        return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(names, index, strict=True)) + ")"
 
     @cached_property
     def addressing_inputs(self) -> frozenset[str]:
@@ -542,7 +553,7 @@ class Problem(ProblemShapes):
 
         vectors = {p.name for p in self.parameters if isinstance(p, Input) and p.is_vector}
         for argument in case.arguments:
-            if argument.role == "input" and argument.value.ndim <= len(INDEX_NAMES):
+            if argument.role == "input" and argument.value.ndim in INDEX_NAMES:
                 names = _names(argument.value.ndim, vector=argument.name in vectors)
                 yield Read(f"{argument.name} is", values[argument.name], names, output_for(argument.name))
 
@@ -550,5 +561,5 @@ class Problem(ProblemShapes):
 def _names(axes: int, *, vector: bool = False) -> tuple[str, ...]:
     """Return the names of the indices into an array. vector: the last axis has the components of vectors."""
     if vector and axes > 1:
-        return (*INDEX_NAMES[len(INDEX_NAMES) - axes + 1 :], COMPONENT)
-    return INDEX_NAMES[len(INDEX_NAMES) - axes :]
+        return (*INDEX_NAMES.get(axes - 1, ()), COMPONENT)
+    return INDEX_NAMES.get(axes, ())

@@ -260,8 +260,9 @@ class ProblemShapes:
                 yield parameter, self._resolved(parameter.shape, shape, parameter.line)
 
     def format_shape(self, shape: Shape) -> str:
-        """Return a shape as text, such as `65x47x9`."""
-        return "x".join(str(number) for number in shape)
+        """Return a shape as text, such as `65x47x9`, or `n = 512` if the problem has one size."""
+        text = "x".join(str(number) for number in shape)
+        return f"{self.axes[0]} = {text}" if len(self.axes) == 1 else text
 
     def parse_shape(self, text: str) -> Shape:
         """Return the shape of a text such as "65x47x9", or "128" for the same extent on every axis.

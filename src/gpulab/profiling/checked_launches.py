@@ -126,10 +126,10 @@ class CheckedLaunches:
         if wrong.any():
             first = tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
             place = (int(indices[first[0]]), *first[1:])
-            names = self.problem.index_names_of(len(place))
-            where = ", ".join(f"{n}={i}" for n, i in zip(names, place, strict=True))
+            name = next(name for name, each in self._outputs.items() if each is output)
+            where = self.problem.format_index(place, name)
             return (
-                f"on a timed launch, {size}: the value at ({where}) is wrong: expected "
+                f"on a timed launch, {size}: the value at {where} is wrong: expected "
                 f"{reference.expected[first]:.6g}, got {got[first]:.6g}"
             )
         if initial is not None or output.dtype.itemsize < POISONED_BYTES:

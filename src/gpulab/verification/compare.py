@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
-from gpulab.problems.base import Case, Problem
+from gpulab.problems.base import Case
 from gpulab.verification.hints import hint_for
 from gpulab.verification.inputs import bits_of, poison_of
 from gpulab.verification.verdict import Mismatch, Plane, ShapeResult, State
 from gpulab.verification.wrong_places import WrongOutput, written_boundary
 
-__all__ = ["QUIETED_POISON", "compare", "compare_outputs", "format_index"]
+__all__ = ["QUIETED_POISON", "compare", "compare_outputs"]
 
 FEW_BYTES = 16  # so many wrong bytes, and one in so many, may have the value of the poison by chance
 LINE = 64  # elements of a row of the picture of an output with one axis
@@ -78,7 +78,7 @@ def compare(
     reasons: list[str] = []
     if wrong:
         first, worst = _first_and_worst(found)
-        added = not case.output.initialized and _added_to_poison(got, case.written)
+        added = not case.output.initialized and _added_to_poison(case, got)
         hint = hint_for(found, added=added, raced=raced)
         reasons.append(_wrong_values(found, non_finite, first, worst, hint))
     if touched:
@@ -131,10 +131,13 @@ def _untouched(case: Case, got: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.asarray(bits_of(got) == poison_of(got.dtype))
 
 
-def _added_to_poison(got: npt.NDArray[Any], written: npt.NDArray[np.bool_]) -> bool:
+def _added_to_poison(case: Case, got: npt.NDArray[Any]) -> bool:
     """Return True if a value was computed from an element that no kernel had written."""
-    quieted = QUIETED_POISON.get(got.dtype.itemsize, 0) if np.issubdtype(got.dtype, np.floating) else 0
-    return bool(quieted and np.any((bits_of(got) == quieted) & written))
+    if np.issubdtype(got.dtype, np.floating):
+        quieted = QUIETED_POISON.get(got.dtype.itemsize, 0)
+        return bool(quieted and np.any((bits_of(got) == quieted) & case.written))
+    added = (bits_of(got) - poison_of(got.dtype)).view(got.dtype)  # integers wrap around
+    return bool(np.any(added) and np.array_equal(added[case.written], case.expected[case.written]))
 
 
 def _first_and_worst(found: WrongOutput) -> tuple[Mismatch, Mismatch]:
@@ -142,7 +145,7 @@ def _first_and_worst(found: WrongOutput) -> tuple[Mismatch, Mismatch]:
 
     A finite value with a large error is more informative than another NaN.
     """
-    errors = np.where(found.wrong & np.isfinite(found.values), _errors(found.case, found.values), -1.0)
+    errors = np.where(found.computed & np.isfinite(found.values), _errors(found.case, found.values), -1.0)
     first = int(np.argmax(found.wrong))
     worst = int(np.argmax(errors)) if errors.max() >= 0 else first
     return _mismatch(found, first), _mismatch(found, worst)
@@ -157,15 +160,16 @@ def _mismatch(found: WrongOutput, flat: int) -> Mismatch:
 def _wrong_values(found: WrongOutput, non_finite: int, first: Mismatch, worst: Mismatch, hint: str) -> str:
     """Return the sentence about wrong values: how many, the first, the worst, and a hint."""
     wrong, total = _count(found.wrong), _count(found.case.written)
-    note = " (never written)" if found.never[first.index] else ""
     expected, got = first.texts
+    got = "but no thread writes it" if found.never[first.index] else f"got {got}"
+    where = found.problem.format_index(first.index, first.output)
     text = (
-        f"{_title(found)}: {wrong} of {total} points are wrong; first at "
-        f"{format_index(found.problem, first.index)}: expected {expected}, got {got}{note}"
+        f"{_title(found)}: {wrong} of {total} values are wrong; first at {where}: expected {expected}, {got}"
     )
     if worst != first and math.isfinite(worst.got):
         expected, got = worst.texts
-        text += f"; worst at {format_index(found.problem, worst.index)}: expected {expected}, got {got}"
+        where = found.problem.format_index(worst.index, worst.output)
+        text += f"; worst at {where}: expected {expected}, got {got}"
     if non_finite:
         text += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} NaN or infinite"
     return f"{text}. Hint: {hint}" if hint else text
@@ -173,10 +177,10 @@ def _wrong_values(found: WrongOutput, non_finite: int, first: Mismatch, worst: M
 
 def _written_boundary(found: WrongOutput, forbidden: npt.NDArray[np.bool_], faces: str) -> str:
     """Return the sentence about elements that must stay unchanged. faces: a hint that names them, or ""."""
-    index = np.unravel_index(int(np.argmax(forbidden)), forbidden.shape)
+    index, number = np.unravel_index(int(np.argmax(forbidden)), forbidden.shape), _count(forbidden)
     text = (
-        f"{_title(found)}: the kernel wrote {_points(_count(forbidden))} of the boundary, first at "
-        f"{format_index(found.problem, index)}; the boundary must stay unchanged"
+        f"{_title(found)}: the kernel wrote {number} point{'s' * (number > 1)} of the boundary, first at "
+        f"{found.problem.format_index(index, found.case.output.name)}; the boundary must stay unchanged"
     )
     return f"{text}. Hint: {faces}" if faces else text
 
@@ -187,19 +191,13 @@ def _title(found: WrongOutput) -> str:
     return ", ".join(filter(None, (found.problem.format_shape(case.shape), case.output_name)))
 
 
-def format_index(problem: Problem, index: tuple[np.intp | int, ...]) -> str:
-    """Return an index as text, such as `(z=1, y=2, x=3)`."""
-    names = problem.index_names_of(len(index))
-    return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(names, index, strict=True)) + ")"
-
-
 def _count(mask: npt.NDArray[np.bool_]) -> int:
     """Return the number of true elements."""
     return int(np.count_nonzero(mask))
 
 
-def _points(number: int) -> str:
-    return f"{number} point{'' if number == 1 else 's'}"
+def _wrong(number: int) -> str:
+    return f"{number} value{'' if number == 1 else 's'} wrong"
 
 
 def _plane(found: WrongOutput, forbidden: npt.NDArray[np.bool_]) -> Plane:
@@ -224,7 +222,7 @@ def _plane(found: WrongOutput, forbidden: npt.NDArray[np.bool_]) -> Plane:
     if state.ndim > 2:
         title += f", {names[0]} = {chosen}"
     rows, columns = names[-2:]
-    return Plane(f"{title}: {_points(int(bad[chosen]))} wrong", (columns, rows), planes[chosen].copy(), pitch)
+    return Plane(f"{title}: {_wrong(int(bad[chosen]))}", (columns, rows), planes[chosen].copy(), pitch)
 
 
 def _rows_of_blocks(axis: str, name: str, state: npt.NDArray[np.uint8], length: int) -> Plane:
@@ -233,7 +231,7 @@ def _rows_of_blocks(axis: str, name: str, state: npt.NDArray[np.uint8], length: 
     rows = np.full((-(-state.size // width), width), State.OUTSIDE, np.uint8)
     rows.ravel()[: state.size] = state
     bad = _count(state >= State.WRONG)
-    return Plane(f"{name}: {_points(bad)} wrong", (f"{axis} mod {width}", f"{axis} / {width}"), rows, (0, 0))
+    return Plane(f"{name}: {_wrong(bad)}", (f"{axis} mod {width}", f"{axis} / {width}"), rows, (0, 0))
 
 
 def _pitch(found: WrongOutput) -> tuple[int, int]:

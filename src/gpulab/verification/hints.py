@@ -35,12 +35,12 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
         return place_of(replace(output, wrong=output.never)) if np.any(output.never) else ""
     values = output.values[output.written]
     if np.array_equal(output.never, output.written):
-        return "the kernel wrote no point; check its bounds and the array that it writes."
+        return "the kernel wrote no value; check its conditions and the array that it writes."
     if added:
         return "a value was added to the output's initial contents, which are undefined; assign it instead."
-    if not np.any(values):
-        return "every value is 0."
     fractions = not np.array_equal(output.case.expected, np.rint(output.case.expected))
+    if not np.any(values):
+        return "every value is 0; is a sum or a factor an int?" if fractions else "every value is 0."
     if fractions and not np.any(output.never) and np.array_equal(values, np.rint(values)):
         return "every value is a whole number; is a sum or a factor an int?"
     cause = _known_mistake(output)
@@ -144,7 +144,8 @@ def _misread(output: WrongOutput) -> list[str]:
                 fits = np.flatnonzero(np.abs(values - moved) <= room)
                 if len(fits) >= max(fewest, SHARE_OF_MISREAD * len(wrong)):
                     direction = "high" if distance > 0 else "low"
-                    text = f"{read.name} read with an index {name} that is {abs(distance)} too {direction}"
+                    index = f"an index {name}" if len(read.axes) > 1 else "an index"
+                    text = f"{read.name} read with {index} that is {abs(distance)} too {direction}"
                     found.append((len(fits), fits[0], text))
     largest = sorted(found, key=lambda each: -each[0])[:MOST_MISREADS]
     # The first wrong point is nearest to the cause: later values may follow from it.

@@ -73,28 +73,34 @@ class RequirementResult:
     def satisfied(self) -> bool:
         return self.value >= self.limit if self.requirement.is_lower_bound else self.value <= self.limit
 
-    def explain(self, variant: str) -> str:
-        """Return one sentence for the student: the value, the lines, and the limit that was missed."""
+    def explain(self, name: str) -> str:
+        """Return one sentence for the student: the value, the lines, and the limit that `name` missed."""
         requirement = self.requirement
         bound = "at least" if requirement.is_lower_bound else "at most"
         lines = ", ".join(map(str, self.lines))
         where = f" (line{'s' * (len(self.lines) > 1)} {lines})" if self.lines else ""
-        name, known = self.before or (requirement.baseline, requirement.baseline_value)
-        comparison = "" if known is None else f"; {name} has {known:g}"
+        baseline, known = self.before or (requirement.baseline, requirement.baseline_value)
+        comparison = "" if known is None else f"; {baseline} has {known:g}"
         return (
-            f"{self.metric}: {self.value:.2f}{where}. {variant} needs {bound} {self.limit:.2f}{comparison}. "
-            f"(counted by the simulator){' ' * bool(requirement.advice)}{requirement.advice}"
+            f"{self.metric}: {_number(self.value)}{where}. {name} needs {bound} {_number(self.limit)}"
+            f"{comparison}. (counted by the simulator){' ' * bool(requirement.advice)}{requirement.advice}"
         )
+
+
+def _number(value: float) -> str:
+    """Return a count as text: two decimals unless it is a whole number."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
 @dataclass(frozen=True)
 class Technique:
     """The requirements of one step, checked on one launch.
 
-    unchecked: sentences about requirements that are relative to a kernel that is not there.
+    name: of the step, such as "stencil.opt_1". unchecked: sentences about requirements that are relative to a
+    kernel that is not there.
     """
 
-    variant: str
+    name: str
     shape: tuple[int, ...]
     results: tuple[RequirementResult, ...]
     unchecked: tuple[str, ...] = ()
@@ -106,7 +112,7 @@ class Technique:
     @property
     def reasons(self) -> tuple[str, ...]:
         """One sentence for each requirement that is not satisfied."""
-        return tuple(result.explain(self.variant) for result in self.results if not result.satisfied)
+        return tuple(result.explain(self.name) for result in self.results if not result.satisfied)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -398,7 +404,7 @@ def check_requirements(
             )
             continue
         results.append(_result(requirement, traffic, before))
-    return Technique(config.variant, count.launch.shape, tuple(results), tuple(unchecked))
+    return Technique(config.name, count.launch.shape, tuple(results), tuple(unchecked))
 
 
 def check_limits(count: CellCount, limits: Sequence[Requirement]) -> tuple[RequirementResult, ...]:

@@ -31,7 +31,6 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Shape
 from gpulab.profiling.counts.cell_counts import CellCount
-from gpulab.verification.compare import format_index
 from gpulab.verification.inputs import POISON
 from gpulab.verification.partial_launch import Index, PartialLaunch, blocks_that_write
 from gpulab.verification.verdict import Mismatch, ShapeResult, Verdict
@@ -202,7 +201,7 @@ class _SampledColumns(PartialLaunch):
         total = sum(self._bits[self._owed(column)].size for column in self._columns)
         about = len(missing) * len(never) // len(wanted)
         reason = (
-            f"{self.size}: no block writes the point {format_index(self.problem, never[0])}; about {about:,} "
+            f"{self.size}: no block writes the point {self.problem.format_index(never[0])}; about {about:,} "
             f"of the {total:,} points that were looked at are not written"
         )
         return [reason]
@@ -219,13 +218,13 @@ class _SampledColumns(PartialLaunch):
             compared = sum(prod(len(indices) for indices in mesh) for mesh in meshes)
             expected, got = first.texts
             reasons.append(
-                f"{self.size}: the value at {format_index(self.problem, wrong[0])} is wrong: expected "
+                f"{self.size}: the value at {self.problem.format_index(wrong[0])} is wrong: expected "
                 f"{expected}, got {got}; {len(wrong):,} of {compared:,} compared values "
                 "are wrong"
             )
         if boundary:
             reasons.append(
-                f"{self.size}: the kernel wrote the point {format_index(self.problem, boundary[0])} of the "
+                f"{self.size}: the kernel wrote the point {self.problem.format_index(boundary[0])} of the "
                 "boundary; the boundary must stay unchanged"
             )
         return reasons

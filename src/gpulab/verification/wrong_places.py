@@ -101,6 +101,7 @@ def place_of(output: WrongOutput) -> str:
         or _block_edges(output)
         or _next_to_boundary(output.wrong, output.written)
         or _rest(output)
+        or _diagonal_blocks(output)
         or _part_of_block(output)
         or _point_of_thread(output)
         or _written_ranges(output)
@@ -288,12 +289,23 @@ def _rest(output: WrongOutput) -> str:
         filled[tuple(end)] = written[tuple(end)]
         if start > first_written[axis] and np.array_equal(filled, wrong):
             name = output.index_names[axis]
-            exchanged = _exchanged(output, name, int(start))
+            question = _cause_of_rest(output, wrong.ndim - 1 - axis, int(start))
             return (
-                f"no point with {name} >= {int(start)} was written; does the launch cover the whole axis, "
-                f"and does each thread compute as many points as --tile says?{exchanged}"
+                f"no thread writes {output.case.output.name} where {name} >= {int(start)}: {question}"
+                f"{_exchanged(output, name, int(start))}"
             )
     return ""
+
+
+def _cause_of_rest(output: WrongOutput, axis: int, start: int) -> str:
+    """Return a question about a kernel that writes nothing from a point of an axis, x first."""
+    tile = output.launch.config.tile[axis]
+    if output.on_grid and tile == 1 and start == output.launch.block[axis]:
+        letter = "xyz"[axis]
+        return f"is blockIdx.{letter} * BLOCK_{letter.upper()} missing in the index of a thread's point?"
+    if output.on_grid and 1 < tile <= output.extents[axis] - start:
+        return "does each thread compute as many points as --tile says?"
+    return "check the index of a thread's point, and the condition of the store."
 
 
 def _exchanged(output: WrongOutput, name: str, start: int) -> str:
@@ -307,6 +319,20 @@ def _exchanged(output: WrongOutput, name: str, start: int) -> str:
     if start == blocks * mine:
         return " Are blockIdx.x and blockIdx.y exchanged?"
     return " Are x and y exchanged?" if start in (blocks * other, extent - 1) else ""
+
+
+def _diagonal_blocks(output: WrongOutput) -> str:
+    """Return a sentence if only the blocks with the same number in x and in y write their points."""
+    if not output.only_unwritten or output.wrong.ndim == 1:
+        return ""
+    x, y = (np.arange(output.extents[axis]) // output.points_of_block(axis) for axis in (0, 1))
+    diagonal = output.along(0, x) == output.along(1, y)
+    if not np.array_equal(output.wrong, output.written & ~diagonal):
+        return ""
+    return (
+        "only the blocks with blockIdx.x = blockIdx.y write their points: is the index along x or that along "
+        "y computed from the wrong one?"
+    )
 
 
 def _part_of_block(output: WrongOutput) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulab.verification.par import FACTOR, MOST_STARS
-from gpulab.views.html import View, card, paragraph, table
+from gpulab.views.html import View, card, note, paragraph, table
 
 if TYPE_CHECKING:
     from gpulab.verification.par import StarScore
     from gpulab.verification.requirements import RequirementResult
 
-__all__ = ["score_view", "stars_text"]
+__all__ = ["score_line", "score_view", "stars_text"]
 
 
 def stars_text(stars: int) -> str:
@@ -21,24 +21,31 @@ def stars_text(stars: int) -> str:
 
 def score_view(score: StarScore) -> View:
     """Return the stars, what they mean, and each count with its par."""
-    hue = "good" if score.stars == MOST_STARS else "hint"
     rows = [
         (each.metric, f"{each.value:.4g}", f"{each.limit:.4g}", _comparison(each)) for each in score.results
     ]
     return card(
-        hue,
-        f"{stars_text(score.stars)} {_title(score)}",
+        _hue(score),
+        _title(score),
         table(("counted by the simulator", "yours", "par", ""), rows, numeric=(1, 2)),
         None if score.stars == MOST_STARS else paragraph(_advice(score), dim=True),
     )
 
 
+def score_line(score: StarScore) -> View:
+    """Return the stars in one line, for the end of a long output."""
+    return note(_hue(score), _title(score))
+
+
+def _hue(score: StarScore) -> str:
+    return "good" if score.stars == MOST_STARS else "hint"
+
+
 def _title(score: StarScore) -> str:
-    if score.beats_par:
-        return f"{score.name}: better than par!"
+    result = "correct, above par"
     if score.stars == MOST_STARS:
-        return f"{score.name}: at par"
-    return f"{score.name}: correct, above par"
+        result = "better than par!" if score.beats_par else "at par"
+    return f"{stars_text(score.stars)} {score.name}: {result}"
 
 
 def _advice(score: StarScore) -> str:

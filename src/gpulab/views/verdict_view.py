@@ -26,17 +26,17 @@ def summary(name: str, verdict: Verdict) -> str:
     problem = problem_named(verdict.problem)
     if verdict.correct:
         sizes = ", ".join(problem.format_shape(result.shape) for result in verdict.results)
-        return f"{name} is correct on {sizes}: {sum(r.total for r in verdict.results):,} points"
+        return f"{name} is correct on {sizes}: {sum(r.total for r in verdict.results):,} values"
 
     wrong = _most_important_first(verdict.results)
     if not wrong:
-        return f"{name} is not correct"
+        return f"the values of {name} are correct in this run, but the sanitizer found an error"
     failed = wrong[0]
     size = problem.format_shape(failed.shape)
     if failed.fault:
         return f"{name} failed on {size}: {failed.fault.rstrip('.')}"
     if failed.wrong:
-        return f"{name} is wrong on {size}: {failed.wrong:,} of {failed.total:,} points"
+        return f"{name} is wrong on {size}: {failed.wrong:,} of {failed.total:,} values"
     return f"{name} is wrong on {size}: {'; '.join(_other_errors(failed))}"
 
 
@@ -164,7 +164,7 @@ def _sizes_view(problem: Problem, results: Sequence[ShapeResult]) -> View:
 
     # A table of five wide columns does not fit into a terminal, so the plain text is a list.
     columns = [i for i in range(5) if any(row[i] for row in rows)]
-    headers = ("size", "points", "first", "worst", "also")
+    headers = ("size", "values", "first", "worst", "also")
     html = table([headers[i] for i in columns], [[row[i] for i in columns] for row in rows]).html
     return View(html, "\n".join(lines))
 
@@ -172,9 +172,9 @@ def _sizes_view(problem: Problem, results: Sequence[ShapeResult]) -> View:
 def _mismatch(problem: Problem, mismatch: Mismatch | None) -> str:
     if mismatch is None:
         return ""
-    names = problem.index_names_of(len(mismatch.index))
-    index = ", ".join(f"{n}={i}" for n, i in zip(names, mismatch.index, strict=True))
-    index = f"{mismatch.output}, {index}" if mismatch.output else index
+    index = problem.format_index(mismatch.index, mismatch.output)
+    if mismatch.output and len(mismatch.index) > 1:
+        index = f"{mismatch.output}, {index}"
     expected, got = mismatch.texts
     return f"{index}: expected {expected}, got {got}"
 
@@ -183,7 +183,7 @@ def _other_errors(result: ShapeResult) -> list[str]:
     """Return the errors of a result other than wrong values."""
     errors = []
     if result.never_written:
-        errors.append(f"{result.never_written:,} points never written")
+        errors.append(f"{result.never_written:,} values never written")
     if result.non_finite:
         errors.append(f"{result.non_finite:,} values nan or infinite")
     if result.shell_touched:

@@ -183,7 +183,7 @@ def _access_kind(fault: Fault) -> str:
 
 
 def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]) -> str:
-    """Return the end of the sentence "thread … reads A0[-1]: 4 bytes before A0 (shape …)."""
+    """Return the end of the sentence "thread … reads A0[-1]: 1 element before A0 (shape …)."""
     action, size, address = fault.site.action, fault.site.size, fault.address
     memory, space = kernel.device.memory, _space(fault)
     if space == "shared":
@@ -214,15 +214,15 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
 
 
 def _beside_array(address: int, name: str, array: Any) -> str:
-    """Return the place of an address outside an array: `A0[-1]: 4 bytes before A0 (shape …)`."""
+    """Return the place of an address outside an array: `A0[-1]: 1 element before A0 (shape …)`."""
     whole, near = array.whole, array.whole.allocation
     index, rest = divmod(address - array.allocation.address, array.dtype.itemsize)
     place = f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
     past = address - (near.address + near.size)
     if address < near.address:
-        distance = f"{near.address - address} bytes before"
+        distance = f"{_distance(near.address - address, array.dtype.itemsize)} before"
     elif past > 0:
-        distance = f"{past} bytes past the end of"
+        distance = f"{_distance(past, array.dtype.itemsize)} past the end of"
     else:
         distance = "just past the end of" if past == 0 else "across the end of"
 
@@ -276,6 +276,14 @@ def _shared_place(fault: Fault, kernel: RecordableKernel) -> str:
     side = "before" if offset < 0 else "past the end of"
     advice = CHECK_INDEX if static else DYNAMIC_BYTES
     return f"shared memory at byte {offset}, {side} the block's shared arrays ({names}{total}). {advice}"
+
+
+def _distance(number: int, itemsize: int) -> str:
+    """Return a number of bytes as text, in elements if they are whole."""
+    count, rest = divmod(number, itemsize)
+    unit = "byte" if rest else "element"
+    count = number if rest else count
+    return f"{count:,} {unit}{'s' * (count != 1)}"
 
 
 def _place(address: int, arguments: Mapping[str, Any]) -> str:
