@@ -100,8 +100,8 @@ def test_kernel_of_another_kind_is_correct(text: str) -> None:
     ("text", "old", "new", "message"),
     [
         (SPMV, "k < start[r + 1]", "k <= start[r + 1]", "past the end of column"),
-        (SPMV, "x[column[k]]", "x[column[start[r]]]", "points are wrong"),
-        (SORT, "== !(i & k)", "== !!(i & k)", "points are wrong"),
+        (SPMV, "x[column[k]]", "x[column[start[r]]]", "values are wrong"),
+        (SORT, "== !(i & k)", "== !!(i & k)", "values are wrong"),
         (
             SORT,
             "extern __shared__ float s[]",

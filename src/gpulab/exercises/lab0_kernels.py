@@ -100,7 +100,7 @@ def _turned_requirement(counters: Counters, case: KernelCase) -> str:
     if conflicts:
         return (
             f"{conflicts:,} bank conflicts in {requests:,} requests to shared memory: in which bank is "
-            "tile[lane][row] for each lane? Make the rows of the tile longer."
+            "tile[lane][row] for each lane?"
         )
     return ""
 

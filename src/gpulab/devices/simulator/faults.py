@@ -228,9 +228,8 @@ def _beside_array(address: int, name: str, array: Any) -> str:
 
     described, advice = name, "Correct the index, or guard the access with an `if`."
     if whole is array:
-        advice = (
-            f"Valid indices are 0 to {array.size - 1}: correct the index, or guard the access with an `if`."
-        )
+        valid = f"Valid indices are 0 to {array.size - 1}" if array.size > 1 else "The only valid index is 0"
+        advice = f"{valid}: correct the index, or guard the access with an `if`."
     else:
         described = f"the array that {name} is a part of"
     shape = " x ".join(str(n) for n in whole.shape) or "1"
