@@ -239,7 +239,7 @@ def test_components_of_vectors_are_named() -> None:
     cross = problem_of(
         arguments=(Output("y", ("n", 2), c_type="float2"), Input("x", ("n", 2), c_type="float2"), "n"),
     )
-    assert cross.index_names == ("x", "component")
+    assert cross.index_names == ("i", "component")
     assert cross.extents((50,)) == (50, 1, 1)
     assert cross.declaration == "made(float2* y, const float2* x, int n)"
 
