@@ -291,7 +291,7 @@ def difference(row: Mapping[str, Any], l2: str) -> float:
 
 
 def within_cupyx(row: Mapping[str, Any]) -> bool:
-    """Return whether gpulab's time is between the fastest and the slowest row that CuPy measured."""
+    """Return True if gpulab's time is between the fastest and the slowest row that CuPy measured."""
     return bool(row["cupyx_row"]["low"] <= row["gpulab_warm"]["median"] <= row["cupyx_row"]["high"])
 
 

@@ -41,7 +41,7 @@ class Provenance:
         return f"{text}, {self.detail}" if self.detail else text
 
     def comparable(self, other: Provenance) -> bool:
-        """Return whether a ratio of the two numbers is meaningful: they have the same kind and device."""
+        """Return True if a ratio of the two numbers is meaningful: they have the same kind and device."""
         return self.kind == other.kind and self.device == other.device
 
     def as_dict(self) -> dict[str, Any]:

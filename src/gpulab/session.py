@@ -102,7 +102,7 @@ def mark_incorrect(name: str) -> None:
 
 
 def found_incorrect(name: str) -> bool:
-    """Return whether the last check of a kernel failed."""
+    """Return True if the last check of a kernel failed."""
     return name in _INCORRECT
 
 

@@ -37,7 +37,7 @@ _serving = False  # True in a worker process
 
 
 def in_worker() -> bool:
-    """Return whether this process is a worker process."""
+    """Return True if this process is a worker process."""
     return _serving
 
 

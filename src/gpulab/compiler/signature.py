@@ -71,7 +71,7 @@ def _ptx_parameter(match: re.Match[str], code: str) -> PtxParameter:
 
 
 def _is_address(name: str, code: str) -> bool:
-    """Return whether the code converts the parameter to an address or dereferences it."""
+    """Return True if the code converts the parameter to an address or dereferences it."""
     for load in re.finditer(rf"ld\.param\.[bsu]64\s+(%\w+),\s*\[{re.escape(name)}\]", code):
         register = re.escape(load[1])
         if re.search(rf"cvta\.\S+\s+%\w+,\s*{register}\s*;|\[{register}(?:\+-?\w+)?\]", code):

@@ -105,7 +105,7 @@ class NumberExercise:
         return next((task for task in self._all_tasks() if self.is_right(answers, task)), None)
 
     def is_right(self, answers: Mapping[str, Answer], task: ExerciseTask) -> bool:
-        """Return whether all answers are right for these parameters."""
+        """Return True if all answers are right for these parameters."""
         right = self.right(task)
         return all(q.name in answers and q.accepts(answers[q.name], right[q.name]) for q in self.quantities)
 

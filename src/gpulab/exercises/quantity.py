@@ -54,14 +54,14 @@ class Quantity:
         return self._read_option(answer) if self.options else _read_number(answer)
 
     def accepts(self, answer: Answer, right: Answer) -> bool:
-        """Return whether an answer that `read` returned is right."""
+        """Return True if an answer that `read` returned is right."""
         if isinstance(answer, str) or isinstance(right, str):
             return answer == right
         tolerance = max(self.tolerance, MIN_TOLERANCE) * abs(right)
         return math.isclose(answer, right, rel_tol=0.0, abs_tol=tolerance)
 
     def has_other_unit(self, answer: Answer, right: Answer) -> bool:
-        """Return whether an answer would be right in another unit, such as GFLOPS in place of TFLOPS."""
+        """Return True if an answer would be right in another unit, such as GFLOPS in place of TFLOPS."""
         if isinstance(answer, str) or not self.unit:
             return False
         return any(

@@ -47,7 +47,7 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def same_kernel(first: str, second: str) -> bool:
-    """Return whether two kernels differ only in names, layout, their own macros and qualifiers."""
+    """Return True if two kernels differ only in names, layout, their own macros and qualifiers."""
     return fingerprint(first) == fingerprint(second)
 
 
@@ -279,7 +279,7 @@ def _numbered(tokens: Sequence[str]) -> list[str]:
 
 
 def _declares(tokens: Sequence[str], position: int, own_types: set[str], in_list: bool) -> bool:
-    """Return whether the name at `position` follows a type, or a comma in a list of declarations."""
+    """Return True if the name at `position` follows a type, or a comma in a list of declarations."""
     start = position - 1
     while start >= 0 and tokens[start] in {"*", "&"}:
         start -= 1

@@ -121,7 +121,7 @@ def record_given(cell: Cell) -> None:
 
 
 def is_given(cell: Cell) -> bool:
-    """Return whether this cell ran as a given kernel in this session, at whatever level."""
+    """Return True if this cell ran as a given kernel in this session, at whatever level."""
     return cell in STATE.ran
 
 

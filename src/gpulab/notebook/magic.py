@@ -147,7 +147,7 @@ def keep_unchecked(cell: Cell, device: Device) -> None:
 
 
 def _counts_wanted() -> bool:
-    """Return whether to count; the environment variable GPULAB_COUNTERS=off switches it off."""
+    """Return True if memory traffic is counted; the environment variable GPULAB_COUNTERS=off prevents it."""
     return os.environ.get("GPULAB_COUNTERS", "").lower() != "off"
 
 

@@ -52,7 +52,7 @@ class _Hook(DisplayHook):
     shell: RecordingShell
 
     def quiet(self) -> bool:
-        """Return whether the cell ends with a semicolon, which suppresses the display."""
+        """Return True if the cell ends with a semicolon, which suppresses the display."""
         return bool(self.semicolon_at_end_of_expression(self.shell.source))
 
     def __call__(self, result: Any = None) -> None:

@@ -82,5 +82,5 @@ def show(view: View) -> None:
 
 
 def is_notebook(shell: Any) -> bool:
-    """Return whether the shell belongs to a Jupyter kernel, whose front end can replace outputs."""
+    """Return True if the shell belongs to a Jupyter kernel, whose front end can replace outputs."""
     return getattr(shell, "kernel", None) is not None

@@ -108,7 +108,7 @@ class Size:
         return cls(legal[-1], legal[0], legal[-1], extents=legal, line=line)
 
     def accepts(self, extent: int) -> bool:
-        """Return whether an extent is legal."""
+        """Return True if an extent is legal."""
         return extent in self.extents if self.extents else self.smallest <= extent <= self.largest
 
     def nearest(self, extent: int, multiple: int = 1) -> int:

@@ -79,7 +79,7 @@ def problem_names() -> tuple[str, ...]:
 
 
 def names_problem_of_lab(name: str) -> bool:
-    """Return whether a name is that of a problem of an installed package or of the current lab.
+    """Return True if a name is that of a problem of an installed package or of the current lab.
 
     The current lab is the one that was opened last, and that of the working folder: in another lab, a kernel
     of no problem may have the name of a problem.
@@ -185,7 +185,7 @@ def _move_to_front(file: str) -> None:
 
 
 def _mentions_gpulab(file: str) -> bool:
-    """Return whether a file exists and may declare problems; another file of this name is never run."""
+    """Return True if a file exists and may declare problems; another file of this name is never run."""
     try:
         return "gpulab" in Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -235,7 +235,7 @@ class MachineFlow:
                     yield block_at[item.targets[0]], block.number
 
     def _diverges(self, block: MachineBlock) -> bool:
-        """Return whether threads take different edges after this block."""
+        """Return True if threads take different edges after this block."""
         return sum(self._edge_threads(block.number, target) != 0 for target in block.targets) > 1
 
     def _divergences(self, block: MachineBlock) -> int | None:

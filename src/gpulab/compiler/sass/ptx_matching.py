@@ -98,7 +98,7 @@ class PtxMatch:
 
     @staticmethod
     def is_counted(block: PtxBlock) -> bool:
-        """Return whether a block has execution counts.
+        """Return True if a block has execution counts.
 
         The simulator does not execute a block that only exits: threads end at the branch to it.
         """
@@ -203,7 +203,7 @@ class PtxMatch:
         return round(threads / lanes), threads, round(first / lanes), first
 
     def is_part_of_loop(self, machine: int, head: int) -> bool:
-        """Return whether most of a machine block comes from the PTX loop with this first block."""
+        """Return True if most of a machine block comes from the PTX loop with this first block."""
         origins = self.origins[machine]
         return bool(origins) and origins[0][0].number in self.loops[head]
 

@@ -113,7 +113,7 @@ def gpus() -> tuple[int, str]:
 
 
 def has_driver() -> bool:
-    """Return whether the NVIDIA driver's library can be loaded; takes less than a millisecond if not."""
+    """Return True if the NVIDIA driver's library can be loaded; takes less than a millisecond if not."""
     if sys.platform == "darwin":
         return False
     try:

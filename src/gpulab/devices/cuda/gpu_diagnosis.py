@@ -30,7 +30,7 @@ class GpuDiagnosis:
 
 
 def diagnose_driver(nvml: Nvml | None, installed: bool, compiler: tuple[int, int] | None) -> GpuDiagnosis:
-    """Return whether kernels that the compiler generates can be loaded.
+    """Return True if kernels that the compiler generates can be loaded.
 
     installed: whether the driver's library can be loaded. compiler: the version of NVRTC, if it is installed.
     """
@@ -117,7 +117,7 @@ def diagnose_counters(restricted: bool | None) -> GpuDiagnosis:
 
 
 def counters_restricted(parameters: Path = _PARAMETERS) -> bool | None:
-    """Return whether this user may not read the counters of a GPU; None if that is not known."""
+    """Return True if this user may not read the counters of a GPU; None if that is not known."""
     try:
         text = parameters.read_text(encoding="utf-8")
     except OSError:  # no driver, or not Linux

@@ -14,7 +14,7 @@ ROUNDING = 1e-9  # in half points, because a product such as 0.3 * 10 may be jus
 
 
 def is_points(value: object) -> bool:
-    """Return whether `value` is a number of at least zero."""
+    """Return True if `value` is a number of at least zero."""
     return isinstance(value, Real) and float(value) >= 0
 
 

@@ -154,7 +154,7 @@ def _check_parameters(kernel: Kernel, case: KernelCase) -> None:
 
 
 def _takes(parameter: Parameter, value: Any) -> bool:
-    """Return whether a parameter takes an argument of the test."""
+    """Return True if a parameter takes an argument of the test."""
     if isinstance(value, np.ndarray):
         return parameter.kind == "pointer" and parameter.element in ("", str(value.dtype))
     return parameter.kind.removeprefix("u") == _c_type(value)

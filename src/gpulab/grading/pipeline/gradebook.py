@@ -84,7 +84,7 @@ def read_grades(course: Course, assignment: str) -> Grades:
 
 
 def is_waiting(grade: Any) -> bool:
-    """Return whether a cell has no points yet. Points that replace automatic ones count until a review.
+    """Return True if a cell has no points yet. Points that replace automatic ones count until a review.
 
     grade: nbgrader's entry of the cell.
     """

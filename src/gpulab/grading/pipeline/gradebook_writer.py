@@ -144,7 +144,7 @@ class GradebookWriter:
             }
 
     def has_pages(self, student: str) -> bool:
-        """Return whether the graded notebook and the feedback of a student exist."""
+        """Return True if the graded notebook and the feedback of a student exist."""
         graded = self.course.autograded / student / self.assignment / f"{self.plan.name}.ipynb"
         feedback = self.course.feedback / student / self.assignment / f"{self.plan.name}.html"
         return graded.is_file() and feedback.is_file()

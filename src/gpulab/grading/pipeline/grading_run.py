@@ -227,7 +227,7 @@ class GradingRun:
 
 
 def is_machine_problem(error: BaseException) -> bool:
-    """Return whether an error comes from the machine, such as a full disk or a locked gradebook."""
+    """Return True if an error comes from the machine, such as a full disk or a locked gradebook."""
     if database_problem(error):
         return True
     cause = error.__cause__

@@ -72,7 +72,7 @@ def check_calls(source: str, location: str) -> tuple[CheckCall, ...]:
 
 
 def ends_with_check(source: str) -> bool:
-    """Return whether the value of the cell is that of a check: its last line, without a semicolon."""
+    """Return True if the value of the cell is that of a check: its last line, without a semicolon."""
     tree = parse_python(source)
     last = tree.body[-1] if tree.body else None
     if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)):

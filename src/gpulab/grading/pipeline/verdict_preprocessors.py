@@ -133,7 +133,7 @@ def _enter_score(grade: Grade, score: float) -> None:
 
 
 def _is_unanswered(cell: NotebookNode) -> bool:
-    """Return whether the student has not changed an answer."""
+    """Return True if the student has not changed an answer."""
     unchanged = cell.metadata.nbgrader.get("checksum") == utils.compute_checksum(cell)
     return unchanged and not utils.is_task(cell)
 

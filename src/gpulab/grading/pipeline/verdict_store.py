@@ -55,7 +55,7 @@ class VerdictStore:
         _write_json(self.path(verdict.student), {"key": key, "verdict": verdict.as_dict()})
 
     def is_written(self, student: str, key: str) -> bool:
-        """Return whether the verdict with this key was entered in the gradebook completely."""
+        """Return True if the verdict with this key was entered in the gradebook completely."""
         return _read_json(self._written_path(student)).get("key") == key
 
     def mark_written(self, student: str, key: str) -> None:

@@ -28,7 +28,7 @@ def kernel_stub(name: str) -> str:
 
 
 def asks_for_answers(source: str) -> bool:
-    """Return whether the Python before a solution names answers to fill in, as in `{"sectors": None}`."""
+    """Return True if the Python before a solution names answers to fill in, as in `{"sectors": None}`."""
     return _ANSWER.search(source) is not None
 
 
@@ -38,12 +38,12 @@ def answers_stub() -> str:
 
 
 def has_stub(source: str) -> bool:
-    """Return whether a part of the kernel is still to be written, so that it cannot be compiled."""
+    """Return True if a part of the kernel is still to be written, so that it cannot be compiled."""
     return STUB.search(source) is not None
 
 
 def is_untouched(source: str) -> bool:
-    """Return whether the source of a cell, without its header, is the stub as it was released.
+    """Return True if the source of a cell, without its header, is the stub as it was released.
 
     A partly written kernel has several stubs, also in a loop. Comments are ignored. A line of code next to a
     stub makes the cell the student's own.

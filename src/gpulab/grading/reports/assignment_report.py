@@ -138,7 +138,7 @@ class AssignmentReport:
         return [cell for cell, score in self.grades.scores.get(student, {}).items() if score is None]
 
     def is_given(self, student: str, cell: str) -> bool:
-        """Return whether the kernel of this cell is given at the student's level and was not replaced."""
+        """Return True if the kernel of this cell is given at the student's level and was not replaced."""
         variant = self.rubric[cell].variant if cell in self.rubric else ""
         return any(kernel.name == variant and kernel.state == "given" for kernel in self.kernels(student))
 

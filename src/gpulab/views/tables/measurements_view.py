@@ -61,12 +61,12 @@ def _columns(problem: str, table: MeasuredTable, kernels: Sequence[MeasuredKerne
 
 
 def _is_ablation(kernels: Sequence[MeasuredKernel]) -> bool:
-    """Return whether the kernels differ in the changes of an ablation."""
+    """Return True if the kernels differ in the changes of an ablation."""
     return any(kernel.register_cap or kernel.hoisted for kernel in kernels)
 
 
 def _is_counted(kernels: Sequence[MeasuredKernel]) -> bool:
-    """Return whether the kernels are few and all were counted: those that a lab compares in detail."""
+    """Return True if the kernels are few and all were counted: those that a lab compares in detail."""
     return len(kernels) <= 3 and all(kernel.instructions for kernel in kernels)
 
 
