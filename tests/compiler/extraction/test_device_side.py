@@ -308,6 +308,18 @@ def test_headers_of_the_folders_are_read_once_and_missing_ones_are_named(tmp_pat
     assert file.missing == ["gone.h"]
 
 
+def test_kernel_that_is_defined_outside_of_its_namespace() -> None:
+    text = (
+        "namespace n { const int N = 8; __global__ void k(int* x); }\n"
+        "__global__ void n::k(int* x) { x[0] = N; }\n"
+        "template <int N> __global__ void t(int* x);\n"
+        "template <> __global__ void t<1>(int* x) { x[0] = 1; }\n"
+    )
+    k, t = cells(text)
+    assert (k.kernels, t.kernels) == (("k",), ("t",))
+    assert compile_program(k.source).kernel_names == ("n::k",)
+
+
 def test_copy_of_a_library_is_replaced_by_the_installed_one(tmp_path: Path) -> None:
     (tmp_path / "3rdparty" / "cub").mkdir(parents=True)
     (tmp_path / "3rdparty" / "cub" / "cub.cuh").write_text('#error "not read"\n')

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import pairwise
 
 from gpulab.compiler.declarators import CLOSE_BRACKETS, OPEN_BRACKETS
 from gpulab.compiler.extraction.declared_names import (
@@ -332,7 +333,10 @@ class _Reader:
                 kind = ItemKind.KERNEL
             elif specifiers & {"__device__", "constexpr"}:
                 kind = ItemKind.DEVICE_FUNCTION
-            return kind, function_name(rest, constructor=True)
+            names = function_name(rest, constructor=True)
+            if kind is ItemKind.KERNEL:  # of `__global__ void scope::k(…)` without its scope
+                names &= {token.text for token, after in pairwise(rest) if after.text in ("(", "<")}
+            return kind, names
         if words & CLASS_KEYS and (body < len(tokens) or len(rest) == 3):
             return ItemKind.TYPE, type_names(rest, tokens[body:])
         kind = ItemKind.HOST_VARIABLE
