@@ -308,6 +308,16 @@ def test_headers_of_the_folders_are_read_once_and_missing_ones_are_named(tmp_pat
     assert file.missing == ["gone.h"]
 
 
+def test_braces_in_an_attribute_do_not_begin_the_body() -> None:
+    text = (
+        "struct S { static constexpr int n = 64; };\n"
+        "__global__ static __launch_bounds__(decltype(S{})::n) void k(int* x) { x[0] = 1; }\n"
+    )
+    (cell,) = cells(text)
+    assert cell.kernels == ("k",)
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
 def test_kernel_that_is_defined_outside_of_its_namespace() -> None:
     text = (
         "namespace n { const int N = 8; __global__ void k(int* x); }\n"

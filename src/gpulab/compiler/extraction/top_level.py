@@ -311,9 +311,9 @@ class _Reader:
 
     def _classify(self, first: int, end: int, *, is_member: bool = False) -> tuple[ItemKind, frozenset[str]]:
         """Return the kind of a declaration, and the names that it declares."""
-        tokens = self._plain(first, end)
+        tokens = without_attributes(self._plain(first, end))
         body = next((n for n, token in enumerate(tokens) if token.text == "{"), len(tokens))
-        head = without_attributes(tokens[:body])
+        head = tokens[:body]
         words = {token.text for token in head}
         specifiers = words | {word for name in words for word in self.specifiers.get(name, ())}
         rest = without_template(head)
@@ -344,7 +344,7 @@ class _Reader:
             kind = ItemKind.CONSTANT if "const" in words or "constexpr" in words else ItemKind.DEVICE_VARIABLE
         elif specifiers & _CONSTANT:
             kind = ItemKind.CONSTANT
-        return kind, variable_names(without_template(without_attributes(tokens)))
+        return kind, variable_names(without_template(tokens))
 
 
 def _directive_end(source: SourceText, first: int) -> int:
