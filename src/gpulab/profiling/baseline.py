@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,6 @@ BASELINES: Mapping[str, str] = {
     "copy": "a copy within the GPU's memory",
     "sgemm": "the vendor's SGEMM (fp32, without TF32)",
 }
-
 
 MEASUREMENT_TOLERANCE = 1.05  # ratio of two times that may be equal: clocks vary, and L2 keeps a few bytes
 
@@ -136,42 +136,37 @@ def _compare(
 ) -> BaselineComparison:
     """Time the kernel and the baseline in this process."""
     problem, shape = launch.config.problem, launch.shape
+    nbytes, flops = problem.compulsory_bytes(shape), problem.flops(shape)
     checked = None if rng is None else CheckedLaunches(device, launch, rng)
     if checked is None:
         arrays = place_arguments(device, problem.arguments(shape, np.random.default_rng(0)))
     else:
         arrays = checked.arrays
-    nbytes, flops = problem.compulsory_bytes(shape), problem.flops(shape)
-    copy_or_product = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
 
+    run = _launcher(kernel, launch, arrays)
     states: list[ClockState] = []
 
     def time_kernel() -> float:
         if checked is not None:
             checked.renew()
-        time = device.time(
-            lambda: kernel(launch.grid, launch.block, list(arrays.values()), launch.shared_mem)
-        )
+        time = device.time(run)
         states.extend(filter(None, [device.clock_state()]))
         if checked is not None:
             checked.check()
         return time
 
-    measures = [time_kernel, lambda: device.time(copy_or_product)]
+    copy_or_product = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
+    measures: list[Callable[[], float]] = [time_kernel, partial(device.time, copy_or_product)]
     if reference is not None:
         solution, its_config = reference
         its_launch = its_config.at(shape, device.spec)
-        measures.append(
-            lambda: device.time(
-                lambda: solution(
-                    its_launch.grid, its_launch.block, list(arrays.values()), its_launch.shared_mem
-                )
-            )
-        )
+        measures.append(partial(device.time, _launcher(solution, its_launch, arrays)))
+
     taken = sample(measures, n_repeat=rounds, n_warmup=warmup)
     conditions = [f"median at {problem.format_shape(shape)}, in turns", *clock_conditions(states[-rounds:])]
     provenance = device.timing_provenance(", ".join(conditions))
     kernel_time, baseline_time, *others = (Benchmark.from_samples(samples, provenance) for samples in taken)
+
     work, unit = (nbytes / 1e6, "GB/s") if of == "copy" else (flops / 1e6, "GFLOPS")
     moved = 2 * (nbytes // 2) / 1e6 if of == "copy" else work
     return BaselineComparison(
@@ -184,8 +179,13 @@ def _compare(
         unit,
         others[0] if others else None,
         _least_ms(device, nbytes, flops),
-        checked.mismatch if checked is not None else "",
+        "" if checked is None else checked.mismatch,
     )
+
+
+def _launcher(kernel: Kernel, launch: LaunchConfig, arrays: Mapping[str, Any]) -> Callable[[], None]:
+    """Return a function that launches a kernel on the arrays that `arrays` then contains."""
+    return lambda: kernel(launch.grid, launch.block, list(arrays.values()), launch.shared_mem)
 
 
 def _least_ms(device: Device, nbytes: int, flops: int) -> float:
