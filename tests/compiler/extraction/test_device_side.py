@@ -241,6 +241,7 @@ def test_floating_constants_become_constant_expressions() -> None:
         ("} template <class T> void f() { t<T, 3><<<1, 1>>>();", "t<float, 3>"),
         ("t<unsigned int, 64 / 2><<<1, 1>>>();", "t<unsigned int, 32>"),
         ("constexpr int n{4U}; t<float, n><< <1, 1>> >();", "t<float, 4>"),
+        ("} template <bool B> void f() { t<int, B><<<1, 1>>>();", "t<int, true>"),
         ("t<T, n><<<1, 1>>>();", "t"),
         ("t<int><<<1, 1>>>();", "t"),
     ],

@@ -435,6 +435,8 @@ def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
     value = next(values, "")
     if any(key.text in ("typename", "class") and name.text == word for key, name in pairwise(tokens)):
         return _type_argument(word)  # the caller of a host template chooses
+    if any([token.text for token in each[:2]] == ["bool", word] for each in template_parameters(tokens)):
+        return "true"
     return value if value[:1].isdigit() or value in ("true", "false") else ""
 
 
