@@ -71,11 +71,13 @@ format: $(VENV)/.dev ## put the code into the one format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
+# FOLDERS: copies of the repositories of benchmarks/compatibility, for first launches of their kernels.
 bench: $(VENV)/.bench ## measure the simulator beside its peers, grading, and the explorers' sliders
 	@command -v oclgrind >/dev/null 2>&1 || \
 		echo "make bench: no oclgrind on PATH, so its row stays empty (Debian: apt install oclgrind)"
 	$(BIN)/python -m benchmarks $(ARGS)
 	$(BIN)/python -m benchmarks.first_launch
+	$(if $(FOLDERS),$(BIN)/python -m benchmarks.first_launch $(FOLDERS))
 	$(BIN)/python -m benchmarks.grading
 	@if command -v chromium >/dev/null 2>&1; then $(BIN)/python -m benchmarks.sliders; else \
 		echo "make bench: no chromium on PATH, so the sliders are not measured (Debian: apt install chromium)"; fi

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,13 +16,12 @@ from benchmarks.compatibility.launches import (
     Expected,
     Launch,
     New,
-    Packed,
     Part,
     Surface,
-    Texture,
     declarations,
 )
 from benchmarks.compatibility.listing import ListedKernel, cell_of
+from benchmarks.compatibility.loaded_launch import LoadedLaunch
 from gpulab.errors import (
     CompileError,
     GpulabError,
@@ -115,31 +113,16 @@ def _line(error: Exception) -> str:
 def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
     from gpulab import sanitize
 
-    device = _simulator()
-    for macro, size in launch.sizes.items():
-        source = re.sub(
-            rf"(?m)^([ \t]*#[ \t]*define[ \t]+{macro})\b.*$", "" if size is None else rf"\1 {size}", source
-        )
-    instance = launch.instance or name
-    names = (instance,) if "<" in instance else ()
-    module = device.module(source, dict(launch.defines), name_expressions=names)
-    kernel = module.get_function(instance, cooperative=launch.cooperative)
-    memory = [_argument(device, each, {}, []) for each in launch.memory]
-    addresses = [each.allocation.address if hasattr(each, "allocation") else each.ptr for each in memory]
-    for variable, values in launch.variables.items():
-        module.set_global(variable, values.pack(addresses) if isinstance(values, Packed) else values)
-    copies: dict[int, Any] = {}
-    args = [_argument(device, each, copies, addresses) for each in launch.args]
+    loaded = LoadedLaunch(_simulator(), source, name, launch)
+    kernel, device = loaded.kernel, loaded.device
     findings: list[Any] = []
     warnings.simplefilter("ignore", LaunchWarning)
     try:
-        if launch.setup:
-            before = [_argument(device, each, copies, addresses) for each in launch.setup_args]
-            module.get_function("setup")(1, 1, tuple(before))
+        loaded.prepare()
         if tier == "sanitized":
-            findings = sanitize(kernel, launch.grid, launch.block, tuple(args), launch.shared)
+            findings = sanitize(kernel, launch.grid, launch.block, loaded.args, launch.shared)
         else:
-            kernel(launch.grid, launch.block, tuple(args), launch.shared)
+            kernel(launch.grid, launch.block, loaded.args, launch.shared)
     except LaunchError as error:
         if launch.assertion and "assert" in str(error):
             return Outcome("right")
@@ -154,13 +137,13 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
     differences = [
         f"argument {index + 1}: {difference}"
         for index, (before, after) in enumerate(
-            zip((*launch.args, *launch.memory), (*args, *memory), strict=True)
+            zip((*launch.args, *launch.memory), (*loaded.args, *loaded.memory), strict=True)
         )
         if isinstance(before, np.ndarray | New | Part | Surface)
         and (difference := _difference(before, device.asnumpy(after), launch, index))
     ]
     for variable, expected in launch.expect_variables.items():
-        got = device.asnumpy(module.get_global(variable))
+        got = device.asnumpy(loaded.module.get_global(variable))
         if difference := _compare(got, expected, launch.rtol):
             differences.append(f"{variable}: {difference}")
     if differences and not (alarms and launch.true_alarms):  # the plain launch has shown the values
@@ -170,24 +153,6 @@ def _run(source: str, name: str, launch: Launch, tier: str) -> Outcome:
             "explained" if launch.true_alarms else "alarm", launch.true_alarms or "; ".join(alarms[:3])
         )
     return Outcome("right")
-
-
-def _argument(device: Any, value: Any, copies: dict[int, Any], addresses: list[int]) -> Any:
-    if isinstance(value, Packed):
-        packed = value.pack(addresses)
-        return device.asarray(packed) if isinstance(packed, np.ndarray) else _argument(device, packed, {}, [])
-    if isinstance(value, Texture):
-        linear = value.options.get("memory") == "linear"
-        return device.texture(device.asarray(value.array) if linear else value.array, **value.options)
-    if isinstance(value, Surface):
-        return device.surface(value.array, **value.options)
-    if isinstance(value, New):
-        return device.empty(value.shape, value.dtype)
-    if isinstance(value, np.ndarray):
-        return copies.setdefault(id(value), device.asarray(value))
-    if isinstance(value, Part):
-        return device.asarray(value.array)[value.start :]
-    return value
 
 
 def _difference(before: Any, after: Array, launch: Launch, index: int) -> str:
