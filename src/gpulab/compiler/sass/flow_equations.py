@@ -38,13 +38,10 @@ class FlowGraph:
             self._from.setdefault(start, []).append(number)
             self._to.setdefault(end, []).append(number)
             self._between.setdefault((start, end), []).append(number)
-        self._matrix = np.zeros((len(self.edges), len(self.edges) + 1))
-        self._pivots: list[int] = []
-
-    @property
-    def _rows(self) -> npt.NDArray[np.float64]:
-        """The equations in reduced row echelon form, one row for each pivot."""
-        return self._matrix[: len(self._pivots)]
+        # The equations in reduced row echelon form, and the pivot of each; most coefficients are zero.
+        self._rows = np.zeros((len(self.edges), len(self.edges) + 1))
+        self._pivots = np.zeros(len(self.edges), np.intp)
+        self._count = 0
 
     def out(self, block: int, value: float = 0.0) -> Row:
         """Return the equation: the counts of the edges from a block add up to `value`."""
@@ -66,10 +63,11 @@ class FlowGraph:
 
         pivot = int(np.argmax(np.abs(rest[:-1])))
         rest /= rest[pivot]
-        rows = self._rows
-        rows -= np.outer(rows[:, pivot], rest)
-        self._pivots.append(pivot)
-        self._rows[-1] = rest
+        factors = self._rows[: self._count, pivot]
+        changed = np.flatnonzero(factors)
+        self._rows[changed] -= np.outer(factors[changed], rest)
+        self._rows[self._count], self._pivots[self._count] = rest, pivot
+        self._count += 1
         return True
 
     def value(self, row: Row) -> int | None:
@@ -98,7 +96,9 @@ class FlowGraph:
 
     def _reduce(self, row: Row) -> Row:
         """Return a row after elimination of all pivots."""
-        rest = row - row[self._pivots] @ self._rows if self._pivots else row.copy()
+        factors = row[self._pivots[: self._count]]
+        used = np.flatnonzero(factors)
+        rest = row - factors[used] @ self._rows[used]
         rest[np.abs(rest) < TOLERANCE] = 0.0
         return rest
 
