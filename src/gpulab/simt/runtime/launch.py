@@ -297,14 +297,14 @@ def _worker(request: GridLaunch, recorder: Recorder, fields: Mapping[str, int]) 
 def _run(native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64]) -> None:
     """Run all blocks; replace the code while it runs once it has proved worth optimising."""
     pool = worker_pool(1 << (native.stack_bytes - 1).bit_length())
-    before, start = native.spent_s, time.monotonic()
+    before, start = native.spent_s, time.process_time()
     futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
     try:
         pending = set(futures)
         while pending:
             left = (native.patience_s - native.spent_s) / len(workers)
             _, pending = wait(pending, timeout=min(max(left, 0.0), POLL_S))
-            native.spent_s = before + (time.monotonic() - start) * len(workers)
+            native.spent_s = before + time.process_time() - start
             if pending and native.spent_s >= native.patience_s:
                 native.optimize()
                 for worker in workers:
