@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -23,7 +23,7 @@ IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots a
 
 LARGE = 80_000  # lines of IR; for more, optimization takes minutes instead of seconds
 
-_UNITS: dict[str, bytes] = {}  # compiled units by their key in the cache
+_UNITS: dict[str, bytes] = {}  # compiled units by their text
 
 _LOCK = threading.Lock()  # protects LLVM's global state
 
@@ -89,26 +89,31 @@ def _compile_units(text: str) -> bytes:
     if len(units) < 2:
         return b""
     objects = [_unit(unit) for unit in [*units, _libc()]]
-    defined = {name for code in objects for name in defined_symbols(code)}
-    if any(name not in defined for code in objects for name in undefined_symbols(code)):
+    symbols = [_symbols(code) for code in objects]
+    if set().union(*(missing for _, missing in symbols)) - set().union(*(own for own, _ in symbols)):
         return b""
     return merged(objects)
+
+
+@lru_cache(maxsize=256)
+def _symbols(code: bytes) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the symbols that an object file defines, and those that it uses only."""
+    return frozenset(defined_symbols(code)), frozenset(undefined_symbols(code))
 
 
 def _unit(text: str) -> bytes:
     """Compile a unit, or return its code from the cache; a kernel's own unit is stored with the kernel."""
     if "define i32 @warp(" in text:
         return _compile(text, _compiler(0, near=True))
-    key = f"unit-{fingerprint(host(), text)}"
-    if key not in _UNITS:
-        store = kernel_cache()
+    if text not in _UNITS:
+        key, store = f"unit-{fingerprint(host(), text)}", kernel_cache()
         code = store.get(key) if store else None
         if code is None:
             code = _compile(text, _compiler(0, near=True))
             if store:
                 store.put(key, code)
-        _UNITS[key] = code
-    return _UNITS[key]
+        _UNITS[text] = code
+    return _UNITS[text]
 
 
 def is_large(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from importlib import resources
 from string import Template
 
@@ -20,22 +21,9 @@ WEIGHTS = '!0 = !{!"branch_weights", i32 100000, i32 1}\n!1 = !{!"branch_weights
 
 def module_text(lowering: Lowering, function: str) -> str:
     """Return the LLVM module of a kernel: runtime, instrumentation, constants, `@warp`, its helpers."""
-    names = {name: str(layout.field(name)) for name in layout.FIELDS}
-    names |= {name.upper(): str(code) for name, code in layout.FAULTS.items()}
-    names |= {
-        "SHARED_WINDOW": str(layout.SHARED_WINDOW),
-        "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
-        "WINDOW_BYTES": str(layout.WINDOW_BYTES),
-        "FALLBACK": str(layout.FALLBACK),
-        "POINTS": str(layout.FALLBACK - 1),
-        "SLICE": str(layout.SLICE),
-    }
-    parts = ["runtime.ll"]
+    runtime = _with_numbers(_text("runtime.ll"))
     if "@sim_textures" in function or "@sim_surfaces" in function:
-        parts.append("textures.ll")
-        names |= layout.texture_names()
-    folder = resources.files("gpulab.simt.runtime")
-    runtime = "\n".join(Template(folder.joinpath(part).read_text()).substitute(names) for part in parts)
+        runtime += "\n" + _with_numbers(_text("textures.ll"))
 
     table, launch_constants = lowering.table, lowering.launch_constants
     constants = {
@@ -52,7 +40,7 @@ def module_text(lowering: Lowering, function: str) -> str:
         definitions.append(table.definition())
 
     # The function declares what it calls, some of which the runtime has defined or declared already.
-    instrumentation = Template(lowering.instrumentation.runtime).substitute(names)
+    instrumentation = _with_numbers(lowering.instrumentation.runtime)
     declared = {
         line.split("@")[1].split("(")[0]
         for line in (runtime + instrumentation).splitlines()
@@ -64,3 +52,25 @@ def module_text(lowering: Lowering, function: str) -> str:
         if not (line.startswith("declare") and line.split("@")[1].split("(")[0] in declared)
     ]
     return "\n".join([runtime, UNIT, instrumentation, UNIT, *definitions, *lines, ATTRIBUTES, WEIGHTS])
+
+
+@cache
+def _text(name: str) -> str:
+    """Return a file of `gpulab.simt.runtime`."""
+    return resources.files("gpulab.simt.runtime").joinpath(name).read_text()
+
+
+@lru_cache(maxsize=16)
+def _with_numbers(text: str) -> str:
+    """Replace the names of fields, faults and limits in a text by their numbers."""
+    names = {name: str(layout.field(name)) for name in layout.FIELDS}
+    names |= {name.upper(): str(code) for name, code in layout.FAULTS.items()}
+    names |= {
+        "SHARED_WINDOW": str(layout.SHARED_WINDOW),
+        "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
+        "WINDOW_BYTES": str(layout.WINDOW_BYTES),
+        "FALLBACK": str(layout.FALLBACK),
+        "POINTS": str(layout.FALLBACK - 1),
+        "SLICE": str(layout.SLICE),
+    }
+    return Template(text).substitute(names | layout.texture_names())

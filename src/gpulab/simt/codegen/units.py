@@ -57,6 +57,9 @@ def _read(text: str) -> _Unit:
     defined: dict[str, str] = {}
     for original in text.splitlines():
         line = original
+        if line.startswith(" "):  # an instruction
+            lines.append(line)
+            continue
         if line.startswith(_COMMON):
             common.append(line)
             continue
