@@ -234,10 +234,9 @@ class SimulatedKernel(RecordableKernel):
     @cached_property
     def flow(self) -> ControlFlow:
         """The control flow graph of the kernel; counts refer to the numbers of its blocks."""
-        from gpulab.simt.codegen.native import control_flow_of
-        from gpulab.simt.ptx.inlining import flatten
+        from gpulab.simt.codegen.native import kernel_flow
 
-        return control_flow_of(flatten(self.module.ptx, self.entry))
+        return kernel_flow(self.module.ptx, self.entry)
 
     def __call__(
         self,

@@ -184,6 +184,9 @@ class AddressCheck:
         """Emit the check and return the host pointers."""
         cg, b, addresses = self.cg, self.b, self.address
         self.load_bounds()
+        if cg.instrumentation.compact and addresses.kind != "uniform":
+            self.resolve()
+            return HostPointers(vector=self.resolved_pointers())
         fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
         if addresses.kind == "varying":
             offsets, fine = self.check_lanes()

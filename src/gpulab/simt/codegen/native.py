@@ -67,11 +67,26 @@ from gpulab.simt.ptx.call_graph import referenced_variables
 from gpulab.simt.ptx.inlining import FlatFunction, flatten
 from gpulab.simt.ptx.syntax import Module
 
-__all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of"]
+__all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of", "kernel_flow"]
 
 _FALLBACK_LOCK = threading.Lock()
 STACK_BYTES = 1 << 24  # smallest stack of a host thread that runs a kernel
+# Stack for the optimised code and the fallback code, in multiples of what the first code needs. The fallback
+# code is up to six times as long if the first code has affine values.
+STACK_RESERVE = 16
 OPTIMIZATION_S = 40e-6  # processor time to optimise one line of IR, roughly
+COMPACT_LINES = 2  # lines of IR to optimise for one line of compact code, roughly
+
+# Metadata that must be the same in unoptimised and in optimised code.
+_COMMON_METADATA = (
+    "sites",
+    "symbols",
+    "constants",
+    "saved_bytes",
+    "canonical_bytes",
+    "local_bytes",
+    "instrumentation",
+)
 
 
 @dataclass(frozen=True)
@@ -197,17 +212,23 @@ def control_flow_of(flat: FlatFunction) -> ControlFlow:
     return flow
 
 
-def _analysed(
-    module: Module, name: str, block: tuple[int, int, int], fallback: bool
-) -> tuple[FlatFunction, ControlFlow, DivergenceAnalysis]:
-    """Return a kernel, its basic blocks and their analysis, which are the same for all tiers with values."""
-    key = name, block, fallback
+def kernel_flow(module: Module, name: str) -> ControlFlow:
+    """Return the basic blocks of a kernel, which all tiers share."""
+    key = "flow", name
     if key not in module.analyses:
-        flat = flatten(module, name)
-        flow = control_flow_of(flat)
-        module.analyses[key] = flat, flow, analyse(flat, flow, block, fallback)
-    flat, flow, analysis = module.analyses[key]
-    return replace(flat, registers=dict(flat.registers)), flow, analysis  # lowering adds registers
+        module.analyses[key] = control_flow_of(flatten(module, name))
+    flow: ControlFlow = module.analyses[key]
+    return flow
+
+
+def _analysis(module: Module, name: str, block: tuple[int, int, int], fallback: bool) -> DivergenceAnalysis:
+    """Return the analysis of a kernel, which is the same for all tiers with values."""
+    key = "divergence", name, block, fallback
+    if key not in module.analyses:
+        flat, flow = flatten(module, name), kernel_flow(module, name)
+        module.analyses[key] = analyse(flat, flow, block, fallback)
+    analysis: DivergenceAnalysis = module.analyses[key]
+    return analysis
 
 
 def lower(
@@ -217,6 +238,7 @@ def lower(
     fallback: bool = False,
     sites: list[AccessSite] | None = None,
     literals: Iterable[int] = (),
+    compact: bool = False,
 ) -> tuple[Lowering, str]:
     """Lower a kernel to LLVM IR, without the runtime.
 
@@ -230,6 +252,8 @@ def lower(
         Existing sites, after which new ones are numbered.
     literals : iterable of int
         For code that several kernels share, constants that must remain literals (see `specialization`).
+    compact : bool
+        Emit compact code (see `InstrumentationHooks.compact`) if the instrumentation has it.
 
     Returns
     -------
@@ -237,11 +261,13 @@ def lower(
         The lowering, and the definition of `@warp`.
     """
     instrumentation = create_instrumentation(special.tier, special.forms)
+    instrumentation.compact = compact and instrumentation.has_compact_code
+    flat, flow = flatten(module, name), kernel_flow(module, name)
+    flat = replace(flat, registers=dict(flat.registers))  # lowering adds registers
     if instrumentation.values:
-        flat, flow, analysis = _analysed(module, name, special.block, fallback)
+        analysis = _analysis(module, name, special.block, fallback)
     else:
-        flat = flatten(module, name)
-        flow = without_values(control_flow_of(flat), set(flat.registers))
+        flow = without_values(flow, set(flat.registers))
 
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
@@ -280,7 +306,9 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
 
     def compile_optimized() -> jit.Loaded | None:
         optimized = _compiled_or_cached(module, name, special, optimize=True)
-        return _load(module, name, special, optimized) if optimized.metadata == metadata else None
+        fits = optimized.metadata["stack_bytes"] <= STACK_RESERVE * metadata["stack_bytes"]
+        same = all(optimized.metadata[key] == metadata[key] for key in _COMMON_METADATA)
+        return _load(module, name, special, optimized) if fits and same else None
 
     return NativeKernel(
         run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
@@ -295,7 +323,7 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
         local_bytes=metadata["local_bytes"],
         stack_bytes=metadata["stack_bytes"],
         metadata=metadata["instrumentation"],
-        lower_fallback=lambda sites: lower(module, name, special, True, sites),
+        lower_fallback=lambda sites: lower(module, name, special, True, sites, compact=True),
         code=[loaded],
     )
 
@@ -340,7 +368,7 @@ def _compiled_or_cached(
             return _Code(_metadata(head), machine_code, optimized)
 
     try:
-        lowering, function = lower(module, name, special, literals=literals)
+        lowering, function = lower(module, name, special, literals=literals, compact=not optimize)
         text = module_text(lowering, function)
         optimized = optimize or jit.is_large(text)
         machine_code = jit.compile_text(text, quickly=not optimize)
@@ -348,15 +376,14 @@ def _compiled_or_cached(
         raise UsageError(f"invalid PTX: the simulator cannot compile `{name}` ({error}).") from error
 
     metadata = {
-        "lines": text.count("\n"),
+        "lines": text.count("\n") * (COMPACT_LINES if lowering.instrumentation.compact else 1),
         "sites": [astuple(site) for site in lowering.sites],
         "symbols": list(lowering.symbols),
         "constants": list(lowering.table.entries) if lowering.table else [],
         "saved_bytes": lowering.saved_bytes,
         "canonical_bytes": lowering.canonical_bytes,
         "local_bytes": lowering.local_bytes,
-        # The fallback code is up to six times as long if this code has affine values.
-        "stack_bytes": max(STACK_BYTES, 16 * jit.max_stack_bytes(text)),
+        "stack_bytes": max(STACK_BYTES, STACK_RESERVE * jit.max_stack_bytes(text)),
         "instrumentation": lowering.metadata,
     }
     head = json.dumps(metadata).encode()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen import special_registers
 from gpulab.simt.codegen.instruction_forms import check
-from gpulab.simt.codegen.native import control_flow_of
+from gpulab.simt.codegen.native import kernel_flow
 from gpulab.simt.ptx.call_graph import CallGraph
 from gpulab.simt.ptx.inlining import BUILTINS, RESERVED_REGISTER, STACK_OPERATIONS, flatten
 from gpulab.simt.ptx.syntax import Instruction, Mem, Module, Operand, Reg, Sym, Vec
@@ -32,7 +32,7 @@ def check_kernel(module: Module, name: str) -> frozenset[str]:
         read = [_check(module, function.body, set(function.registers)) for function in functions]
     except UnsupportedInstruction:  # code that cannot be reached may contain anything
         flat = flatten(module, name)
-        read = [_check(module, b.code, set(flat.registers)) for b in control_flow_of(flat).blocks]
+        read = [_check(module, b.code, set(flat.registers)) for b in kernel_flow(module, name).blocks]
     return frozenset().union(*read)
 
 

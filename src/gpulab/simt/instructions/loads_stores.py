@@ -80,7 +80,8 @@ def read(
     """Load `count` consecutive elements of type `ty` for each lane; they have `size` bytes together."""
     b = cg.b
     step = BITS[ty] // 8
-    if where.kind == "affine" and space != "local" and where.stride in (size, 0):
+    in_rows = where.kind == "affine" and space != "local" and not cg.instrumentation.compact
+    if in_rows and where.stride in (size, 0):
         return _read_rows(cg, where, space, ty, count, size, item)
     pointers = host_pointers(cg, where, space, size, item, "reads")
     if pointers.scalar:
@@ -192,7 +193,8 @@ def write(
     cg: CodegenContext, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
 ) -> None:
     """Store consecutive elements of type `ty` for each lane; they have `size` bytes together."""
-    if where.kind == "affine" and where.stride == size and space != "local":
+    in_rows = where.kind == "affine" and space != "local" and not cg.instrumentation.compact
+    if in_rows and where.stride == size:
         _write_rows(cg, where, space, ty, len(values), size, values, item)
         return
     if where.kind == "uniform" and space != "local":

@@ -28,6 +28,8 @@ class Instrumentation(InstrumentationHooks):
         The tier needs the values that the kernel computes; False if it needs only control flow and addresses.
     shared : bool
         Kernels that differ only in constants share code (see `gpulab.simt.analysis.specialization`).
+    has_compact_code : bool
+        Code that is compiled without optimisation is compact (see `InstrumentationHooks.compact`).
     forms : mapping
         Accesses to shared memory that machine code makes in another form than PTX, by their row in the PTX
         text: (bytes per lane, offset in bytes from the address in PTX). The size is 0 for an access that
@@ -37,6 +39,7 @@ class Instrumentation(InstrumentationHooks):
     tier = "values"
     values = True
     shared = False
+    has_compact_code = False
     forms: Mapping[int, tuple[int, int]] = {}
 
 

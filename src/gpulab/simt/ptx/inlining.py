@@ -72,10 +72,14 @@ class FlatFunction:
 
 
 def flatten(module: Module, name: str) -> FlatFunction:
-    """Return the kernel `name` with all calls replaced by control flow."""
-    flat = FlatFunction(name, module.functions[name])
-    _Flattener(module, flat).run()
-    return flat
+    """Return the kernel `name` with all calls replaced by control flow, as an object that callers share."""
+    key = "flat", name
+    if key not in module.analyses:
+        flat = FlatFunction(name, module.functions[name])
+        _Flattener(module, flat).run()
+        module.analyses[key] = flat
+    result: FlatFunction = module.analyses[key]
+    return result
 
 
 class _Flattener:

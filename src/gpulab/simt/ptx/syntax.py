@@ -233,7 +233,7 @@ class Module:
     template_digest: str = ""
     constants: list[int] = field(default_factory=list)
     architecture: int = 0
-    analyses: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False, compare=False)
+    analyses: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}

@@ -12,6 +12,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @llvm.cttz.i32(i32, i1)
 declare i32 @llvm.ctlz.i32(i32, i1)
 declare i64 @llvm.cttz.i64(i64, i1)
+declare <32 x i64> @llvm.fshr.v32i64(<32 x i64>, <32 x i64>, <32 x i64>)
 
 define internal i64 @get(ptr %ctx, i64 %at) alwaysinline {
   %p = getelementptr i8, ptr %ctx, i64 %at
@@ -111,16 +112,53 @@ found:
   ret ptr %row
 }
 
+; Store the host addresses of all lanes if the active ones are aligned and inside one allocation, given by its
+; first address, its bytes and its host address; return false otherwise. size: bytes of each lane's access, a
+; power of two. Rotated right by its logarithm, the offset of a misaligned access is larger than any other.
+define internal i1 @sim_inside(ptr %addresses, i32 %mask, i64 %size, i64 %base, i64 %bytes, i64 %host, ptr %hosts) noinline #1 {
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %base.1 = insertelement <32 x i64> poison, i64 %base, i64 0
+  %base.v = shufflevector <32 x i64> %base.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %offset = sub <32 x i64> %a, %base.v
+  %shift = call i64 @llvm.cttz.i64(i64 %size, i1 true)
+  %shift.1 = insertelement <32 x i64> poison, i64 %shift, i64 0
+  %shift.v = shufflevector <32 x i64> %shift.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %turned = call <32 x i64> @llvm.fshr.v32i64(<32 x i64> %offset, <32 x i64> %offset, <32 x i64> %shift.v)
+  %places = lshr i64 %bytes, %shift
+  %places.1 = insertelement <32 x i64> poison, i64 %places, i64 0
+  %places.v = shufflevector <32 x i64> %places.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %in = icmp ult <32 x i64> %turned, %places.v
+  %in.bits = bitcast <32 x i1> %in to i32
+  %out.bits = xor i32 %in.bits, -1
+  %outside = and i32 %out.bits, %mask
+  %all = icmp eq i32 %outside, 0
+  br i1 %all, label %store, label %done
+store:
+  %host.1 = insertelement <32 x i64> poison, i64 %host, i64 0
+  %host.v = shufflevector <32 x i64> %host.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %h = add <32 x i64> %host.v, %offset
+  store <32 x i64> %h, ptr %hosts, align 8
+  br label %done
+done:
+  ret i1 %all
+}
+
 ; Check every active lane of an access and store its host address to %hosts; cache the allocation in %slot.
 ; Return false after a fault.
 define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, ptr %slot, i64 %span) noinline cold {
 entry:
+  %slot.base = load i64, ptr %slot
+  %slot.size = call i64 @get(ptr %slot, i64 24)
+  %slot.start = call i64 @get(ptr %slot, i64 16)
+  %all = call i1 @sim_inside(ptr %addresses, i32 %mask, i64 %size, i64 %slot.base, i64 %slot.size, i64 %slot.start, ptr %hosts)
+  br i1 %all, label %good, label %each
+each:
   %shared = call i64 @get(ptr %ctx, i64 ${shared})
   %shared.size = load i64, ptr @shared_bytes
   %low.bits = sub i64 %size, 1
   br label %lanes
 lanes:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %left = phi i32 [ %mask, %each ], [ %rest, %next ]
   %none = icmp eq i32 %left, 0
   br i1 %none, label %good, label %one
 one:
@@ -248,10 +286,13 @@ done:
 define internal i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, i64 %bytes) noinline cold {
 entry:
   %shared = call i64 @get(ptr %ctx, i64 ${shared})
+  %all = call i1 @sim_inside(ptr %addresses, i32 %mask, i64 %size, i64 0, i64 %bytes, i64 %shared, ptr %hosts)
+  br i1 %all, label %good, label %each
+each:
   %low.bits = sub i64 %size, 1
   br label %lanes
 lanes:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %keep ]
+  %left = phi i32 [ %mask, %each ], [ %rest, %keep ]
   %none = icmp eq i32 %left, 0
   br i1 %none, label %good, label %one
 one:

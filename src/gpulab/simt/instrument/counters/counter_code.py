@@ -28,6 +28,7 @@ from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import add_offset
 from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.ir import Builder
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
 from gpulab.simt.instrument.counters import counter_layout
@@ -38,6 +39,7 @@ from gpulab.simt.instrument.counters.counter_layout import (
     CounterLayout,
     add,
     population,
+    shared_code,
 )
 from gpulab.simt.instrument.counters.loop_code import count_iterations, innermost_loops
 from gpulab.simt.instrument.counters.sector_code import SectorCounter
@@ -62,6 +64,7 @@ class CounterInstrumentation(Instrumentation):
     """Instrumentation that counts; `counters` is the pointer to the worker's counters."""
 
     tier = "counters"
+    has_compact_code = True
 
     def __init__(self) -> None:
         self.runtime = _runtime()
@@ -74,16 +77,15 @@ class CounterInstrumentation(Instrumentation):
         cg.metadata |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}
 
     def on_block(self, cg: CodegenContext, block: Block) -> None:
-        threads = str(WARP) if cg.all_active else population(cg, cg.mask())
-        for offset, by in ((0, "1"), (8, threads)):
-            add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + offset), by)
+        record = self.place(cg, HEAD + BLOCK_BYTES * block.number)
+        shared_code(cg, "sim_count_block", [("ptr", record), ("i32", cg.mask())], _count_block)
         count_iterations(cg, self.counters, self.layout, block)
 
     def on_branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
         b = cg.b
         first, second = (b.value(f"icmp ne i32 {mask}, 0") for mask in (here, there))
         diverges = b.value(f"zext i1 {b.value(f'and i1 {first}, {second}')} to i64")
-        add(cg, self.place(cg, HEAD + BLOCK_BYTES * block.number + 16), diverges)
+        add(b, self.place(cg, HEAD + BLOCK_BYTES * block.number + 16), diverges)
 
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         item = access.item
@@ -112,6 +114,14 @@ class CounterInstrumentation(Instrumentation):
     def place(self, cg: CodegenContext, offset: int) -> str:
         """Return a pointer to the counter at an offset."""
         return cg.b.value(f"getelementptr i8, ptr {self.counters}, i64 {offset}")
+
+
+def _count_block(b: Builder, names: list[str]) -> str:
+    """Emit the count of one execution of a basic block; `names` are its record and the active lanes."""
+    record, mask = names
+    add(b, record, "1")
+    add(b, b.value(f"getelementptr i8, ptr {record}, i64 8"), population(b, mask))
+    return ""
 
 
 INSTRUMENTATIONS["counters"] = CounterInstrumentation

@@ -5,11 +5,12 @@ All counters are 64-bit words, with one copy for each worker; the constants are 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.ir import Builder
 
 SECTOR_BYTES = 32
 
@@ -82,14 +83,28 @@ def _padded(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def population(cg: CodegenContext, mask: str) -> str:
+def population(b: Builder, mask: str) -> str:
     """Return the number of lanes of a mask as a 64-bit integer."""
-    count = cg.b.call("llvm.ctpop.i32", "i32", ("i32", mask))
-    return cg.b.value(f"zext i32 {count} to i64")
+    if mask == "-1":
+        return str(WARP)
+    count = b.call("llvm.ctpop.i32", "i32", ("i32", mask))
+    return b.value(f"zext i32 {count} to i64")
 
 
-def add(cg: CodegenContext, place: str, by: str) -> None:
+def add(b: Builder, place: str, by: str) -> None:
     """Emit the addition of `by` to the counter at `place`."""
-    b = cg.b
     before = b.value(f"load i64, ptr {place}")
     b.line(f"store i64 {b.value(f'add i64 {before}, {by}')}, ptr {place}")
+
+
+def shared_code(
+    cg: CodegenContext,
+    name: str,
+    arguments: list[tuple[str, str]],
+    body: Callable[[Builder, list[str]], str],
+) -> None:
+    """Emit the code of `body`, which has no result: compact code calls it as a function of this name."""
+    if cg.instrumentation.compact:
+        cg.b.define(name, "void", arguments, body)
+    else:
+        body(cg.b, [ref for _, ref in arguments])

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.instrument.counters.counter_layout import LOOP_BYTES, CounterLayout, add, population
+from gpulab.simt.codegen.ir import Builder
+from gpulab.simt.instrument.counters.counter_layout import (
+    LOOP_BYTES,
+    CounterLayout,
+    add,
+    population,
+    shared_code,
+)
 
 __all__ = ["GROUPS", "count_iterations", "innermost_loops"]
 
@@ -56,23 +63,38 @@ def count_iterations(cg: CodegenContext, counters: str, layout: CounterLayout, b
         if block.number != head:
             b.line(f"store i64 0, ptr {state}")
             continue
-        threads = population(cg, cg.mask())
-        iterations = b.value(f"add i64 {b.value(f'load i64, ptr {state}')}, 1")
-        b.line(f"store i64 {iterations}, ptr {state}")
-        done = b.new_label("counted")
-        for number, group in enumerate(GROUPS):
-            whole, first, next_group = b.new_label("group"), b.new_label("first"), b.new_label("groups")
-            rest = b.value(f"and i64 {iterations}, {group - 1}")
-            b.branch(b.value(f"icmp eq i64 {rest}, 0"), whole, done)
-            b.open(whole)
-            offset = layout.loops_at + LOOP_BYTES * place + LOOP_BYTES // 2 * number
-            add(cg, at(offset), "1")
-            add(cg, at(offset + 8), threads)
-            b.branch(b.value(f"icmp eq i64 {iterations}, {group}"), first, next_group)
-            b.open(first)
-            add(cg, at(offset + 16), "1")
-            add(cg, at(offset + 24), threads)
-            b.jump(next_group)
-            b.open(next_group)
-        b.jump(done)
-        b.open(done)
+        record = at(layout.loops_at + LOOP_BYTES * place)
+        arguments = [("ptr", state), ("ptr", record), ("i32", cg.mask())]
+        shared_code(cg, "sim_count_iteration", arguments, _count_iteration)
+
+
+def _count_iteration(b: Builder, names: list[str]) -> str:
+    """Emit the count of one iteration.
+
+    `names` are the iterations since the loop was entered, the record of the loop, and the active lanes.
+    """
+    state, record, mask = names
+    threads = population(b, mask)
+    iterations = b.value(f"add i64 {b.value(f'load i64, ptr {state}')}, 1")
+    b.line(f"store i64 {iterations}, ptr {state}")
+    done = b.new_label("counted")
+    for number, group in enumerate(GROUPS):
+        whole, first, next_group = b.new_label("group"), b.new_label("first"), b.new_label("groups")
+        rest = b.value(f"and i64 {iterations}, {group - 1}")
+        b.branch(b.value(f"icmp eq i64 {rest}, 0"), whole, done)
+        b.open(whole)
+        counts = [
+            b.value(f"getelementptr i8, ptr {record}, i64 {LOOP_BYTES // 2 * number + offset}")
+            for offset in (0, 8, 16, 24)
+        ]
+        add(b, counts[0], "1")
+        add(b, counts[1], threads)
+        b.branch(b.value(f"icmp eq i64 {iterations}, {group}"), first, next_group)
+        b.open(first)
+        add(b, counts[2], "1")
+        add(b, counts[3], threads)
+        b.jump(next_group)
+        b.open(next_group)
+    b.jump(done)
+    b.open(done)
+    return ""

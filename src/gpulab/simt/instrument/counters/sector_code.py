@@ -23,7 +23,7 @@ class SectorCounter(SiteCounter):
         home = self.home()
         steps = abs(self.stride)
         neighbours = self.rows and (steps == 0 or SECTOR_BYTES % steps == 0) and len(self.rows) <= 2
-        if not neighbours or self.marks == READS | WRITES:
+        if self.is_compact or not neighbours or self.marks == READS | WRITES:
             self.call_runtime("sim_sectors", ("i64", str(self.span)), ("i32", str(self.marks)))
             return
         near, other = b.new_label("near"), b.new_label("other")
@@ -92,7 +92,7 @@ class SectorCounter(SiteCounter):
         b.branch(b.value(f"icmp ule i64 {units}, {worst}"), good, other, likely=True)
         b.open(good)
         if self.stride or len(offsets) > 1:
-            add(self.cg, self.at(EXCESS), b.value(f"sub i64 {units}, 1"))
+            add(b, self.at(EXCESS), b.value(f"sub i64 {units}, 1"))
         self.mark(home, groups, offsets)
 
     def sum_of(self, counts: list[str]) -> str:

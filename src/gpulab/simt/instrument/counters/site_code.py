@@ -35,6 +35,7 @@ class SiteCounter:
         self.cg, self.b, self.access, self.apart = cg, cg.b, access, apart
         self.counters, self.record = counters, record
         self.where, self.size = access.address, access.size
+        self.is_compact = cg.instrumentation.compact
         self.mask = cg.mask_bits(access.item.predicate)
         self.whole = cg.all_active and access.item.predicate is None
         self.rows = self.where.refs if self.where.kind != "varying" else ()
@@ -57,8 +58,8 @@ class SiteCounter:
             b.branch(b.value(f"icmp ne i32 {self.mask}, 0"), begin, self.done)
         with cg.side_block(begin):
             if self.apart and self.access.space != "generic":
-                add(cg, self.at(EXECUTIONS), "1")
-                add(cg, self.at(THREADS), population(cg, self.mask))
+                add(b, self.at(EXECUTIONS), "1")
+                add(b, self.at(THREADS), population(b, self.mask))
             self.requests()
         b.open(self.done)
 
@@ -84,7 +85,10 @@ class SiteCounter:
     ) -> None:
         """Call a function of counters.ll, which uses the address of every lane."""
         b, cg = self.b, self.cg
-        b.line(f"store <{WARP} x i64> {cg.to_vector(self.where)}, ptr {cg.scratch}, align 64")
+        if self.is_compact:
+            cg.store_lanes(self.where, cg.scratch)
+        else:
+            b.line(f"store <{WARP} x i64> {cg.to_vector(self.where)}, ptr {cg.scratch}, align 64")
         b.call(
             function, "void", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.record), *counters,
             ("ptr", cg.scratch), ("i32", self.mask), *more,

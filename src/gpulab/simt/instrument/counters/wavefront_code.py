@@ -25,7 +25,7 @@ class WavefrontCounter(SiteCounter):
     def requests(self) -> None:
         b, cg = self.b, self.cg
         worst = b.value(f"load i64, ptr {self.at(WORST)}")
-        plain = self.without_conflicts()
+        plain = None if self.is_compact else self.without_conflicts()
         other = b.new_label("other")
         if plain is None:
             b.jump(other)
@@ -39,8 +39,8 @@ class WavefrontCounter(SiteCounter):
             with cg.side_block(fast):
                 if parts != "1":
                     more = b.value(f"sub i64 {parts}, 1")
-                    add(cg, self.at(EXCESS), more)
-                    add(cg, self.at(IDEAL), more)
+                    add(b, self.at(EXCESS), more)
+                    add(b, self.at(IDEAL), more)
                 b.jump(self.done)
         with cg.side_block(other):
             self.call_runtime(

@@ -8,9 +8,12 @@ rows lie inside their array. Otherwise each lane's address is checked on its own
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis.divergence import WARP
+from gpulab.simt.codegen import jit
+from gpulab.simt.codegen.addressing import add_offset
 from gpulab.simt.codegen.gather_scatter import gather
 from gpulab.simt.codegen.ir import BITS, Builder, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
@@ -32,7 +35,7 @@ from gpulab.simt.runtime import layout
 if TYPE_CHECKING:
     from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["AccessForm", "AccessFunction", "access_arguments", "check_access"]
+__all__ = ["AccessForm", "AccessFunction", "address_arguments", "check_access"]
 
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
@@ -61,6 +64,10 @@ class AccessForm:
         See `ShadowCheck`.
     silent : bool
         Writes of the value that is already there are recognized.
+    settles : bool
+        The lanes read neighbouring elements, one cell each, and pass cells whose reads need no record.
+    compact : bool
+        The addresses and the elements are in the worker's state, and not arguments.
     """
 
     kind: str
@@ -78,6 +85,8 @@ class AccessForm:
     stored: tuple[str, ...]
     harmless: bool
     silent: bool
+    settles: bool
+    compact: bool
 
     @classmethod
     def of(
@@ -89,8 +98,16 @@ class AccessForm:
         strong: bool = False,
         update: bool = False,
     ) -> AccessForm:
-        """Return the form of an access, of which the `granule` bytes from `offset` on are checked."""
+        """Return the form of an access, of which the `granule` bytes from `offset` on are checked.
+
+        In compact code, each lane's address is checked on its own, unless that would take several lanes with
+        the same address for different ones.
+        """
         address, shared = access.address, access.space == "shared"
+        by_lane = address.kind == "varying"
+        if cg.instrumentation.compact and address.kind == "affine" and address.stride:
+            by_lane = True
+        whole_read = access.action == "reads" and granule == access.size
         uniform_values = all(value.kind == "uniform" for value in access.values)
         # A write of the value that is already there is harmless. In shared memory only one value for all
         # lanes is compared, as of a loop in which every thread fills the whole array.
@@ -99,22 +116,24 @@ class AccessForm:
             and (not shared or (address.kind == "uniform" and uniform_values))
         )  # fmt: skip
         return cls(
-            kind=address.kind,
-            rows=len(address.refs),
-            width=cg.width if address.kind == "affine" else WARP,
-            stride=address.stride,
+            kind="varying" if by_lane else address.kind,
+            rows=1 if by_lane else len(address.refs),
+            width=cg.width if address.kind == "affine" and not by_lane else WARP,
+            stride=0 if by_lane else address.stride,
             action=access.action,
             space="shared" if shared else "global",
-            size=access.size,
-            offset=offset,
+            size=granule if by_lane else access.size,
+            offset=0 if by_lane else offset,
             granule=granule,
             strong=strong,
             swap="cas" in access.item.parts,
             update=update,
-            stored=tuple(value.ty for value in access.values),
+            stored=tuple(f"i{BITS[value.ty]}" for value in access.values),
             # Lanes that write to one cell are harmless if all of them store the same value.
             harmless=strong or (bool(access.values) and uniform_values),
             silent=silent,
+            settles=by_lane and address.kind == "affine" and whole_read and address.stride == granule,
+            compact=by_lane and cg.instrumentation.compact,
         )
 
     @property
@@ -122,42 +141,89 @@ class AccessForm:
         """The name of the function."""
         stride = f"{'m' * (self.stride < 0)}{abs(self.stride)}"
         parts = [self.kind, self.rows, self.width, stride, self.action, self.space, self.size, self.offset]
-        names = ("strong", "swap", "update", "harmless", "silent")
+        names = ("strong", "swap", "update", "harmless", "silent", "settles", "compact")
         parts += [self.granule, *self.stored, *(name for name in names if getattr(self, name))]
         return "_".join(["san_access", *map(str, parts)])
 
+    def description(self, offset: int) -> tuple[str, str]:
+        """Return the argument that describes an access, and its part at `offset`, to the host."""
+        word = ACTIONS.index(self.action) | self.strong << 2 | self.swap << 3 | self.update << 4
+        return "i32", str(word | offset << 8 | self.granule << 16 | len(self.stored) << 24)
+
+    def value_places(self, b: Builder, state: str) -> list[str]:
+        """Return pointers to the elements to be stored in the worker's state, each of all lanes."""
+        places, at = [], STATE["values"]
+        for ty in self.stored:
+            places.append(b.value(f"getelementptr i8, ptr {state}, i64 {at}"))
+            at += WARP * BITS[ty] // 8
+        return places
+
     def call(self, b: Builder, arguments: list[tuple[str, str]]) -> None:
         """Emit a call of the function; see `AccessFunction` for its arguments."""
-        b.define(self.name, "void", arguments, lambda b, names: AccessFunction(b, names, self).build())
+        defined = _defined(self, tuple(ty for ty, _ in arguments), jit.has_gather())
+        b.functions.update(defined.functions)
+        b.declared |= defined.declared
+        b.line(f"call void @{self.name}({', '.join(f'{ty} {value}' for ty, value in arguments)})")
+
+
+@lru_cache(maxsize=256)
+def _defined(form: AccessForm, types: tuple[str, ...], _gathers: bool) -> Builder:
+    """Return a builder that has defined the function of a form, given the types of its arguments."""
+    b = Builder()
+    arguments = [(ty, "poison") for ty in types]
+    b.define(form.name, "void", arguments, lambda b, names: AccessFunction(b, names, form).build())
+    return b
 
 
 def check_access(
-    cg: CodegenContext, access: MemoryAccess, offset: int, granule: int, strong: bool, update: bool
+    cg: CodegenContext,
+    access: MemoryAccess,
+    state: str,
+    offset: int,
+    granule: int,
+    strong: bool,
+    update: bool,
 ) -> None:
-    """Emit the check of an access, or of one part of it if the access is larger than a cell."""
-    form = AccessForm.of(cg, access, offset, granule, strong, update)
-    form.call(cg.b, [("ptr", "%ctx"), ("i32", "%warp"), *access_arguments(cg, access)])
+    """Emit the check of an access, or of one part of it if the access is larger than a cell.
+
+    `state` is a pointer to the worker's state.
+    """
+    b, form = cg.b, AccessForm.of(cg, access, offset, granule, strong, update)
+    arguments = [("ptr", "%ctx"), ("i32", "%warp"), ("i32", str(access.site))]
+    arguments += [("i32", cg.mask_bits(access.item.predicate)), form.description(offset)]
+    values = [cg.as_type(value, ty) for ty, value in zip(form.stored, access.values, strict=True)]
+    if form.compact:
+        place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['addresses']}")
+        cg.store_lanes(add_offset(cg, access.address, offset), place)
+        for place, value in zip(form.value_places(b, state), values, strict=True):
+            cg.store_lanes(value, place)
+    else:
+        arguments += address_arguments(cg, access, form, offset)
+        arguments += [(vector(value.ty), cg.to_vector(value)) for value in values]
+    form.call(b, arguments)
 
 
-def access_arguments(cg: CodegenContext, access: MemoryAccess) -> list[tuple[str, str]]:
-    """Return the site, the active lanes, the addresses and the values of an access."""
-    ty = I64 if access.address.kind == "varying" else "i64"
-    arguments = [("i32", str(access.site)), ("i32", cg.mask_bits(access.item.predicate))]
-    arguments += [(ty, ref) for ref in access.address.refs]
-    return arguments + [(vector(value.ty), cg.to_vector(value)) for value in access.values]
+def address_arguments(
+    cg: CodegenContext, access: MemoryAccess, form: AccessForm, offset: int = 0
+) -> list[tuple[str, str]]:
+    """Return the address of each row, or for a varying address those of all lanes, with the offset."""
+    if form.kind != "varying":
+        return [("i64", ref) for ref in access.address.refs]
+    return [(I64, cg.to_vector(add_offset(cg, access.address, offset)))]
 
 
 class AccessFunction:
     """Emitter of the function that checks the accesses of one form.
 
-    Its arguments are the context, the warp, the access site, the active lanes, the address of each row (or of
-    all lanes, as a vector), and the elements to be stored.
+    Its arguments are the context, the warp, the access site, the active lanes and a description for the host;
+    unless the form is compact also the address of each row (or of all lanes, as a vector), and the bits of
+    the elements to be stored.
     """
 
     def __init__(self, b: Builder, names: list[str], form: AccessForm) -> None:
         self.b, self.form = b, form
-        _, self.warp, self.site, self.mask = names[:4]
-        self.addresses, self.values = names[4 : 4 + form.rows], names[4 + form.rows :]
+        _, self.warp, self.site, self.mask, self.description, *rest = names
+        self.addresses, self.values = rest[: form.rows], rest[form.rows :]
 
     def build(self) -> str:
         """Emit the body, which has no result."""
@@ -183,6 +249,8 @@ class AccessFunction:
             b.jump(join)
             b.open(join)
             undecided = b.phi("i32", (undecided, quick_end), (undecided_lanes, slow_end))
+        elif form.settles:
+            undecided = self.check_unsettled_lanes()
         else:
             undecided = self.check_lanes()
 
@@ -196,7 +264,14 @@ class AccessFunction:
 
     def prepare(self) -> None:
         """Load the worker's state and locate the array."""
+        b, form = self.b, self.form
         self.state = self.load_field("recorded")
+        if form.compact:
+            self.addresses = [b.value(f"load {I64}, ptr {self.at_state('addresses')}, align 8")]
+            self.values = [
+                b.value(f"load {vector(ty)}, ptr {place}, align 8")
+                for ty, place in zip(form.stored, form.value_places(b, self.state), strict=True)
+            ]
         self.locate_array()
 
     def locate_again(self, slot: str) -> None:
@@ -328,9 +403,13 @@ class AccessFunction:
         b, form = self.b, self.form
         cells = self.settled_cells(offsets)
         parts = [b.value(f"load {vector('i32', form.width)}, ptr {cell}, align 4") for cell in cells]
-        settled = b.concat("i32", parts, form.width)
+        return self.unsettled(b.concat("i32", parts, form.width), key)
+
+    def unsettled(self, settled: str, key: str) -> str:
+        """Return the lanes whose word of `SETTLED` does not say that further reads need no record."""
+        b = self.b
         skip = b.value(f"icmp eq {I32} {settled}, {b.splat('i32', key)}")
-        if form.space != "shared":
+        if self.form.space != "shared":
             always = b.value(f"icmp eq {I32} {settled}, splat (i32 {signed(SETTLED_FOREVER)})")
             skip = b.value(f"or {I1} {skip}, {always}")
         return b.value(f"xor i32 {self.bits(skip)}, -1")
@@ -378,14 +457,49 @@ class AccessFunction:
 
     def check_lanes(self) -> str:
         """Check each lane's address on its own; return the undecided lanes."""
+        offsets = self.lane_offsets()
+        silent = self.silent_lanes(offsets) if self.form.silent else ""
+        return self.call_check("lanes", self.mask, [(I64, offsets), ("i64", self.size)], silent)
+
+    def check_unsettled_lanes(self) -> str:
+        """Check the lanes whose read has to be recorded, if all lanes are inside their array."""
+        b, form = self.b, self.form
+        offsets = self.lane_offsets()
+        last = b.value(f"sub i64 {self.size}, {form.granule}")
+        shift = form.granule.bit_length() - 1
+        # Rotated right, the offset of a misaligned element is larger than the number of elements.
+        turned = b.call(f"llvm.fshr.v{WARP}i64", I64, *[(I64, offsets)] * 2, (I64, f"splat (i64 {shift})"))
+        most = b.splat("i64", b.value(f"ashr i64 {last}, {shift}"))
+        inside = self.bits(b.value(f"icmp sle {I64} {turned}, {most}"))
+        lanes, start = b.new_label("lanes"), b.label
+        recorded, inner, done = b.new_label("recorded"), b.new_label("inner"), b.new_label("settled")
+        b.branch(b.value(f"icmp eq i32 {inside}, -1"), inner, lanes, likely=True)
+        b.open(inner)
+        b.branch(b.value(f"icmp eq ptr {self.shadow}, {self.at_state('read_only')}"), done, recorded)
+        b.open(recorded)
+        first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
+        cells = b.value(f"getelementptr i32, ptr {first}, {I64} {turned}")
+        settled = gather(b, "i32", cells, "splat (i1 true)")
+        unsettled = b.value(f"and i32 {self.mask}, {self.unsettled(settled, self.settled_key())}")
+        end = b.label
+        b.branch(b.value(f"icmp eq i32 {unsettled}, 0"), done, lanes)
+        b.open(lanes)
+        mask = b.phi("i32", (self.mask, start), (unsettled, end))
+        undecided = self.call_check("lanes", mask, [(I64, offsets), ("i64", self.size)], "")
+        checked = b.label
+        b.jump(done)
+        b.open(done)
+        return b.phi("i32", ("0", inner), ("0", end), (undecided, checked))
+
+    def lane_offsets(self) -> str:
+        """Return the offsets of all lanes in the array, as a vector."""
         b, form = self.b, self.form
         offsets = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
         if self.base != "0":
             offsets = b.value(f"sub {I64} {offsets}, {b.splat('i64', self.base)}")
         if form.offset:
             offsets = b.value(f"add {I64} {offsets}, splat (i64 {form.offset})")
-        silent = self.silent_lanes(offsets) if form.silent else ""
-        return self.call_check("lanes", self.mask, [(I64, offsets), ("i64", self.size)], silent)
+        return offsets
 
     def lanes_of_rows(self, rows: list[str]) -> str:
         """Return the address or the offset of every lane as a vector."""
@@ -399,18 +513,10 @@ class AccessFunction:
 
     # -- silent writes --------------------------------------------------------------------------
 
-    def stored_bits(self) -> tuple[str, str]:
-        """Return the values to be stored as integers: the type of a lane's value, and the vector."""
-        (kind,), (value,) = self.form.stored, self.values
-        ty = f"i{BITS[kind]}"
-        if ty != kind:
-            value = self.b.value(f"bitcast {vector(kind)} {value} to {vector(ty)}")
-        return ty, value
-
     def silent_rows(self, row: str, offsets: list[str]) -> str:
         """Return the lanes that store the value that is already there, for rows inside their array."""
         b, width = self.b, self.form.width
-        ty, new = self.stored_bits()
+        (ty,), (new,) = self.form.stored, self.values
         pointers = [b.value(f"getelementptr i8, ptr {self.host}, i64 {offset}") for offset in offsets]
         if row == "row":
             parts = [b.value(f"load {vector(ty, width)}, ptr {p}, align 1") for p in pointers]
@@ -423,7 +529,7 @@ class AccessFunction:
     def silent_lanes(self, offsets: str) -> str:
         """Return the lanes that store the value that is already there, for any offsets."""
         b = self.b
-        ty, new = self.stored_bits()
+        (ty,), (new,) = self.form.stored, self.values
         last = b.value(f"sub i64 {self.size}, {self.form.granule}")
         large_enough = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
         fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
@@ -442,23 +548,16 @@ class AccessFunction:
 
     def report(self, undecided: str) -> None:
         """Pass the addresses, values and lanes to the host."""
-        b, form = self.b, self.form
-        lanes = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
-        if form.offset:
-            lanes = b.value(f"add {I64} {lanes}, splat (i64 {form.offset})")
-        addresses = self.at_state("addresses")
-        b.line(f"store {I64} {lanes}, ptr {addresses}, align 8")
-
-        values = "null"
-        if self.values:
-            values = self.at_state("values")
-            for number, (ty, value) in enumerate(zip(form.stored, self.values, strict=True)):
-                place = b.value(f"getelementptr i8, ptr {values}, i64 {number * WARP * BITS[ty] // 8}")
+        b, form, addresses = self.b, self.form, self.at_state("addresses")
+        places = form.value_places(b, self.state)
+        if not form.compact:
+            lanes = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
+            if form.offset:
+                lanes = b.value(f"add {I64} {lanes}, splat (i64 {form.offset})")
+            b.line(f"store {I64} {lanes}, ptr {addresses}, align 8")
+            for ty, value, place in zip(form.stored, self.values, places, strict=True):
                 b.line(f"store {vector(ty)} {value}, ptr {place}, align 1")
-
-        description = ACTIONS.index(form.action) | form.strong << 2 | form.swap << 3 | form.update << 4
-        description |= form.offset << 8 | form.granule << 16 | len(self.values) << 24
         b.line(
             f"call void @san_report(ptr %x0, i32 {self.warp}, ptr {addresses}, i32 {undecided}, "
-            f"i32 {self.site}, i32 {description}, ptr {values})"
+            f"i32 {self.site}, i32 {self.description}, ptr {places[0] if places else 'null'})"
         )

@@ -66,6 +66,7 @@ class RacecheckInstrumentation(Instrumentation):
     """
 
     tier = "racecheck"
+    has_compact_code = True
     runtime = _runtime()
 
     def on_entry(self, cg: CodegenContext) -> None:
@@ -93,7 +94,7 @@ class RacecheckInstrumentation(Instrumentation):
             "guesses": [],
             "stored": stored_parameters(cg.flow, cg.parameter_offsets()[0]),
         }
-        state = cg.load_field("recorded", "ptr")
+        self.state = state = cg.load_field("recorded", "ptr")
         self.groups = ReadGroups()
         self.read_only = cg.b.value(f"getelementptr i8, ptr {state}, i64 {STATE['read_only']}")
         self.addresses = cg.b.value(f"getelementptr i8, ptr {state}, i64 {STATE['addresses']}")
@@ -257,11 +258,12 @@ class RacecheckInstrumentation(Instrumentation):
 
         granule = min(self.granule["shared" if access.space == "shared" else "global"], access.size)
         whole_read = access.action == "reads" and not strong and granule == access.size
-        if not (whole_read and access.space == "shared" and self.groups.check(cg, access)):
+        grouped = whole_read and access.space == "shared" and not self.compact
+        if not (grouped and self.groups.check(cg, access)):
             update = access.site in self.update_sites
             with self.unless_read_only(cg, access):
                 for part in range(access.size // granule):
-                    check_access(cg, access, part * granule, granule, strong, update)
+                    check_access(cg, access, self.state, part * granule, granule, strong, update)
 
         if "mbarrier" in item.parts and access.action == "updates":
             self.report_mbarrier(cg, item, access.address, "mbarrier_arrival")
@@ -277,7 +279,8 @@ class RacecheckInstrumentation(Instrumentation):
     @contextmanager
     def unless_read_only(self, cg: CodegenContext, access: MemoryAccess) -> Iterator[None]:
         """Emit code that a read of an array that is not recorded skips, if its rows are in that array."""
-        if access.action != "reads" or access.space == "shared" or access.address.kind == "varying":
+        by_lane = self.compact or access.address.kind == "varying"
+        if access.action != "reads" or access.space == "shared" or by_lane:
             yield
             return
         b = cg.b

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpulab.simt.analysis.basic_blocks import is_warp_sync, writes
 from gpulab.simt.codegen.ir import Builder, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
-from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction, access_arguments
+from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction, address_arguments
 from gpulab.simt.instrument.racecheck.shadow_layout import (
     MAX_SITE,
     OTHER_LANES,
@@ -116,10 +116,10 @@ class ReadGroups:
     def _call(self, cg: CodegenContext, access: MemoryAccess, group: ReadGroup) -> None:
         b, form = cg.b, AccessForm.of(cg, access, 0, access.size)
         low, high = min(group.offsets.values()), max(group.offsets.values())
-        _, *rest = access_arguments(cg, access)
         arguments = [
             ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", f"@{group.name}"), ("ptr", f"@{group.name}_sites"),
-            ("i64", str(low)), ("i64", str(high)), ("i64", str(len(group.offsets))), *rest,
+            ("i64", str(low)), ("i64", str(high)), ("i64", str(len(group.offsets))),
+            ("i32", cg.mask_bits(access.item.predicate)), *address_arguments(cg, access, form),
         ]  # fmt: skip
         name = f"san_group_{form.kind}_{form.rows}_{form.width}_{form.stride}_{form.size}_{group.run}"
         b.define(name, "void", arguments, lambda b, names: GroupFunction(b, names, form, group.run).build())
@@ -141,7 +141,7 @@ class GroupFunction:
         """Emit the body, which has no result."""
         b = self.b
         # The span of all reads is inside the array if that of the lowest and that of the highest one is.
-        self.access = AccessFunction(b, ["%x0", self.warp, "0", self.mask, *self.addresses], self.form)
+        self.access = AccessFunction(b, ["%x0", self.warp, "0", self.mask, "0", *self.addresses], self.form)
         self.access.prepare()
         each, inside, done = b.new_label("each"), b.new_label("inside"), b.new_label("done")
         good = "true"
@@ -282,7 +282,8 @@ class GroupFunction:
         offset, site = self.member(index, 0), b.value(f"trunc i64 {self.member(index, 1)} to i32")
         rows = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
         arguments = [
-            ("ptr", "%x0"), ("i32", self.warp), ("i32", site), ("i32", self.mask), *(("i64", r) for r in rows)
+            ("ptr", "%x0"), ("i32", self.warp), ("i32", site), ("i32", self.mask), self.form.description(0),
+            *(("i64", row) for row in rows),
         ]  # fmt: skip
         self.form.call(b, arguments)
         b.line(f"{following} = add i64 {index}, 1")
