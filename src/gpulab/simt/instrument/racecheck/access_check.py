@@ -465,12 +465,11 @@ class AccessFunction:
         """Check the lanes whose read has to be recorded, if all lanes are inside their array."""
         b, form = self.b, self.form
         offsets = self.lane_offsets()
-        last = b.value(f"sub i64 {self.size}, {form.granule}")
         shift = form.granule.bit_length() - 1
+        cells = b.splat("i64", b.value(f"lshr i64 {self.size}, {shift}"))
         # Rotated right, the offset of a misaligned element is larger than the number of elements.
         turned = b.call(f"llvm.fshr.v{WARP}i64", I64, *[(I64, offsets)] * 2, (I64, f"splat (i64 {shift})"))
-        most = b.splat("i64", b.value(f"ashr i64 {last}, {shift}"))
-        inside = self.bits(b.value(f"icmp sle {I64} {turned}, {most}"))
+        inside = self.bits(b.value(f"icmp ult {I64} {turned}, {cells}"))
         lanes, start = b.new_label("lanes"), b.label
         recorded, inner, done = b.new_label("recorded"), b.new_label("inner"), b.new_label("settled")
         b.branch(b.value(f"icmp eq i32 {inside}, -1"), inner, lanes, likely=True)
@@ -478,8 +477,8 @@ class AccessFunction:
         b.branch(b.value(f"icmp eq ptr {self.shadow}, {self.at_state('read_only')}"), done, recorded)
         b.open(recorded)
         first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
-        cells = b.value(f"getelementptr i32, ptr {first}, {I64} {turned}")
-        settled = gather(b, "i32", cells, "splat (i1 true)")
+        pointers = b.value(f"getelementptr i32, ptr {first}, {I64} {turned}")
+        settled = gather(b, "i32", pointers, "splat (i1 true)")
         unsettled = b.value(f"and i32 {self.mask}, {self.unsettled(settled, self.settled_key())}")
         end = b.label
         b.branch(b.value(f"icmp eq i32 {unsettled}, 0"), done, lanes)
