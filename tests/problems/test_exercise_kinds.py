@@ -15,7 +15,8 @@ from gpulab.config import KernelConfig
 from gpulab.devices import open_device
 from gpulab.errors import ProblemError, UsageError
 from gpulab.grading.checks.sizes import draw_check_inputs
-from gpulab.problems import Input, Output, Problem, Scalar, Size, Step, load_problems
+from gpulab.problems import Input, Output, Problem, Scalar, Size, Step, load_problems, registry
+from gpulab.profiling.counts.counters import record_launch
 from gpulab.verification.check import CheckResult, check_cell
 from gpulab.verification.compare import compare
 
@@ -72,6 +73,22 @@ __global__ void nearest(int* label, float* distance, const float2* point, const 
     distance[i] = least;
 }
 """
+MANDELBROT = """\
+%%cuda mandelbrot.naive
+__global__ void mandelbrot(int* count, float x0, float y0, int width, int height)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x, j = blockIdx.y * BLOCK_Y + threadIdx.y;
+    if (i >= width || j >= height) return;
+    float a = x0 + 0.02f * i, b = y0 + 0.02f * j, x = 0, y = 0;
+    int n = 0;
+    for (; n < 50 && x * x + y * y <= 4; ++n) {
+        float next = x * x - y * y + a;
+        y = 2 * x * y + b;
+        x = next;
+    }
+    count[j * width + i] = n;
+}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +108,9 @@ def check(text: str) -> CheckResult:
     )
 
 
-@pytest.mark.parametrize("text", [SPMV, SORT, NEAREST], ids=["spmv", "sort", "nearest"])
+@pytest.mark.parametrize(
+    "text", [SPMV, SORT, NEAREST, MANDELBROT], ids=["spmv", "sort", "nearest", "mandelbrot"]
+)
 def test_kernel_of_another_kind_is_correct(text: str) -> None:
     assert check(text).reasons == ()
 
@@ -110,6 +129,8 @@ def test_kernel_of_another_kind_is_correct(text: str) -> None:
         ),
         (NEAREST, "label[i] = c;", "label[i] = c + 1;", ", label: "),
         (NEAREST, "distance[i] = least", "distance[i] = sqrtf(least)", ", distance: "),
+        (MANDELBROT, "y * y <= 4", "y * y <= 2", "points are wrong"),
+        (MANDELBROT, "x0 + 0.02f * i", "x0 + 0.02f * j", "points are wrong"),
         (NEAREST, "int* label", "float* label", "parameter 1 must be int* (label)"),
     ],
 )
@@ -250,3 +271,37 @@ def test_integers_that_float64_does_not_have_are_refused() -> None:
     )
     with pytest.raises(ProblemError, match="integers are compared as float64"):
         made.make_case((50,), np.random.default_rng(0))
+
+
+def test_grid_of_many_blocks_is_counted_in_whole() -> None:
+    many = Problem(
+        "many",
+        arguments=(Output("y", ("n", 32)), Input("x", ("n", 32)), "n"),
+        sizes={"n": 1 << 14},
+        reference=lambda x: x,
+        grid=lambda n: n,
+        steps=(Step("naive", "a block for each row", block=1024),),
+    )
+    counted = many.counted_shape("naive", (1024, 1, 1), (1, 1, 1))
+    assert counted == (1024,)
+    source = "__global__ void many(float* y, const float* x, int n) { y[blockIdx.x] = 1; }"
+    kernel = open_device("sim").compile(source)
+    arguments = [kernel.device.zeros(2048), kernel.device.zeros(2048), 2048]
+    assert record_launch(kernel, 2048, 1024, arguments, machine=False).sites
+
+
+def test_sizes_that_do_not_fit_together_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    valid = Problem(
+        "valid",
+        arguments=(Output("y", lambda n, k: (n - k + 1,)), Input("x", ("n",)), Input("w", ("k",)), "n", "k"),
+        sizes={"n": Size(1 << 20, smallest=64), "k": 64},
+        reference=lambda x, w: np.convolve(x, w, "valid"),
+        error_bound=1e-4,
+        steps=(Step("naive", "each element"),),
+    )
+    monkeypatch.setattr(registry, "_known", lambda name: valid)
+    cell = parse_cell("%%cuda valid.naive --block 32\n__global__ void valid() {}")
+    for seed in range(20):
+        inputs = draw_check_inputs(cell, np.random.default_rng(seed))
+        for shape in (*inputs.shapes, inputs.counted.shape, *inputs.timed.shapes):
+            assert valid.checked_shape(shape) == shape

@@ -51,7 +51,9 @@ def run_counters(args: argparse.Namespace) -> int:
         shape = cell.config.problem.parse_shape(args.size) if args.size is not None else None
         with Bar(f"counting {cell.name}"):
             kernel = compile_cell(cell, device)
-            counts = count_cell(cell, kernel, shape=shape).report if kernel.program.ptx else None
+            counts = (
+                count_cell(cell, kernel, shape=shape, sampled=True).report if kernel.program.ptx else None
+            )
         if counts is None:
             raise UsageError(f"{cell.origin}: this kernel has no PTX, which the simulator needs to count it.")
 

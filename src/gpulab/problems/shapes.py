@@ -20,6 +20,7 @@ IN_INTERFACE = True  # see `CodeLine.of_caller`
 
 # Points along each axis of the launch that is counted, at least, by the number of axes.
 COUNTED_POINTS: Mapping[int, int] = {1: 4096, 2: 64, 3: 32}
+MOST_COUNTED_THREADS = 1 << 20  # of the launch that is counted, if smaller extents are legal
 MOST_THREADS = 1024  # of a block; CUDA C++ Programming Guide
 MOST_SHARED = 227 * 1024  # bytes of shared memory of a block, on GPUs of compute capability 9.0 and 10.0
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # of a grid, on each axis; CUDA C++ Programming Guide
@@ -133,7 +134,7 @@ class ProblemShapes:
 
     @cached_property
     def grid_axes(self) -> tuple[int | None, ...]:
-        """For each size, the axis of the grid that it alone gives the extent of; None if there is none."""
+        """For each size, the axis of the grid that grows with it; None if it is none, or several."""
         base = tuple(size.nearest(size.smallest + 2) for size in self.sizes.values())
         found: list[int | None] = []
         for number, size in enumerate(self.sizes.values()):
@@ -142,7 +143,7 @@ class ProblemShapes:
             moved = [
                 axis
                 for axis, (a, b) in enumerate(zip(self.extents(base), self.extents(changed), strict=True))
-                if a != b
+                if a < b
             ]
             found.append(moved[0] if len(moved) == 1 else None)
         return tuple(found)
@@ -184,16 +185,20 @@ class ProblemShapes:
 
     def _legal(self, wanted: Sequence[int], multiples: Shape) -> Shape:
         """Return a legal shape near some extents, in which no two of them are equal if that is possible."""
-        shape: list[int] = []
+        near: list[int] = []
+        different: list[int] = []
         rows = zip(self.sizes.values(), self.grid_axes, wanted, multiples, strict=True)
         for size, axis, number, multiple in rows:
             if axis is None:
                 number = min(size.timed, max(number, UNGRIDDED))  # noqa: PLW2901
             extent = size.nearest(number, multiple)
-            while extent in shape and (longer := size.nearest(extent + multiple, multiple)) > extent:
+            near.append(extent)
+            while extent in different and (longer := size.nearest(extent + multiple, multiple)) > extent:
                 extent = longer
-            shape.append(extent)
-        return tuple(shape)
+            different.append(extent)
+        arrays = self._array_shapes(tuple(different))
+        possible = all(min(extents, default=1) >= 1 for _, extents in arrays)
+        return tuple(different) if possible else tuple(near)
 
     def timing_shape(self, variant: str, block: Block, tile: Block) -> Shape:
         """Return the shape at which this variant is timed."""
@@ -213,7 +218,13 @@ class ProblemShapes:
         least = COUNTED_POINTS[dimensions]
         units = [lcm(number, unit) for number, unit in zip(points, multiples, strict=True)]
         wanted = [unit * max(2, -(-least // unit)) for unit in units]
-        return self._legal(wanted, tuple(units))
+        shape = self._legal(wanted, tuple(units))
+        while prod(self.grid(shape, block, tile)) * prod(block) > MOST_COUNTED_THREADS:
+            halved = self.nearest_shape([extent // 2 for extent in shape], multiples)
+            if halved == shape:
+                break
+            shape = halved
+        return shape
 
     def checked_shape(self, shape: Shape) -> Shape:
         """Return the shape as Python integers.

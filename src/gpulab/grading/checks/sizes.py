@@ -7,6 +7,7 @@ from math import lcm, prod
 from typing import TYPE_CHECKING
 
 from gpulab.cell import require_kernel_cell
+from gpulab.errors import UsageError
 from gpulab.verification.check import CountedInputs
 from gpulab.verification.timed_launch import TimedInputs
 
@@ -32,6 +33,7 @@ MAX_GROWTH = 12
 # Units of work of a size of equal extents: on which the values are checked, unless the smallest such size has
 # more, and of the largest one. A size between the two is counted instead, which is faster than a race check.
 CHECKED_EQUAL_WORK, LARGEST_EQUAL_WORK = 1 << 20, 1 << 24
+LARGEST_ARRAY = 1 << 22  # elements
 ATTEMPTS = 50  # draws of a size with the wanted properties; a problem with few sizes may have none
 TIMED_STEP, TIMED_STEPS = 32, 2  # a timed extent differs from the timing size by up to this many steps
 
@@ -96,7 +98,8 @@ def random_counted_shape(cell: Cell, rng: np.random.Generator) -> Shape:
     for extent, unit in zip(shape, units, strict=True):
         most = max(min(extent // 3, 48) // unit, 1)
         larger.append(extent + unit * int(rng.integers(0, most, endpoint=True)))
-    return config.problem.nearest_shape(larger, units)
+    other = config.problem.nearest_shape(larger, units)
+    return other if _legal(config.problem, other) else shape
 
 
 def random_timed_shape(cell: Cell, rng: np.random.Generator) -> Shape:
@@ -107,7 +110,11 @@ def random_timed_shape(cell: Cell, rng: np.random.Generator) -> Shape:
         step = lcm(unit, TIMED_STEP)
         drawn = extent + step * int(rng.integers(-TIMED_STEPS, TIMED_STEPS, endpoint=True))
         shape.append(drawn if size.smallest <= drawn <= size.largest else extent)
-    return config.problem.nearest_shape(shape, units)
+    drawn_shape = config.problem.nearest_shape(shape, units)
+    try:
+        return config.problem.checked_shape(drawn_shape)
+    except UsageError:  # of extents that do not fit together
+        return config.timing_shape
 
 
 def _units(config: KernelConfig) -> Shape:
@@ -122,8 +129,11 @@ def _counts_equal_extents(config: KernelConfig) -> bool:
 
 
 def _legal(problem: Problem, shape: Shape) -> bool:
-    """Return whether a problem has a size."""
-    return all(size.accepts(extent) for size, extent in zip(problem.sizes.values(), shape, strict=True))
+    """Return whether a problem has a size, and its arrays are not too large for a check."""
+    try:
+        return problem.largest_array(problem.checked_shape(shape)) <= LARGEST_ARRAY
+    except UsageError:
+        return False
 
 
 def _growth(extent: int, rng: np.random.Generator) -> int:
@@ -140,7 +150,7 @@ def _enlarged(problem: Problem, shape: Shape, rng: np.random.Generator) -> Shape
             for extent, smallest in zip(shape, problem.smallest_shape, strict=True)
         ]
         larger = problem.nearest_shape(grown, (1,) * len(grown))
-        if larger != shape and len(set(larger)) >= len(set(shape)):
+        if larger != shape and len(set(larger)) >= len(set(shape)) and _legal(problem, larger):
             return larger
     return shape
 
@@ -160,7 +170,8 @@ def _multiple(problem: Problem, shape: Shape, units: Shape, rng: np.random.Gener
             other[0] = other[1] = side * (shape[0] // side + int(rng.integers(0, 2)))
         nearest = problem.nearest_shape(other, units)
         alike = len(set(nearest)) == len(set(shape))
-        if alike and nearest != shape and prod(nearest) <= 2 * prod(shape):
+        fits = prod(nearest) <= 2 * prod(shape) and _legal(problem, nearest)
+        if alike and nearest != shape and fits:
             return nearest
     return shape
 

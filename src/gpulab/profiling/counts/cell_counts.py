@@ -134,7 +134,13 @@ class CellCount:
 
 
 def count_cell(
-    cell: KernelCell, kernel: Kernel, *, shape: Shape | None = None, seed: int = 0, machine: bool = True
+    cell: KernelCell,
+    kernel: Kernel,
+    *,
+    shape: Shape | None = None,
+    seed: int = 0,
+    machine: bool = True,
+    sampled: bool = False,
 ) -> CellCount:
     """Launch a cell's kernel once on the simulator, on random inputs, and count.
 
@@ -150,6 +156,8 @@ def count_cell(
         Seed of the inputs.
     machine : bool
         Count the instructions of the machine code instead of those of PTX; see `record_launch`.
+    sampled : bool
+        Count a sample of the blocks of a large grid. Requirements need the count of every block.
 
     Raises
     ------
@@ -165,7 +173,9 @@ def count_cell(
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
     arguments = place_arguments(simulated.device, inputs, poisoned)
     args = list(arguments.values())
-    recorded = record_launch(simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine)
+    recorded = record_launch(
+        simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine, sampled=sampled
+    )
     return CellCount(launch, arguments, recorded, cell.source, seed)
 
 

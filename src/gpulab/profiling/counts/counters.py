@@ -163,16 +163,16 @@ def record_launch(
     shared_mem: int = 0,
     *,
     machine: bool,
+    sampled: bool = False,
 ) -> LaunchCount:
-    """Run a launch on the simulator and record its counts: of all blocks, or of a sample of a large grid.
+    """Run every block of a launch, or a sample of a large grid if `sampled`, and record the counts.
 
     `machine` counts the instructions and shared memory accesses of the machine code, which takes a
     disassembly (about 0.4 s) if the code cannot be decoded. Without it, those of PTX are counted.
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-    return record_samples(
-        kernel, grid3, block3, args, shared_mem, _samples_of(grid3, block3), machine=machine
-    )
+    samples = _samples_of(grid3, block3) if sampled else None
+    return record_samples(kernel, grid3, block3, args, shared_mem, samples, machine=machine)
 
 
 def record_samples(
