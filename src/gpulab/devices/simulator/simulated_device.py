@@ -1,4 +1,4 @@
-"""The simulator as a device: its arrays, kernels and memory."""
+"""The simulator as a device: its kernels and modules, and the memory of its arrays."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler import compile_program, ptx_program
-from gpulab.compiler.program import ModuleVariable, Program, name_expressions_of
+from gpulab.compiler.program import Program, name_expressions_of
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel, RecordableModule
 from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.simulator.faults import explain, explain_barriers
-from gpulab.devices.simulator.host_operations import HostOperations
+from gpulab.devices.simulator.simulated_array import SimulatedArray, new_array
 from gpulab.devices.simulator.simulated_streams import (
     DelayedCopies,
     SimulatedStream,
@@ -34,7 +34,7 @@ from gpulab.finding import Finding
 from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.heap import DeviceHeap
-from gpulab.simt.runtime.host_memory import Contents, host_budget
+from gpulab.simt.runtime.host_memory import host_budget
 from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
 from gpulab.simt.runtime.texture_table import TextureTable
 from gpulab.simt.runtime.variable_memory import VariableMemory
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from gpulab.simt.instrument.recorder import Recorder
 
 __all__ = [
-    "SimulatedArray",
     "SimulatedDevice",
     "SimulatedKernel",
     "SimulatedModule",
@@ -54,111 +53,6 @@ __all__ = [
 ]
 
 OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
-
-
-class SimulatedArray(HostOperations):
-    """An array on the simulator: an argument for pointers, copied to the host by `dev.asnumpy`."""
-
-    def __init__(
-        self,
-        memory: Memory,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        contents: Contents = "poison",
-        adopted: npt.NDArray[np.uint8] | None = None,
-    ) -> None:
-        self.shape, self.dtype = shape, dtype
-        self.size = prod(shape)
-        self.nbytes = self.size * dtype.itemsize
-        self.memory = memory
-        self.allocation: Allocation = (
-            memory.allocate(self.nbytes, contents) if adopted is None else memory.adopt(adopted)
-        )
-        memory.free_with(self, self.allocation.address)
-
-    @property
-    def whole(self) -> SimulatedArray:
-        """The array that owns the memory."""
-        return self
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    def __getitem__(self, index: Any) -> SimulatedArray:
-        """Return the part of the array that a basic index selects, as an argument for pointers."""
-        host = self.view()
-        part = host[index]
-        if not isinstance(part, np.ndarray) or not np.may_share_memory(part, host):
-            self.refuse_element()
-        if not part.flags.c_contiguous:
-            raise UsageError(
-                "this part of a device array is not contiguous, and a pointer needs contiguous elements: "
-                "copy the part, dev.asarray(dev.asnumpy(x)[...])."
-            )
-        return self.part(part.ctypes.data - host.ctypes.data, part.shape)
-
-    def part(self, offset: int, shape: tuple[int, ...]) -> SimulatedArray:
-        """Return the elements of this shape from an offset in bytes on; they share the memory."""
-        return _ArrayPart(self, offset, shape)
-
-    def view(self) -> npt.NDArray[Any]:
-        """Return the memory of the array as a NumPy array, without copying."""
-        assert self.allocation.host is not None
-        return self.allocation.host.view(self.dtype).reshape(self.shape)
-
-    def get(self) -> npt.NDArray[Any]:
-        """Return a copy on the host, as `cupy.ndarray.get`."""
-        return self.view().copy()
-
-    def set(self, host: Any) -> None:
-        """Copy a NumPy array of the same shape and dtype to the array, as `cupy.ndarray.set`."""
-        if not isinstance(host, np.ndarray) or (host.shape, host.dtype) != (self.shape, self.dtype):
-            raise UsageError(
-                f"this device array takes a NumPy array of shape {self.shape} and dtype {self.dtype}."
-            )
-        self.view()[...] = host
-        self.memory.mark_written(self.allocation.address)
-
-    def copy(self) -> SimulatedArray:
-        """Return a copy on the device, as `cupy.ndarray.copy`."""
-        copy = SimulatedArray(self.memory, self.shape, self.dtype, "any")
-        copy.view()[...] = self.view()
-        return copy
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        shape = "x".join(map(str, self.shape)) or "scalar"
-        return f"<device array {shape} {self.dtype} on the simulator; dev.asnumpy(x) copies it to the host>"
-
-
-class _ArrayPart(SimulatedArray):
-    """Elements of another array, from an offset in bytes on. The memory is freed with the other array."""
-
-    def __init__(self, array: SimulatedArray, offset: int, shape: tuple[int, ...]) -> None:
-        self.memory, self.shape, self.dtype = array.memory, shape, array.dtype
-        self.size = prod(shape)
-        self.nbytes = self.size * array.dtype.itemsize
-        self.allocation = array.allocation.part(offset, self.nbytes)
-        self._whole = array.whole
-
-    @property
-    def whole(self) -> SimulatedArray:
-        return self._whole
-
-
-class _VariableArray(SimulatedArray):
-    """A variable of a module as an array. The memory is freed with the module."""
-
-    def __init__(self, module: SimulatedModule, variable: ModuleVariable) -> None:
-        self.memory = module.device.memory
-        self.shape, self.dtype = variable.shape, np.dtype(variable.dtype)
-        self.size = prod(self.shape)
-        self.nbytes = variable.size
-        self.allocation = module.memory.allocation(variable.symbol)
-        self._module = module  # keeps the memory
 
 
 class SimulatedModule(RecordableModule):
@@ -188,7 +82,9 @@ class SimulatedModule(RecordableModule):
         return SimulatedKernel(self, self.program.pick(name), cooperative)
 
     def get_global(self, name: str) -> SimulatedArray:
-        return _VariableArray(self, self.program.variable(name))
+        variable = self.program.variable(name)
+        allocation, dtype = self.memory.allocation(variable.symbol), np.dtype(variable.dtype)
+        return SimulatedArray(self.device.memory, allocation, variable.shape, dtype, owner=self)
 
 
 class SimulatedKernel(RecordableKernel):
@@ -417,21 +313,21 @@ class SimulatedDevice(RecordableDevice):
         source = np.asarray(host)
         if source.dtype.hasobject:
             raise UsageError("an array of Python objects cannot be copied to a device; use a numeric dtype.")
-        array = SimulatedArray(self.memory, source.shape, source.dtype, "any")
+        array = new_array(self.memory, source.shape, source.dtype, "any")
         with self.ordered(copy_operation("copy to device", source, stream)):
             array.view()[...] = source
         return array
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
-        return SimulatedArray(self.memory, array_shape(shape), np.dtype(dtype))
+        return new_array(self.memory, array_shape(shape), np.dtype(dtype))
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> SimulatedArray:
         # Unlike copied zeros, these occupy host memory only once a page is written.
-        return SimulatedArray(self.memory, array_shape(shape), np.dtype(dtype), "zeros")
+        return new_array(self.memory, array_shape(shape), np.dtype(dtype), "zeros")
 
     def adopt(self, host: npt.NDArray[Any]) -> SimulatedArray:
         contents = host.reshape(-1).view(np.uint8)
-        return SimulatedArray(self.memory, host.shape, host.dtype, adopted=contents)
+        return SimulatedArray(self.memory, self.memory.adopt(contents), host.shape, host.dtype)
 
     def asnumpy(
         self, array: Array, *, stream: Stream | None = None, out: npt.NDArray[Any] | None = None
