@@ -12,12 +12,12 @@ from math import nan
 from typing import Any
 
 from gpulab.errors import ProblemError
+from gpulab.problems.case import Block
 from gpulab.problems.checked_facts import require_number_or_function
 from gpulab.problems.code_line import CodeLine
 
 __all__ = ["METRICS", "MISSED_REQUIREMENT", "PER", "Limit", "Requirement"]
 
-Block = tuple[int, int, int]
 # The value, or a function of the block and the tile of the launch that returns it.
 Limit = float | Callable[[Block, Block], float]
 

@@ -190,7 +190,7 @@ class RacecheckRecorder(Recorder):
     ) -> None:
         """Check the lanes of an access that generated code could not decide.
 
-        `description` packs the fields that `AccessFunction.report` emits.
+        `AccessForm.description` packs the fields of `description`.
         """
         calls = self.callbacks_by_site[site] = self.callbacks_by_site.get(site, 0) + 1
         if calls >= MUTE_SITE_AFTER:
