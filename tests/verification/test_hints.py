@@ -255,6 +255,7 @@ def test_wrong_frames_are_named(frames: list[int], words: list[str]) -> None:
     [
         (0, [1], ["the first inner frame is never written", "one frame late"]),
         (0, [7], ["the last inner frame is never written", "one frame early"]),
+        (0, [2, 3, 4, 5, 6, 7], ["only the frame z = 1 is written", "reach the others"]),
         (4, [3, 7], ["the last frame of each piece of 4 frames is never written", "one frame early"]),
         (4, [1, 4], ["the first frame of each piece of 4 frames is never written", "one frame late"]),
     ],

@@ -58,13 +58,17 @@ def rendered(error: GpulabError, style: str = _BOLD) -> list[str]:
     message = summary if summary is not None else str(error)
     first, *rest = message.splitlines() or [""]
     if len(rest) > _SHOWN_LINES:
-        rest = [*rest[:_SHOWN_LINES], f"… and {len(rest) - _SHOWN_LINES} more lines"]
+        rest = [*rest[:_SHOWN_LINES], _more(len(rest) - _SHOWN_LINES)]
     lines = [f"{style}{type(error).__name__}{_RESET}: {first}", *rest]
     if summary is None:
         findings = error.findings if isinstance(error, LaunchError) else []
         lines += [f"  {finding}" for finding in findings if str(finding) not in message]
         lines += calling_line(error)
     return lines
+
+
+def _more(number: int) -> str:
+    return f"… and {number} more line{'s' * (number > 1)}"
 
 
 def calling_line(error: BaseException) -> list[str]:

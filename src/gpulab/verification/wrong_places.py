@@ -153,6 +153,8 @@ def _frames(output: WrongOutput) -> str:
         return f"only the last inner frame is {state}; {ends}"
     correct = np.setdiff1d(inner, frames)
     if correct[0] == inner[0] and len(correct) <= 1 + len(inner) // 6:
+        if unwritten:
+            return f"only {_frame_list(correct)} written; does the loop over z reach the others?"
         return (
             f"only {_frame_list(correct)} right; is everything that changes with z loaded or moved on in "
             "each round?"

@@ -242,8 +242,8 @@ def test_failure_is_shown_with_the_source_line(monkeypatch: pytest.MonkeyPatch) 
         run(AXPY.replace("if (i < n) ", ""))
     assert "   5 |     y[i] = a * x[i] + y[i];" in shown[0].text
     (line,) = rendered(caught.value)
-    assert "Valid indices" in shown[0].text
-    assert "Valid indices" not in line
+    assert "correct the index" in shown[0].text
+    assert "correct the index" not in line
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,14 @@ def award(name: str, points: float, *, next: str = "") -> None:  # noqa: A002  (
     show_points(name, points, points, next)
 
 
-def show_points(name: str, earned: float, maximum: float, following: str = "") -> None:
-    """Store and show the points of a check."""
+def show_points(name: str, earned: float, maximum: float, following: str = "", verdict: str = "") -> None:
+    """Store and show the points of a check, after its verdict."""
     from gpulab.notebook.screen import show
     from gpulab.views.html import note
 
     record_points(name, earned)
     hue = "good" if earned >= maximum else "hint"
-    show(note(hue, points_line(earned, maximum, following)))
+    show(note(hue, f"{verdict}{points_line(earned, maximum, following)}"))
 
 
 def record_points(name: str, points: float) -> None:

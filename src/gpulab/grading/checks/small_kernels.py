@@ -11,7 +11,7 @@ import numpy as np
 from gpulab.devices.device_process import run_in_process
 from gpulab.errors import LaunchError, UsageError, WrongResult, first_sentence
 from gpulab.grading.checks.draws import random_generator
-from gpulab.grading.checks.points_line import award, record_points
+from gpulab.grading.checks.points_line import record_points, show_points
 from gpulab.grading.checks.recheck import last_cell
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def require_kernel(name: str, points: float, *, next: str = "") -> None:  # noqa
         _check(exercise, kernel, cases)
     except CaseFailure as wrong:
         raise _shown(name, kernel.program.source, wrong) from None
-    award(name, points, next=next)
+    show_points(name, points, points, next, f"✓ {name} is correct: ")
 
 
 def _shown(name: str, source: str, wrong: CaseFailure) -> WrongResult:
