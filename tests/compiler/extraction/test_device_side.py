@@ -272,6 +272,30 @@ def test_templates_that_host_code_launches_without_arguments(
     assert len(compile_program(cell.source, name_expressions=expressions).kernel_names) == len(expressions)
 
 
+def test_explicit_instantiation_names_the_instance() -> None:
+    text = (
+        "template <typename T, int N> __global__ void t(T* x) { x[0] = N; }\n"
+        "template <typename T> void launch(int n, T* x) { t<T, n><<<1, 1>>>(x); }\n"
+        "template __global__ void t<int, 2>(int* x);\ntemplate __global__ void t<float, 4>(float* x);\n"
+    )
+    (cell,) = cells(text)
+    assert cell.instances == ("t<int, 2>",)
+    assert compile_program(cell.source, name_expressions=cell.instances).pick("t<int, 2>") == "t<int, 2>"
+
+
+def test_specialized_template_has_an_instance() -> None:
+    text = (
+        "template <typename T> __global__ void t(T* x) { x[0] = 1; }\n"
+        "template <> __global__ void t<int>(int* x) { x[0] = 2; }\n"
+    )
+    (cell,) = cells(text)
+    assert cell.instances == ("t<float>",)
+    assert compile_program(cell.source, name_expressions=cell.instances).kernel_names == (
+        "t<float>",
+        "t<int>",
+    )
+
+
 def test_constexpr_functions_become_device_functions() -> None:
     text = (
         "#define HD __host__ __device__\n// a constexpr function\nconstexpr int one() { return 1; }\n"

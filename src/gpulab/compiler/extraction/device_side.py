@@ -298,15 +298,7 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
         if index in chosen or (match and match[1] in included):
             lines.append(_as_device_code(item, spaces))
     source = re.sub(r"\n(?:[ \t]*\n)+", "\n\n", "\n".join(lines)).strip("\n") + "\n"
-    templates = [
-        name
-        for name in names
-        if all(
-            item.tokens[0].text == "template" and item.tokens[1].text == "<" and item.tokens[2].text != ">"
-            for item in items
-            if item.kind is ItemKind.KERNEL and name in item.names
-        )
-    ]
+    templates = [name for name in names if _is_template(items, name)]
     qualifiers = _qualifiers(items)
     instances = [
         qualifiers.get(name, "")
@@ -314,6 +306,17 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
         for name in templates
     ]
     return ExtractedCell(tuple(names), tuple(instances), source)
+
+
+def _is_template(items: Sequence[SourceItem], name: str) -> bool:
+    """Return True if all definitions of a kernel are templates, apart from specializations."""
+    heads = [
+        [token.text for token in item.tokens[:3]]
+        for item in items
+        if item.kind is ItemKind.KERNEL and name in item.names
+    ]
+    primary = [head for head in heads if head[0] != "template" or (head[1] == "<" and head[2] != ">")]
+    return bool(primary) and all(head[0] == "template" for head in primary)
 
 
 def _missing_headers(names: set[str]) -> set[str]:
@@ -345,8 +348,8 @@ def _launched_instances(
 ) -> Iterator[str]:
     """Yield the instances `name<…>` of a template that host code launches, as far as they can be read.
 
-    declared: the names that the cell declares; qualifiers: their namespaces. Constants of the function that
-    launches are replaced.
+    They include explicit instantiations. declared: the names that the cell declares; qualifiers: their
+    namespaces. Constants of the function that launches are replaced.
     """
     parameters = _parameters(items, name)
     needed = sum(not _has_default(each) for each in parameters)
@@ -355,7 +358,9 @@ def _launched_instances(
             if token.text != name or item.tokens[index + 1].text != "<":
                 continue
             end = angle_end(item.tokens, index + 1)
-            if not _is_launch(item.tokens, end):
+            # `template __global__ void k<float>(…);` is an explicit instantiation.
+            is_explicit = item.kind is ItemKind.KERNEL and item.tokens[1].text != "<"
+            if not (is_explicit or _is_launch(item.tokens, end)):
                 continue
             words = [
                 qualifiers.get(word, "") * (item.tokens[place - 1].text != "::") + word
