@@ -6,7 +6,7 @@ import ctypes
 import json
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, prod
 from pathlib import Path
@@ -377,7 +377,7 @@ def _compiled_or_cached(
 
     metadata = {
         "lines": text.count("\n") * (COMPACT_LINES if lowering.instrumentation.compact else 1),
-        "sites": [astuple(site) for site in lowering.sites],
+        "sites": [list(vars(site).values()) for site in lowering.sites],
         "symbols": list(lowering.symbols),
         "constants": list(lowering.table.entries) if lowering.table else [],
         "saved_bytes": lowering.saved_bytes,
