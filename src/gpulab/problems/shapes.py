@@ -86,11 +86,6 @@ class ProblemShapes:
         """The shape of the smallest legal extents."""
         return tuple(size.smallest for size in self.sizes.values())
 
-    @property
-    def largest_shape(self) -> Shape:
-        """The shape of the largest legal extents; their arrays may be too large."""
-        return tuple(size.largest for size in self.sizes.values())
-
     def output_shape(self, shape: Shape) -> Shape:
         """Return the extents of the first output."""
         return self._resolved(self._output.shape, shape, self._output.line)

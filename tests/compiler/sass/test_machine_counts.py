@@ -82,7 +82,8 @@ def test_floating_point_operations_equal_the_gpus(launch: str, op: str) -> None:
 
 @pytest.mark.parametrize("op", WARPS)
 def test_loads_and_stores_equal_the_gpus(launch: str, op: str) -> None:
-    assert counts_of(launch).warps_of(op) == measured(launch, WARPS[op])
+    warps = sum(entry.warps for entry in counts_of(launch).executed if entry.instruction.op == op)
+    assert warps == measured(launch, WARPS[op])
 
 
 def test_complete_ptx_counts_give_no_caveats(launch: str) -> None:
@@ -92,14 +93,6 @@ def test_complete_ptx_counts_give_no_caveats(launch: str) -> None:
 def test_counts_by_line_add_up_to_the_kernel(launch: str) -> None:
     counts = counts_of(launch)
     assert sum(entry.warps for line in counts.by_line().values() for entry in line) == counts.warps
-
-
-def test_kernel_with_a_division_excludes_the_slow_path() -> None:
-    assert counts_of("stencil/opt_2_halo_from_global 65x47x9").excludes_slow_path
-
-
-def test_kernel_without_a_division_has_no_slow_path() -> None:
-    assert not counts_of("matmul/K1_guard_as_if 64x96x128").excludes_slow_path
 
 
 def test_uncounted_iterations_give_a_caveat() -> None:

@@ -59,14 +59,10 @@ class MachineCounts:
         The instructions, in the order of the code.
     caveats : tuple of str
         Reasons why counts are not exact; empty if the PTX counts determine all machine counts.
-    excludes_slow_path : bool
-        The code has a slow path for divisions or square roots (of denormal numbers and the like), and the
-        counts hold if no thread took it.
     """
 
     executed: tuple[ExecutedInstruction, ...]
     caveats: tuple[str, ...] = ()
-    excludes_slow_path: bool = False
 
     @property
     def warps(self) -> int:
@@ -82,10 +78,6 @@ class MachineCounts:
     def threads_on(self) -> int:
         """Thread instructions with a true predicate, as `smsp__thread_inst_executed_pred_on.sum`."""
         return sum(entry.threads_on for entry in self.executed)
-
-    def warps_of(self, op: str) -> int:
-        """Return the warp instructions of one opcode, such as "LDS"."""
-        return sum(entry.warps for entry in self.executed if entry.instruction.op == op)
 
     def by_line(self) -> Mapping[int, tuple[ExecutedInstruction, ...]]:
         """Return the instructions by source line."""
@@ -119,4 +111,4 @@ def machine_counts(code: MachineCode, blocks: Sequence[PtxBlock]) -> MachineCoun
         )
     if match.uncounted_loops:
         caveats.append("the assembler unrolled a loop whose iterations were not counted in groups")
-    return MachineCounts(executed, tuple(caveats), flow.has_slow_paths)
+    return MachineCounts(executed, tuple(caveats))

@@ -52,8 +52,6 @@ class MachineFlow:
         Executions of each block, by active threads and by warps.
     estimated_lines : set of int
         Source lines whose counts are estimates.
-    has_slow_paths : bool
-        True if rule 2 was applied.
     """
 
     def __init__(self, match: PtxMatch) -> None:
@@ -65,16 +63,14 @@ class MachineFlow:
             if block.instructions[-1].op in ENDS or not block.targets
         ]
         self.estimated_lines: set[int] = set()
-        slow_paths = list(self._slow_paths())
-        self.has_slow_paths = bool(slow_paths)
-        self._thread_graph = self._thread_equations(slow_paths)
+        self._thread_graph = self._thread_equations()
         self.threads = [self._threads_of(block) for block in self.blocks]
         self._warp_graph = self._warp_equations()
         self.warps = [self._warps_of(block) for block in self.blocks]
 
     # -- threads --------------------------------------------------------------------------------
 
-    def _thread_equations(self, slow_paths: list[int]) -> FlowGraph:
+    def _thread_equations(self) -> FlowGraph:
         graph = FlowGraph(self.edges)
         for block in self.blocks:
             row = graph.out(block.number) - graph.into(block.number)
@@ -82,7 +78,7 @@ class MachineFlow:
                 if caller.calls == block.number:
                     row -= graph.out(caller.number)
             graph.add(with_right_side(row, self.match.ptx[0].threads if block.number == 0 else 0.0))
-        for number in slow_paths:
+        for number in self._slow_paths():
             graph.add(graph.out(number))
         graph.propagate_zeros(0)
 
