@@ -57,9 +57,11 @@ if TYPE_CHECKING:
     from gpulab.notebook.sliders.explore import explore
     from gpulab.notebook.tables.comparison_view import beside_published
     from gpulab.notebook.tables.host_loops import loops_table
+    from gpulab.notebook.tables.ladder_view import ladder_table
     from gpulab.notebook.tables.measured_table import measured_table
     from gpulab.notebook.tables.roofline_view import roofline
     from gpulab.notebook.tables.sweep_view import sweep_table
+    from gpulab.notebook.tables.waves_view import waves_table
     from gpulab.opening import device, profile
     from gpulab.problems import Problem, problem, published
     from gpulab.profiling.benchmark import Benchmark, benchmark
@@ -74,7 +76,6 @@ if TYPE_CHECKING:
     from gpulab.views import html
     from gpulab.views.launch_view import show_counts
     from gpulab.views.tables.catalogue_view import catalogue_table
-    from gpulab.views.tables.ladder_view import ladder_table
     from gpulab.views.tables.memory_view import memory_table
     from gpulab.views.tables.published_view import published_table
     from gpulab.views.tables.query_view import device_query
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
     from gpulab.views.tables.sections_view import sections_table
     from gpulab.views.tables.traffic_view import traffic_table
     from gpulab.views.tables.transfer_view import transfer_table
-    from gpulab.views.tables.waves_view import waves_table
     from gpulab.views.timeline_view import show_timeline
 
 __version__ = "0.2.0"
@@ -181,7 +181,7 @@ _LAZY = {
     "kernel": ("gpulab.session", "kernel"),
     "kernel_cell": ("gpulab.session", "cell"),
     "kernel_names": ("gpulab.session", "kernel_names"),
-    "ladder_table": ("gpulab.views.tables.ladder_view", "ladder_table"),
+    "ladder_table": ("gpulab.notebook.tables.ladder_view", "ladder_table"),
     "loops_table": ("gpulab.notebook.tables.host_loops", "loops_table"),
     "measured_table": ("gpulab.notebook.tables.measured_table", "measured_table"),
     "memory_table": ("gpulab.views.tables.memory_view", "memory_table"),
@@ -207,7 +207,7 @@ _LAZY = {
     "traffic_table": ("gpulab.views.tables.traffic_view", "traffic_table"),
     "transfer_table": ("gpulab.views.tables.transfer_view", "transfer_table"),
     "verify": ("gpulab.verification.verify", "verify"),
-    "waves_table": ("gpulab.views.tables.waves_view", "waves_table"),
+    "waves_table": ("gpulab.notebook.tables.waves_view", "waves_table"),
 }
 
 

@@ -16,7 +16,7 @@ from gpulab.provenance import Provenance
 from gpulab.views.tables.point_view import points_view
 from gpulab.views.tables.speedup_view import speedup_view
 from tests.kernel_configs import config, run_in_session
-from tests.views.tables.test_ladder_view import COPY
+from tests.notebook.tables.test_ladder_view import COPY
 
 OUTPUT = 820  # pixels that JupyterLab leaves for the output of a cell
 

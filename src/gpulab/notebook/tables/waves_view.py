@@ -54,16 +54,19 @@ def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | st
     >>> gpulab.waves_table("matmul")
     No kernel of matmul was compiled in this session yet. Run its kernel cells.
     """
+    from gpulab.notebook.tables.session_progress import progress_bar
     from gpulab.profiling.register_caps import capped_kernels
 
     chosen = chosen_problem(problem)
     shape = chosen.parse_shape(str(size)) if size is not None else None
     rows: list[CappedKernel] = []
-    for variant in chosen.variants:
-        found = correct_kernel(chosen, variant)
-        if found is not None:
-            kernel, cell = found
-            rows += capped_kernels(cell, kernel.device, caps, shape)
+    with progress_bar("timing") as progress:
+        for number, variant in enumerate(chosen.variants):
+            progress(number, len(chosen.variants), variant)
+            found = correct_kernel(chosen, variant)
+            if found is not None:
+                kernel, cell = found
+                rows += capped_kernels(cell, kernel.device, caps, shape)
     missing = left_out(chosen)
     if not rows:
         none = f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells."

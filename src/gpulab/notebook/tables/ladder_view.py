@@ -63,6 +63,7 @@ def ladder_table(
     No kernel of matmul was compiled in this session yet. Run its kernel cells.
     """
     from gpulab.gpus.catalogue import gpu as gpu_named
+    from gpulab.notebook.tables.session_progress import progress_bar
     from gpulab.profiling.version_times import (
         baseline_time,
         measured_versions,
@@ -76,9 +77,10 @@ def ladder_table(
     specs = {key: gpu_named(key) for key in ((keys,) if isinstance(keys, str) else keys)}
     measured = measured_versions(chosen, shape)
     rows: list[VersionTime] = []
-    with keep_finished(lambda: _rows_view(chosen, rows)):
-        for spec in specs.values():
+    with keep_finished(lambda: _rows_view(chosen, rows)), progress_bar("modelling") as progress:
+        for number, spec in enumerate(specs.values()):
             start = len(rows)
+            progress(number, len(specs), spec.name)
             rows.extend(version_times(chosen, spec, shape, measured))
             if shipped := baseline_time(chosen, rows[start:], spec):
                 rows.insert(start, shipped)
