@@ -21,6 +21,7 @@ The version of the package:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +218,10 @@ def __getattr__(name: str) -> Any:
     except KeyError:
         raise AttributeError(f"module 'gpulab' has no attribute {name!r}") from None
 
+    if "IPython" in sys.modules:  # a notebook may use gpulab before `%load_ext gpulab`
+        from gpulab.notebook.failure import install_if_missing
+
+        install_if_missing()
     home = import_module(module)
     value = getattr(home, attribute) if attribute else home
     globals()[name] = value

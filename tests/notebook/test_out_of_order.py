@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+import gpulab
 from gpulab.errors import CompileError, GpulabError, UsageError
 from gpulab.notebook import magic
 from tests.notebook.conftest import CellRun
@@ -82,6 +83,13 @@ def test_speedup_table_of_a_new_session_has_the_baseline_alone(notebook):
 def test_speedup_table_of_an_unknown_problem_has_no_traceback(notebook):
     run = notebook.run("import gpulab\ngpulab.speedup_table('nothing')")
     assert isinstance(run.error, GpulabError)
+    assert "Traceback" not in run.stdout
+
+
+def test_error_before_the_extension_is_loaded_has_no_traceback(unloaded, monkeypatch):
+    monkeypatch.delitem(vars(gpulab), "speedup_table", raising=False)  # an earlier test may have used it
+    run = unloaded("import gpulab\ngpulab.speedup_table('nothing')")
+    assert isinstance(run.error, UsageError)
     assert "Traceback" not in run.stdout
 
 
