@@ -19,6 +19,7 @@ from gpulab.problems import Input, Output, Problem, Scalar, Size, Step, load_pro
 from gpulab.profiling.counts.counters import record_launch
 from gpulab.verification.check import CheckResult, check_cell
 from gpulab.verification.compare import compare
+from gpulab.views.cell_view import checked_view
 
 PAGE = Path(__file__).parents[2] / "docs" / "authoring.md"
 DECLARATIONS = re.findall(
@@ -129,8 +130,8 @@ def test_kernel_of_another_kind_is_correct(text: str) -> None:
         ),
         (NEAREST, "label[i] = c;", "label[i] = c + 1;", ", label: "),
         (NEAREST, "distance[i] = least", "distance[i] = sqrtf(least)", ", distance: "),
-        (MANDELBROT, "y * y <= 4", "y * y <= 2", "points are wrong"),
-        (MANDELBROT, "x0 + 0.02f * i", "x0 + 0.02f * j", "points are wrong"),
+        (MANDELBROT, "y * y <= 4", "y * y <= 2", "values are wrong"),
+        (MANDELBROT, "x0 + 0.02f * i", "x0 + 0.02f * j", "values are wrong"),
         (NEAREST, "int* label", "float* label", "parameter 1 must be int* (label)"),
     ],
 )
@@ -232,7 +233,7 @@ def hints_of(
     hints = set()
     for seed in range(20):
         case = problem.make_case(shape, np.random.default_rng(seed))
-        hints.add(compare(case, launch, change(case.expected.astype(np.int32))).hint)
+        hints.add(compare(case, launch, change(case.expected.astype(case.output.value.dtype))).hint)
     return hints
 
 
@@ -305,3 +306,34 @@ def test_sizes_that_do_not_fit_together_are_not_drawn(monkeypatch: pytest.Monkey
         inputs = draw_check_inputs(cell, np.random.default_rng(seed))
         for shape in (*inputs.shapes, inputs.counted.shape, *inputs.timed.shapes):
             assert valid.checked_shape(shape) == shape
+
+
+def test_dynamic_shared_memory_counts_as_memory_of_the_kernel() -> None:
+    cell, device = parse_cell(SORT), open_device("sim")
+    text = str(checked_view(cell, check_cell(cell, device, seed=1), device))
+    assert "4096 bytes of shared memory per block" in text
+
+
+def test_reference_that_does_not_take_moved_values_gives_no_hint() -> None:
+    repeated = Problem(
+        "repeated",
+        arguments=(
+            Output("y", lambda n: (2 * n,)),
+            Input("x", ("n",)),
+            Input(
+                "start",
+                lambda n: (n + 1,),
+                dtype="int32",
+                values=lambda rng, shape, n: np.r_[0, np.sort(rng.integers(0, 2 * n, n - 1)), 2 * n],
+            ),
+            "n",
+        ),
+        sizes={"n": 1024},
+        reference=lambda x, start: np.repeat(x, np.diff(start)),
+        steps=(Step("naive", "a thread for each element of x"),),
+    )
+
+    def others(right: np.ndarray) -> np.ndarray:
+        return right + 1
+
+    assert hints_of(repeated, (60,), others) == {""}

@@ -163,7 +163,8 @@ class _CellTimer:
             limit_s=inf,  # all launches that were requested are timed
         )
         resources = kernel.resources
-        resident = occupancy(device.spec, prod(point.block), resources.registers, resources.shared_bytes)
+        shared = resources.shared_bytes + point.config.at(point.shape, device.spec).shared_mem
+        resident = occupancy(device.spec, prod(point.block), resources.registers, shared)
         return replace(point, timing=timed.timing, occupancy=resident.fraction)
 
     def _prepare(self, cell: Cell, point: Point, check: bool) -> _PreparedKernel:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from gpulab.cell import Cell, PlainCell
+from gpulab.cell import Cell, KernelCell, PlainCell
 from gpulab.errors import GpulabError, LaunchError
 from gpulab.finding import Finding
 from gpulab.gpus.occupancy import occupancy
@@ -63,6 +64,11 @@ def _resources(cell: Cell, name: str, resources: Resources, device: Device) -> V
     block = cell.header.block
     threads = prod(block) if block else 0
     allowed = None
+    if isinstance(cell, KernelCell):
+        dynamic = cell.config.problem.shared_mem(
+            cell.config.variant, cell.config.timing_shape, cell.config.block, cell.config.tile
+        )
+        resources = replace(resources, shared_bytes=resources.shared_bytes + dynamic)
     if threads:
         allowed = occupancy(device.spec, threads, resources.registers, resources.shared_bytes)
     return resource_view(name, resources, device.spec.name, threads, allowed)
