@@ -199,6 +199,17 @@ __global__ void k(A* a) { a->x = a->twice(); }
         assert left_out not in cell.source
 
 
+def test_constructors_for_the_host_are_left_out() -> None:
+    text = (
+        "struct V { float x[2];\n__device__ V(float a, float b) : x{ a, b } {}\n"
+        "V(const float* p) : x{ p[0], p[1] } { host(); }\n__device__ float sum() { return x[0] + x[1]; } };\n"
+        "__global__ void k(float* x) { x[0] = V(x[0], x[1]).sum(); }\n"
+    )
+    (cell,) = cells(text)
+    assert "host" not in cell.source
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
 def test_using_namespace_is_kept_if_the_cell_has_the_namespace() -> None:
     text = (
         "namespace a { __device__ int f() { return 1; } }\nnamespace b { int g() { return 1; } }\n"
@@ -214,6 +225,19 @@ def test_using_namespace_is_kept_if_the_cell_has_the_namespace() -> None:
 def test_headers_of_types_are_added() -> None:
     (cell,) = cells('#include "cublas_v2.h"\n__global__ void k(__nv_bfloat16* x, half* y) {}\n')
     assert cell.source.startswith("#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n")
+
+
+def test_constexpr_member_functions_become_device_functions() -> None:
+    text = (
+        "#define HD __host__ __device__\n"
+        "template <int N> struct A { static constexpr int n = N; HD constexpr int one() const { return 1; }\n"
+        "static constexpr int size() { return N; }\nconstexpr int twice() const noexcept { return 2 * n; }\n"
+        "__device__ int f() { if constexpr (N > 1) { return 1; } constexpr int m = size(); return m; } };\n"
+        "__global__ void k(int* x) { A<4> a; x[0] = a.size() + a.twice() + a.one() + a.f(); }\n"
+    )
+    (cell,) = cells(text)
+    assert cell.source.count("__device__ constexpr") == 2
+    assert compile_program(cell.source).kernel_names == ("k",)
 
 
 def test_header_of_curand_is_kept_if_it_is_used() -> None:

@@ -85,6 +85,11 @@ def test_register_is_ignored_as_by_nvcc() -> None:
     assert compile_program(KERNEL.format("register float y = x[1]; x[0] = y;")).kernel_names == ("k",)
 
 
+def test_source_may_ask_for_nvcc() -> None:
+    text = "#ifndef __NVCC__\n#define __device__\n#endif\n__device__ float one() { return 1; }\n"
+    assert compile_program(text + KERNEL.format("x[0] = one();")).kernel_names == ("k",)
+
+
 def test_spellings_of_gnu_for_inline_assembly() -> None:
     body = r'__asm__ __volatile__("mov.f32 %0, 0f3F800000;" : "=f"(x[0])); __asm("membar.gl;");'
     assert "membar.gl" in compile_program(KERNEL.format(body)).ptx

@@ -28,6 +28,10 @@ __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
+# A member function that is `constexpr`, with the words of its declaration before that word.
+_CONSTEXPR_MEMBER = re.compile(
+    r"(?<![^;{}])(?P<before>[^;{}]*)\bconstexpr\b(?=[^;={}()]*\w\s*\([^;{}]*\)[\w\s]*\{)"
+)
 _RANDOM = "curand_kernel.h"
 _COMMENT = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
 _KNOWN_ARGUMENTS = frozenset(
@@ -47,7 +51,12 @@ _NEEDED = (
 # C++ headers that programs include through others, by names of namespace std that they declare.
 _STD_HEADERS = {
     "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t bool_constant "
-    "integral_constant true_type is_integral is_floating_point common_type remove_reference remove_cv decay",
+    "integral_constant true_type false_type is_integral is_floating_point is_integral_v is_floating_point_v "
+    "is_arithmetic is_signed is_unsigned is_pointer is_void is_base_of is_convertible "
+    "make_signed make_unsigned make_signed_t make_unsigned_t common_type common_type_t "
+    "remove_reference remove_reference_t remove_cv "
+    "remove_cv_t remove_const remove_const_t remove_pointer remove_pointer_t add_const underlying_type decay "
+    "decay_t void_t conjunction disjunction negation aligned_storage",
     "utility": "pair make_pair integer_sequence index_sequence make_index_sequence",
 }
 _STD_NAMES = frozenset(" ".join(_STD_HEADERS.values()).split())
@@ -449,15 +458,22 @@ def _as_device_code(item: SourceItem, spaces: set[str]) -> str:
     """Return an item's text as NVRTC accepts it; spaces: the words that make a function one for the device.
 
     NVRTC computes a constant of floating type only if it is `constexpr`, and needs `__device__` before a
-    function that is `constexpr`.
+    function that is `constexpr`, also in classes.
     """
     if item.kind is ItemKind.CONSTANT:
         return _FLOATING_CONSTANT.sub(r"constexpr \1", item.text, count=1)
+    if item.kind is ItemKind.TYPE:
+        return _CONSTEXPR_MEMBER.sub(lambda match: _member_for_device(match, spaces), item.text)
     if item.kind is not ItemKind.DEVICE_FUNCTION or item.uses & spaces:
         return item.text
     comment = _COMMENT.match(item.text)
     code = item.text[comment.end() :] if comment else item.text
     return item.text.removesuffix(code) + re.sub(r"\bconstexpr\b", "__device__ constexpr", code, count=1)
+
+
+def _member_for_device(match: re.Match[str], spaces: set[str]) -> str:
+    annotated = spaces.intersection(re.findall(r"\w+", match["before"]))
+    return match[0] if annotated else f"{match['before']}__device__ constexpr"
 
 
 def _include(item: SourceItem) -> re.Match[str] | None:

@@ -248,7 +248,8 @@ class _Reader:
                 index = _directive_end(self.source, index)
                 continue
             if not skipped:
-                if token.text == "{" and not depth and has_body is None:
+                begins_body = token.text == "{" and not depth and has_body is None
+                if begins_body and not _is_initializer(self._plain(first, index)):
                     head = without_attributes(self._plain(first, index))
                     if is_container(head):
                         return index + 1, True
@@ -345,6 +346,13 @@ class _Reader:
         elif specifiers & _CONSTANT:
             kind = ItemKind.CONSTANT
         return kind, variable_names(without_template(tokens))
+
+
+def _is_initializer(head: Sequence[Token]) -> bool:
+    """Return True if a `{` after these tokens initializes a member, as in `A(int x) : x_{x} {}`."""
+    if not head or (head[-1].kind != "identifier" and head[-1].text != ">"):
+        return False
+    return any(token.text == ")" and after.text == ":" for token, after in pairwise(head))
 
 
 def _directive_end(source: SourceText, first: int) -> int:

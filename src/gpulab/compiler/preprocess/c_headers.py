@@ -193,6 +193,7 @@ def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
 
 _NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF, _STDLIB, _TIME))
 _NAMES |= {name: f"#define {name} asm" for name in ("__asm__", "__asm")}  # nvcc knows GNU's spellings
+_NAMES["__NVCC__"] = "#define __NVCC__"  # sources ask for it before they write `__device__`
 _NAMES["register"] = "#define register"  # nvcc ignores this word; in C++17 it is an error for NVRTC
 
 # Functions and types of namespace std. The mathematical ones are CUDA's, which have all overloads.
