@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.basic_blocks import Block
@@ -24,7 +25,12 @@ from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Operand, Reg, Sym
 from gpulab.simt.runtime import layout
 
-__all__ = ["CodegenContext", "InstrumentationHooks"]
+if TYPE_CHECKING:
+    from gpulab.simt.codegen.joint_loads import JointLoad
+
+__all__ = ["FETCHED_BYTES", "CodegenContext", "InstrumentationHooks"]
+
+FETCHED_BYTES = 36 << 10  # see `CodegenContext.fetched`
 
 
 class InstrumentationHooks:
@@ -126,13 +132,22 @@ class CodegenContext(KernelContext):
         self.can_be_full = self.threads % WARP == 0 and not any(map(self.can_lose_lanes, self.flow.blocks))
 
         # Set while the function is lowered.
+        self.uses_dispatcher = False  # one place in the code finds the next block with lanes
         self.past: dict[int, frozenset[int]] = {}  # see `reconvergence.rendezvous_blocks`
         self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
+        self.saved_before_loop: dict[int, tuple[str, ...]] = {}  # by first block; see `suspension`
         self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)
         self.canonical_bytes = 0
         self.fuel_slot = ""  # instructions left in the time slice
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
+
+        self.joint_loads: dict[tuple[int, int], JointLoad | None] = {}  # by block and instruction
+
+    @cached_property
+    def fetched(self) -> str:
+        """A stack slot for `joint_loads`: addresses of lanes, and elements that are copied."""
+        return self.b.alloca(f"[{FETCHED_BYTES} x i8]", "fetched")
 
     @cached_property
     def texels(self) -> str:

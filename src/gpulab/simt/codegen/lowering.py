@@ -227,6 +227,7 @@ class Lowering(CodegenContext):
             b.line(f"store i32 {lanes[number]}, ptr {self.mask_slot}")
             if number <= block.number:
                 self.spend(number, block.number)
+            suspension.save_before_loop(self, block.number, number)
             b.jump(f"block{number}")
             if certain:
                 return

@@ -31,6 +31,7 @@ __all__ = [
     "plan_suspension",
     "restore",
     "resume",
+    "save_before_loop",
     "suspend",
     "switch_lanes",
     "warp_state",
@@ -53,7 +54,9 @@ class SuspendPoint:
     target : int
         Block at which the warp resumes.
     live : tuple of str
-        Registers to save.
+        Registers to restore.
+    saved : tuple of str
+        Those of them to save; the save area has the current values of the others.
     suspended : tuple of int
         Blocks whose masks of suspended lanes are saved.
     barrier : Instruction or None
@@ -65,6 +68,7 @@ class SuspendPoint:
     number: int
     target: int
     live: tuple[str, ...]
+    saved: tuple[str, ...]
     suspended: tuple[int, ...] = ()
     barrier: Instruction | None = None
     index: int | None = None
@@ -75,15 +79,19 @@ def plan_suspension(cg: CodegenContext) -> list[SuspendPoint]:
     points = _fallback_entries(cg) if cg.fallback else []
     # A barrier's number has the same low bits in both codes, because warps of a block may wait in either.
     first = 1 + (2 * FALLBACK - len(points) if cg.fallback else 0)
+    if not cg.fallback and not cg.uses_dispatcher:
+        cg.saved_before_loop = _saved_before_loops(cg)
+    changed = _changed_at_end(cg)
     for block in cg.flow.blocks:
         if block.end == "barrier":
             (target,) = block.targets
             live = tuple(sorted(cg.flow.live_in[target]))
-            points.append(SuspendPoint(first + len(points), target, live, (), block.barrier))
+            saved = live if cg.fallback else tuple(n for n in live if n in changed[block.number])
+            points.append(SuspendPoint(first + len(points), target, live, saved, (), block.barrier))
     for head in sorted(cg.analysis.spin_loops):
         live = tuple(sorted(cg.flow.live_in[head] | cg.analysis.preserved[head]))
         suspended = tuple(sorted(cg.analysis.frontier[head]))
-        points.append(SuspendPoint(first + len(points), head, live, suspended))
+        points.append(SuspendPoint(first + len(points), head, live, live, suspended))
 
     cg.canonical_at, cg.canonical_bytes = _canonical_layout(cg)
     if cg.fallback:
@@ -111,8 +119,57 @@ def _fallback_entries(cg: CodegenContext) -> list[SuspendPoint]:
         live = basic_blocks.live_before(cg.flow, registers, cg.flow.blocks[number], index)
         saved = tuple(sorted(live | cg.analysis.preserved[number]))
         suspended = tuple(sorted(cg.analysis.frontier[number]))
-        points.append(SuspendPoint(FALLBACK + site, number, saved, suspended, None, index))
+        points.append(SuspendPoint(FALLBACK + site, number, saved, saved, suspended, None, index))
     return points
+
+
+def _saved_before_loops(cg: CodegenContext) -> dict[int, tuple[str, ...]]:
+    """Return registers to save on the way to a loop, by the loop's first block.
+
+    They do not change in the loop, so that its barriers need not save them.
+    """
+    blocks = cg.flow.blocks
+    suspended = set().union(*cg.analysis.frontier)
+    saved = {}
+    for head in {n for block in blocks for n in block.targets if n <= block.number} - suspended:
+        last = max(block.number for block in blocks if head in block.targets)
+        loop = blocks[head : last + 1]
+        live: set[str] = set()
+        for block in loop:
+            if block.end == "barrier":
+                live |= cg.flow.live_in[block.targets[0]]
+        items = [item for block in loop for item in (*block.code, block.barrier) if item is not None]
+        written = {name for item in items for name in basic_blocks.writes(item)}
+        saved[head] = tuple(sorted((live & cg.flow.live_in[head]) - written))
+    return saved
+
+
+def _changed_at_end(cg: CodegenContext) -> list[set[str]]:
+    """Return for each block the registers that may have changed at its end since they were saved."""
+    blocks = cg.flow.blocks
+    changed: list[set[str]] = [set() for _ in blocks]
+    entering = [set(cg.flat.registers), *(set() for _ in blocks[1:])]
+    work = [block.number for block in blocks]
+    while work:
+        number = work.pop()
+        block = blocks[number]
+        changed[number] |= entering[number]
+        changed[number].update(name for item in block.code for name in basic_blocks.writes(item))
+
+        sent = {other: set(changed[number]) for other in (*block.targets, *cg.analysis.frontier[number])}
+        if block.end != "barrier":
+            for target in block.targets:
+                if target > number:
+                    sent[target].difference_update(cg.saved_before_loop.get(target, ()))
+        elif block.targets[0] not in cg.analysis.frontier[number]:
+            assert block.barrier is not None
+            sent[block.targets[0]] -= cg.flow.live_in[block.targets[0]]
+            sent[block.targets[0]].update(basic_blocks.writes(block.barrier))
+        for other, names in sent.items():
+            if not names <= entering[other]:
+                entering[other] |= names
+                work.append(other)
+    return changed
 
 
 def _canonical_layout(cg: CodegenContext) -> tuple[dict[str, int], int]:
@@ -147,10 +204,25 @@ def _save_area(cg: CodegenContext) -> str:
 
 
 def _save(cg: CodegenContext, point: SuspendPoint) -> None:
-    b = cg.b
     area = _save_area(cg)
     _save_suspended_masks(cg, area, point.suspended)
-    for name in point.live:
+    _save_registers(cg, area, point.saved)
+
+
+def save_before_loop(cg: CodegenContext, block: int, head: int) -> None:
+    """Save the registers that do not change in a loop, on the way from a block to its first one."""
+    names = cg.saved_before_loop.get(head)
+    if not names or head <= block:
+        return
+    label = cg.b.new_label("enters")
+    cg.b.jump(label)
+    with cg.side_block(label):
+        _save_registers(cg, _save_area(cg), names)
+
+
+def _save_registers(cg: CodegenContext, area: str, names: tuple[str, ...]) -> None:
+    b = cg.b
+    for name in names:
         value = cg.read(name)
         for number, ref in enumerate(value.refs):
             pointer = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")

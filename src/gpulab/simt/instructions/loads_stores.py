@@ -20,6 +20,7 @@ from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.instruction_forms import PSEUDO_HANDLERS, handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
+from gpulab.simt.codegen.joint_loads import joint_load
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size, vector_elements
 
@@ -51,7 +52,11 @@ def load(cg: CodegenContext, item: Instruction) -> None:
         space = "global"  # parameters whose address is taken are copied to an array
     size = type_size(item.parts[-1]) * count
     where = address(cg, memory, space)
-    values = read(cg, where, space, ty, count, size, item)
+    if joint := joint_load(cg, item):
+        cg.instrumentation.on_access(cg, MemoryAccess(joint.site, where, space, size, "reads", item))
+        values = _loaded(cg, where, ty, count, joint.pointers(cg))
+    else:
+        values = read(cg, where, space, ty, count, size, item)
     for target, value in zip(targets, values, strict=True):
         cg.assign(target, _extended(cg, value, item.parts[-1], target), item.predicate)
 
@@ -85,13 +90,7 @@ def read(
         return _read_rows(cg, where, space, ty, count, size, item)
     pointers = host_pointers(cg, where, space, size, item, "reads")
     if pointers.scalar:
-        found = []
-        for number in range(count):
-            pointer = pointers.scalar
-            if number:
-                pointer = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * step}")
-            found.append(Value(ty, "uniform", (b.value(f"load {ty}, ptr {pointer}, align {step}"),)))
-        return found
+        return _loaded(cg, where, ty, count, [pointers.scalar])
     mask = cg.mask_vector(item.predicate)
     return [
         Value(ty, "varying", (gather(b, ty, offset_pointers(cg, pointers.vector, n * step), mask),))
@@ -115,23 +114,7 @@ def _read_rows(
     with cg.side_block(fast):
         host = check.host_base()
         pointers = [check.host_pointer(host, o) for o in offsets]
-        near = []
-        if where.stride:
-            wide = cg.width * count
-            parts = [b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in pointers]
-            joined = b.concat(ty, parts, wide)
-            near = [joined]
-            if count > 1:
-                every = range(WARP * count)
-                near = [b.pick(ty, joined, WARP * count, list(every[n::count])) for n in range(count)]
-        else:
-            for number in range(count):
-                moved = [
-                    b.value(f"getelementptr i8, ptr {p}, i64 {number * step}") if number else p
-                    for p in pointers
-                ]
-                singles = tuple(b.value(f"load {ty}, ptr {p}, align {step}") for p in moved)
-                near.append(_spread(cg, ty, singles))
+        near = _loaded(cg, where, ty, count, pointers)
         b.jump(join)
     with cg.side_block(slow):
         check.resolve()
@@ -142,9 +125,36 @@ def _read_rows(
         b.jump(join)
     b.open(join)
     return [
-        Value(ty, "varying", (b.phi(vector(ty), (a, fast), (c, slow_end)),))
+        Value(ty, "varying", (b.phi(vector(ty), (a.ref, fast), (c, slow_end)),))
         for a, c in zip(near, far, strict=True)
     ]
+
+
+def _loaded(cg: CodegenContext, where: Value, ty: str, count: int, pointers: list[str]) -> list[Value]:
+    """Load `count` consecutive elements for each lane, given a pointer to those of each row's first lane."""
+    b = cg.b
+    step = BITS[ty] // 8
+    if where.kind == "affine" and where.stride:
+        wide = cg.width * count
+        parts = [b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in pointers]
+        joined = b.concat(ty, parts, wide)
+        if count == 1:
+            return [Value(ty, "varying", (joined,))]
+        every = range(WARP * count)
+        picked = [b.pick(ty, joined, WARP * count, list(every[n::count])) for n in range(count)]
+        return [Value(ty, "varying", (ref,)) for ref in picked]
+
+    values = []
+    for number in range(count):
+        moved = pointers
+        if number:
+            moved = [b.value(f"getelementptr i8, ptr {p}, i64 {number * step}") for p in pointers]
+        singles = tuple(b.value(f"load {ty}, ptr {p}, align {step}") for p in moved)
+        if where.kind == "uniform":
+            values.append(Value(ty, "uniform", singles))
+        else:
+            values.append(Value(ty, "varying", (_spread(cg, ty, singles),)))
+    return values
 
 
 def _spread(cg: CodegenContext, ty: str, singles: tuple[str, ...]) -> str:

@@ -326,6 +326,79 @@ good:
   ret i1 true
 }
 
+; Check every active lane of several loads, in the order of a table, and copy the elements to %buffer, which starts
+; with the addresses of their lanes. Return false after a fault. The columns of the table are in `joint_loads`.
+define internal i1 @sim_fetch(ptr %ctx, i32 %warp, i32 %mask, ptr %table, i64 %count, ptr %buffer, ptr %hosts) noinline cold {
+entry:
+  %caches.i = call i64 @get(ptr %ctx, i64 ${site_caches})
+  %caches = inttoptr i64 %caches.i to ptr
+  %shared.size = load i64, ptr @shared_bytes
+  br label %each
+each:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %next ]
+  %more = icmp ult i64 %n, %count
+  br i1 %more, label %one, label %done
+one:
+  %row = getelementptr [11 x i64], ptr %table, i64 %n
+  %place = call i64 @get(ptr %row, i64 0)
+  %offset = call i64 @get(ptr %row, i64 8)
+  %site = call i64 @get(ptr %row, i64 16)
+  %cache.at = call i64 @get(ptr %row, i64 24)
+  %size = call i64 @get(ptr %row, i64 32)
+  %span = call i64 @get(ptr %row, i64 40)
+  %in.shared = call i64 @get(ptr %row, i64 48)
+  %at = call i64 @get(ptr %row, i64 56)
+  %row.bytes = call i64 @get(ptr %row, i64 64)
+  %stride = call i64 @get(ptr %row, i64 72)
+  %width = call i64 @get(ptr %row, i64 80)
+  %bases.p = getelementptr i8, ptr %buffer, i64 %place
+  %bases = load <32 x i64>, ptr %bases.p
+  %first = insertelement <32 x i64> poison, i64 %offset, i64 0
+  %offsets = shufflevector <32 x i64> %first, <32 x i64> poison, <32 x i32> zeroinitializer
+  %addresses = add <32 x i64> %bases, %offsets
+  store <32 x i64> %addresses, ptr %hosts, align 64
+  %shared = icmp ne i64 %in.shared, 0
+  br i1 %shared, label %to.shared, label %to.global
+to.shared:
+  %shared.good = call i1 @sim_resolve_shared(ptr %ctx, i32 %warp, ptr %hosts, i32 %mask, i64 %size, i64 %site, ptr %hosts, i64 %shared.size)
+  br label %checked
+to.global:
+  %cache = getelementptr i8, ptr %caches, i64 %cache.at
+  %global.good = call i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %hosts, i32 %mask, i64 %size, i64 %site, ptr %hosts, ptr %cache, i64 %span)
+  br label %checked
+checked:
+  %good = phi i1 [ %shared.good, %to.shared ], [ %global.good, %to.global ]
+  br i1 %good, label %lanes, label %failed
+lanes:
+  %left = phi i32 [ %mask, %checked ], [ %rest, %lane ]
+  %none = icmp eq i32 %left, 0
+  br i1 %none, label %next, label %lane
+lane:
+  %number = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %number.64 = zext i32 %number to i64
+  %in.row = urem i64 %number.64, %width
+  %which = udiv i64 %number.64, %width
+  %row.start = mul i64 %which, %row.bytes
+  %row.at = mul i64 %in.row, %stride
+  %sum = add i64 %row.start, %row.at
+  %to.at = add i64 %at, %sum
+  %to = getelementptr i8, ptr %buffer, i64 %to.at
+  %host.p = getelementptr i64, ptr %hosts, i64 %number.64
+  %host.i = load i64, ptr %host.p
+  %host = inttoptr i64 %host.i to ptr
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %host, i64 %size, i1 false)
+  br label %lanes
+next:
+  %n.next = add i64 %n, 1
+  br label %each
+done:
+  ret i1 true
+failed:
+  ret i1 false
+}
+
 ; Extend a row of 32-bit values base + stride * lane to 64 bits and return the new base. If the values wrap
 ; around between active lanes, the result is not affine, and `wraps` is set.
 define internal i64 @sim_widen(ptr %ctx, i32 %base, i32 %mask, i32 %stride, i1 %signed) noinline cold {
