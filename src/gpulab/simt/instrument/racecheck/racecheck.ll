@@ -75,6 +75,11 @@ some:
   call void @san_callback(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
   ret void
 }
+; Record each cell of an array from now on; see `shadow_layout.ROW_CELLS`.
+define internal void @san_expand_rows(ptr %ctx, ptr %shadow) noinline cold {
+  call void @san_callback(ptr %ctx, i32 $EXPAND_ROWS, i32 0, ptr %shadow, i32 0, i32 0, i32 0, ptr null)
+  ret void
+}
 define internal void @san_callback(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
   %function.i = call i64 @get(ptr %ctx, i64 ${callback})
   %function = inttoptr i64 %function.i to ptr

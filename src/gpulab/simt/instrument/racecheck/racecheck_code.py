@@ -45,9 +45,9 @@ I32, I64 = vector("i32"), vector("i64")
 
 def _runtime() -> str:
     text = resources.files("gpulab.simt.instrument.racecheck").joinpath("racecheck.ll").read_text()
-    return Template(text).safe_substitute(
-        {name: str(at) for name, at in STATE.items()} | {"TURN": str(CALLBACKS["turn"])}
-    )
+    names = {name: str(at) for name, at in STATE.items()}
+    names |= {name.upper(): str(CALLBACKS[name]) for name in ("turn", "expand_rows")}
+    return Template(text).safe_substitute(names)
 
 
 class RacecheckInstrumentation(Instrumentation):

@@ -135,7 +135,7 @@ class RacecheckRecorder(Recorder):
     def add_shadow(self, base: int, size: int, host: int) -> int:
         """Make the shadow of an allocation, and return its address."""
         unwritten = self.memory.unwritten_bytes(base)
-        shadow = ArrayShadow(base, size, self.granule, host, 0 if unwritten is None else 1)
+        shadow = ArrayShadow(base, size, self.granule, host, 0 if unwritten is None else 1, in_rows=True)
         if unwritten is not None:  # 1 for cells that the host or an earlier launch has written
             cells = np.pad(~unwritten, (0, -len(unwritten) % self.granule)).reshape(-1, self.granule)
             shadow.arrays[WRITE_TIME][: len(cells)] = cells.all(axis=1)
@@ -178,6 +178,8 @@ class RacecheckRecorder(Recorder):
                 self.state.on_turn()
             elif event == CALLBACKS["grid_barrier"]:
                 self.state.on_grid_barrier()
+            elif event == CALLBACKS["expand_rows"]:
+                next(shadow for shadow in self.shadows if shadow.address == addresses).expand_rows()
             elif event == CALLBACKS["syncwarp"]:
                 self.state.on_syncwarp(warp, _words_at(addresses), mask)
             else:
@@ -215,6 +217,7 @@ class RacecheckRecorder(Recorder):
             if shadow is None:
                 self.wrote_read_only |= action != "reads" and any(address in r for r in self.read_only)
                 continue
+            shadow.expand_rows()
             by_window = shadow is self.state.shared and not is_shared
             start = address - (layout.SHARED_WINDOW if by_window else shadow.start)
             for at in range(start, start + granule, shadow.granule):
@@ -259,6 +262,7 @@ class RacecheckRecorder(Recorder):
         for shadow in self.shadows:
             unwritten = self.memory.unwritten_bytes(shadow.start)
             if unwritten is not None:
+                shadow.expand_rows()
                 written = np.repeat(shadow.arrays[WRITE_TIME] >= 1, shadow.granule)[: shadow.size]
                 self.memory.mark_written(shadow.start, written)
 

@@ -20,9 +20,12 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
     OTHER_WARPS,
     READ_TIME,
     READER,
+    ROW_BYTES,
+    ROW_CELLS,
     SETTLED,
     SETTLED_FOREVER,
     SHADOW,
+    SHADOW_ARRAYS,
     SILENT,
     STATE,
     STRONG,
@@ -275,6 +278,56 @@ class ShadowCheck:
 
     def check_recorded(self) -> str:
         """Emit the check of an array that has a shadow."""
+        if self.shared:
+            return self.check_cells()
+        b = self.b
+        flag = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['in_rows']}")
+        in_rows, expand, cells = b.new_label("in_rows"), b.new_label("expand"), b.new_label("cells")
+        b.branch(b.value(f"icmp eq i32 {b.value(f'load i32, ptr {flag}')}, 0"), cells, in_rows)
+        b.open(in_rows)
+        is_row = self.form == "row" and self.width == ROW_CELLS and self.action == "writes"
+        if is_row and not self.strong and not self.update:
+            recorded, done = self.record_row(expand), b.new_label("done")
+            b.jump(done)
+        else:
+            recorded, done = "", ""
+            b.jump(expand)
+        b.open(expand)
+        b.line(f"call void @san_expand_rows(ptr %x0, ptr {self.shadow})")
+        b.jump(cells)
+        b.open(cells)
+        undecided = self.check_cells()
+        if not done:
+            return undecided
+        end = b.label
+        b.jump(done)
+        b.open(done)
+        return b.phi("i32", ("0", recorded), (undecided, end))
+
+    def record_row(self, otherwise: str) -> str:
+        """Emit the record of a write to 32 aligned cells that no access has reached; return its label.
+
+        For other cells, the code jumps to the label `otherwise`.
+        """
+        b = self.b
+        cell = b.value(f"lshr i64 {self.places[0]}, {self.granule.bit_length() - 1}")
+        aligned, record = b.new_label("aligned"), b.new_label("record")
+        rest = b.value(f"and i64 {cell}, {ROW_CELLS - 1}")
+        b.branch(b.value(f"icmp eq i64 {rest}, 0"), aligned, otherwise)
+        b.open(aligned)
+        rows = b.value(f"add i64 {b.value(f'mul i64 {self.stride}, {SHADOW_ARRAYS}')}, {SHADOW['cells']}")
+        start = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {rows}")
+        number = b.value(f"lshr i64 {cell}, {ROW_CELLS.bit_length() - 1}")
+        row = b.value(f"getelementptr [{ROW_BYTES} x i8], ptr {start}, i64 {number}")
+        b.branch(b.value(f"icmp eq i32 {b.value(f'load i32, ptr {row}')}, 0"), record, otherwise)
+        b.open(record)
+        word = b.value(f"or i32 {self.site}, {b.value(f'shl i32 {self.warp}, 5')}")
+        for index, value in enumerate((self.load_state("now"), word, self.mask, self.silent or "0")):
+            b.line(f"store i32 {value}, ptr {b.value(f'getelementptr i32, ptr {row}, i64 {index}')}")
+        return record
+
+    def check_cells(self) -> str:
+        """Emit the check of an array whose cells are recorded one by one."""
         b = self.b
         now, self.start = (
             self.load_state("now"),

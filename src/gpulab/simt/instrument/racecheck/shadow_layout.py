@@ -19,6 +19,8 @@ __all__ = [
     "PENDING",
     "READER",
     "READ_TIME",
+    "ROW_BYTES",
+    "ROW_CELLS",
     "SETTLED",
     "SETTLED_FOREVER",
     "SHADOW",
@@ -55,7 +57,7 @@ PENDING = (1 << 32) - 1  # time of a write by an asynchronous copy that has not 
 
 ACTIONS = ("reads", "writes", "updates")
 _EVENTS = ("access", "barrier", "arrive", "syncwarp", "copy", "copy_group", "bulk_copy", "phase_test", "turn",
-           "grid_barrier", "mbarrier_arrival")  # fmt: skip
+           "grid_barrier", "mbarrier_arrival", "expand_rows")  # fmt: skip
 CALLBACKS = {name: number for number, name in enumerate(_EVENTS)}
 FENCE_HISTORY = 4  # number of fences that are recorded for each thread
 
@@ -92,10 +94,15 @@ for _name, _size in (
 STATE["end"] = _END
 
 # A shadow is a head and then five arrays of 32-bit words with an element for each cell. The head has the
-# smallest time that counts as written, and the distance between two arrays in bytes.
-SHADOW = {"oldest_valid": 0, "stride": 8, "cells": 64}
+# smallest time that counts as written, the distance between two arrays in bytes, and a flag.
+SHADOW = {"oldest_valid": 0, "stride": 8, "in_rows": 16, "cells": 64}
 SETTLED, WRITE_TIME, WRITER, READ_TIME, READER = range(5)
 SHADOW_ARRAYS = 5
+# While the flag `in_rows` is 1, each 32 aligned cells have been written at most once in the launch, by a warp,
+# and not read. Records of four words, which follow the arrays, then take the place of the cells' words: the
+# time (0: not written), the access word of lane 0, the lanes, and those whose write was silent.
+ROW_CELLS = 32
+ROW_BYTES = 16
 # An element of SETTLED is the time of a barrier after which another read of the cell changes nothing, because
 # the last write is ordered for all threads and several threads have read the cell.
 SETTLED_FOREVER = (1 << 32) - 1
