@@ -1,9 +1,9 @@
 """Bounds checks of several loads at once.
 
 An unrolled loop loads at constant distances from a few registers: `[%r1]`, `[%r2]`, `[%r1+4]`, `[%r2+64]`, ….
-At the first of these loads one check covers them all, so that they become straight-line code. If it fails, the
-runtime examines every lane of every load in the order of the program (`sim_fetch` in runtime.ll) and copies
-the elements to a buffer, from which the loads then read.
+At the first of these loads one check covers them all, so that they become straight-line code. If it fails,
+the runtime examines every lane of every load in the order of the program (`sim_fetch` in runtime.ll) and
+copies the elements to a buffer, from which the loads then read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ BUFFER_BYTES = FETCHED_BYTES - MAX_SPANS * 8 * WARP  # for the elements that are
 SPAN_BYTES = 1 << 13  # distance of two loads in one span, at most
 
 # Instructions between two loads that cannot fault, access no memory and do not wait for other threads.
-ARITHMETIC = frozenset(
-    """mov add sub mul mad mul24 mad24 fma neg abs min max and or xor not cnot lop3 shl shr shf prmt bfe bfi
-    bfind brev clz popc set setp selp slct cvt cvta div rem sqrt rsqrt rcp sin cos ex2 lg2 tanh copysign testp
-    dp2a dp4a sad""".split()
-)
-ORDERED = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+ARITHMETIC = {
+    "mov", "add", "sub", "mul", "mul24", "mad", "mad24", "fma", "neg", "abs", "min", "max", "sad", "dp2a", "dp4a",
+    "div", "rem", "sqrt", "rsqrt", "rcp", "sin", "cos", "ex2", "lg2", "tanh", "copysign", "testp", "and", "or",
+    "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "prmt", "bfe", "bfi", "bfind", "brev", "clz", "popc",
+    "set", "setp", "selp", "slct", "cvt", "cvta",
+}  # fmt: skip
+ORDERED = {"volatile", "relaxed", "acquire", "mmio"}
 
 
 @dataclass

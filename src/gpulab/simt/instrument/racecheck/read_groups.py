@@ -7,22 +7,26 @@ checks all of them at the first one. If it cannot accept all, it checks each on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis.basic_blocks import is_warp_sync, writes
+from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import Builder, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction, address_arguments
 from gpulab.simt.instrument.racecheck.shadow_layout import (
     MAX_SITE,
     OTHER_LANES,
+    OTHER_WARPS,
     READ_TIME,
     READER,
     SETTLED,
     SHADOW,
     SITE_SHIFT,
+    THREAD_MASK,
     WRITE_TIME,
 )
 from gpulab.simt.ptx.syntax import Instruction, Mem, Reg
@@ -53,6 +57,8 @@ class ReadGroup:
         whole rows.
     sites : dict
         Access sites, by index of the instruction.
+    apart : bool
+        No two reads access the same cell of a row.
     """
 
     name: str
@@ -60,6 +66,7 @@ class ReadGroup:
     offsets: dict[int, int]
     run: int
     sites: dict[int, int] = field(default_factory=dict)
+    apart: bool = False
 
     def add(self, index: int, site: int) -> str:
         """Add a site; return the definition of the table when it is complete, otherwise ""."""
@@ -106,7 +113,8 @@ class ReadGroups:
         self.searched |= {(block, index) for index in offsets}
         if stride:
             if len(offsets) > 1 and len(set(offsets.values())) == len(offsets):
-                yield ReadGroup(f"san_reads_{block}_{first}", first, offsets, 0)
+                apart = _distance(offsets.values()) >= cg.width * stride
+                yield ReadGroup(f"san_reads_{block}_{first}", first, offsets, 0, apart=apart)
             return
         for indices in _runs(offsets, access.size):
             start = min(indices)
@@ -122,7 +130,8 @@ class ReadGroups:
             ("i32", cg.mask_bits(access.item.predicate)), *address_arguments(cg, access, form),
         ]  # fmt: skip
         name = f"san_group_{form.kind}_{form.rows}_{form.width}_{form.stride}_{form.size}_{group.run}"
-        b.define(name, "void", arguments, lambda b, names: GroupFunction(b, names, form, group.run).build())
+        name += "_apart" * group.apart
+        b.define(name, "void", arguments, lambda b, names: GroupFunction(b, names, form, group).build())
 
 
 class GroupFunction:
@@ -132,8 +141,8 @@ class GroupFunction:
     largest offset and the number of reads, the active lanes, and the address of each row of the first read.
     """
 
-    def __init__(self, b: Builder, names: list[str], form: AccessForm, run: int) -> None:
-        self.b, self.form, self.run = b, form, run
+    def __init__(self, b: Builder, names: list[str], form: AccessForm, group: ReadGroup) -> None:
+        self.b, self.form, self.run, self.apart = b, form, group.run, group.apart
         self.warp, self.table, self.sites, self.low, self.high, self.count, self.mask = names[1:8]
         self.addresses = names[8:]
 
@@ -162,26 +171,138 @@ class GroupFunction:
     # -- whole rows -----------------------------------------------------------------------------
 
     def check_rows(self, each: str, done: str) -> None:
-        """Emit a jump to `done` if all reads repeat those of other lanes, otherwise to `each`."""
+        """Emit a jump to `done` if no read has to be recorded any more, otherwise to `each`.
+
+        Most reads repeat those of other lanes. Those of the first warp that reads the cells after a barrier,
+        and of the second one, are recorded here, if all its lanes are active and read one row.
+        """
         b = self.b
         self.access.addresses = self.addresses
         key = self.access.settled_key()
+
+        def unsettled(index: str) -> str:
+            offset = self.member(index, 0)
+            return self.access.unsettled_rows(
+                key, [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
+            )
+
+        left = b.value(f"and i32 {self.for_each('i32', unsettled)}, {self.mask}")
+        if not self.apart:
+            b.branch(b.value(f"icmp eq i32 {left}, 0"), done, each)
+            return
+        alone, first, not_first = b.new_label("alone"), b.new_label("first"), b.new_label("not_first")
+        second, test = b.new_label("second"), b.new_label("test")
+        b.branch(b.value(f"icmp eq i32 {left}, 0"), done, alone)
+        b.open(alone)
+        warp_sync, block_sync = self.access.sync_times()
+        one_row = b.value(f"icmp eq i32 {self.mask}, -1")
+        for other in self.addresses[1:]:
+            one_row = b.value(f"and i1 {one_row}, {b.value(f'icmp eq i64 {other}, {self.addresses[0]}')}")
+        by_block = b.value(f"icmp eq i32 {warp_sync}, {block_sync}")
+        b.branch(b.value(f"and i1 {one_row}, {by_block}"), test, each)
+
+        b.open(test)
+        self.locate_row(block_sync)
+        b.branch(self.for_each("i1", self.is_read), not_first, first)
+        b.open(first)
+        self.record_row(OTHER_LANES if self.form.rows > 1 else 0, "")
+        b.jump(done)
+        b.open(not_first)
+        b.branch(self.for_each("i1", self.is_not_second), each, second)
+        b.open(second)
+        self.record_row(OTHER_LANES | OTHER_WARPS, block_sync)
+        b.jump(done)
+
+    def for_each(self, ty: str, body: Callable[[str], str]) -> str:
+        """Emit a loop over the reads; return the `or` of the results of `body` for the number of each."""
+        b = self.b
         loop, end, entry = b.new_label("loop"), b.new_label("end"), b.label
         index, bits = b.name("index"), b.name("bits")
-        following, missing = b.name("next"), b.name("missing")
+        following, result = b.name("next"), b.name("result")
         b.jump(loop)
         b.open(loop)
         b.line(f"{index} = phi i64 [ 0, %{entry} ], [ {following}, %{loop} ]")
-        b.line(f"{bits} = phi i32 [ 0, %{entry} ], [ {missing}, %{loop} ]")
-        offset = self.member(index, 0)
-        rows = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
-        unsettled = self.access.unsettled_rows(key, rows)
-        b.line(f"{missing} = or i32 {bits}, {unsettled}")
+        b.line(f"{bits} = phi {ty} [ {0 if ty != 'i1' else 'false'}, %{entry} ], [ {result}, %{loop} ]")
+        b.line(f"{result} = or {ty} {bits}, {body(index)}")
         b.line(f"{following} = add i64 {index}, 1")
         b.branch(b.value(f"icmp ult i64 {following}, {self.count}"), loop, end)
         b.open(end)
-        left = b.value(f"and i32 {missing}, {self.mask}")
-        b.branch(b.value(f"icmp eq i32 {left}, 0"), done, each)
+        return result
+
+    def locate_row(self, sync: str) -> None:
+        """Compute what the checks of a row use: times as vectors, and the distance of the arrays."""
+        b, width = self.b, self.form.width
+        self.sync = b.splat("i32", sync, width)
+        self.start, self.now = (
+            b.splat("i32", b.value(f"load i32, ptr {self.access.at_state(name)}"), width)
+            for name in ("start", "now")
+        )
+        self.stride = b.value(
+            f"load i64, ptr {b.value(f'getelementptr i8, ptr {self.access.shadow}, i64 8')}"
+        )
+        first = b.value(f"shl i32 {self.warp}, 5")
+        lanes = ", ".join(f"i32 {WARP - width + lane}" for lane in range(width))  # of the last row
+        self.threads = b.value(f"or {vector('i32', width)} {b.splat('i32', first, width)}, <{lanes}>")
+        self.warps = b.splat("i32", self.warp, width)
+
+    def row_word(self, index: str, array: int) -> str:
+        """Return a pointer to the words of an array of the shadow for the row of a read."""
+        b, shift = self.b, self.form.size.bit_length() - 1
+        cell = b.value(
+            f"lshr i64 {b.value(f'add i64 {self.addresses[0]}, {self.member(index, 0)}')}, {shift}"
+        )
+        first = b.value(f"getelementptr i8, ptr {self.access.shadow}, i64 {SHADOW['cells']}")
+        start = b.value(f"getelementptr i32, ptr {first}, i64 {cell}")
+        return b.value(f"getelementptr i8, ptr {start}, i64 {b.value(f'mul i64 {self.stride}, {array}')}")
+
+    def is_read(self, index: str) -> str:
+        """Return an i1: false if the last write is ordered and no read has followed the last barrier."""
+        written, read = (self.load_row(index, array) for array in (WRITE_TIME, READ_TIME))
+        return self.some(
+            f"icmp uge {{}} {written}, {self.sync}", f"icmp ult {{}} {written}, {self.start}",
+            f"icmp uge {{}} {read}, {self.sync}",
+        )  # fmt: skip
+
+    def is_not_second(self, index: str) -> str:
+        """Return an i1: false if the last write is ordered and another warp was the last to read the row."""
+        b, ty = self.b, vector("i32", self.form.width)
+        written, read, reader = (self.load_row(index, array) for array in (WRITE_TIME, READ_TIME, READER))
+        warp = b.value(f"lshr {ty} {b.value(f'and {ty} {reader}, splat (i32 {THREAD_MASK})')}, splat (i32 5)")
+        return self.some(
+            f"icmp uge {{}} {written}, {self.sync}", f"icmp ult {{}} {written}, {self.start}",
+            f"icmp ult {{}} {read}, {self.sync}", f"icmp eq {{}} {warp}, {self.warps}",
+        )  # fmt: skip
+
+    def load_row(self, index: str, array: int) -> str:
+        ty = vector("i32", self.form.width)
+        return self.b.value(f"load {ty}, ptr {self.row_word(index, array)}, align 4")
+
+    def some(self, *comparisons: str) -> str:
+        """Return an i1 that is true if a comparison holds for a cell."""
+        b, width = self.b, self.form.width
+        flags = vector("i1", width)
+        found = "zeroinitializer"
+        for text in comparisons:
+            found = b.value(f"or {flags} {found}, {b.value(text.format(vector('i32', width)))}")
+        return b.value(f"icmp ne i{width} {b.value(f'bitcast {flags} {found} to i{width}')}, 0")
+
+    def record_row(self, flags: int, settled: str) -> None:
+        """Emit the record of all reads, by the last row of lanes; `settled` is the word of `SETTLED`."""
+        b, width = self.b, self.form.width
+        ty = vector("i32", width)
+
+        def record(index: str) -> str:
+            site = b.value(f"trunc i64 {self.member(index, 1)} to i32")
+            site = b.call("llvm.umin.i32", "i32", ("i32", site), ("i32", str(MAX_SITE)))
+            word = b.value(f"or i32 {b.value(f'shl i32 {site}, {SITE_SHIFT}')}, {flags}")
+            words = b.value(f"or {ty} {b.splat('i32', word, width)}, {self.threads}")
+            b.line(f"store {ty} {self.now}, ptr {self.row_word(index, READ_TIME)}, align 4")
+            b.line(f"store {ty} {words}, ptr {self.row_word(index, READER)}, align 4")
+            if settled:
+                b.line(f"store {ty} {self.sync}, ptr {self.row_word(index, SETTLED)}, align 4")
+            return "false"
+
+        self.for_each("i1", record)
 
     # -- neighbouring cells ---------------------------------------------------------------------
 
@@ -349,3 +470,8 @@ def _runs(offsets: dict[int, int], size: int) -> Iterator[list[int]]:
         if length > 1:
             yield [at[offset] for offset in left[:length]]
         left = left[length:]
+
+
+def _distance(offsets: Iterable[int]) -> int:
+    """Return the smallest distance between two offsets."""
+    return min(after - before for before, after in pairwise(sorted(offsets)))

@@ -8,6 +8,7 @@ whose access it could not prove ordered. A kernel contains one such function for
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.gather_scatter import gather, scatter
@@ -387,7 +388,27 @@ class ShadowCheck:
         return b.phi("i32", *results)
 
     def check_write(self, written: str, read: str) -> str:
-        """Emit the check of a write or an update."""
+        """Emit the check of a write or an update.
+
+        In shared memory, most writes are the first access to their cell since the last barrier. These take a
+        shorter path.
+        """
+        if not self.shared:
+            return self.check_write_in_detail(written, read)
+        oldest_sync = self.oldest_sync()
+        fresh = self.and_(self.op("icmp ult", written, oldest_sync), self.op("icmp ult", read, oldest_sync))
+        if self.action == "updates":
+            fresh = self.and_(fresh, self.op("icmp uge", written, self.oldest_valid))
+        stale = self.and_(self.inside, self.not_(fresh))
+        if self.outside:
+            stale = self.or_(stale, self.outside)
+        return self.by_case(
+            stale,
+            lambda: self.unresolved_lanes(self.record_write(self.inside)),
+            lambda: self.check_write_in_detail(written, read),
+        )
+
+    def check_write_in_detail(self, written: str, read: str) -> str:
         writer = self.load(WRITER)
         fine = ordered = self.write_is_ordered(written, writer)
         if self.silent and self.shared:  # a write of the value that another thread has written before
@@ -452,9 +473,14 @@ class ShadowCheck:
             self.store(SETTLED, since, good)
 
         if self.may_collide:  # of several lanes that read one cell, the last one is recorded, with a flag
-            stored = self.load(READER)
-            several = self.and_(good, self.op("icmp ne", stored, word))
-            self.store(READER, self.op("or", stored, f"splat (i32 {OTHER_LANES})"), several)
+            self.if_rows_meet(lambda: self.flag_several(word, good), good)
+
+    def flag_several(self, word: str, good: str) -> str:
+        """Flag the cells that other lanes of this access have read."""
+        stored = self.load(READER)
+        several = self.and_(good, self.op("icmp ne", stored, word))
+        self.store(READER, self.op("or", stored, f"splat (i32 {OTHER_LANES})"), several)
+        return several
 
     def unresolved_lanes(self, good: str) -> str:
         """Return the lanes that the host has to check."""
@@ -569,10 +595,33 @@ class ShadowCheck:
             READ_TIME, "zeroinitializer", good
         )  # what is ordered after this write is ordered after those reads
         if self.may_collide and not self.harmless:
-            collided = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
-            self.report_collisions(collided)
-            good = self.and_(good, self.not_(collided))
+            good = self.if_rows_meet(lambda: self.without_collisions(good), good)
         return good
+
+    def without_collisions(self, good: str) -> str:
+        """Report the lanes whose cell another lane of this access has written, and exclude them."""
+        collided = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
+        self.report_collisions(collided)
+        return self.and_(good, self.not_(collided))
+
+    def if_rows_meet(self, emit: Callable[[], str], otherwise: str) -> str:
+        """Emit code that runs if two rows may have a cell in common; return its result or `otherwise`."""
+        b = self.b
+        if self.form != "row":
+            return emit()
+        span = self.width * self.granule
+        meet = "false"
+        for first, second in combinations(self.places, 2):
+            distance = b.value(f"add i64 {b.value(f'sub i64 {first}, {second}')}, {span - 1}")
+            meet = b.value(f"or i1 {meet}, {b.value(f'icmp ult i64 {distance}, {2 * span - 1}')}")
+        meeting, apart, before = b.new_label("meeting"), b.new_label("apart"), b.label
+        b.branch(meet, meeting, apart)
+        b.open(meeting)
+        result = emit()
+        end = b.label
+        b.jump(apart)
+        b.open(apart)
+        return b.phi(self.flags, (otherwise, before), (result, end))
 
     def report_collisions(self, collided: str) -> str:
         """Store the lanes whose cell another lane of this access has written, and return them."""
