@@ -34,11 +34,14 @@ class Step:
     action : str
         "read", "write", or a barrier: "block" or "warp".
     form : str
-        The cells that the threads access: "row" (neighbouring cells), "one" (the same cell) or "any".
+        The cells that the threads access: "row" (neighbouring cells), "column" (neighbouring cells, by
+        `threadIdx.x`), "one" (the same cell) or "any".
     low, high : int
         The threads that access cells.
     count, distance : int
         Number of cells that each thread accesses, and their distance: those of an unrolled loop.
+    width : int
+        For "column", the block's extent along x.
     """
 
     action: str
@@ -48,6 +51,7 @@ class Step:
     high: int = 0
     count: int = 1
     distance: int = 0
+    width: int = 0
 
     def cells(self, thread: int, table: np.ndarray) -> list[int]:
         first = self.cell(thread, table)
@@ -56,12 +60,19 @@ class Step:
     def cell(self, thread: int, table: np.ndarray) -> int:
         if self.form == "row":
             return thread + self.offset
+        if self.form == "column":
+            return thread % self.width + self.offset
         return self.offset if self.form == "one" else int(table[thread + self.offset])
 
     def text(self, number: int) -> str:
         if self.action in ("block", "warp"):
             return {"block": "__syncthreads();", "warp": "__syncwarp();"}[self.action]
-        place = {"row": f"t + {self.offset}", "one": f"{self.offset}", "any": f"table[t + {self.offset}]"}
+        place = {
+            "row": f"t + {self.offset}",
+            "column": f"threadIdx.x + {self.offset}",
+            "one": f"{self.offset}",
+            "any": f"table[t + {self.offset}]",
+        }
         cell = f"s[{place[self.form]}]"
         if self.count > 1:
             cell = f"s[{place[self.form]} + i * {self.distance}]"
@@ -70,8 +81,11 @@ class Step:
         return f"if (t >= {self.low} && t < {self.high}) {act}"
 
 
-def program(rng: np.random.Generator, threads: int, unrolled: float = 0) -> list[Step]:
-    """Return a random program; `unrolled` is the share of reads that are unrolled loops."""
+def program(rng: np.random.Generator, threads: int, unrolled: float = 0, width: int = 0) -> list[Step]:
+    """Return a random program; `unrolled` is the share of reads that are unrolled loops.
+
+    With a `width`, these read columns of a block of this extent along x.
+    """
     steps = []
     for _ in range(int(rng.integers(2, 9))):
         action = str(rng.choice(["read", "write", "block", "warp"], p=[0.34, 0.26, 0.26, 0.14]))
@@ -80,6 +94,10 @@ def program(rng: np.random.Generator, threads: int, unrolled: float = 0) -> list
             continue
         if unrolled and action == "read" and rng.random() < unrolled:
             form, offset = str(rng.choice(["row", "one"])), int(rng.integers(0, 24))
+            if width:
+                count, distance = ((4, 16), (3, 32), (5, 16), (2, 40), (6, 8))[int(rng.integers(5))]
+                steps.append(Step(action, "column", offset, 0, threads, count, distance, width))
+                continue
             count, distance = ((4, 1), (7, 1), (8, 5), (16, 1), (32, 1), (5, 3))[int(rng.integers(6))]
             steps.append(Step(action, form, offset, 0, threads, count, distance))
             continue
@@ -94,7 +112,7 @@ def program(rng: np.random.Generator, threads: int, unrolled: float = 0) -> list
 
 
 def has_race(steps: list[Step], threads: int, table: np.ndarray) -> bool:
-    """Apply the definition of a race to every pair of accesses."""
+    """Apply the definition of a race to every pair of accesses; the threads are in blocks of `threads`."""
     accesses_of: dict[int, list[tuple[int, bool, int, int]]] = {}
     block_barriers = warp_barriers = 0
     for step in steps:
@@ -105,7 +123,9 @@ def has_race(steps: list[Step], threads: int, table: np.ndarray) -> bool:
             for cell in step.cells(thread, table):
                 accesses_of.setdefault(cell, []).append(access)
     return any(
-        a != b and (wa or wb) and (ba == bb if a // 32 != b // 32 else la == lb)
+        a != b
+        and (wa or wb)
+        and (a // threads != b // threads or (ba == bb if a // 32 != b // 32 else la == lb))
         for accesses in accesses_of.values()
         for (a, wa, ba, la), (b, wb, bb, lb) in itertools.combinations(accesses, 2)
     )
@@ -118,7 +138,12 @@ def test_races_are_found_exactly_where_the_definition_has_one(seed: int, unrolle
     block = [(96, 1), (64, 1), (16, 6), (8, 8), (32, 3)][seed % 5]
     threads = block[0] * block[1]
     table = (rng.permutation(CELLS) if rng.random() < 0.7 else rng.integers(0, CELLS, CELLS)).astype(np.int32)
-    steps = program(rng, threads, unrolled)
+    check_shared_program(program(rng, threads, unrolled), block, table)
+
+
+def check_shared_program(steps: list[Step], block: tuple[int, int], table: np.ndarray) -> None:
+    """Compare the findings on a program with the definition of a race."""
+    threads = block[0] * block[1]
     lines = "\n    ".join(step.text(number) for number, step in enumerate(steps))
     source = f"""extern "C" __global__ void k(const int* table, int* out) {{
     __shared__ int s[{CELLS}];
@@ -132,10 +157,74 @@ def test_races_are_found_exactly_where_the_definition_has_one(seed: int, unrolle
 }}"""
     device = simulator()
     found = gpulab.sanitize(
-        device.compile(source), 1, block, (device.asarray(table), device.empty(threads, np.int32))
+        device.compile(source),
+        1,
+        block,
+        (device.asarray(table.astype(np.int32)), device.empty(threads, np.int32)),
     )
     assert {f.tool for f in found} <= {"racecheck"}
     assert bool(found) == has_race(steps, threads, table), f"{source}\n{[str(f) for f in found]}"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_races_with_unrolled_reads_of_one_row_by_all_warps(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    block = [(16, 6), (8, 8), (32, 3), (16, 4), (32, 2)][seed % 5]
+    check_shared_program(program(rng, block[0] * block[1], 0.9, block[0]), block, np.arange(CELLS))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_races_in_global_memory_that_warps_write_in_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    threads, blocks = 64, 2
+    table = rng.permutation(CELLS).astype(np.int32)
+    steps = program(rng, threads * blocks)
+    lines = "\n    ".join(step.text(number) for number, step in enumerate(steps))
+    source = f"""extern "C" __global__ void k(const int* table, int* out, int* s) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+    {lines}
+    out[t] = sum;
+}}"""
+    device = simulator()
+    out, cells = (
+        device.empty(threads * blocks, np.int32),
+        device.asarray(-1 - np.arange(CELLS, dtype=np.int32)),
+    )
+    found = gpulab.sanitize(device.compile(source), blocks, threads, (device.asarray(table), out, cells))
+    assert {f.tool for f in found} <= {"racecheck"}
+    assert bool(found) == has_race(steps, threads, table), f"{source}\n{[str(f) for f in found]}"
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        ("x[i] = i;", set()),
+        ("x[i] = i; if (t == 0) x[i + 1] = 7;", {"write_after_write"}),
+        ("x[i] = i; __syncthreads(); if (t == 0) x[i + 1] = 7;", set()),
+        ("x[i] = i; y[i] = x[i ^ 1];", {"read_after_write"}),
+        ("x[i] = i; __syncwarp(); y[i] = x[i ^ 1];", set()),
+        ("x[i] = i; y[i] = x[t];", {"read_after_write"}),
+        ("if (t != 3) x[i] = i; y[i] = x[i];", {"uninitialized_read"}),
+        ("if (t < 16) x[i] = i; else x[i] = i + 1; if (t == 40) x[5] = 1;", {"write_after_write"}),
+    ],
+)
+def test_writes_of_whole_rows_to_global_memory(body: str, kinds: set[str]) -> None:
+    device = simulator()
+    kernel = device.compile(f"""extern "C" __global__ void k(int* x, int* y) {{
+        int t = threadIdx.x, i = blockIdx.x * 64 + t; {body} }}""")
+    found = gpulab.sanitize(kernel, 2, 64, (device.empty(192, np.int32), device.empty(128, np.int32)))
+    assert {finding.kind for finding in found} == kinds
+
+
+def test_elements_that_no_warp_wrote_remain_uninitialized() -> None:
+    device = simulator()
+    module = device.module("""
+        __global__ void fill(int* x) { if (threadIdx.x != 70) x[threadIdx.x] = 1; }
+        __global__ void copy(const int* x, int* y) { y[threadIdx.x] = x[threadIdx.x]; }""")
+    x, y = device.empty(96, np.int32), device.empty(96, np.int32)
+    assert not gpulab.sanitize(module.get_function("fill"), 1, 96, (x,))
+    (finding,) = gpulab.sanitize(module.get_function("copy"), 1, 96, (x, y))
+    assert (finding.kind, finding.thread) == ("uninitialized_read", (70, 0, 0))
 
 
 def test_random_programs_with_and_without_races_are_generated() -> None:

@@ -26,10 +26,10 @@ SPAN_BYTES = 1 << 13  # distance of two loads in one span, at most
 
 # Instructions between two loads that cannot fault, access no memory and do not wait for other threads.
 ARITHMETIC = {
-    "mov", "add", "sub", "mul", "mul24", "mad", "mad24", "fma", "neg", "abs", "min", "max", "sad", "dp2a", "dp4a",
-    "div", "rem", "sqrt", "rsqrt", "rcp", "sin", "cos", "ex2", "lg2", "tanh", "copysign", "testp", "and", "or",
-    "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "prmt", "bfe", "bfi", "bfind", "brev", "clz", "popc",
-    "set", "setp", "selp", "slct", "cvt", "cvta",
+    "mov", "add", "sub", "mul", "mul24", "mad", "mad24", "fma", "neg", "abs", "min", "max", "sad", "dp2a",
+    "dp4a", "div", "rem", "sqrt", "rsqrt", "rcp", "sin", "cos", "ex2", "lg2", "tanh", "copysign", "testp",
+    "and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "prmt", "bfe", "bfi", "bfind", "brev",
+    "clz", "popc", "set", "setp", "selp", "slct", "cvt", "cvta",
 }  # fmt: skip
 ORDERED = {"volatile", "relaxed", "acquire", "mmio"}
 

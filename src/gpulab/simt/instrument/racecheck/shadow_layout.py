@@ -98,10 +98,10 @@ STATE["end"] = _END
 SHADOW = {"oldest_valid": 0, "stride": 8, "in_rows": 16, "cells": 64}
 SETTLED, WRITE_TIME, WRITER, READ_TIME, READER = range(5)
 SHADOW_ARRAYS = 5
-# While the flag `in_rows` is 1, no cell has been read, and each row of 32 aligned cells has been written at most
-# once in the launch, by one warp. A record of four words for each row, after the arrays, then takes the place
-# of the cells' words: the time (0: not written), the access word of lane 0, the lanes, and those whose write
-# was silent.
+# While the flag `in_rows` is 1, no cell has been read, and each row of 32 aligned cells has been written at
+# most once in the launch, by one warp. A record of four words for each row, after the arrays, then takes the
+# place of the cells' words: the time (0: not written), the access word of lane 0, the lanes, and those whose
+# write was silent.
 ROW_CELLS = 32
 ROW_BYTES = 16
 # An element of SETTLED is the time of a barrier after which another read of the cell changes nothing, because
