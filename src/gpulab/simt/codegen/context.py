@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.basic_blocks import Block
@@ -24,9 +24,6 @@ from gpulab.simt.codegen.kernel_context import PARAMETERS, KernelContext
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Operand, Reg, Sym
 from gpulab.simt.runtime import layout
-
-if TYPE_CHECKING:
-    from gpulab.simt.codegen.joint_loads import JointLoad
 
 __all__ = ["FETCHED_BYTES", "CodegenContext", "InstrumentationHooks"]
 
@@ -142,7 +139,7 @@ class CodegenContext(KernelContext):
         self.fuel_slot = ""  # instructions left in the time slice
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
 
-        self.joint_loads: dict[tuple[int, int], JointLoad | None] = {}  # by block and instruction
+        self.joint_loads: dict[tuple[int, int], Any] = {}  # see `joint_loads`; by block and instruction
 
     @cached_property
     def fetched(self) -> str:

@@ -178,7 +178,8 @@ def joint_load(cg: CodegenContext, item: Instruction) -> JointLoad | None:
         cg.joint_loads[place] = None
         if not cg.fallback and item.predicate is None:
             _find(cg)
-    return cg.joint_loads[place]
+    joint: JointLoad | None = cg.joint_loads[place]
+    return joint
 
 
 def _find(cg: CodegenContext) -> None:
