@@ -147,6 +147,11 @@ done:
 ; Return false after a fault.
 define internal i1 @sim_resolve(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i64 %size, i64 %site, ptr %hosts, ptr %slot, i64 %span) noinline cold {
 entry:
+  ; The number of positions is 0 until an access has looked up the allocation here.
+  %slot.places = call i64 @get(ptr %slot, i64 8)
+  %filled = icmp ne i64 %slot.places, 0
+  br i1 %filled, label %known, label %each
+known:
   %slot.base = load i64, ptr %slot
   %slot.size = call i64 @get(ptr %slot, i64 24)
   %slot.start = call i64 @get(ptr %slot, i64 16)
