@@ -337,3 +337,8 @@ def test_reference_that_does_not_take_moved_values_gives_no_hint() -> None:
         return right + 1
 
     assert hints_of(repeated, (60,), others) == {""}
+
+
+def test_mistake_that_fails_does_not_stop_the_check() -> None:
+    made = problem_of(Input("x", ("n",)), "n", mistakes={"nothing": lambda x: x.missing})
+    assert hints_of(made, (60,), lambda right: right + np.float32(0.5)) == {""}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from gpulab.errors import ProblemError
+from gpulab.problems import Mistake
 from gpulab.verification.wrong_places import WrongOutput, place_of
 
 __all__ = ["hint_for"]
@@ -66,7 +69,7 @@ def _known_mistake(output: WrongOutput) -> str:
     if few and np.any(output.never):
         return ""
     compared = case.written if few else computed
-    for mistake in output.problem.mistakes(case):
+    for mistake in _mistakes(output):
         if mistake.values.shape != got.shape:
             continue
         # The tolerance belongs to the correct expression, so a few points of a mistake may exceed it.
@@ -75,6 +78,12 @@ def _known_mistake(output: WrongOutput) -> str:
         if np.count_nonzero(fits & compared) >= mistake.share * np.count_nonzero(compared):
             return mistake.description + ("" if mistake.description.endswith("?") else ".")
     return ""
+
+
+def _mistakes(output: WrongOutput) -> Iterator[Mistake]:
+    """Yield the problem's common mistakes until one cannot be computed, which `gpulab lint` reports."""
+    with suppress(ProblemError):
+        yield from output.problem.mistakes(output.case)
 
 
 def _moved(output: WrongOutput) -> str:

@@ -127,9 +127,10 @@ def test_declaration_that_cannot_work_is_found_with_its_line(new_lab: Course) ->
     [
         ('"sectors_per_request"', '"sectors_per_requests"', "do you mean `sectors_per_request`?"),
         ('"n": 1 << 24', '"n": Size(1 << 30, smallest=1 << 30)', "needs about"),
-        ("factor * x,", "factor * x / (len(x) > 1),", "NaN or infinite. This is so for the size 1."),
+        ("factor * x,", "factor * x / (len(x) > 1),", "NaN or infinite. This is so for the size n = 1."),
         ("x + factor}", "x[1:] + factor}", "the mistake `the factor is added but must be multiplied`"),
         ("x + factor}", "missing}", "failed: NameError"),
+        ('"y", ("n",)', '"y", ("n",), initial=lambda rng, shape, x, factor: factor * x', "that does nothing"),
     ],
 )
 def test_declaration_that_fails_in_some_launch_is_found_with_its_line(

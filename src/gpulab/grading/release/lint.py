@@ -106,6 +106,7 @@ def _try_sizes(declared: Problem) -> None:
         for block in (declared.block_of(name), ONE_THREAD):
             for shape in declared.check_shapes(name, block, declared.default_tile):
                 shapes.setdefault(shape, step.line)
+    idle_is_right = True
     for shape, line in shapes.items():
         size = declared.format_shape(shape)
         try:
@@ -113,10 +114,22 @@ def _try_sizes(declared: Problem) -> None:
             case = declared.make_case(shape, np.random.default_rng(0))
             for each in (case, *case.others):
                 _check_mistakes(declared, each)
+                idle_is_right &= _is_right_before(each)
         except ProblemError as error:
             raise ProblemError(f"{error} This is so for the size {size}.") from None
         except UsageError as error:
             raise ProblemError(f"{line}: {error}") from None
+    if idle_is_right:
+        raise ProblemError(
+            f"{declared.reference_line}: a kernel that does nothing is correct: the reference returns the "
+            "values that the output has before the launch."
+        )
+
+
+def _is_right_before(case: Case) -> bool:
+    """Return whether the output of a case is correct before the launch."""
+    before = case.output
+    return before.initialized and bool(np.all(np.abs(before.value - case.expected) <= case.tolerance))
 
 
 def _check_mistakes(declared: Problem, case: Case) -> None:
