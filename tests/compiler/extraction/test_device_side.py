@@ -250,6 +250,12 @@ def test_header_of_curand_is_kept_if_it_is_used() -> None:
     assert draw.source.startswith("#include <curand_kernel.h>\n")
 
 
+def test_table_of_host_functions_is_left_out() -> None:
+    kernel = "__global__ void k(int* x) { x[0] = 1; }\n"
+    (cell,) = cells(kernel + "void f(const int* x) {}\nvoid (*table[])(const int* x) = {f};\n")
+    assert cell.source == kernel
+
+
 def test_floating_constants_become_constant_expressions() -> None:
     text = "const float A = 2;\nstatic const float B = 1 / A;\n__global__ void k(float* x) { *x = B; }\n"
     (cell,) = cells(text)

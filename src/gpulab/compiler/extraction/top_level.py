@@ -343,7 +343,7 @@ class _Reader:
         kind = ItemKind.HOST_VARIABLE
         if specifiers & _MODULE_MEMORY:
             kind = ItemKind.CONSTANT if "const" in words or "constexpr" in words else ItemKind.DEVICE_VARIABLE
-        elif specifiers & _CONSTANT:
+        elif (specifiers - words | {*outside_brackets(head)}) & _CONSTANT:
             kind = ItemKind.CONSTANT
         return kind, variable_names(without_template(tokens))
 
