@@ -63,8 +63,8 @@ def groups_of(rows: Sequence[TimeComparison]) -> dict[str, list[TimeComparison]]
         "both, K1 to K4, the kernel alone": [row for row in k1_to_k4 if row.kind == "kernel"],
         "both, with Ks and K5": published,
         "h200": h200,
-        "h200, half of the kernels (fitted)": [row for row in h200 if row.fitted],
-        "h200, the other half (held out)": [row for row in h200 if not row.fitted],
+        "h200, half of the kernels": [row for row in h200 if row.fitted],
+        "h200, the other half": [row for row in h200 if not row.fitted],
         "h200, stencil": [row for row in h200 if row.problem == "stencil"],
         "h200, matmul": [row for row in h200 if row.problem == "matmul"],
     }

@@ -87,6 +87,28 @@ extern "C" __global__ void rate(float* data, int rounds, long long length, float
     if (s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 == 12345.678f) *sink = s0;
 }
 """
+# Every warp adds to the element at PLACE, with all its lanes or with one; USE tells if it uses the old value.
+ATOMIC = """
+extern "C" __global__ void atomic(unsigned* data, int rounds, unsigned* sink)
+{
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32, total = 0;
+    for (int r = 0; r < rounds; ++r)
+        if (ALL_LANES || lane == 0) {
+            unsigned old = atomicAdd(data + PLACE, lane + 1u);
+            if (USE) total += old;
+        }
+    if (total == 12345678u) *sink = total;
+}
+"""
+# Every block keeps an SM for itself and waits for some cycles.
+WAITING = """
+extern "C" __global__ void waiting(int n)
+{
+    extern __shared__ int unused[];
+    long long start = clock64();
+    while (clock64() - start < n) {}
+}
+"""
 EMPTY = 'extern "C" __global__ void empty() {}'
 # Cycles of the SM's clock, and nanoseconds of the global timer, between the same two points.
 CLOCK = """
@@ -108,7 +130,14 @@ READ4, READ16 = "total += {load}(data + at);", "float4 v = {load}(data + at); to
 
 def microbenchmarks(device: Any) -> dict[str, float]:
     """Return latencies in cycles (`*_cycles`), rates in GB/s (1e9 bytes) or GFLOPS, times in milliseconds."""
-    return {**_latencies(device), **_rates(device), **_others(device)}
+    return {
+        **_latencies(device),
+        **_rates(device),
+        **_l2_writes(device),
+        **_starts(device),
+        **_atomics(device),
+        **_others(device),
+    }
 
 
 def _chain(lines: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.uint32]]:
@@ -204,6 +233,59 @@ def _rates(device: Any) -> dict[str, float]:
 
     ms = milliseconds(FMA, {}, 8192)
     rates["fma_gflops"] = 2 * 8 * 8192 * all_threads / ms / 1e6
+    return rates
+
+
+def _l2_writes(device: Any) -> dict[str, float]:
+    """Return the rates of stores to 16 MiB, which stay in L2."""
+    blocks, rounds, rates = 8 * device.spec.sms, 1000, {}
+    data, sink = device.zeros(4 << 20), device.zeros(1)
+    cases = {
+        "l2_write_16": ("float4", f"({STREAM}) & (length - 1)", "make_float4(1, 2, 3, 4)", 1 << 20),
+        "l2_write": ("float", f"({STREAM}) & (length - 1)", "1", 4 << 20),
+        # Lanes write elements 32 bytes apart, each of which is a part of a sector of its own.
+        "l2_write_parts": ("float", f"(8 * ({STREAM})) & (length - 1)", "1", 4 << 20),
+    }
+    for name, (type_, place, value, length) in cases.items():
+        defines = {"TYPE": type_, "PLACE": place, "BODY": f"data[at] = {value}"}
+        kernel = device.compile(RATE, "rate", defines)
+        times = [device.time(lambda: kernel(blocks, 256, [data, rounds, length, sink])) for _ in range(3)]  # noqa: B023
+        size = 4 * (4 << 20) // length
+        rates[f"{name}_gb_s"] = blocks * 256 * rounds * size / times[1] / 1e6
+    return rates
+
+
+def _starts(device: Any) -> dict[str, float]:
+    """Return the cycles in which an SM starts a block, by its threads, and those between two blocks."""
+    cycles, clock = {}, device.spec.boost_clock_mhz * 1e3
+    kernel = device.compile(EMPTY, "empty")
+    for threads in (32, 128, 256, 512, 1024):
+        times = [device.time(lambda: kernel(n * 132 * 100, threads, [])) for n in (1, 11) for _ in range(3)]  # noqa: B023
+        cycles[f"block_{threads}_cycles"] = (times[4] - times[1]) * clock / 1000
+
+    waiting = device.compile(WAITING, "waiting")
+    for threads in (32, 256, 1024):
+        times = [
+            device.time(lambda: waiting(n * device.spec.sms, threads, [20_000], 200 << 10))  # noqa: B023
+            for n in (10, 60)
+            for _ in range(3)
+        ]
+        cycles[f"gap_{threads}_cycles"] = (times[4] - times[1]) * clock / 50 - 20_000
+    return cycles
+
+
+def _atomics(device: Any) -> dict[str, float]:
+    """Return the operations per microsecond on elements that warps share."""
+    rates = {}
+    data, blocks, rounds = device.zeros(1 << 22, np.uint32), 8 * device.spec.sms, 64
+    for place, at in (("one", "0"), ("sixteen", "16 * (warp & 15)"), ("own", "32 * (warp & 0xffff)")):
+        for lanes, every in (("lane", 0), ("warp", 1)):
+            for use in (0, 1):
+                defines = {"PLACE": at, "ALL_LANES": every, "USE": use}
+                kernel = device.compile(ATOMIC, "atomic", defines)
+                times = [device.time(lambda: kernel(blocks, 256, [data, rounds, data])) for _ in range(3)]  # noqa: B023
+                name = f"atomics_{place}_{lanes}{'_used' if use else ''}_per_us"
+                rates[name] = blocks * 8 * rounds / times[1] / 1e3
     return rates
 
 

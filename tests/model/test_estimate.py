@@ -40,7 +40,7 @@ def test_littles_law_for_warps_that_only_wait() -> None:
     spec = gpu("h200")
     waiting = Work(spec.sms * 8 * 10, 8, 1, 1e6, 0.0, {}, 0.0, 0.0, 0.0)
     estimated = estimate(spec, architecture(spec), waiting)
-    assert estimated.terms["latency"] == pytest.approx(10 * 1e6 / (spec.boost_clock_mhz * 1e3))
+    assert estimated.terms["latency"] == pytest.approx(10 * 1e6 / (spec.boost_clock_mhz * 1e3), 1e-2)
     assert estimated.bound == "latency"
 
 
@@ -83,3 +83,22 @@ def test_explanation_of_a_latency_bound_suggests_a_block_with_more_resident_warp
     text = explain_bound(spec, work, estimate(spec, architecture(spec), work), {32: 8, 64: 16})
     assert "latency" in text
     assert [int(number) for number in re.findall(r"\d+", text)] == [8, 32, 64, 16]
+
+
+def test_sm_that_starts_many_short_blocks_is_bound_by_them() -> None:
+    spec = gpu("h200")
+    figures = architecture(spec)
+    short = Work(10_000 * spec.sms, 32, 1, 10.0, 0.0, {}, 0.0, 0.0, 0.0)
+    estimated = estimate(spec, figures, short)
+    assert estimated.bound == "blocks"
+    least_ms = 10_000 * figures.block_cycles / (spec.boost_clock_mhz * 1e3)
+    assert estimated.time_ms == pytest.approx(least_ms, rel=0.2)
+
+
+def test_parts_that_are_busy_lengthen_the_wait_of_warps() -> None:
+    idle = replace(WORK, warp_cycles=1e6, l2_bytes=0.0, dram_bytes=0.0)
+    busy = replace(idle, dram_bytes=4e9)
+    estimated = estimate(gpu("h200"), architecture(gpu("h200")), busy)
+    assert estimated.bound == "latency"
+    assert time_ms(busy) > 1.01 * time_ms(idle)
+    assert time_ms(replace(busy, barrier_share=1.0)) > time_ms(busy)

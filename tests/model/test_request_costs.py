@@ -63,11 +63,35 @@ def test_line_with_one_requested_sector_costs_l2_a_whole_lookup() -> None:
     assert cost(128 * LANES, one_sector_per_line).l2_bytes == 2 * 32 * 32
 
 
-def test_partially_written_sector_is_moved_twice() -> None:
+FIGURES = architecture(gpu("h200"))
+
+
+def test_written_sector_takes_l2_longer_and_a_part_of_one_more_so() -> None:
     whole = SiteTraffic(1, 0, 0, 4, 1, 0, 4, 0, 1)
     shifted = SiteTraffic(1, 0, 0, 5, 2, 0, 5, 0, 2)
-    assert cost(4 * LANES, whole, reads=False).l2_bytes == 4 * 32
-    assert cost(4 * LANES + 4, shifted, reads=False).l2_bytes == (5 + 2) * 32
+    assert cost(4 * LANES, whole, reads=False).l2_bytes == pytest.approx(FIGURES.l2_write_cost * 4 * 32)
+    expected = FIGURES.l2_write_cost * 5 * 32 + 2 * FIGURES.l2_part_bytes
+    assert cost(4 * LANES + 4, shifted, reads=False).l2_bytes == pytest.approx(expected)
+
+
+def test_scattered_store_takes_the_port_to_l2_for_each_address_and_sector() -> None:
+    assert cost(4 * LANES, reads=False).port == 1 + 4
+    assert cost(128 * LANES, reads=False).port == 32 + 32
+    assert cost(128 * LANES).port == 0
+
+
+def test_tags_look_up_a_line_per_cycle() -> None:
+    assert (cost(4 * LANES).tags, cost(132 * LANES).tags) == (1, 32)
+
+
+def test_data_that_fit_in_l2_are_still_there() -> None:
+    hits = SiteTraffic(0, 0, 10, 40, 10, 0, 0, 40, 10)
+    sample = launch_sample(access(4 * LANES), hits)
+    few = replace(sample, array_bytes=1 << 20)
+    spec = gpu("h200")
+    assert request_costs(sample, spec, FIGURES)[SITE].dram_bytes == 4 * 32
+    assert request_costs(few, spec, FIGURES)[SITE].dram_bytes == 0
+    assert request_costs(few, spec, FIGURES)[SITE].levels == (0, 1, 0)
 
 
 # Ten requests of 4 sectors each: half of the sectors hit L1, and the SMs together requested 12 of the others.

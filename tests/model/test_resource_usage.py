@@ -45,10 +45,10 @@ def work(sample: LaunchSample) -> Work:
 
 
 @pytest.mark.parametrize("warps", [2, 8])
-def test_warp_after_a_barrier_waits_for_the_turns_of_all_others(warps: int) -> None:
+def test_warp_after_a_barrier_waits_for_the_turns_of_all_others_at_l1(warps: int) -> None:
     code = (LOAD, USE, *[Operation("integer")] * 40)
     free, held = (work(launch(*steps, warps=warps, resident=1)) for steps in (code, (*code, BARRIER)))
-    turn = 43 / TIMINGS.issue_per_cycle
+    turn = 1.0  # a load of adjacent words takes one pass
     assert held.warp_cycles - free.warp_cycles > ITERATIONS * (warps - 1) * turn
 
 
@@ -87,3 +87,28 @@ def test_wave_that_fits_in_l2_needs_no_more_dram_out_of_step(dram_sectors: float
     in_step, independent = (work(launch(*BUSY, traffic=traffic, ended=ended)) for ended in (True, False))
     assert (in_step.dram_bytes / 20 < SPEC.l2_bytes / 2) == fits
     assert (independent.dram_bytes == pytest.approx(in_step.dram_bytes)) == fits
+
+
+def test_warp_that_works_alone_determines_the_latency_of_its_block() -> None:
+    even = launch(LOAD, USE)
+    assert work(replace(even, imbalance=3.0)).warp_cycles > 2.9 * work(even).warp_cycles
+
+
+def _updating(addresses: np.ndarray) -> LaunchSample:
+    sample = launch(Operation("store", (), (), SITE))
+    access = replace(
+        sample.accesses[SITE],
+        reads=False,
+        updates=True,
+        masks=np.full(len(addresses), 0xFFFFFFFF, np.uint32),
+        addresses=addresses.astype(np.int64),
+    )
+    return replace(sample, accesses={SITE: access})
+
+
+def test_atomic_operations_on_one_element_take_turns() -> None:
+    same, apart = np.zeros((8, 32)), 4 * np.arange(8 * 32).reshape(8, 32)
+    one, many = work(_updating(same)), work(_updating(apart))
+    requests = many.blocks * many.warps * ITERATIONS
+    assert one.atomic_cycles == pytest.approx(requests * TIMINGS.atomic_cycles)
+    assert many.atomic_cycles == pytest.approx(one.atomic_cycles / 8)

@@ -61,9 +61,22 @@ class Architecture:
     dram_partitions, partition_bytes : int
         Memory channels, and adjacent bytes in one channel. Compute capability 1.x only: later GPUs hash
         addresses. 0 if unknown or hashed.
-    queueing : float
-        Strength of queueing at DRAM: 0 for requests that never wait for each other, 1/2 and 1 for random
-        arrivals with constant and with exponentially distributed service times.
+    l2_write_cost : float
+        Time that L2 takes to write, divided by the time that it takes to read as many bytes.
+    l2_part_bytes : float
+        Additional time of L2 for a sector that is written in part, as the bytes that it could read in it.
+    queueing, l2_queueing, sm_queueing : float
+        Strength of queueing at DRAM, at L2, and at each unit of an SM: 0 for requests that never wait for
+        each other, 1/2 and 1 for random arrivals with constant and with exponentially distributed service
+        times.
+    barrier_queueing : float
+        Increase of these factors for a kernel that waits only at barriers.
+    atomic_cycles : float
+        Cycles of L2 for an atomic operation on an element, during which no other one on this element begins.
+    block_cycles : float
+        Cycles in which an SM starts a block.
+    block_gap_cycles : float
+        Cycles from the end of a block to the start of the next one in its place.
     launch_us : float
         Time between two events around an empty kernel, in microseconds.
     """
@@ -95,6 +108,14 @@ class Architecture:
     partition_bytes: int = 0
     queueing: float
     launch_us: float
+    l2_write_cost: float = 0.0
+    l2_part_bytes: float = 0.0
+    l2_queueing: float = 0.0
+    sm_queueing: float = 0.0
+    barrier_queueing: float = 0.0
+    atomic_cycles: float = 0.0
+    block_cycles: float = 0.0
+    block_gap_cycles: float = 0.0
     tensor_cycles: float = 0.0
 
 

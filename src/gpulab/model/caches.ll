@@ -42,7 +42,8 @@ define internal void @prefetch_set(ptr %cache, i64 %sets, i64 %ways, i64 %line) 
 }
 
 ; Return the state of a line: its valid sectors, its dirty sectors, the turn in which it was filled; then in L1
-; the level that it came from, and in L2 the clusters that requested it lately and the turn of the first of these.
+; the level that it came from, and in L2 the clusters that requested it lately, the turn of the first of these, and
+; the sectors that they requested.
 ; A set stores the tags (line + 1) first, then the last use of each line, then the states, so that most lookups
 ; touch few bytes. A line that is not in the set replaces the least recently used one and has no valid sectors.
 define internal ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now) noinline {
@@ -89,6 +90,8 @@ replace:
   store i64 -1000000, ptr %r.filled
   %r.clusters = getelementptr i8, ptr %r, i64 24
   store i64 0, ptr %r.clusters
+  %r.asked = getelementptr i8, ptr %r, i64 40
+  store i64 0, ptr %r.asked
   br label %found
 found:
   %f = phi i64 [ %way, %probe ], [ %oldest.next, %replace ]
@@ -121,7 +124,7 @@ define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, 
   %missing = and i64 %mask, %invalid
   %all = or i64 %valid, %mask
   store i64 %all, ptr %sectors.p
-  ; A request of the same cluster of SMs for this line may be in flight; if so, this one joins it.
+  ; A request of the same cluster of SMs for these sectors may be in flight; if so, this one joins it.
   %clusters.p = getelementptr i8, ptr %e, i64 24
   %since.p = getelementptr i8, ptr %e, i64 32
   %since = load i64, ptr %since.p
@@ -129,12 +132,21 @@ define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, 
   %since.ago = sub i64 %turn, %since
   %recent = icmp ult i64 %since.ago, %window
   %clusters = select i1 %recent, i64 %clusters.all, i64 0
+  %asked.p = getelementptr i8, ptr %e, i64 40
+  %asked.all = load i64, ptr %asked.p
+  %asked = select i1 %recent, i64 %asked.all, i64 0
+  %asked.new = or i64 %asked, %mask
+  store i64 %asked.new, ptr %asked.p
+  %unasked.1 = xor i64 %asked, -1
+  %unasked = and i64 %mask, %unasked.1
+  %all.asked = icmp eq i64 %unasked, 0
   %since.new = select i1 %recent, i64 %since, i64 %turn
   store i64 %since.new, ptr %since.p
   %clusters.new = or i64 %clusters, %cluster
   store i64 %clusters.new, ptr %clusters.p
   %joined = and i64 %clusters, %cluster
-  %joins = icmp ne i64 %joined, 0
+  %in.flight = icmp ne i64 %joined, 0
+  %joins = and i1 %in.flight, %all.asked
   %requested.all = call i64 @count_sectors(i64 %mask)
   %missed = call i64 @count_sectors(i64 %missing)
   %requested = select i1 %joins, i64 %missed, i64 %requested.all

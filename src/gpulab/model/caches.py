@@ -32,7 +32,7 @@ LINE_BYTES = 128
 # L2 throughput agrees with it for kernels that request one sector of each line.
 LOOKUP_BYTES = 64
 
-_STATE_BYTES = 40  # state of a cached line; caches.ll defines its fields
+_STATE_BYTES = 48  # state of a cached line; caches.ll defines its fields
 _ENTRY_BYTES = 16 + _STATE_BYTES  # with its tag and its last use
 _COUNTS = (
     "", "l1", "l2", "dram", "sectors", "lines", "l1_sectors", "l2_sectors", "dram_sectors", "l2_lines",
@@ -118,10 +118,15 @@ class SiteTraffic:
         return self.l1 / self.requests, self.l2 / self.requests, self.dram / self.requests
 
     @property
+    def moved_bytes(self) -> float:
+        """Bytes that L2 reads or writes for one request on average."""
+        return SECTOR_BYTES * (self.l2_sectors + self.dram_sectors) / self.requests
+
+    @property
     def l2_bytes(self) -> float:
         """Time of L2 for one request on average, as the bytes that L2 could move in that time."""
         dram = SECTOR_BYTES * self.dram_sectors
-        moved = SECTOR_BYTES * (self.l2_sectors + self.dram_sectors)
+        moved = self.moved_bytes * self.requests
         # Data that comes from DRAM or goes there takes one more lookup for every two sectors.
         return max(moved, LOOKUP_BYTES * self.l2_lines + dram) / self.requests
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
@@ -15,11 +14,15 @@ __all__ = ["Estimate", "Work", "estimate", "explain_bound"]
 # that takes half as long adds nothing. Fitted to the published times of the Tesla T10.
 SHARPNESS = 16.0
 
+STEPS = 50  # of the bisection that solves for the time; its error is 2**-50 of the time
+
 DESCRIPTIONS = {
     "DRAM": "the bandwidth of global memory",
     "L2": "the bandwidth of L2",
+    "atomics": "atomic operations on the same element",
     "L1": "accesses to L1 and shared memory",
     "issue": "the number of instructions",
+    "blocks": "the rate at which an SM starts blocks",
     "fp32": "single precision arithmetic",
     "fma": "integer multiplication",
     "integer": "integer arithmetic",
@@ -52,6 +55,10 @@ class Work:
         The same for the data path of the SM to L1 and shared memory.
     l2_bytes, dram_bytes : float
         Bytes read and written.
+    atomic_cycles : float
+        Cycles of L2 for atomic operations on one element.
+    barrier_share : float
+        Share of the waits of a warp that are barriers.
     """
 
     blocks: int
@@ -63,6 +70,8 @@ class Work:
     l1_cycles: float
     l2_bytes: float
     dram_bytes: float
+    atomic_cycles: float = 0.0
+    barrier_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,10 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
 
     - DRAM or L2 needs its bytes divided by its bandwidth,
     - L1, issue or an arithmetic unit needs the cycles of the blocks of one SM,
-    - latency is the cycles of one warp, however many warps there are (Little's law),
+    - an SM starts its blocks one after the other,
+    - latency is the cycles of one warp, however many warps there are (Little's law). In the first wave, the
+      last block begins when all others have begun; later, an SM starts a block some time after another one
+      has ended.
 
     and a wave takes about as long as the largest of these.
     """
@@ -101,25 +113,40 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     sm_cycles = {
         "issue": work.instructions / architecture.issue_per_cycle,
         "L1": work.l1_cycles,
+        "blocks": work.blocks * architecture.block_cycles,
         **work.pipes,
     }
     sm_ms = {name: cycles / work.blocks / clock for name, cycles in sm_cycles.items()}
     gpu_ms = {"DRAM": work.dram_bytes / work.blocks / (architecture.dram_efficiency * spec.dram_gb_s * 1e6)}
     if architecture.l2_bytes_per_cycle:
         gpu_ms["L2"] = work.l2_bytes / work.blocks / (architecture.l2_bytes_per_cycle * clock)
+    gpu_ms["atomics"] = work.atomic_cycles / work.blocks / clock
+    # At a barrier, a block waits for its slowest warp, whose requests have waited longer than others.
+    slowest = 1 + architecture.barrier_queueing * work.barrier_share
+    queueing = {
+        "DRAM": slowest * architecture.queueing,
+        "L2": slowest * architecture.l2_queueing,
+        **dict.fromkeys(("L1", "issue", *work.pipes), slowest * architecture.sm_queueing),
+    }
 
-    def wave(blocks: int) -> dict[str, float]:
+    def wave(blocks: int, gap_cycles: float) -> dict[str, float]:
         busiest_sm = -(-blocks // spec.sms)
         parts = {name: ms * blocks for name, ms in gpu_ms.items()}
         parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
-        return parts | {"latency": work.warp_cycles / clock if blocks else 0.0}
+        return parts | {"latency": (work.warp_cycles + gap_cycles) / clock if blocks else 0.0}
 
-    full, last = wave(capacity if full_waves else 0), wave(remainder)
+    first_blocks = -(-min(work.blocks, capacity) // spec.sms)
+    ramp_cycles = first_blocks * architecture.block_cycles
+    later = architecture.block_gap_cycles
+    waves = [  # how many of them, and what one of them needs
+        (min(full_waves, 1), wave(capacity, ramp_cycles)),
+        (max(full_waves - 1, 0), wave(capacity, later)),
+        (1, wave(remainder, later if full_waves else ramp_cycles)),
+    ]
+
     launch_ms = architecture.launch_us / 1e3
-    time_ms = (
-        launch_ms + full_waves * _combine(full, architecture.queueing) + _combine(last, architecture.queueing)
-    )
-    terms = {name: full_waves * ms + last[name] for name, ms in full.items()}
+    time_ms = launch_ms + sum(count * _combine(parts, queueing) for count, parts in waves)
+    terms = {name: sum(count * parts[name] for count, parts in waves) for name in waves[0][1]}
     bound = max(terms, key=lambda name: terms[name])
     return Estimate(time_ms, terms | {"launch": launch_ms}, bound)
 
@@ -146,23 +173,36 @@ def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threa
     return text
 
 
-def _combine(parts: Mapping[str, float], queueing: float) -> float:
+def _combine(parts: Mapping[str, float], queueing: Mapping[str, float]) -> float:
     """Return the time of parts that work in parallel: the largest, and a little more if others are close."""
-    times = [ms for name, ms in parts.items() if name not in ("latency", "DRAM")]
-    times.append(_with_queue(parts["latency"], parts["DRAM"], queueing))
+    queues = [(ms, queueing.get(name, 0.0)) for name, ms in parts.items() if name != "latency"]
+    times = [ms for ms, factor in queues if not factor]
+    times.append(_with_queues(parts["latency"], [each for each in queues if all(each)]))
     largest = max(times)
     if not largest:
         return 0.0
     return float(largest * sum((ms / largest) ** SHARPNESS for ms in times) ** (1 / SHARPNESS))
 
 
-def _with_queue(latency: float, dram: float, queueing: float) -> float:
-    """Return the time of warps that wait for a DRAM that is busy for `dram` of it.
+def _with_queues(latency: float, queues: Sequence[tuple[float, float]]) -> float:
+    """Return the time of warps that wait for parts of the GPU; each is given by its time and its factor.
 
     A request to a server that is busy for a share u of the time waits in its queue: its latency grows by
-    queueing * u / (1 - u). The factor is 1 if requests arrive and are served at random (M/M/1), 1/2 if they
-    arrive at random and take equally long (M/D/1), and 0 if they never meet. With u = dram / time, the time
-    is the larger solution of (time - latency) (time - dram) = queueing * latency * dram: the larger of
-    `latency` and `dram` if the factor is 0, their sum if it is 1.
+    factor * u / (1 - u). The factor is 1 if requests arrive and are served at random (M/M/1), 1/2 if they
+    arrive at random and take equally long (M/D/1), and 0 if they never meet. With u = busy / time, the time
+    is the largest solution of time = latency (1 + sum of factor * busy / (time - busy)).
     """
-    return (latency + dram + sqrt((latency - dram) ** 2 + 4 * queueing * latency * dram)) / 2
+    low = max([latency, *(busy for busy, _ in queues)])
+    high = latency * (1 + sum(factor for _, factor in queues)) + sum(busy for busy, _ in queues)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        waits = (
+            sum(factor * busy / max(middle - busy, 1e-12 * middle) for busy, factor in queues)
+            if middle
+            else 0
+        )
+        if latency * (1 + waits) > middle:
+            low = middle
+        else:
+            high = middle
+    return high

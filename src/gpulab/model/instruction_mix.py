@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gpulab.model.warp_timing import CodeBlock, Operation
+from gpulab.model.warp_timing import SCOREBOARD, CodeBlock, Operation
 from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
 
 if TYPE_CHECKING:
@@ -93,7 +93,18 @@ def _machine_operation(item: MachineInstruction) -> Operation:
 
     has_address = unit in ("load", "store", "shared", "shared_store") and item.op not in _EXCHANGES
     site = item.ptx_line if has_address else None
-    return Operation(unit, tuple(dict.fromkeys(reads)), tuple(writes), site)
+    control = item.control
+    if control is None:
+        return Operation(unit, tuple(dict.fromkeys(reads)), tuple(writes), site)
+    # The assembler's own schedule says for what an instruction waits, and for how long.
+    return Operation(
+        unit,
+        reads=tuple(f"{SCOREBOARD}{number}" for number in control.waits),
+        writes=() if control.written is None else (f"{SCOREBOARD}{control.written}",),
+        site=site,
+        stall=max(control.stall, 1),
+        releases=() if control.read is None else (f"{SCOREBOARD}{control.read}",),
+    )
 
 
 def _tensor_operation(item: MachineInstruction, product: TensorProduct) -> Operation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import inf, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from gpulab.model.coalescing import (
     SECTOR_BYTES,
     bank_passes,
     channel_load,
+    lanes,
     partial_sectors,
     segment_transactions,
     unique_per_request,
@@ -46,8 +47,8 @@ __all__ = [
 ]
 
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
-STORE_PASSES = 2  # passes through the SM's data path for a store, in addition to its data
-WARP_PASSES = 3  # passes through the SM's data path for each warp that begins
+STORE_PASSES = 0.3  # passes through the SM's data path for a store, in addition to its data
+WARP_PASSES = 2  # passes through the SM's data path for each warp that begins
 LINES_PER_PASS = 2  # lines that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
@@ -69,6 +70,8 @@ class AccessSample:
         Requests by warps with at least one active lane, over the whole launch.
     masks, addresses : array of shape (requests,) and (requests, 32)
         Active lanes and byte addresses of the sampled requests.
+    updates : bool
+        True for an atomic operation.
     """
 
     space: str
@@ -77,6 +80,7 @@ class AccessSample:
     requests: float
     masks: npt.NDArray[np.uint32]
     addresses: npt.NDArray[np.int64]
+    updates: bool = False
 
     def joined(self, other: AccessSample) -> AccessSample:
         """Return the requests of both samples, which have the same space and width."""
@@ -109,6 +113,8 @@ class LaunchSample:
         Total size of the arrays.
     ended : bool
         True if the warps whose requests went through the caches ended there.
+    imbalance : float
+        Warps of a block for each of them that has work: 1 if all have.
     """
 
     grid: tuple[int, int, int]
@@ -120,6 +126,7 @@ class LaunchSample:
     traffic: Mapping[int, SiteTraffic] = field(default_factory=dict)
     array_bytes: int = 0
     ended: bool = False
+    imbalance: float = 1.0
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -163,6 +170,9 @@ class RequestCost:
     ----------
     passes : float
         Cycles of the SM's data path to L1 and shared memory.
+    tags, port : float
+        Cycles of the tags of L1, which look up a line per cycle, and of the SM's port to L2, which takes a
+        cycle for the address of a line that is written and one for each of its sectors.
     l2_bytes : float
         Time of L2, as the bytes that it could move in that time.
     dram_bytes : float
@@ -175,6 +185,13 @@ class RequestCost:
     l2_bytes: float = 0.0
     dram_bytes: float = 0.0
     levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tags: float = 0.0
+    port: float = 0.0
+
+    def in_l2(self) -> RequestCost:
+        """Return the cost if L2 has the data that would come from DRAM or go there."""
+        l1, l2, dram = self.levels
+        return replace(self, dram_bytes=0.0, levels=(l1, l2 + dram, 0.0))
 
 
 def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
@@ -260,32 +277,56 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     if spec.coalescing != "half_warp_segments":  # an instruction without an active lane takes a pass, too
         l1_cycles += sum(count - requests.get(site, count) for site, count in runs.items())
         l1_cycles += WARP_PASSES * blocks * warps
+        l1_cycles = max(
+            l1_cycles,
+            sum(count * costs[site].tags for site, count in requests.items()),
+            sum(count * costs[site].port for site, count in requests.items()),
+        )
 
-    # At a barrier, the last warp of a block has waited for the turns of all others. Turns that follow a wait
-    # for memory are hidden by that wait, so this counts for the share of waits that are barriers.
+    # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
+    # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers.
     units = execution_units(spec, architecture, warps)
     alone = warp_cycles(sample.code, units, latency, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
     exposed = barriers / max(stalls(sample.code, units), barriers) if barriers else 0.0
-    turn = (instructions / architecture.issue_per_cycle + l1_cycles) / (blocks * warps)
+    turn = l1_cycles / (blocks * warps)
 
     return Work(
         blocks=blocks,
         resident=sample.resident,
         warps=warps,
-        warp_cycles=alone + (warps - 1) * turn * exposed,
+        warp_cycles=alone * sample.imbalance + (warps - 1) * turn * exposed,
         instructions=instructions,
         pipes=pipe_cycles(sample.code, spec, architecture),
         l1_cycles=l1_cycles,
         l2_bytes=sum(count * costs[site].l2_bytes for site, count in requests.items()),
         dram_bytes=sum(count * costs[site].dram_bytes for site, count in requests.items()),
+        atomic_cycles=_atomic_cycles(sample, architecture),
+        barrier_share=exposed,
     )
+
+
+def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
+    """Return the cycles for which L2 executes operations on the element that most of them change.
+
+    The compiler adds the values of lanes that change the same element, so a request whose lanes share their
+    address is one operation.
+    """
+    total = 0.0
+    for site, count in sample.requests.items():
+        access = sample.accesses[site]
+        if access.updates and access.space != "shared" and len(access.masks):
+            active = lanes(access.masks)
+            uniform = unique_per_request(access.masks, access.addresses, 1) == 1
+            first = np.cumsum(active, axis=1) == 1
+            operations = np.where(uniform[:, None], active & first, active)
+            _, same = np.unique(access.addresses[operations], return_counts=True)
+            total += count * float(same.max()) / len(access.masks)
+    return total * architecture.atomic_cycles
 
 
 def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> dict[int, RequestCost]:
     """Return the cost of one request of each site."""
-    # Arrays that fit in half of L2 are still there from the previous launch.
-    resident_in_l2 = bool(spec.l2_bytes) and sample.array_bytes <= spec.l2_bytes // 2
     traffic = sample.traffic_of_globals
     costs = {}
     for site, access in sample.accesses.items():
@@ -294,8 +335,17 @@ def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architectur
         elif spec.coalescing == "half_warp_segments":
             costs[site] = _segment_cost(access, architecture)
         else:
-            costs[site] = _cached_cost(access, traffic[site], resident_in_l2)
-    return costs
+            costs[site] = _cached_cost(access, traffic[site], architecture)
+
+    if not spec.l2_bytes:
+        return costs
+    # Data that fit are still in L2 from the previous launch. Larger data that are used in the same order
+    # again have been replaced by then.
+    counts = sample.requests
+    moved = sum(count * costs[site].dram_bytes for site, count in counts.items()) if counts else inf
+    if min(moved, sample.array_bytes) > L2_RETAINED * spec.l2_bytes:
+        return costs
+    return {site: cost.in_l2() for site, cost in costs.items()}
 
 
 def _shared_cost(access: AccessSample, spec: GpuSpec) -> RequestCost:
@@ -317,7 +367,9 @@ def _segment_cost(access: AccessSample, architecture: Architecture) -> RequestCo
     return RequestCost(4 * max(count, 2) / 2, 0.0, dram, (0.0, 0.0, 1.0))
 
 
-def _cached_cost(access: AccessSample, traffic: SiteTraffic | None, resident_in_l2: bool) -> RequestCost:
+def _cached_cost(
+    access: AccessSample, traffic: SiteTraffic | None, architecture: Architecture
+) -> RequestCost:
     masks, addresses, width = access.masks, access.addresses, access.width
     lines = unique_per_request(masks, addresses, LINE_BYTES)
     # L1 is the same memory as shared memory, with the same banks: a row of 128 bytes that begins in the
@@ -332,13 +384,14 @@ def _cached_cost(access: AccessSample, traffic: SiteTraffic | None, resident_in_
     else:
         dram = SECTOR_BYTES * traffic.dram_sectors / traffic.requests
         l2, levels = traffic.l2_bytes, traffic.levels
-    if resident_in_l2:
-        dram, levels = 0.0, (levels[0], levels[1] + levels[2], 0.0)
+    port = 0.0
     if not access.reads:
         passes += STORE_PASSES
-        # A sector that is written in part is read and written again.
-        l2 += SECTOR_BYTES * partial_sectors(masks, addresses, width)
-    return RequestCost(passes, l2, dram, levels)
+        port = _mean(lines) + _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
+        parts = architecture.l2_part_bytes * partial_sectors(masks, addresses, width)
+        moved = dram if traffic is None or not traffic.requests else traffic.moved_bytes
+        l2 = max(l2, architecture.l2_write_cost * max(moved, LOOKUP_BYTES * _mean(lines)) + parts)
+    return RequestCost(passes, l2, dram, levels, _mean(lines), port)
 
 
 def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:

@@ -230,7 +230,18 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         traffic=_traffic(recording, spec, architecture, code) if recording.waves else {},
         array_bytes=recording.array_bytes,
         ended=bool(recording.waves) and recording.waves[-1].ended,
+        imbalance=_imbalance(recording.waves[-1]) if recording.waves else 1.0,
     )
+
+
+def _imbalance(wave: TracedWave) -> float:
+    """Return the warps of a block for each of them that has work, in blocks where a warp makes many requests.
+
+    Warps that make some requests may take as long as others that make more of them at once.
+    """
+    used = wave.used.reshape(wave.blocks, -1)
+    long = used[used.max(axis=1) >= FEWEST_REQUESTS]
+    return float(long.size / np.count_nonzero(long)) if len(long) else 1.0
 
 
 def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
@@ -310,6 +321,7 @@ def _accesses(
             scale * request.made,
             request.masks[::step],
             request.addresses[::step],
+            access.action == "updates",
         )
         joined = samples[row].joined(sample) if row in samples and _is_fragment(access) else sample
         samples[row] = joined

@@ -15,6 +15,7 @@ from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.limits import TENSOR_TYPES
 
 __all__ = [
+    "SCOREBOARD",
     "CodeBlock",
     "Operation",
     "Unit",
@@ -31,6 +32,8 @@ PASSES = 3  # over the code, so that every block knows what was in flight when i
 # Issue slots of an instruction of compute capability 1.x that reads an operand from shared memory (V. Volkov
 # and J. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, 2008).
 FOLDED = 1.5
+SCOREBOARD = "SB"  # prefix of the names of scoreboard barriers, which operations read and write as registers
+READ_CYCLES = 10  # until a load or store has read its operands; assumed
 DOMINANT = 1e6  # cycles; next to it all other latencies are negligible
 
 
@@ -48,6 +51,10 @@ class Operation:
         The PTX row of an instruction that accesses memory.
     size : float
         Multiply-adds of a tensor-core instruction, otherwise 1.
+    stall : float
+        Cycles until the same warp may issue the next operation.
+    releases : tuple of str
+        Scoreboard barriers that are set until the operands are read.
     """
 
     unit: str
@@ -55,6 +62,8 @@ class Operation:
     writes: tuple[str, ...] = ()
     site: int | None = None
     size: float = 1.0
+    stall: float = 1.0
+    releases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,8 +151,10 @@ def _issue(
         free[operation.unit] = start + unit.busy * operation.size
         done = start + (unit.cycles if operation.site is None else latency(operation))
         for name in operation.writes:
-            ready[name] = done
-        now = done if operation.unit == "barrier" else start + 1
+            ready[name] = max(done, ready.get(name, 0.0)) if name.startswith(SCOREBOARD) else done
+        for name in operation.releases:
+            ready[name] = max(start + READ_CYCLES, ready.get(name, 0.0))
+        now = done if operation.unit == "barrier" else start + operation.stall
 
     pending = ({name: at - now for name, at in times.items() if at > now} for times in (ready, free))
     return now, *pending  # type: ignore[return-value]

@@ -19,15 +19,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
 
 from gpulab.cache import fingerprint, kernel_cache
+from gpulab.compiler.elf import sections
 from gpulab.compiler.nvrtc import FILE_NAME
 from gpulab.compiler.program import Program
 from gpulab.compiler.sass.normalization import without_immediates
-from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction, without_padding
+from gpulab.compiler.sass.sass_code import Control, MachineCode, MachineInstruction, without_padding
 
 __all__ = [
     "find_nvdisasm",
@@ -61,7 +62,20 @@ def machine_code(program: Program, name: str, *, immediates: bool = True) -> Mac
     rows = json.loads(data).get(program.entry(name)) if data is not None else None
     if rows is None:
         return None
-    return MachineCode(name, tuple(_from_row(*row) for row in rows))
+    instructions = tuple(_from_row(*row) for row in rows)
+    return MachineCode(name, _with_control(instructions, program.cubin, program.entry(name), program.arch))
+
+
+def _with_control(
+    instructions: tuple[MachineInstruction, ...], cubin: bytes, entry: str, arch: int
+) -> tuple[MachineInstruction, ...]:
+    """Return the instructions with the control information that the cubin has for each."""
+    code = next((each.contents for each in sections(cubin) if each.name == f".text.{entry}"), b"")
+    if arch < 70 or any(each.offset + 16 > len(code) for each in instructions):
+        return instructions
+    return tuple(
+        replace(each, control=Control.decode(code[each.offset : each.offset + 16])) for each in instructions
+    )
 
 
 def _cached(cubin: bytes, immediates: bool) -> bytes | None:
@@ -80,7 +94,7 @@ def _disassemble(cubin: bytes) -> bytes | None:
     if text is None:
         return None
     rows = {
-        section: [astuple(instruction) for instruction in instructions]
+        section: [astuple(instruction)[:-1] for instruction in instructions]
         for section, instructions in parse_disassembly(text)
     }
     data = json.dumps(rows).encode()
@@ -155,8 +169,7 @@ def _from_row(
 
 def parse_disassembly(text: str) -> Iterator[tuple[str, list[MachineInstruction]]]:
     """Yield the name of each kernel in the cubin, and its instructions, from nvdisasm's output."""
-    sections = re.split(r"(?m)^(?=//-{5,} )", text)
-    for section in sections:
+    for section in re.split(r"(?m)^(?=//-{5,} )", text):
         lines = section.splitlines()
         name = next((match[1] for line in lines if (match := _SECTION.match(line))), None)
         if name is not None:

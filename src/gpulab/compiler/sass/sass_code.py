@@ -14,6 +14,43 @@ __all__ = ["MachineBlock", "MachineCode", "MachineInstruction", "without_padding
 
 
 @dataclass(frozen=True)
+class Control:
+    """The scheduling information in an instruction of compute capability 7.0 and later.
+
+    A warp has six scoreboard barriers. An instruction of variable latency can set one until its result is
+    written and one until its operands are read, and an instruction waits for those in its mask. For results
+    of fixed latency, the assembler delays the next instruction (Z. Jia et al., Dissecting the NVIDIA Volta
+    GPU Architecture via Microbenchmarking, 2018, section 2.1).
+
+    Attributes
+    ----------
+    stall : int
+        Cycles until the warp may issue the next instruction.
+    waits : tuple of int
+        Barriers for which it waits.
+    written, read : int or None
+        The barriers that it sets until its result is written and until its operands are read.
+    """
+
+    stall: int
+    waits: tuple[int, ...] = ()
+    written: int | None = None
+    read: int | None = None
+
+    @classmethod
+    def decode(cls, instruction: bytes) -> Control:
+        """Return the control information of the 16 bytes of an instruction."""
+        bits = int.from_bytes(instruction, "little") >> 105
+        written, read = bits >> 5 & 7, bits >> 8 & 7
+        return cls(
+            stall=bits & 15,
+            waits=tuple(n for n in range(6) if bits >> (11 + n) & 1),
+            written=written if written < 6 else None,
+            read=read if read < 6 else None,
+        )
+
+
+@dataclass(frozen=True)
 class MachineInstruction:
     """A machine instruction.
 
@@ -31,6 +68,8 @@ class MachineInstruction:
         The lines of the source and of the program's PTX, from 1; 0 if unknown.
     targets : tuple of int
         Offsets of the instructions to which it may jump; of a call, the callee.
+    control : Control or None
+        How the assembler scheduled it; None if that is not known.
     """
 
     offset: int
@@ -40,6 +79,7 @@ class MachineInstruction:
     line: int
     ptx_line: int
     targets: tuple[int, ...] = ()
+    control: Control | None = None
 
     @cached_property
     def op(self) -> str:
