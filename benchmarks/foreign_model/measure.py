@@ -11,6 +11,8 @@ that ends it:
   Arrays that a launch changes get their old values before each launch.
 - "ncu": Nsight Compute's metrics of one launch.
 - "labs": the time of each launch of the labs in `model-h200.json.xz`, and "labs-ncu", its metrics.
+
+With --missing, only launches without metrics in the figures are measured.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ import numpy as np
 from benchmarks.compatibility.launches import New, Part
 from benchmarks.counters.nsight import find_ncu, read_rows
 from benchmarks.foreign_model.bundle import read_programs
+from benchmarks.foreign_model.figures import measured
 from benchmarks.foreign_model.launch_list import foreign_launches
 from benchmarks.model_errors import measured_launches
 from benchmarks.model_launches import config_of, geometry_of
@@ -68,10 +71,11 @@ class Bench:
         self.device: Any = gpulab.device(device)
         self.data, self.programs = data, read_programs(bundle)
         self.filled: dict[tuple[int, ...], Any] = {}
+        self.restored_bytes = 0
 
     def launcher(self, stage: str, number: int, label: str) -> tuple[Callable[[], None], Any, Any]:
         """Return functions that launch a kernel and restore its arguments, and the kernel's resources."""
-        part = "labs" if stage.startswith("labs") else "foreign"
+        part, self.restored_bytes = "labs" if stage.startswith("labs") else "foreign", 0
         program, name = self.programs[part][label]
         kernel = self.kernel(program, name)
         if part == "labs":
@@ -92,6 +96,7 @@ class Bench:
         copies: dict[int, Any] = {}
         args = [self.argument(value, copies) for value in fields["args"]]
         sources = {n: self.argument(fields["args"][n], {}) for n in fields["restored"]}
+        self.restored_bytes = sum(source.nbytes for source in sources.values())
 
         def restore() -> None:
             for n, source in sources.items():
@@ -139,6 +144,13 @@ class Bench:
         return {"ms": median, "samples": len(samples), "spread": (max(samples) - min(samples)) / median}
 
 
+def missing(options: argparse.Namespace) -> set[str]:
+    """Return the launches to measure."""
+    known = measured()["launches"] if options.missing else {}
+    labels = {each.label for each in foreign_launches()}
+    return {label for label in labels if "ncu" not in known.get(label, {})}
+
+
 def labels_of(stage: str) -> list[str]:
     """Return the launches of a stage."""
     if stage.startswith("labs"):
@@ -149,7 +161,7 @@ def labels_of(stage: str) -> list[str]:
 def run_stage(stage: str, log: Path, options: argparse.Namespace) -> None:
     """Run one stage in this process and write the entry of each launch to the log."""
     deadline, entries = time.monotonic() + options.seconds, read(log)
-    bench = Bench(options.bundle, options.data, options.device)
+    bench, wanted = Bench(options.bundle, options.data, options.device), missing(options)
     with log.open("a", encoding="utf-8") as file:
 
         def write(**entry: object) -> None:
@@ -160,6 +172,8 @@ def run_stage(stage: str, log: Path, options: argparse.Namespace) -> None:
             entry = entries.get(label, {})
             if time.monotonic() > deadline:
                 return
+            if stage in ("time", "ncu") and label not in wanted:
+                continue
             if stage in ("time", "labs"):
                 if entry:
                     continue
@@ -168,6 +182,8 @@ def run_stage(stage: str, log: Path, options: argparse.Namespace) -> None:
                     run, restore, resources = bench.launcher(stage, number, label)
                     times = bench.time(run, restore)
                     used = {"registers": resources.registers, "shared": resources.shared_bytes}
+                    if bench.restored_bytes:
+                        used["restored_bytes"] = bench.restored_bytes
                     write(label=label, **times, **used)
                 except Exception as error:  # noqa: BLE001  (it is part of the result)
                     write(label=label, error=str(error)[:200])
@@ -186,7 +202,7 @@ def run_process(
     command = [
         *profiler, sys.executable, "-m", "benchmarks.foreign_model.measure", "--stage", stage,
         "--bundle", str(options.bundle), "--data", str(options.data), "--out", str(options.out),
-        "--device", options.device, "--seconds", str(seconds),
+        "--device", options.device, "--seconds", str(seconds), *(["--missing"] if options.missing else []),
     ]  # fmt: skip
     try:
         subprocess.run(command, check=False, timeout=seconds + grace)
@@ -223,6 +239,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=400, help="for all stages")
     parser.add_argument("--stage", choices=STAGES, help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, default=10)
+    parser.add_argument("--missing", action="store_true", help="measure launches without metrics")
     options = parser.parse_args()
     if options.stage:
         name = "labs" if options.stage.startswith("labs") else "time"
@@ -242,16 +259,16 @@ def main() -> int:
     options.data = (shared if roomy else options.out.parent) / "foreign-arguments"
     options.data.mkdir(parents=True, exist_ok=True)
     labels = [each.label for each in foreign_launches()]
+    wanted = [n for n, label in enumerate(labels) if label in missing(options)]
     with ProcessPoolExecutor(options.workers) as pool:
-        count = len(labels)
-        errors = [
-            each for each in pool.map(store_arguments, labels, range(count), [options.data] * count) if each
-        ]
+        names, folders = [labels[n] for n in wanted], [options.data] * len(wanted)
+        errors = [each for each in pool.map(store_arguments, names, wanted, folders) if each]
     progress(f"arguments in {options.data}; {errors}")
 
     cuda = options.device.startswith("cuda")
     metrics: dict[str, dict[str, Any]] = {}
-    for stage, share in (("time", 0.4), ("ncu", 0.6), ("labs", 0.6), ("labs-ncu", 0.9)):
+    stages = {"time": 0.4, "ncu": 0.6} | ({} if options.missing else {"labs": 0.6, "labs-ncu": 0.9})
+    for stage, share in stages.items():
         seconds = share * left()
         if seconds < 10:
             break
@@ -261,7 +278,9 @@ def main() -> int:
         else:
             log = options.out / f"{stage}.jsonl"
             ends = time.monotonic() + seconds
-            while time.monotonic() < ends and len(read(log)) < len(labels_of(stage)):
+            while time.monotonic() < ends and len(read(log)) < (
+                len(wanted) if stage == "time" else len(labels_of(stage))
+            ):
                 before = len(read(log))
                 run_process(stage, options, ends - time.monotonic())
                 if len(read(log)) == before:
