@@ -90,36 +90,42 @@ def lane_by_lane(
     """
     b, full, count = cg.b, vector(ty), len(operand_values[0])
     mask = cg.mask_bits(item.predicate)
+
+    # LLVM would store a whole vector for each access to an element that is not known at compile time.
+    def in_memory(vector_type: str, value: str) -> str:
+        slot = b.alloca(vector_type, "lanes")
+        b.line(f"store {vector_type} {value}, ptr {slot}")
+        return slot
+
+    places = in_memory(vector("ptr"), pointers)
+    operands = [[in_memory(full, part) for part in parts] for parts in operand_values]
+    results = [in_memory(full, "zeroinitializer") for _ in range(count)]
     before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
     b.jump(before)
     b.open(before)
     b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
     with cg.side_block(loop):
         left, next_left = b.name("left"), b.name("left")
-        before_values = [b.name("old") for _ in range(count)]
-        after_values = [b.name("old") for _ in range(count)]
         head = len(b.lines)
         lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
-        pointer = b.value(f"extractelement {vector('ptr')} {pointers}, i32 {lane}")
+        pointer = b.value(f"load ptr, ptr {b.value(f'getelementptr ptr, ptr {places}, i32 {lane}')}")
         for number in range(count):
             values = [
-                b.value(f"extractelement {full} {parts[number]}, i32 {lane}") for parts in operand_values
+                b.value(f"load {ty}, ptr {b.value(f'getelementptr {ty}, ptr {slots[number]}, i32 {lane}')}")
+                for slots in operands
             ]
             element = pointer
             if number:
                 element = b.value(f"getelementptr i8, ptr {pointer}, i64 {number * BITS[ty] // 8}")
             old = update(element, values)
-            inserted = f"insertelement {full} {before_values[number]}, {ty} {old}, i32 {lane}"
-            b.line(f"{after_values[number]} = {inserted}")
+            place = b.value(f"getelementptr {ty}, ptr {results[number]}, i32 {lane}")
+            b.line(f"store {ty} {old}, ptr {place}")
         b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
         last = b.label
         b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
-        b.lines[head:head] = [f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]"] + [
-            f"  {old} = phi {full} [ zeroinitializer, %{before} ], [ {new}, %{last} ]"
-            for old, new in zip(before_values, after_values, strict=True)
-        ]
+        b.lines.insert(head, f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]")
     b.open(done)
-    return [b.phi(full, ("zeroinitializer", before), (new, last)) for new in after_values]
+    return [b.value(f"load {full}, ptr {slot}") for slot in results]
 
 
 def _update(
