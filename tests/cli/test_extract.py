@@ -43,10 +43,20 @@ def test_extract_writes_a_notebook_and_keeps_an_existing_one(cu: Any, tmp_path: 
     assert "exists" in capsys.readouterr().err
 
 
-def test_extract_names_the_program_that_includes_a_file(cu: Any, capsys: Any) -> None:
-    cu('#include "part.cuh"\nint main() {}\n', "program.cu")
+def test_extract_reads_a_file_as_a_program_includes_it(cu: Any, capsys: Any) -> None:
+    cu('#define SIZE 64\n#include "part.cuh"\n__global__ void other() {}\nint main() {}\n', "program.cu")
+    assert main(["extract", cu("__global__ void k(int* x) { x[0] = SIZE; }\n", "part.cuh")]) == 0
+    text, notes = capsys.readouterr()
+    assert text == "%%cuda k\n#define SIZE 64\n__global__ void k(int* x) { x[0] = SIZE; }\n"
+    assert "program.cu" in notes
+
+
+def test_extract_reads_a_file_alone_if_a_program_leaves_its_kernels_out(cu: Any, capsys: Any) -> None:
+    cu('// #include "part.cuh"\n#include "missing.cuh"\nint main() {}\n', "program.cu")
     assert main(["extract", cu("__global__ void k() {}\n", "part.cuh")]) == 0
-    assert "program.cu includes this file" in capsys.readouterr().err
+    text, notes = capsys.readouterr()
+    assert text == "%%cuda k\n__global__ void k() {}\n"
+    assert "program.cu" not in notes
 
 
 def test_extract_of_a_file_without_kernels_exits_2(cu: Any, capsys: Any) -> None:

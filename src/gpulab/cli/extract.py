@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.cli.options import add_command
-from gpulab.errors import UsageError
+from gpulab.errors import GpulabError, UsageError
 from gpulab.views.terminal import say
 
 if TYPE_CHECKING:
@@ -58,14 +59,23 @@ def run_extract(args: argparse.Namespace) -> int:
     if not cells:
         raise UsageError(f"{args.file}: no `__global__` function is defined here.")
 
+    program = _including_program(args.file)
+    if program is not None:  # it declares names before the line with the `#include`
+        with contextlib.suppress(GpulabError):
+            kernels = {name for cell in cells for name in cell.kernels}
+            whole = read_items(program, args.folders)
+            within = [cell for cell in extract(whole.items) if kernels.intersection(cell.kernels)]
+            if kernels.issubset(name for cell in within for name in cell.kernels):
+                file, cells = whole, within
+                say(f"read as {program.name} includes it.", error=True)
+
     texts = [cell_text(cell) for cell in cells]
     if args.notebook is None:
         sys.stdout.write("\n".join(texts))
     else:
         write_notebook(args.notebook, texts)
         say(f"{args.notebook}: {len(cells)} cell{'s' * (len(cells) > 1)}", error=True)
-    for note in (_missing(file.missing), _including_file(args.file)):
-        say(note, error=True)
+    say(_missing(file.missing), error=True)
     return 0
 
 
@@ -124,11 +134,11 @@ def _missing(names: Sequence[str]) -> str:
     return f"not found, so left out: {', '.join(shown[:_NOT_READ])}{more} (-I DIR names their folder)."
 
 
-def _including_file(path: Path) -> str:
-    """Return a note about a program in the same folder that includes this file; "" if there is none."""
-    include = re.compile(rf'#\s*include\s*"(?:\./)?{re.escape(path.name)}"')
+def _including_program(path: Path) -> Path | None:
+    """Return a program in the same folder that includes this file; None if there is none."""
+    include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*"(?:\./)?{re.escape(path.name)}"', re.MULTILINE)
     for other in sorted(path.parent.glob("*.c*")):
         is_source = other.suffix in (".cu", ".cpp", ".c") and other != path and other.is_file()
-        if is_source and include.search(other.read_text(errors="replace")):
-            return f"{other.name} includes this file; extract {other.name} if names are missing here."
-    return ""
+        if is_source and include.search(other.read_text(encoding="utf-8-sig", errors="replace")):
+            return other
+    return None
