@@ -342,6 +342,13 @@ def _layout_mistakes(b: Matrix, c: Matrix) -> Iterator[Mistake]:
         for text, places in of_c.items():
             if places.max() < c.size and not np.array_equal(places, k + p * j[:, None]):
                 yield Mistake(c.ravel()[places] @ b, f"c is read as c[{text}]: column-major means c[k + p*j]")
+    by_rows = b.ravel().reshape(n, p) @ c.ravel().reshape(p, m)
+    inputs = "b[i + n*k] and c[k + p*j]"
+    yield Mistake(by_rows.T, f"b and c are read row by row: column-major means {inputs}")
+    yield Mistake(
+        by_rows.ravel().reshape(m, n),
+        f"all matrices are indexed row by row: column-major means a[i + n*j], {inputs}",
+    )
 
 
 def _strip_mistakes(b: Matrix, c: Matrix, width: int) -> Iterator[Mistake]:

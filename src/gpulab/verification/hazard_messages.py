@@ -282,7 +282,7 @@ class HazardMessages:
             return (
                 f"in the next round of {order.loop.text}, {event}: a barrier is missing after the last "
                 f"{'read' if early.action == 'reads' else 'write'}. "
-                + self.advice(f"after line {last}, at the end of the loop", hazard, same_warp)
+                + self.advice(f"after line {last}, at the end of {order.loop.text}", hazard, same_warp)
             )
         if early.line == late.line:
             place = "after this read, and write after the barrier"
