@@ -306,7 +306,10 @@ def _cause_of_rest(output: WrongOutput, axis: int, start: int) -> str:
         letter = "xyz"[axis]
         return f"is blockIdx.{letter} * BLOCK_{letter.upper()} missing in the index of a thread's point?"
     if output.on_grid and 1 < tile <= output.extents[axis] - start:
-        return "does each thread compute as many points as --tile says?"
+        return (
+            "is the index of a thread's first point right, and does each thread compute as many points as "
+            "--tile says?"
+        )
     return "check the index of a thread's point, and the condition of the store."
 
 

@@ -332,6 +332,14 @@ def test_refusal_names_the_nearest_thing_that_works(name: str, advice: str) -> N
     assert len(diagnostic.message) < 200
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"), [("unrol", "do you mean `#pragma unroll`?"), ("omp", "allowed: unroll,")]
+)
+def test_refused_pragma_names_what_works(name: str, advice: str) -> None:
+    with pytest.raises(IncludeRefused, match=re.escape(advice)):
+        compile_program(f"#pragma {name} 4\n" + KERNEL)
+
+
 def test_all_refused_lines_are_reported_together() -> None:
     with pytest.raises(IncludeRefused) as caught:
         compile_program("#include <iostream>\n#include <math.h>\n#include <vector>\n")

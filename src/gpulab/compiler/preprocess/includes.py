@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import zip_longest
 
 from gpulab.compiler.preprocess.header_advice import include_advice
@@ -160,7 +161,9 @@ def _pragma(rest: str) -> Iterator[str]:
     match = re.match(r"[\w$]*", rest.strip(" \t"))
     name = match.group() if match else ""
     if name not in PRAGMAS:
-        yield f"`#pragma {name}` is refused; allowed: {', '.join(PRAGMAS)}."
+        similar = get_close_matches(name, PRAGMAS, 1)
+        meant = f"; do you mean `#pragma {similar[0]}`?" if similar else f"; allowed: {', '.join(PRAGMAS)}."
+        yield f"`#pragma {name}` is refused{meant}"
 
 
 @dataclass(frozen=True)
