@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gpulab
 from gpulab.compiler.program import Resources
-from gpulab.devices.launch_limits import check_launch, dim3
+from gpulab.devices.launch_limits import check_bounds, check_launch, dim3
 from gpulab.errors import LaunchError
 from gpulab.gpus.catalogue import gpu
 
@@ -57,3 +58,21 @@ def test_launch_over_a_limit_is_refused_with_the_figures(name, resources, grid, 
 
 def test_registers_for_another_architecture_are_not_checked():
     check_launch(gpu("gtx280"), "k", Resources(registers=100), ONE, (512, 1, 1), arch=90)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "block", "named"),
+    [
+        ("__launch_bounds__(64)", 65, "65 threads; the __launch_bounds__ of the kernel allows 64"),
+        ("__block_size__((8, 8, 1))", 64, "requires blocks of 8 x 8 x 1"),
+    ],
+)
+def test_launch_against_the_declaration_of_a_kernel_is_refused(attribute, block, named):
+    kernel = gpulab.device("sim:h200").compile(f"__global__ void {attribute} k() {{ }}")
+    with pytest.raises(LaunchError, match=named):
+        kernel(1, block, ())
+
+
+def test_launch_within_the_declaration_of_a_kernel_is_accepted():
+    check_bounds("k", {".maxntid": [16, 8, 1], ".minnctapersm": [2]}, (128, 1, 1))
+    check_bounds("k", {".reqntid": [32, 4]}, (32, 4, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from operator import index
 
@@ -12,7 +12,7 @@ from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.limits import Dims, Limits
 from gpulab.gpus.occupancy import occupancy
 
-__all__ = ["check_cooperative", "check_launch", "dim3"]
+__all__ = ["check_bounds", "check_cooperative", "check_launch", "dim3"]
 
 
 def dim3(value: int | Sequence[int], what: str = "grid") -> Dims:
@@ -93,6 +93,35 @@ def check_launch(
             f"{kernel}: {threads} threads with {resources.registers} registers each need "
             f"{registers} registers; {name} has {spec.registers_per_block} per block. "
             "Launch fewer threads per block."
+        )
+
+
+def check_bounds(kernel: str, directives: Mapping[str, Sequence[int]], block: Dims) -> None:
+    """Raise `LaunchError` if a block contradicts what the kernel declares about its blocks.
+
+    CUDA refuses such a launch with "invalid argument".
+
+    Parameters
+    ----------
+    kernel : str
+        The name of the kernel, for the error message.
+    directives : mapping of str to sequence of int
+        The directives of the kernel in PTX with their numbers: `.maxntid` of ``__launch_bounds__``, and
+        `.reqntid` of ``__block_size__``.
+    block : tuple of int
+        Sizes (x, y, z).
+    """
+    threads, most = prod(block), directives.get(".maxntid", ())
+    if most and threads > prod(most):
+        raise LaunchError(
+            f"{kernel}: a block of {_product(block)} has {threads} threads; the __launch_bounds__ of the "
+            f"kernel allows {prod(most)}."
+        )
+    required = directives.get(".reqntid", ())
+    if required and block != dim3(required, "block"):
+        raise LaunchError(
+            f"{kernel}: the kernel requires blocks of {_product(required)} threads; this block has "
+            f"{_product(block)}."
         )
 
 

@@ -16,7 +16,7 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program, name_expressions_of
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel, RecordableModule
-from gpulab.devices.launch_limits import check_cooperative, check_launch, dim3
+from gpulab.devices.launch_limits import check_bounds, check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.simulator.faults import explain, explain_barriers
 from gpulab.devices.simulator.simulated_array import SimulatedArray, new_array
@@ -52,6 +52,7 @@ __all__ = [
     "simulator_of",
 ]
 
+MAX_PRINTED = 1 << 20  # characters of printf that are kept, as many as CUDA's buffer has bytes by default
 OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
 
 
@@ -188,6 +189,7 @@ class SimulatedKernel(RecordableKernel):
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
         # Without `arch`, registers are not checked: the simulator has no register limit.
         check_launch(self.device.spec, self.name, self.resources, grid3, block3, shared_mem)
+        check_bounds(self.name, self.module.ptx.functions[self.entry].directives, block3)
         values = convert(
             self.program.signatures[self.name],
             args,
@@ -224,10 +226,12 @@ class SimulatedKernel(RecordableKernel):
             self.device.memory.mark_written()
 
         memory = self.device.memory
-        self.printed = "".join(
-            format_record(memory.read_string(r.format), r.arguments, memory.read_string)
-            for r in outcome.printed
-        )
+        for record in outcome.printed:
+            text = format_record(memory.read_string(record.format), record.arguments, memory.read_string)
+            self.printed += text[: MAX_PRINTED - len(self.printed)]
+            if len(self.printed) == MAX_PRINTED:
+                outcome.print_lost = True
+                break
         if outcome.print_lost:
             self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
         if outcome.fault is not None:

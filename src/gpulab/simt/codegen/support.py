@@ -25,7 +25,7 @@ def check_kernel(module: Module, name: str) -> frozenset[str]:
 
     Operands are checked when code is generated for them, because few instructions restrict them.
     """
-    if math.prod(module.functions[name].cluster) > 1:
+    if math.prod(module.functions[name].directives.get(".reqnctapercluster", ())) > 1:
         raise UnsupportedInstruction("__cluster_dims__", 0, "thread block clusters")
     functions = [module.functions[name], *(module.functions[f] for f in CallGraph(module).reachable(name))]
     try:

@@ -172,15 +172,14 @@ class ModuleParser(InstructionParser):
         if self.peek() == "(":
             inputs = self.param_list()
         function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
-        directive = ""
+        numbers: list[int] = []
         while self.peek() not in ("{", ";", ""):  # directives such as `.maxntid 256, 1, 1`
-            word = self.next()
-            if word[:1].isdigit():
+            token = self.next()
+            if token[:1].isdigit():
                 self.excluded.add(self.at - 1)
-                if directive == ".reqnctapercluster":
-                    function.cluster += (int(word),)
-            elif word != ",":
-                directive = word
+                numbers.append(int(token, 0))
+            elif token != ",":
+                numbers = function.directives.setdefault(token, [])
         if self.accept(";"):
             function.external = True
             self.result.functions.setdefault(function.name, function)

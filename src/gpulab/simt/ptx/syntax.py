@@ -203,8 +203,8 @@ class Function:
     variables: list[Variable] = field(default_factory=list)
     body: list[Instruction | str] = field(default_factory=list)  # a str is a label
     tables: dict[str, list[str]] = field(default_factory=dict)  # labels of `.branchtargets`
+    directives: dict[str, list[int]] = field(default_factory=dict)  # such as `.maxntid`, with its numbers
     external: bool = False
-    cluster: tuple[int, ...] = ()  # blocks of a cluster by axis, as `__cluster_dims__` declares them
 
 
 @dataclass

@@ -11,6 +11,7 @@ __all__ = ["format_record"]
 _SPEC = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcfFeEgGaAsp%])")
 _HEX_FLOAT = re.compile(r"(-?0x[01])\.(\w+)(p[-+]\d+)")
 _HAS_POINT = re.compile(r"\.")
+MAX_FIELD = 4095  # characters of a width or precision; C guarantees no more for a conversion (C17, 7.21.6.1)
 
 
 def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) -> str:
@@ -44,9 +45,11 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
             width = str(take("i", 4))
             if width.startswith("-"):
                 flags, width = flags + "-", width[1:]
+        dotted = _HAS_POINT.search(match[0]) is not None
         if precision == "*":
             precision = str(take("i", 4))
-        dotted = _HAS_POINT.search(match[0]) is not None
+            dotted = not precision.startswith("-")  # as if there were none
+        width, precision = _limited(width), _limited(precision)
         spec = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
         wide = length in ("l", "ll", "j", "z", "t")
         if kind in "di":
@@ -72,6 +75,11 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
         return (spec + kind) % number
 
     return _SPEC.sub(convert, text)
+
+
+def _limited(digits: str | None) -> str | None:
+    """Return a width or precision, at most `MAX_FIELD`: the text of a larger one takes gigabytes."""
+    return str(min(int(digits), MAX_FIELD)) if digits and digits.isdigit() else digits
 
 
 def _hexadecimal(number: float) -> str:
