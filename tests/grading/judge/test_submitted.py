@@ -11,6 +11,7 @@ from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.submitted import (
     SubmittedCell,
     cells_to_run,
+    function_text,
     leaderboard_name,
     read_submission,
     typed_student_id,
@@ -100,6 +101,8 @@ def test_large_notebook_raises() -> None:
         ("LEADERBOARD_NAME = input()", None),
         ("LEADERBOARD_NAME = 'x' * 99", None),
         ("other = 1", None),
+        (r"LEADERBOARD_NAME = '\u202eOwl\u2066 \x1b[31m\n of\ud800 Athens '", "Owl [31m of Athens"),
+        (r"LEADERBOARD_NAME = '\u200b\n'", None),
     ],
 )
 def test_leaderboard_name_is_a_constant(source: str, name: str | None) -> None:
@@ -117,6 +120,7 @@ def test_leaderboard_name_is_cut() -> None:
         (["import gpulab\n\ngpulab.student(' ada ')"], "ada"),
         (["gpulab.student('bob')", "gpulab.student('ada')"], "ada"),
         (['gpulab.student("")'], ""),
+        ([r'gpulab.student("a\udfffb\u202e\n")'], "a b"),
         (["gpulab.student(name)"], ""),
         (["gpulab.student()"], ""),
         (["mine.student('bob')", "student('bob')"], ""),
@@ -126,3 +130,10 @@ def test_leaderboard_name_is_cut() -> None:
 )
 def test_typed_student_id_is_the_last_constant(sources: list[str], student_id: str) -> None:
     assert typed_student_id(list(map(SubmittedCell, sources))) == student_id
+
+
+@pytest.mark.parametrize("number", [f"0x{'F' * 5000}", "1e999"])
+def test_text_of_a_function_leaves_out_constants_without_a_literal(number: str) -> None:
+    cells = [f"LARGE = {number}", "SIDE = 32", "def f():\n    return SIDE"]
+    text = function_text(list(map(SubmittedCell, cells)), "f")
+    assert text == "SIDE = 32\ndef f():\n    return SIDE"

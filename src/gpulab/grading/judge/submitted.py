@@ -26,6 +26,7 @@ __all__ = [
 
 MAX_NOTEBOOK_BYTES = 50 << 20  # larger submissions are refused
 MAX_CELLS = 2000
+LARGEST_CONSTANT = 1e300  # Python writes no integer of more than 4300 digits, and infinity is no literal
 MAX_NAME = 40  # characters of a name in the leaderboard
 
 
@@ -165,7 +166,7 @@ def function_text(submitted: Sequence[SubmittedCell], name: str) -> str:
             match node:
                 case ast.Assign(
                     targets=[ast.Name(id=constant)], value=ast.Constant(value=int() | float() as value)
-                ):
+                ) if abs(value) < LARGEST_CONSTANT:
                     constants[constant] = f"{constant} = {value!r}"
                     stored = {constant}
                 case _:
@@ -178,7 +179,7 @@ def function_text(submitted: Sequence[SubmittedCell], name: str) -> str:
 def leaderboard_name(submitted: Sequence[SubmittedCell]) -> str | None:
     """Return the text that a cell assigns to LEADERBOARD_NAME, which is the student's consent; or None."""
     names = [name for cell in submitted for name in _leaderboard_names(cell.source)]
-    return names[-1][:MAX_NAME] or None if names else None
+    return _in_one_line(names[-1]) or None if names else None
 
 
 def _leaderboard_names(source: str) -> Iterator[str]:
@@ -193,7 +194,15 @@ def _leaderboard_names(source: str) -> Iterator[str]:
 def typed_student_id(submitted: Sequence[SubmittedCell]) -> str:
     """Return the id that the notebook's last call of `gpulab.student` names as a text, or ""."""
     ids = [name for cell in submitted for name in _student_ids(cell.source)]
-    return ids[-1].strip()[:MAX_NAME] if ids else ""
+    return _in_one_line(ids[-1]) if ids else ""
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text of a notebook as one short line for reports, whose characters are all visible.
+
+    Line ends, terminal codes, marks of the direction of writing and unpaired surrogates become blanks.
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_NAME]
 
 
 def _student_ids(source: str) -> Iterator[str]:
