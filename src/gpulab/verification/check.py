@@ -229,7 +229,7 @@ def check_cell(
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
 
     verdict = _verdict(cell.config, kernel, device, shapes, seed, progress)
-    count, count_error = _count(cell, kernel, verdict, machine_counts, counted)
+    count, count_error = _count(cell, kernel, verdict, machine_counts, counted, timed)
     if count and verdict.correct:
         verdict = with_counted_launch(verdict, count)
     if count and verdict.correct:
@@ -307,11 +307,20 @@ def _verdict(
 
 
 def _count(
-    cell: KernelCell, kernel: Kernel, verdict: Verdict, machine_counts: bool, counted: CountedInputs | None
+    cell: KernelCell,
+    kernel: Kernel,
+    verdict: Verdict,
+    machine_counts: bool,
+    counted: CountedInputs | None,
+    timed: TimedInputs | None,
 ) -> tuple[CellCount | None, str]:
-    """Count the kernel's launch if a requirement or the caller needs it, or say why that is impossible."""
+    """Count the kernel's launch if a requirement or the caller needs it, or say why that is impossible.
+
+    Blocks of a launch that is timed run in the code of the counted launch.
+    """
     step = cell.config.problem.variants[cell.config.variant]
-    required = verdict.correct and bool(step.requirements or step.par)
+    limited = bool(step.requirements or step.par)
+    required = verdict.correct and (limited or timed is not None)
     ended = bool(verdict.results) and not any(result.fault for result in verdict.results)
     if not kernel.program.ptx or not (required or (machine_counts and ended)):
         return None, ""
@@ -319,7 +328,7 @@ def _count(
     try:
         return count_cell(cell, kernel, shape=inputs.shape, seed=inputs.seed, machine=machine_counts), ""
     except UnsupportedInstruction as error:  # the kernel runs on a GPU only
-        return None, str(error)
+        return None, str(error) if limited else ""
     except GpulabError as error:
         if required:
             raise

@@ -1,7 +1,9 @@
-"""The values of the launch whose memory traffic is counted.
+"""The values of the launch whose memory traffic is counted, and its races.
 
 Traffic and values must be those of the same launch: a kernel could recognise the counted launch by its size
-and do less work there.
+and do less work there. It could also leave out its barriers there. The code that counts finds no races, and
+its warps may happen to run in an order that gives the right values. The launch is therefore repeated with the
+race check, from the same inputs and the same contents of the module's variables.
 """
 
 from __future__ import annotations
@@ -10,13 +12,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpulab.finding import Finding
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.simt.ptx.symbols import variable_name
 from gpulab.verification.compare import compare_outputs
+from gpulab.verification.inputs import place_arguments, poisoned
+from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import ShapeResult, Verdict
-from gpulab.verification.verify import changed_inputs
+from gpulab.verification.verify import (
+    INSTRUCTIONS_PER_WORK,
+    MIN_INSTRUCTIONS,
+    SANITIZED_THREADS,
+    changed_inputs,
+)
 
-__all__ = ["ForbiddenStores", "compare_counted_launch", "forbidden_stores", "with_counted_launch"]
+__all__ = [
+    "ForbiddenStores",
+    "compare_counted_launch",
+    "errors_of_counted_launch",
+    "forbidden_stores",
+    "with_counted_launch",
+]
 
 
 @dataclass(frozen=True)
@@ -28,17 +44,34 @@ class ForbiddenStores:
 
 
 def with_counted_launch(verdict: Verdict, count: CellCount) -> Verdict:
-    """Return the verdict, or a wrong one if the counted launch computed wrong values or wrote to an input."""
+    """Return the verdict, or a wrong one if the counted launch has wrong values, stores or races."""
     result = compare_counted_launch(count)
-    if result.correct:
+    errors = errors_of_counted_launch(count) if result.correct else ()
+    if result.correct and not errors:
         return verdict
-    reasons = tuple(f"on the counted launch, {reason}" for reason in result.reasons)
+    reasons = tuple(f"on the counted launch, {reason}" for reason in (*result.reasons, *errors))
     return replace(
         verdict,
         correct=False,
-        results=(*verdict.results, replace(result, reasons=reasons)),
+        results=(*verdict.results, replace(result, correct=False, reasons=reasons)),
+        findings=(*verdict.findings, *errors),
         reasons=(*verdict.reasons, *reasons),
     )
+
+
+def errors_of_counted_launch(count: CellCount) -> tuple[Finding, ...]:
+    """Repeat a counted launch with the sanitizer and return its errors; none if it has too many threads."""
+    launch, kernel = count.launch, count.recorded.kernel
+    if launch.threads > SANITIZED_THREADS:
+        return ()
+    for memory, before in count.variables:
+        memory[:] = before
+    problem = launch.config.problem
+    inputs = problem.arguments(launch.shape, np.random.default_rng(count.seed))
+    arguments = list(place_arguments(kernel.device, inputs, poisoned).values())
+    budget = MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * problem.work(launch.shape)
+    findings = sanitize(kernel, launch.grid, launch.block, arguments, launch.shared_mem, budget=budget)
+    return tuple(finding for finding in findings if finding.severity == "error")
 
 
 def compare_counted_launch(count: CellCount) -> ShapeResult:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpulab.cell import KernelCell
 from gpulab.config import LaunchConfig
@@ -100,6 +101,8 @@ class CellCount:
         The cell's text.
     seed : int
         The seed of the inputs.
+    variables : tuple of (ndarray, ndarray)
+        The memory of the module's variables, and its contents before the launch.
     """
 
     launch: LaunchConfig
@@ -107,6 +110,7 @@ class CellCount:
     recorded: LaunchCount
     source: str
     seed: int = 0
+    variables: tuple[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], ...] = ()
 
     @cached_property
     def report(self) -> LaunchReport:
@@ -173,10 +177,12 @@ def count_cell(
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
     arguments = place_arguments(simulated.device, inputs, poisoned)
     args = list(arguments.values())
+    hosts = [allocation.host for allocation in simulated.module.allocations.values()]
+    variables = tuple((host, host.copy()) for host in hosts if host is not None)
     recorded = record_launch(
         simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine, sampled=sampled
     )
-    return CellCount(launch, arguments, recorded, cell.source, seed)
+    return CellCount(launch, arguments, recorded, cell.source, seed, variables)
 
 
 def count_launch(
