@@ -154,6 +154,7 @@ class _Builder:
         index, table = item.operands
         assert isinstance(table, Sym)
         labels = self.flat.tables[table.name]
+        block.last = item
         for number, label in enumerate(labels):
             self.pending.append((block, label))
             block.line = item.line
