@@ -10,22 +10,22 @@ from gpulab.problems import Input, Output, Problem, Requirement, Scalar, Size, S
 
 SEGMENT = 256  # elements that are added, or summed up, together
 BINS = 64
-H200_THREADS = 132 * 2048  # SMs, and threads that an SM holds (NVIDIA H200)
+H200_SMS, SM_BLOCKS, SM_WARPS = 132, 32, 64  # of an NVIDIA H200, and what one of its SMs holds at most
 
 
 def sectors(load, store):
     """Return the par of loads and stores of global memory, in sectors of 32 bytes."""
     return (
-        Requirement("global_load_sectors", "sectors loaded per 32 elements", at_most=load, per="work"),
-        Requirement("global_store_sectors", "sectors stored per 32 elements", at_most=store, per="work"),
+        Requirement("sectors_loaded", "sectors loaded per 32 elements", at_most=load),
+        Requirement("sectors_stored", "sectors stored per 32 elements", at_most=store),
     )
 
 
 def requests(load, store):
     """Return the par of requests of warps to global memory."""
     return (
-        Requirement("global_load_requests", "load requests per 32 elements", at_most=load, per="work"),
-        Requirement("global_store_requests", "store requests per 32 elements", at_most=store, per="work"),
+        Requirement("load_requests", "load requests per 32 elements", at_most=load),
+        Requirement("store_requests", "store requests per 32 elements", at_most=store),
     )
 
 
@@ -109,10 +109,9 @@ outer = Problem(
             block=(32, 8, 1),
             requirements=(
                 Requirement(
-                    "global_store_sectors",
+                    "sectors_stored",
                     "sectors stored per 32 elements",
                     at_most=8,
-                    per="work",
                     baseline_value=32,
                     baseline="a kernel with x and y exchanged",
                     advice="Neighbouring threads in x should write neighbouring elements of a row.",
@@ -164,28 +163,26 @@ particles = Problem(
             "from an array of structures to a structure of arrays",
             requirements=(
                 Requirement(
-                    "global_load_sectors",
+                    "sectors_loaded",
                     "sectors loaded per 32 particles",
                     at_most=32,
-                    per="work",
                     baseline_value=64,
                     baseline="a kernel with four loads",
                     advice="Load the four floats of a particle with one float4.",
                 ),
             ),
             par=(
-                Requirement("global_load_sectors", "sectors loaded per 32 particles", at_most=16, per="work"),
-                Requirement(
-                    "global_store_sectors", "sectors stored per 32 particles", at_most=16, per="work"
-                ),
+                Requirement("sectors_loaded", "sectors loaded per 32 particles", at_most=16),
+                Requirement("sectors_stored", "sectors stored per 32 particles", at_most=16),
             ),
         ),
     ),
 )
 
+WITHOUT_TILE = {"at_most": 8, "baseline_value": 32, "baseline": "a kernel without a tile"}
 COALESCED = (
-    Requirement("sectors_per_request", at_most=8, baseline_value=32, baseline="a kernel without a tile"),
-    Requirement("sectors_per_store", at_most=8, baseline_value=32, baseline="a kernel without a tile"),
+    Requirement("sectors_loaded", "sectors loaded per 32 elements", **WITHOUT_TILE),
+    Requirement("sectors_stored", "sectors stored per 32 elements", **WITHOUT_TILE),
 )
 
 transpose = Problem(
@@ -223,9 +220,10 @@ transpose = Problem(
             requirements=(
                 *COALESCED,
                 Requirement(
-                    "passes_per_shared_access",
-                    at_most=4,
-                    baseline_value=16.5,
+                    "shared_passes",
+                    "passes over the banks of shared memory per 32 elements",
+                    at_most=8,
+                    baseline_value=33,
                     advice="The lanes of a warp read different words of one bank: how long must a row be?",
                 ),
             ),
@@ -269,17 +267,16 @@ warpsum = Problem(
             requirements=(
                 NO_SHARED,
                 Requirement(
-                    "global_load_requests",
+                    "load_requests",
                     "load requests per 32 elements",
                     at_most=2,
-                    per="work",
                     baseline_value=32,
                     baseline="a sum by one lane",
                 ),
             ),
             par=(
                 Requirement("shuffles", at_most=5),
-                Requirement("global_load_sectors", "sectors loaded per 32 elements", at_most=4, per="work"),
+                Requirement("sectors_loaded", "sectors loaded per 32 elements", at_most=4),
             ),
         ),
     ),
@@ -329,10 +326,9 @@ blocksum = Problem(
             whole_blocks=True,
             requirements=(
                 Requirement(
-                    "global_load_requests",
+                    "load_requests",
                     "load requests per 32 elements",
                     at_most=2,
-                    per="work",
                     baseline_value=32,
                     baseline="a sum by one thread",
                     advice="Each thread loads one element.",
@@ -345,7 +341,11 @@ blocksum = Problem(
                     baseline="a sum of one element after the other",
                 ),
             ),
-            par=(barriers(1), Requirement("shared_bytes", at_most=32)),
+            par=(
+                Requirement("sectors_loaded", "sectors loaded per 32 elements", at_most=4),
+                barriers(1),
+                Requirement("shared_bytes", at_most=32),
+            ),
         ),
     ),
 )
@@ -385,16 +385,15 @@ scan = Problem(
             whole_blocks=True,
             requirements=(
                 Requirement(
-                    "global_load_requests",
+                    "load_requests",
                     "load requests per 32 elements",
                     at_most=4,
-                    per="work",
                     baseline_value=128.5,
                     baseline="a kernel whose threads add all elements before their own",
                     advice="Load each element once, and exchange sums between threads.",
                 ),
             ),
-            par=(barriers(1), Requirement("shared_bytes", at_most=32)),
+            par=(*sectors(4, 4), barriers(1), Requirement("shared_bytes", at_most=32)),
         ),
     ),
 )
@@ -449,6 +448,14 @@ binning = Problem(
                     at_most=16,
                     baseline_value=32,
                     baseline="a kernel without a private histogram",
+                ),
+                Requirement(
+                    "global_loads",
+                    "elements loaded per 32 elements, with those of atomic operations",
+                    at_most=100,
+                    baseline_value=2048,
+                    baseline="a kernel with a thread for each bin",
+                    advice="Load each element once.",
                 ),
             ),
             par=(
@@ -534,18 +541,16 @@ vector = Problem(
             "four elements with one load, and any n",
             requirements=(
                 Requirement(
-                    "global_load_requests",
+                    "load_requests",
                     "load requests per 32 elements",
                     at_most=0.5,
-                    per="work",
                     baseline_value=1,
                     baseline="a kernel without float4",
                 ),
                 Requirement(
-                    "global_store_requests",
+                    "store_requests",
                     "store requests per 32 elements",
                     at_most=0.5,
-                    per="work",
                     baseline_value=1,
                     baseline="a kernel without float4",
                 ),
@@ -564,8 +569,10 @@ class OneWave(Problem):
         return (-(-self.timing_size[0] // unit) * unit,)
 
 
-def threads_of(block):
-    return block[0] * block[1] * block[2]
+def resident_blocks(block):
+    """Return the blocks that an H200 holds at once, if registers and shared memory do not limit them."""
+    warps = -(-block[0] * block[1] * block[2] // 32)
+    return H200_SMS * min(SM_BLOCKS, SM_WARPS // warps)
 
 
 wave = OneWave(
@@ -583,15 +590,15 @@ wave = OneWave(
                 Requirement(
                     "blocks",
                     "blocks of the launch",
-                    at_most=lambda block, tile: H200_THREADS / threads_of(block),
+                    at_most=lambda block, tile: resident_blocks(block),
                     baseline_value=4096,
                     baseline="a kernel with one element for each thread",
-                    advice="An H200 holds 132 * 2048 threads. Choose a larger --tile.",
+                    advice="An H200 holds 132 * 2048 threads in up to 132 * 32 blocks: take a larger --tile.",
                 ),
                 Requirement(
                     "blocks",
                     "blocks of the launch",
-                    at_least=lambda block, tile: 0.9 * H200_THREADS / threads_of(block),
+                    at_least=lambda block, tile: 0.9 * resident_blocks(block),
                     advice="Fewer blocks leave SMs without work. Choose a smaller --tile.",
                 ),
                 Requirement(

@@ -134,3 +134,33 @@ def test_score_table_has_a_row_for_each_step_with_a_par(
     text = gpulab.score_table().text
     assert "2 of 3 stars" in text
     assert "copy.free" not in text
+
+
+ATOMIC = UNIT.replace("y[i] = x[i]", "atomicExch(y + i, x[i])")
+BULK = """\
+%%cuda copy.unit --block 128
+__global__ void copy(float* y, const float* x, int n)
+{
+    __shared__ __align__(16) float part[BLOCK_X];
+    const int first = blockIdx.x * BLOCK_X;
+    if (first + BLOCK_X > n) {
+        for (int i = first + threadIdx.x; i < n; i += BLOCK_X) y[i] = x[i];
+        return;
+    }
+    part[threadIdx.x] = x[first + threadIdx.x];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0)
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\\n"
+                     "cp.async.bulk.commit_group;\\n cp.async.bulk.wait_group 0;"
+                     :: "l"(y + first), "r"((unsigned)__cvta_generic_to_shared(part)), "n"(4 * BLOCK_X) : "memory");
+}"""
+
+
+@pytest.mark.parametrize("text", [UNIT, VECTOR, ATOMIC, BULK])
+def test_sectors_are_those_of_every_access_that_stores(
+    no_labs: None, tmp_path: Path, text: str
+) -> None:
+    limits = 'Requirement("sectors_stored", at_most=4)'
+    load_problems(write_problems(tmp_path, COPY.replace('Requirement("barriers", at_most=0)', limits)))
+    assert score_of(text).results[1].value == 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpulab.exercises.kernel_exercise import KernelCase, KernelExercise
-from gpulab.profiling.counts.metrics import IDEAL_SECTORS
+from gpulab.profiling.counts.metrics import IDEAL_SECTORS, SECTOR_BYTES
 
 if TYPE_CHECKING:
     from gpulab.profiling.counts.metrics import Counters
@@ -18,9 +18,13 @@ __all__ = ["KERNELS"]
 TILE = 32  # edge of the tile of `turned`
 PAIR = 64  # threads of a block of `paired`
 MAX_REREADS = 2  # loads of each element of x by `histogram`; one is enough
+MAX_SECTORS = 2  # relative to the sectors of all elements; 1 is enough, and a stride of 4 floats takes 4
+LOADS = ("load", "copy", "bulk copy", "atomic")  # kinds of accesses that return what they read
 FLOAT_ERROR = 1e-5  # relative; of a sum of 5000 floats
 START = 7  # *sum before a launch of `total`
-LONE_LOADS = 64  # loads by a single lane in a block of `total`: a serial sum has 256, a tree or 8 warps fewer
+# Words that the warps of a block of `total` load one after the other, at most: a sum of one element after the
+# other loads 256, and a tree whose active threads are spread over all warps 104.
+SERIAL_LOADS = 160
 AXPY_RACE = (
     "several threads access the same element, and each element needs only one thread. Does the index count "
     "the threads of the blocks before, blockIdx.x * blockDim.x?"
@@ -67,7 +71,22 @@ def _coalesced_requirement(counters: Counters, case: KernelCase) -> str:
         )
     if counters.global_load_requests > case.args[2] // 32:
         return f"{counters.global_load_requests} load requests; {case.args[2] // 32} read every element once."
-    return ""
+    return _too_many_sectors(counters, case)
+
+
+def _too_many_sectors(counters: Counters, case: KernelCase) -> str:
+    """Return a sentence if all accesses together touch far more sectors than the first two arguments have.
+
+    Accesses that touch few sectors lower the mean of the requests, but not this sum.
+    """
+    touched = sum(access.sectors for access in counters.accesses)
+    enough = sum(array.nbytes for array in case.args[:2]) // SECTOR_BYTES
+    if touched <= MAX_SECTORS * enough:
+        return ""
+    return (
+        f"the accesses to global memory touch {touched:,} sectors, and {enough:,} hold all elements: access "
+        "each element once, and neighbouring elements by neighbouring threads."
+    )
 
 
 def _turned_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
@@ -88,7 +107,6 @@ def _turned_hint(case: KernelCase, position: int, index: int, found: float) -> s
 
 
 def _turned_requirement(counters: Counters, case: KernelCase) -> str:
-    del case
     conflicts = counters.shared_load_bank_conflicts + counters.shared_store_bank_conflicts
     requests = counters.shared_load_requests + counters.shared_store_requests
     sectors = max(counters.sectors_per_load_request, counters.sectors_per_store_request)
@@ -102,7 +120,7 @@ def _turned_requirement(counters: Counters, case: KernelCase) -> str:
             f"{conflicts:,} bank conflicts in {requests:,} requests to shared memory: in which bank is "
             "tile[lane][row] for each lane?"
         )
-    return ""
+    return _too_many_sectors(counters, case)
 
 
 def _histogram_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
@@ -122,8 +140,8 @@ def _histogram_hint(case: KernelCase, position: int, index: int, found: float) -
 
 def _histogram_requirement(counters: Counters, case: KernelCase) -> str:
     n = case.args[1]
-    loads = [access for access in counters.accesses if (access.space, access.kind) == ("global", "load")]
-    if sum(access.threads for access in loads if access.threads == access.requests) > n // 2:
+    loads = [access for access in counters.accesses if access.space == "global" and access.kind in LOADS]
+    if sum(access.requests for access in loads) > n // 2:
         return "one thread counts all elements: let each thread count one element."
     if sum(access.threads for access in loads) > MAX_REREADS * n:
         return "each element is loaded several times: let each thread count one element."
@@ -181,6 +199,14 @@ def _paired_hint(case: KernelCase, position: int, index: int, found: float) -> s
     return f"x[{index}] + x[{partner}] is {x[index]:g} + {x[partner]:g}."
 
 
+def _paired_requirement(counters: Counters, case: KernelCase) -> str:
+    del case
+    kinds = {access.kind for access in counters.accesses if access.space == "shared"}
+    if {"load", "store"} <= kinds:
+        return ""
+    return "the threads exchange no values in shared memory any more: repair the kernel, do not replace it."
+
+
 def _total_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
     for n in (1, 256, 1000, int(rng.integers(3000, 5000))):
         largest = 2_000_000_000 // n  # the sum fits in an int and has more digits than a float
@@ -212,15 +238,11 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
         return f"{stores} stores to global memory; only atomic operations may write the sum."
     if atomics != case.blocks:
         return f"{atomics} atomic operations for {case.blocks} blocks; each block must make exactly one."
-    lone_loads = sum(
-        access.threads * access.width // 4
-        for access in counters.accesses
-        if access.kind == "load" and access.threads == access.requests
-    )
-    if lone_loads > LONE_LOADS * case.blocks:
+    loads = sum(access.requests * access.width // 4 for access in counters.accesses if access.kind in LOADS)
+    if loads > SERIAL_LOADS * case.blocks:
         return (
-            f"{lone_loads:,} values are loaded by a thread while the other threads of its warp wait: half of "
-            "the threads must add the values of the other half, then a quarter, and so on."
+            f"the warps of a block load {loads // case.blocks:,} values one after the other: half of the "
+            "threads must add the values of the other half, then a quarter, and so on."
         )
     return ""
 
@@ -233,6 +255,6 @@ KERNELS = (
     KernelExercise(
         "in_turn", _in_turn_cases, hint=_in_turn_hint, requirement=_in_turn_requirement, lockstep=True
     ),
-    KernelExercise("paired", _paired_cases, hint=_paired_hint),
+    KernelExercise("paired", _paired_cases, hint=_paired_hint, requirement=_paired_requirement),
     KernelExercise("total", _total_cases, hint=_total_hint, requirement=_total_requirement),
 )

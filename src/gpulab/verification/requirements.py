@@ -6,7 +6,7 @@ declare a shared array that it never uses. Its memory traffic shows the differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
@@ -32,7 +32,7 @@ __all__ = [
 
 WARP = 32  # threads
 # Opcodes in machine code and in PTX.
-BRANCHES = ("BRA", "bra")
+BRANCHES = ("BRA", "BRX", "bra", "brx")
 BARRIERS = ("BAR", "bar", "barrier")
 SHUFFLES = ("SHFL", "shfl")
 
@@ -215,6 +215,12 @@ class _Traffic:
             for count in counts:
                 yield site, count
 
+    def stores(self, space: str) -> Iterator[tuple[SiteCount, Count]]:
+        """Yield the accesses that write memory: stores, copies and atomic operations."""
+        for site, _ in self.sites:
+            if site.access.action in ("writes", "updates") and space in site.counts:
+                yield site, site.counts[space]
+
     def elements(self, spaces: tuple[str, ...], array: str) -> Mapping[int, float]:
         """Return the 4-byte elements that active threads load per unit of work, by source line."""
         elements: dict[int, float] = {}
@@ -278,13 +284,36 @@ def _sectors_per_store(traffic: _Traffic, _array: str) -> tuple[float, Mapping[i
     """Sectors that stores to global memory touch per 32 active threads."""
     by_line: dict[int, float] = {}
     threads = sectors = 0
-    for site, _ in traffic.sites:
-        count = site.counts.get("global")
-        if count is not None and site.access.action == "writes":
-            threads, sectors = threads + count.threads, sectors + count.units
-            line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
-            by_line[line] = max(by_line.get(line, 0.0), ratio)
+    for site, count in traffic.stores("global"):
+        threads, sectors = threads + count.threads, sectors + count.units
+        line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
+        by_line[line] = max(by_line.get(line, 0.0), ratio)
     return WARP * sectors / max(threads, 1), by_line
+
+
+def _total(accesses: Callable[[_Traffic, str], Iterable[tuple[SiteCount, Count]]], count: str) -> Measure:
+    """Return a measure: one count of some accesses, per unit of work."""
+
+    def measure(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+        lines: dict[int, float] = {}
+        for site, counted in accesses(traffic, array):
+            line = site.access.line
+            lines[line] = lines.get(line, 0.0) + getattr(counted, count) / traffic.work
+        return sum(lines.values()), lines
+
+    return measure
+
+
+def _loads(traffic: _Traffic, array: str) -> Iterable[tuple[SiteCount, Count]]:
+    return traffic.loads("global", array)
+
+
+def _stores(traffic: _Traffic, _array: str) -> Iterable[tuple[SiteCount, Count]]:
+    return traffic.stores("global")
+
+
+def _shared_accesses(traffic: _Traffic, _array: str) -> Iterable[tuple[SiteCount, Count]]:
+    return ((site, site.counts["shared"]) for site, _ in traffic.sites if "shared" in site.counts)
 
 
 def _passes_per_shared_access(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
@@ -321,7 +350,12 @@ MEASURES: Mapping[str, Measure] = {
     "outputs_per_block": _figure(lambda traffic: traffic.block_outputs),
     "sectors_per_request": _sectors_per_request,
     "sectors_per_store": _sectors_per_store,
+    "sectors_loaded": _total(_loads, "units"),
+    "sectors_stored": _total(_stores, "units"),
+    "load_requests": _total(_loads, "executions"),
+    "store_requests": _total(_stores, "executions"),
     "passes_per_shared_access": _passes_per_shared_access,
+    "shared_passes": _total(_shared_accesses, "units"),
     # Branches of warps per unit of work of each lane: 1 if every iteration of the inner loop has one.
     "branches": _figure(lambda traffic: WARP * traffic.instructions(BRANCHES) / traffic.work),
     "barriers": _figure(lambda traffic: traffic.instructions(BARRIERS) / traffic.warps),  # of a block
