@@ -24,7 +24,7 @@ from gpulab.grading.release.sample_class import SampleSubmission, read_sample, s
 __all__ = ["CONTROL", "LABS", "Cheat", "read_cheats", "submit_cheat"]
 
 FOLDER = Path(__file__).parent
-LABS = ("00_devicequery", "01_stencil", "02_matmul")
+LABS = ("00_devicequery", "01_stencil", "02_matmul", "03_puzzles")
 CONTROL = "control"
 
 

@@ -1,0 +1,5 @@
+def jki_loops(a, b, c, n, m, p):
+    for j in range(m):
+        for k in range(p):
+            for i in range(n):
+                a[i + n * j] += b[i + n * k] * c[k + p * j]
