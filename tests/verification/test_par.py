@@ -153,14 +153,13 @@ __global__ void copy(float* y, const float* x, int n)
     if (threadIdx.x == 0)
         asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\\n"
                      "cp.async.bulk.commit_group;\\n cp.async.bulk.wait_group 0;"
-                     :: "l"(y + first), "r"((unsigned)__cvta_generic_to_shared(part)), "n"(4 * BLOCK_X) : "memory");
+                     :: "l"(y + first), "r"((unsigned)__cvta_generic_to_shared(part)), "n"(4 * BLOCK_X)
+                     : "memory");
 }"""
 
 
 @pytest.mark.parametrize("text", [UNIT, VECTOR, ATOMIC, BULK])
-def test_sectors_are_those_of_every_access_that_stores(
-    no_labs: None, tmp_path: Path, text: str
-) -> None:
+def test_sectors_are_those_of_every_access_that_stores(no_labs: None, tmp_path: Path, text: str) -> None:
     limits = 'Requirement("sectors_stored", at_most=4)'
     load_problems(write_problems(tmp_path, COPY.replace('Requirement("barriers", at_most=0)', limits)))
     assert score_of(text).results[1].value == 4
