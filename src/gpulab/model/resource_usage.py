@@ -389,8 +389,11 @@ def _cached_cost(
         passes += STORE_PASSES
         port = _mean(lines) + _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
         parts = architecture.l2_part_bytes * partial_sectors(masks, addresses, width)
-        moved = dram if traffic is None or not traffic.requests else traffic.moved_bytes
-        l2 = max(l2, architecture.l2_write_cost * max(moved, LOOKUP_BYTES * _mean(lines)) + parts)
+        if traffic is None or not traffic.requests:
+            written = max(dram, LOOKUP_BYTES * _mean(lines))
+        else:
+            written = max(traffic.moved_bytes, LOOKUP_BYTES * traffic.lines / traffic.requests)
+        l2 = max(l2, architecture.l2_write_cost * written + parts)
     return RequestCost(passes, l2, dram, levels, _mean(lines), port)
 
 
