@@ -201,8 +201,8 @@ def _paired_hint(case: KernelCase, position: int, index: int, found: float) -> s
 
 def _paired_requirement(counters: Counters, case: KernelCase) -> str:
     del case
-    kinds = {access.kind for access in counters.accesses if access.space == "shared"}
-    if {"load", "store"} <= kinds:
+    # What a thread loads, another one has stored: the check refuses elements that are not initialised.
+    if counters.shared_load_requests:
         return ""
     return "the threads exchange no values in shared memory any more: repair the kernel, do not replace it."
 
