@@ -55,7 +55,7 @@ class _Simulator:
     """A kernel that is uploaded once and can be launched in any tier."""
 
     def __init__(self, workload: Workload) -> None:
-        from gpulab.compiler.sass.disassembly import machine_code
+        from gpulab.compiler.sass.decoding import machine_code
         from gpulab.compiler.sass.memory_forms import shared_forms
         from gpulab.devices import open_device
         from gpulab.devices.simulator.simulated_device import SimulatedDevice

@@ -39,7 +39,6 @@ UNITS = {
 WARP = 32  # lanes
 _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
 _REGISTER = re.compile(r"(?<![\w.])(U?R|U?P)(\d+)((?:\.\w+)*)")
-_NO_RESULT = {"store", "shared_store", "local_store", "barrier", "branch"}
 _EXCHANGES = {
     "SHFL",
     "MATCH",
@@ -73,35 +72,14 @@ def _machine_operation(item: MachineInstruction) -> Operation:
     if product is not None:
         return _tensor_operation(item, product)
     unit = _UNIT_OF.get(item.op, "integer")
-    operands = item.operands.split(", ")
-    results = 0 if unit in _NO_RESULT else 1
-    if item.op.endswith("SETP") or item.op == "PLOP3":
-        results = 2
-    elif item.op in ("IADD3", "LEA", "UIADD3", "ULEA", "IMAD", "SHFL") and operands[1:2]:
-        results += bool(re.fullmatch(r"U?P\d", operands[1]))
-
-    double = item.op.startswith("D") or "64" in item.opcode.split(".")
-    wide = ".WIDE" in item.opcode
-    width = {16: 4, 8: 2}.get(item.width, 2 if double or wide else 1)
-    writes = [name for operand in operands[:results] for name in _registers(operand, width)]
-    reads = [name for operand in operands[results:] for name in _registers(operand, 2 if double else 1)]
-    if wide:  # the product of 32-bit operands is added to a 64-bit one
-        reads += _registers(operands[-1], 2)
-    if not results:
-        reads = [name for operand in operands for name in _registers(operand, width)]
-    reads += _registers(item.predicate, 1)
-
     has_address = unit in ("load", "store", "shared", "shared_store") and item.op not in _EXCHANGES
-    site = item.ptx_line if has_address else None
-    control = item.control
-    if control is None:
-        return Operation(unit, tuple(dict.fromkeys(reads)), tuple(writes), site)
     # The assembler's own schedule says for what an instruction waits, and for how long.
+    control = item.control
     return Operation(
         unit,
         reads=tuple(f"{SCOREBOARD}{number}" for number in control.waits),
         writes=() if control.written is None else (f"{SCOREBOARD}{control.written}",),
-        site=site,
+        site=item.ptx_line if has_address else None,
         stall=max(control.stall, 1),
         releases=() if control.read is None else (f"{SCOREBOARD}{control.read}",),
     )

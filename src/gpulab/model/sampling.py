@@ -8,7 +8,6 @@ their first requests go through its simulated caches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -176,22 +175,19 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
     kernel = launch.kernel
-    with ThreadPoolExecutor(1) as background:  # the disassembler takes about as long as the simulator
-        machine_code = background.submit(_machine_code, kernel, spec)
-        blocks = _blocks_to_run(launch)
-        recorder = launch.run(TraceRecorder(), blocks.numbers)
-        executed = background.submit(lambda: _executed(launch, recorder, machine_code.result()))
-        # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
-        old = spec.compute_capability < (2, 0)
-        registers = register_pressure(kernel.flow) if old else kernel.resources.registers
-        residency = occupancy(spec, launch.threads, registers, launch.shared_bytes(spec))
-        if not residency.blocks_per_sm:
-            raise UsageError(
-                f"no block fits on an SM of the {spec.name}: it has {launch.threads} threads of {registers} "
-                f"registers and {launch.shared_bytes(spec):,} bytes of shared memory. Use fewer of them."
-            )
-        traces = _trace_waves(launch, spec, residency.blocks_per_sm)
-        code = machine_code.result()
+    code = _machine_code(kernel, spec)
+    blocks = _blocks_to_run(launch)
+    recorder = launch.run(TraceRecorder(), blocks.numbers)
+    # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
+    old = spec.compute_capability < (2, 0)
+    registers = register_pressure(kernel.flow) if old else kernel.resources.registers
+    residency = occupancy(spec, launch.threads, registers, launch.shared_bytes(spec))
+    if not residency.blocks_per_sm:
+        raise UsageError(
+            f"no block fits on an SM of the {spec.name}: it has {launch.threads} threads of {registers} "
+            f"registers and {launch.shared_bytes(spec):,} bytes of shared memory. Use fewer of them."
+        )
+    traces = _trace_waves(launch, spec, residency.blocks_per_sm)
 
     description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks to their end"
     if traces:
@@ -207,7 +203,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
         registers=registers,
         shared_bytes=launch.shared_bytes(spec),
         machine_code=code,
-        executed=executed.result(),
+        executed=_executed(launch, recorder, code),
         ptx_code=() if code else tuple(ptx_blocks(kernel.flow, runs, folds=old)),
         scale=blocks.weight,
         accesses=_accesses(kernel.flow, recorder.requests(), _shared_widths(code), blocks.weight),
@@ -253,15 +249,15 @@ def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, 
 
 
 def _machine_code(kernel: RecordableKernel, spec: GpuSpec) -> MachineCode | None:
-    """Return a kernel's machine code without its constants.
+    """Return a kernel's machine code.
 
     It is None before compute capability 7.0, for which there is no assembler any more.
     """
-    from gpulab.compiler.sass.disassembly import machine_code
+    from gpulab.compiler.sass.decoding import machine_code
 
     if spec.compute_capability < (7, 0):
         return None
-    return machine_code(kernel.program, kernel.name, immediates=False)
+    return machine_code(kernel.program, kernel.name)
 
 
 def _blocks_to_run(launch: SampledLaunch) -> BlockSample:

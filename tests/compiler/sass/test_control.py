@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpulab.compiler import compile_program
-from gpulab.compiler.sass.disassembly import find_nvdisasm, machine_code
+from gpulab.compiler.sass.decoding import machine_code
 from gpulab.compiler.sass.sass_code import Control
 
 TWICE = "__global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }"
@@ -21,13 +19,11 @@ def test_barriers_and_cycles_are_decoded() -> None:
     assert Control.decode(encoded(2, 3, 0, 0b100001)) == Control(2, (0, 5), 3, 0)
 
 
-@pytest.mark.skipif(find_nvdisasm() is None, reason="nvdisasm is not installed")
 def test_use_of_a_loaded_value_waits_for_the_barrier_of_its_load() -> None:
     code = machine_code(compile_program(TWICE), "twice")
     assert code is not None
     load = next(item for item in code.instructions if item.op == "LDG")
     later = code.instructions[code.instructions.index(load) + 1 :]
-    assert load.control is not None
     assert load.control.written is not None
-    waiting = next(i for i in later if i.control and load.control.written in i.control.waits)
+    waiting = next(i for i in later if load.control.written in i.control.waits)
     assert waiting.op in ("FADD", "FMUL")

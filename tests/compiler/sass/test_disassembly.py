@@ -9,7 +9,7 @@ import pytest
 from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program
 from gpulab.compiler.sass import disassembly
-from gpulab.compiler.sass.disassembly import machine_code, parse_disassembly
+from gpulab.compiler.sass.disassembly import disassembled_code, parse_disassembly
 from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
 
 # The output of nvdisasm for a loop that contains a call, shortened.
@@ -78,7 +78,7 @@ def program() -> Program:
 
 @pytest.fixture(scope="module")
 def twice(program: Program) -> MachineCode:
-    code = machine_code(program, "twice")
+    code = disassembled_code(program, "twice")
     assert code is not None
     return code
 
@@ -164,7 +164,7 @@ def test_barrier_has_its_source_line(twice: MachineCode) -> None:
 
 @needs_nvdisasm
 def test_machine_code_returns_the_named_kernel(program: Program) -> None:
-    code = machine_code(program, "nothing")
+    code = disassembled_code(program, "nothing")
     assert code is not None
     assert {item.op for item in code.instructions} <= {"LDC", "EXIT"}
 
@@ -172,20 +172,20 @@ def test_machine_code_returns_the_named_kernel(program: Program) -> None:
 @needs_nvdisasm
 def test_mangled_kernel_is_found_by_its_plain_name() -> None:
     program = compile_program("__global__ void plain(float* a) { a[threadIdx.x] = 1.0f; }")
-    code = machine_code(program, "plain")
+    code = disassembled_code(program, "plain")
     assert code is not None
     assert "STG" in {item.op for item in code.instructions}
 
 
 def test_program_loaded_as_ptx_has_no_machine_code() -> None:
     ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"
-    assert machine_code(ptx_program(ptx), "k") is None
+    assert disassembled_code(ptx_program(ptx), "k") is None
 
 
 def test_machine_code_without_nvdisasm_is_none(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
     monkeypatch.setattr(disassembly, "kernel_cache", lambda: None)
-    assert machine_code(program, "twice") is None
+    assert disassembled_code(program, "twice") is None
 
 
 def test_machine_code_is_none_if_nvdisasm_fails(
@@ -196,4 +196,4 @@ def test_machine_code_is_none_if_nvdisasm_fails(
     broken.chmod(0o755)
     monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: str(broken))
     monkeypatch.setattr(disassembly, "kernel_cache", lambda: None)
-    assert machine_code(program, "twice") is None
+    assert disassembled_code(program, "twice") is None

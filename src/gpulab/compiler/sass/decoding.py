@@ -1,14 +1,15 @@
-"""Decoder of the parts of machine code that execution counts need: opcodes, widths, predicates and jumps.
+"""The machine code of a kernel without operands: opcodes, widths, predicates, jumps and their schedule.
 
-nvdisasm takes 0.2 to 0.4 s to start. The counts of machine instructions need no operands, so they are taken
-from the 128 bits of each instruction (since compute capability 7.0):
+nvdisasm takes 0.2 to 0.4 s to start. Counts of machine instructions and the performance model need no
+operands, so the code is taken from the 128 bits of each instruction (since compute capability 7.0):
 
 - bits 0 to 11: the opcode; `opcodes.toml` has its name,
 - bits 12 to 15: the predicate, and whether it is negated,
 - bits 34 to 81: the distance of a jump in units of 4 bytes, of which sm_90 keeps the low 8 bits in bits 16 to
   23,
 - bits 73 to 75: the width of a memory access,
-- bits 87 to 90: a second predicate of a branch.
+- bits 87 to 90: a second predicate of a branch,
+- bits 105 to 125: how the assembler scheduled it; see `Control`.
 
 `tests/compiler/sass/test_decoding.py` compares the result with nvdisasm.
 """
@@ -23,10 +24,11 @@ from importlib import resources
 from gpulab.compiler.elf import sections
 from gpulab.compiler.nvrtc import FILE_NAME
 from gpulab.compiler.program import Program
+from gpulab.compiler.sass.disassembly import disassembled_code
 from gpulab.compiler.sass.line_tables import LineTable, line_tables
-from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction, without_padding
+from gpulab.compiler.sass.sass_code import Control, MachineCode, MachineInstruction, without_padding
 
-__all__ = ["decode", "decoded_code"]
+__all__ = ["decode", "decoded_code", "machine_code"]
 
 ARCHITECTURES = range(75, 91)  # compute capabilities that `opcodes.toml` was compared for
 BYTES = 16  # of an instruction
@@ -46,6 +48,15 @@ RELATIVE_CALL = 0x944  # a call whose distance is a part of the instruction
 UNKNOWN_TARGETS = frozenset(("BRX", "BRXU", "JMP", "JMX", "JMXU"))
 TENSOR_PRODUCTS = frozenset(("HMMA", "IMMA", "DMMA", "BMMA"))  # their size and types are modifiers
 BRANCH_FORMS = ("", "U", "DIV", "CONV")
+
+
+def machine_code(program: Program, name: str) -> MachineCode | None:
+    """Return the machine code of a kernel, from nvdisasm where it cannot be decoded.
+
+    Returns None if the program has none, or if nvdisasm is needed and not installed. Only nvdisasm gives
+    operands.
+    """
+    return decoded_code(program, name) or disassembled_code(program, name)
 
 
 def decoded_code(program: Program, name: str) -> MachineCode | None:
@@ -119,6 +130,7 @@ def _instructions(
                 line if file == FILE_NAME else 0,
                 ptx.place(offset)[1] if ptx is not None else 0,
                 targets,
+                Control.decode(code[offset : offset + BYTES]),
             )
         )
     return without_padding(instructions)

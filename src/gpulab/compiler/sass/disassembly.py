@@ -27,12 +27,11 @@ from gpulab.cache import fingerprint, kernel_cache
 from gpulab.compiler.elf import sections
 from gpulab.compiler.nvrtc import FILE_NAME
 from gpulab.compiler.program import Program
-from gpulab.compiler.sass.normalization import without_immediates
 from gpulab.compiler.sass.sass_code import Control, MachineCode, MachineInstruction, without_padding
 
 __all__ = [
+    "disassembled_code",
     "find_nvdisasm",
-    "machine_code",
     "parse_disassembly",
 ]
 
@@ -48,17 +47,15 @@ _INDIRECT_JUMP = re.compile(r"\b(?:BRX|JMX)\b")
 _BRANCH_TABLE = re.compile(r'\(\*"BRANCH_TARGETS ([^"]*)"\*\)')
 
 
-def machine_code(program: Program, name: str, *, immediates: bool = True) -> MachineCode | None:
+def disassembled_code(program: Program, name: str) -> MachineCode | None:
     """Return the machine code of a kernel; None if the program has none or nvdisasm is not installed.
 
     The first call for a program runs nvdisasm, which takes about 0.4 s. The result is cached on disk.
-
-    immediates: False allows other immediate operands: the cached code of a program that differs only in them,
-    such as the same kernel for another block size, is then returned without running nvdisasm.
     """
     if program.cubin is None:
         return None
-    data = _cached(program.cubin, immediates) or _disassemble(program.cubin)
+    store = kernel_cache()
+    data = (store.get(_key(program.cubin)) if store else None) or _disassemble(program.cubin)
     rows = json.loads(data).get(program.entry(name)) if data is not None else None
     if rows is None:
         return None
@@ -78,17 +75,6 @@ def _with_control(
     )
 
 
-def _cached(cubin: bytes, immediates: bool) -> bytes | None:
-    store = kernel_cache()
-    if store is None:
-        return None
-    data = store.get(_key(cubin))
-    if data is None and not immediates:
-        similar = store.get(_key(without_immediates(cubin)))
-        data = store.get(similar.decode()) if similar is not None else None
-    return data
-
-
 def _disassemble(cubin: bytes) -> bytes | None:
     text = _disassembly_of(cubin)
     if text is None:
@@ -102,7 +88,6 @@ def _disassemble(cubin: bytes) -> bytes | None:
     store = kernel_cache()
     if store:
         store.put(_key(cubin), data)
-        store.put(_key(without_immediates(cubin)), _key(cubin).encode())
     return data
 
 
@@ -114,8 +99,7 @@ def _key(code: bytes) -> str:
 def _sources() -> bytes:
     """Return the source files on which the cached data depends."""
     return b"".join(
-        Path(__file__).with_name(name).read_bytes()
-        for name in ("disassembly.py", "normalization.py", "sass_code.py")
+        Path(__file__).with_name(name).read_bytes() for name in ("disassembly.py", "sass_code.py")
     )
 
 

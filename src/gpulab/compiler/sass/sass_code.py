@@ -63,13 +63,13 @@ class MachineInstruction:
     predicate : str
         "@P0", "@!P0", …, or "" if there is none.
     operands : str
-        The operands, as nvdisasm prints them.
+        The operands, as nvdisasm prints them; decoded code has none.
     line, ptx_line : int
         The lines of the source and of the program's PTX, from 1; 0 if unknown.
     targets : tuple of int
         Offsets of the instructions to which it may jump; of a call, the callee.
-    control : Control or None
-        How the assembler scheduled it; None if that is not known.
+    control : Control
+        How the assembler scheduled it; one cycle and no barriers if that is not known.
     """
 
     offset: int
@@ -79,7 +79,7 @@ class MachineInstruction:
     line: int
     ptx_line: int
     targets: tuple[int, ...] = ()
-    control: Control | None = None
+    control: Control = Control(1)
 
     @cached_property
     def op(self) -> str:

@@ -218,11 +218,10 @@ def _machine_forms(kernel: Kernel) -> tuple[MachineCode | None, Forms, bool]:
 
     The last item is True if one access of PTX has several forms, which are then not among them.
     """
-    from gpulab.compiler.sass.decoding import decoded_code
-    from gpulab.compiler.sass.disassembly import machine_code
+    from gpulab.compiler.sass.decoding import machine_code
 
     program = kernel.program
-    code = decoded_code(program, kernel.name) or machine_code(program, kernel.name)
+    code = machine_code(program, kernel.name)
     if code is None:
         return None, (), False
 
