@@ -66,7 +66,7 @@ class StudentProcess:
         self._deadline = float("inf")
         self._ran: list[str] = []  # cells that succeeded, to repeat them in a new process
         self._starts = 0
-        self._others: list[StudentProcess] = []
+        self._compiler: StudentProcess | None = None
         self.incidents: list[Incident] = []
 
     def __enter__(self) -> Self:
@@ -131,16 +131,16 @@ class StudentProcess:
         }
         return self._ask(request, limit_s + GRACE_S)
 
-    def another(self) -> StudentProcess:
-        """Return a new process of the same submission, which ends with this one."""
-        other = StudentProcess(self._start)
-        self._others.append(other)
-        return other.__enter__()
+    def compiler(self) -> StudentProcess:
+        """Return a second process, which runs only the functions that are compiled; it ends with this one."""
+        if self._compiler is None:
+            self._compiler = StudentProcess(self._start).__enter__()
+        return self._compiler
 
     def end(self) -> None:
         """Kill the process and all that it started."""
-        for other in self._others:
-            other.end()
+        if self._compiler is not None:
+            self._compiler.end()
         process, self._process = self._process, None
         if process is not None:
             process.close()
@@ -211,11 +211,11 @@ class StudentFunction:
         self.text = ""
 
     def compiled(self) -> StudentFunction:
-        """Return the function as Numba compiles its text, in a process that runs nothing else.
+        """Return the function as Numba compiles its text, in a process without the rest of the notebook.
 
         Raises `UsageError` if the text does not run by itself.
         """
-        process = self._process.another()
+        process = self._process.compiler()
         run = process.run(self.text, self.__name__)
         if not run.succeeded:
             errors = [str(output.get("evalue")) for output in run.outputs if "evalue" in output]
