@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpulab.grading.judge.records import JudgeTask
 from gpulab.grading.sandbox.bubblewrap import package_folder
-from gpulab.grading.sandbox.resource_limits import ResourceLimits
+from gpulab.grading.sandbox.resource_limits import ONE_THREAD, ResourceLimits
 from gpulab.grading.sandbox.sandboxed_process import LimitedProcess, SandboxedProcess
 
 __all__ = ["student_starter"]
@@ -48,7 +48,7 @@ def student_starter(task: JudgeTask, scratch: Path) -> Callable[[], LimitedProce
         return LimitedProcess(
             [sys.executable, "-I", "-c", _SERVE, str(package_folder().parent), *imported],
             limits=LIMITS,
-            environment={**GRADED, **home, **shown},
+            environment={**GRADED, **ONE_THREAD, **home, **shown},
             folder=folder,
         )
 

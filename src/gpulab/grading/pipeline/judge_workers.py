@@ -19,6 +19,7 @@ from gpulab.errors import UsageError
 from gpulab.grading.judge.plan import KERNEL, NotebookPlan
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.pipeline.course import GradingError
+from gpulab.grading.sandbox.resource_limits import ONE_THREAD
 from gpulab.profiling.speedup import VariantTiming
 
 __all__ = ["JudgeWorkers", "open_workers", "worker_count"]
@@ -42,14 +43,7 @@ def worker_count() -> int:
 
 def worker_environment(cache: Path) -> dict[str, str]:
     """Return the environment variables of a worker: one thread, and the course's cache of kernels."""
-    return {
-        "GPULAB_CACHE": str(cache),
-        "GPULAB_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "NUMBA_NUM_THREADS": "1",
-    }
+    return {"GPULAB_CACHE": str(cache), **ONE_THREAD}
 
 
 @dataclass

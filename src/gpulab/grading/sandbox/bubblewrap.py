@@ -24,7 +24,7 @@ from pathlib import Path
 
 import gpulab
 from gpulab.grading.sandbox import launcher
-from gpulab.grading.sandbox.resource_limits import ResourceLimits
+from gpulab.grading.sandbox.resource_limits import ONE_THREAD, ResourceLimits
 
 __all__ = ["SUBMISSION", "command", "unavailable_reason"]
 
@@ -50,10 +50,7 @@ ENVIRONMENT = {
     "LOGNAME": "student",
     "USER": "student",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # keep the debugger from warning on stderr
-    # One thread per core in each of these pools would exceed the limits on a machine with many cores.
-    "MKL_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
+    **ONE_THREAD,
 }
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ResourceLimits"]
+__all__ = ["ONE_THREAD", "ResourceLimits"]
+
+# Variables for one thread in each pool of threads: a run judges a submission per core. One thread per core in
+# each pool would exceed the limits on a machine with many cores.
+ONE_THREAD = dict.fromkeys(
+    ("GPULAB_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
+)
 
 
 @dataclass(frozen=True)
@@ -19,8 +25,7 @@ class ResourceLimits:
     wall_s : float
         Seconds from start to end. The notebook of a lab takes about 20 s on one core.
     cpu_s : float
-        Seconds of CPU time, of all processes together and of each one. A kernel of the simulator may use
-        several threads, so this is larger than `wall_s` on one core would allow.
+        Seconds of CPU time, of all processes together and of each one.
     memory_bytes : int
         Anonymous and shared memory that all processes together keep resident. The arrays of the labs take
         less than 1 GiB.
@@ -29,7 +34,7 @@ class ResourceLimits:
         `memory_bytes`. It does not apply with a GPU, because the CUDA driver reserves address space for the
         memory of all GPUs.
     processes : int
-        Processes and threads that exist at a time. A thread pool of one thread per core must fit.
+        Processes and threads that exist at a time.
     open_files : int
         Open files of one process.
     file_bytes : int
