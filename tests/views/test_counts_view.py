@@ -114,6 +114,15 @@ def test_figure_has_its_heat_step(html):
     assert re.search(r'<i class="gp-heat-4" title="[^"]*">32\.0<', row[0])
 
 
+def test_column_without_a_figure_in_any_line_is_left_out(counts, html):
+    lines = tuple(replace(line, wavefronts=None) for line in counts.lines)
+    shown = counts_view(replace(counts, lines=lines))
+    assert "conflicts" in html.split('class="gp-drawings"')[0]
+    assert "conflicts" not in shown.html.split('class="gp-drawings"')[0]
+    assert shown.text.count("conflicts") == 0
+    assert shown.html.count("<i") == html.count("<i") - 1 - len(lines)
+
+
 def test_every_figure_has_its_provenance(html):
     figures = re.findall(r"<i([^>]*)>[^<]", html.split('class="gp-row gp-head"')[1].split("</div>", 1)[1])
     assert figures

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpulab.views.heat import amount, level, swatches
-from gpulab.views.html import View, disclosure, escape, paragraph, stack, table
+from gpulab.views.html import View, disclosure, escape, filled_columns, paragraph, stack, table
 from gpulab.views.warp_view import access_title, access_view
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpulab.profiling.counts.cell_counts import LaunchReport
     from gpulab.profiling.counts.metrics import Counters
     from gpulab.profiling.counts.source_lines import SourceLine, Traffic
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Segment", "counts_view", "drawings_view", "heat_text", "totals_view"]
 
 Segment = tuple[str, int]  # a piece of a line of text, and its heat step
+_Figure = tuple[str, int, str]  # its text, heat step and tooltip
 
 _SHOWN = 8  # accesses of a line, those with the most excess traffic
 _DRAWN = 16  # accesses of a cell, so that a notebook of long kernels stays small
@@ -48,13 +51,15 @@ def drawings_view(line: SourceLine) -> View:
 
 def heat_text(counts: LaunchReport) -> list[list[Segment]]:
     """Return the source with its figures for a terminal: lines of text segments with their heat steps."""
+    figures, columns = _shown_figures(counts)
     lines: list[list[Segment]] = [
-        [(f"{label:>4} " + " ".join(f"{header[row]:>9}" for header in _HEADERS), 0)]
+        [(f"{label:>4} " + " ".join(f"{_HEADERS[column][row]:>9}" for column in columns), 0)]
         for row, label in enumerate(("line", ""))
     ]
-    for line in counts.lines:
+    for line, of_line in zip(counts.lines, figures, strict=True):
         pieces: list[Segment] = [(f"{line.number:>4} ", 0)]
-        for shown, heat, _ in _figures(line, counts):
+        for column in columns:
+            shown, heat, _ = of_line[column]
             pieces += [(f"{shown:>9}", heat), (" ", 0)]
         pieces.append((f" {line.text}".rstrip(), 0))
         lines.append(pieces)
@@ -101,15 +106,19 @@ def _tensor_share(counters: Counters) -> str:
 
 
 def _listing(counts: LaunchReport, *, unfolded: bool) -> View:
+    figures, columns = _shown_figures(counts)
     headers = "".join(
-        f'<i title="{escape(tooltip)}">{escape(first)}<br>{escape(second)}</i>'
-        for (first, second), tooltip in zip(_HEADERS, _TOOLTIPS, strict=True)
+        f'<i title="{escape(_TOOLTIPS[column])}">{"<br>".join(map(escape, _HEADERS[column]))}</i>'
+        for column in columns
     )
     worst = max(counts.lines, key=lambda line: line.waste, default=None)
     if worst is not None and worst.waste <= 0:
         worst = next((line for line in counts.lines if line.accesses), None) if unfolded else None
     drawn = _drawn_accesses(counts)
-    rows = [_row(line, counts, drawn, is_open=line is worst) for line in counts.lines]
+    rows = [
+        _row(line, {column: of_line[column] for column in columns}, counts, drawn, is_open=line is worst)
+        for line, of_line in zip(counts.lines, figures, strict=True)
+    ]
     html = (
         '<div class="gp-source"><div class="gp-rows">'
         f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{headers}</span>'
@@ -132,12 +141,14 @@ def _drawn_accesses(counts: LaunchReport) -> set[int]:
     return {identity for *_, identity in ranked[:_DRAWN]}
 
 
-def _row(line: SourceLine, counts: LaunchReport, drawn: set[int], *, is_open: bool) -> str:
+def _row(
+    line: SourceLine, figures: Mapping[int, _Figure], counts: LaunchReport, drawn: set[int], *, is_open: bool
+) -> str:
     cells = f'<span class="gp-no">{line.number}</span>'
-    figures = _figures(line, counts) if line.warp_instructions else []
-    for column, (figure, heat, tooltip) in enumerate(figures):
-        kind = ' class="gp-share"' if column == 2 else f' class="gp-heat-{heat}"' if heat else ""
-        bar = f' style="--gp-part:{100 * line.share:.1f}%"' if column == 2 else ""
+    for column, (figure, heat, tooltip) in figures.items():
+        is_share = column == 2 and figure
+        kind = ' class="gp-share"' if is_share else f' class="gp-heat-{heat}"' if heat else ""
+        bar = f' style="--gp-part:{100 * line.share:.1f}%"' if is_share else ""
         title = f' title="{escape(tooltip)}; {counts.counters.provenance.kind}"' if figure else ""
         cells += f"<i{kind}{bar}{title}>{escape(figure)}</i>"
     quiet = "" if line.warp_instructions else " gp-quiet"
@@ -159,8 +170,14 @@ def _row(line: SourceLine, counts: LaunchReport, drawn: set[int], *, is_open: bo
     )
 
 
-def _figures(line: SourceLine, counts: LaunchReport) -> list[tuple[str, int, str]]:
-    """Return the text, heat step and tooltip of the four columns of a line."""
+def _shown_figures(counts: LaunchReport) -> tuple[list[list[_Figure]], list[int]]:
+    """Return the figures of each line, and the columns that have a figure in any line."""
+    figures = [_figures(line, counts) for line in counts.lines]
+    return figures, filled_columns([text for text, *_ in of_line] for of_line in figures)
+
+
+def _figures(line: SourceLine, counts: LaunchReport) -> list[_Figure]:
+    """Return the four figures of a line."""
     if not line.warp_instructions:
         return [("", 0, "")] * 4
 

@@ -20,7 +20,18 @@ from html import escape as _escape
 
 from gpulab.views.theme import style_of
 
-__all__ = ["View", "card", "disclosure", "escape", "note", "paragraph", "preformatted", "stack", "table"]
+__all__ = [
+    "View",
+    "card",
+    "disclosure",
+    "escape",
+    "filled_columns",
+    "note",
+    "paragraph",
+    "preformatted",
+    "stack",
+    "table",
+]
 
 _LONG = 28  # characters; a column with a longer cell holds prose and gets a minimum width
 
@@ -99,6 +110,12 @@ def disclosure(summary: str, view: View) -> View:
     """Return a view that is folded until its summary is clicked; plain text shows it unfolded."""
     html = f"<details><summary>{escape(summary)}</summary>{view.html}</details>"
     return View(html, f"{summary}\n{view.text}")
+
+
+def filled_columns(rows: Iterable[Sequence[object]]) -> list[int]:
+    """Return the indices of the columns in which any row has a value: neither None nor an empty text."""
+    columns = enumerate(zip(*rows, strict=True))
+    return [index for index, values in columns if any(value not in (None, "") for value in values)]
 
 
 def table(

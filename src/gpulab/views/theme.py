@@ -135,9 +135,9 @@ _SHEETS = {
         "summary.gp-row": "display:flex;color:var(--gp-ink)",
         "summary.gp-row::-webkit-details-marker": "display:none",
         "summary.gp-row:hover .gp-code": "background:var(--gp-band)",
-        # The number of a line and its four figures; trailing figures may be missing.
-        ".gp-figs": "display:grid;flex:none;"
-        "grid-template-columns:calc(4*var(--gp-size)) repeat(4,calc(5*var(--gp-size)));"
+        # The number of a line and its figures.
+        ".gp-figs": "display:grid;flex:none;grid-auto-flow:column;"
+        "grid-template-columns:calc(4*var(--gp-size));grid-auto-columns:calc(5*var(--gp-size));"
         "position:sticky;left:0;background:var(--gp-paper);border-right:1px solid var(--gp-line);"
         "text-align:right;font-variant-numeric:tabular-nums",
         ".gp-figs>*": "padding:0 8px;font-style:normal;border-left:1px solid var(--gp-paper)",
@@ -158,7 +158,7 @@ _SHEETS = {
         ".gp-opens::before": 'content:"▸ ";color:var(--gp-plain)',
         # On a narrow screen, fixed figures would cover the source.
         "@container (max-width:600px)": ".gpulab .gp-source .gp-figs{position:static;"
-        "grid-template-columns:44px repeat(4,64px)}.gpulab .gp-source .gp-figs>*{padding:0 5px}",
+        "grid-template-columns:44px;grid-auto-columns:64px}.gpulab .gp-source .gp-figs>*{padding:0 5px}",
         # Rules for the page itself; they are part of this sheet because every lab shows a source. nbconvert's
         # export hides the end of long lines of code. JupyterLab's body has another class.
         "body.jp-Notebook .jp-InputArea-editor": "overflow-x:auto",

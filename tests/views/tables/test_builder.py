@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
+
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import MISSING
 
@@ -37,9 +39,15 @@ def test_bars_are_relative_to_the_largest_figure() -> None:
     assert "--gp-part:100.0%" in html
 
 
-def test_optional_column_without_figures_is_left_out() -> None:
-    empty = Column("nothing", lambda _: None, optional=True)
+@pytest.mark.parametrize("value", [None, ""])
+def test_optional_column_without_values_is_left_out(value: str | None) -> None:
+    empty = Column("nothing", lambda _: value, optional=True)
     assert "nothing" not in table_view([NAME, empty], ROWS).text
+
+
+def test_optional_column_with_one_value_is_shown() -> None:
+    column = Column("note", lambda row: "new" if row.name == "b" else "", optional=True)
+    assert table_view([NAME, column], ROWS).text.splitlines()[0].split() == ["name", "note"]
 
 
 def test_equal_footnotes_share_a_number() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpulab.views.html import View, paragraph, stack, table
+from gpulab.views.html import View, filled_columns, paragraph, stack, table
 from gpulab.views.tables.number_format import MISSING
 
 __all__ = ["Column", "Footnotes", "table_view"]
@@ -29,7 +29,7 @@ class Column:
     bar : bool
         Draw figures as bars too, relative to the largest figure.
     optional : bool
-        Leave the column out if every value is None.
+        Leave the column out if no row has a value: every value is None or an empty text.
     """
 
     header: str
@@ -60,9 +60,8 @@ def table_view(
 ) -> View:
     """Build a table, with one paragraph for each note below it."""
     values = {column: [_get(row, column.value) for row in rows] for column in columns}
-    shown = [
-        column for column, found in values.items() if not column.optional or any(v is not None for v in found)
-    ]
+    filled = filled_columns(zip(*values.values(), strict=True))
+    shown = [column for index, column in enumerate(values) if not column.optional or index in filled]
 
     texts: list[list[str]] = [[] for _ in rows]
     titles: dict[tuple[int, int], str] = {}

@@ -26,7 +26,7 @@ class _SectionRow(NamedTuple):
 _COLUMNS = (
     Column("section", "name"),
     Column("time (ms)", "ms", milliseconds, "source"),
-    Column("from - to (ms)", "interval"),
+    Column("from - to (ms)", "interval", optional=True),
     Column("meaning", "meaning"),
 )
 
@@ -42,8 +42,8 @@ def sections_table(sections: Sections) -> View:
     Returns
     -------
     View
-        A table in milliseconds. For an asynchronous section it has the start of the first and the end of
-        the last piece of work.
+        A table in milliseconds. If asynchronous sections ran, it has the start of the first and the end of
+        the last piece of work of each.
 
     Examples
     --------
