@@ -60,3 +60,8 @@ def test_variable_as_address_is_recognised() -> None:
 
 def test_global_load_has_no_form() -> None:
     assert shared_forms(code(("LDG.E", 1)), "ld.global.f32 %f1, [%rd1];") == {}
+
+
+def test_store_without_an_instruction_keeps_its_form() -> None:
+    text = "st.shared.f32 [%r1], %f1;\n@%p1 bra $L;\nst.shared.f32 [%r1], %f2;"
+    assert shared_forms(code(("STS", 2)), text) == {1: (SharedForm(1, 4),), 3: (SharedForm(3, 4),)}

@@ -52,8 +52,9 @@ class _SharedAccess:
 def shared_forms(code: MachineCode, ptx: str) -> Mapping[int, tuple[SharedForm, ...]]:
     """Return, by line of PTX, the forms in which the machine code performs its shared-memory access.
 
-    A line that was merged into the access of another line has no form. A line that the assembler copied, in
-    an unrolled loop, can have several.
+    A line that was merged into the wide access of another line has no form. A line that the assembler copied,
+    in an unrolled loop, can have several. A line without an instruction has its own form, because the
+    instruction that merges accesses of several basic blocks can have another line.
     """
     accesses = _shared_accesses(ptx)
     widths = defaultdict(set)
@@ -62,6 +63,7 @@ def shared_forms(code: MachineCode, ptx: str) -> Mapping[int, tuple[SharedForm, 
             widths[instruction.ptx_line].add(instruction.width)
 
     forms: dict[int, tuple[SharedForm, ...]] = {}
+    covered: dict[tuple[tuple[str, str], int], set[int]] = defaultdict(set)
     for row, access in accesses.items():
         related = [
             other
@@ -70,10 +72,17 @@ def shared_forms(code: MachineCode, ptx: str) -> Mapping[int, tuple[SharedForm, 
         ]
         offsets = {other.offset for other in related}
         merged = {other.offset for other in related if other.row not in widths}
-        forms[row] = tuple(
-            SharedForm(row, width, _first_offset(access, width, offsets, merged) - access.offset)
-            for width in sorted(widths.get(row, ()))
-        )
+        starts = {
+            width: _first_offset(access, width, offsets, merged) for width in sorted(widths.get(row, ()))
+        }
+        forms[row] = tuple(SharedForm(row, width, start - access.offset) for width, start in starts.items())
+        for width, start in starts.items():
+            if width > access.width:
+                covered[access.address, access.width].update(range(start, start + width, access.width))
+
+    for row, access in accesses.items():
+        if row not in widths and access.offset not in covered[access.address, access.width]:
+            forms[row] = (SharedForm(row, access.width),)
     return forms
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
 from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
+from gpulab.profiling.counts.executed_accesses import PtxAccess, executed_shares
 from gpulab.profiling.counts.metrics import (
     FLOPS,
     SECTOR_BYTES,
@@ -177,7 +178,7 @@ class CountReport:
             if totals.access.space == "shared" and not totals.access.width:
                 continue  # the machine code performs it as part of another access
             for space, numbers in totals.counts.items():
-                share = shares.get(item.row, 1.0) if (space, kind) == ("global", "load") else 1.0
+                share = shares.get(item.row, 1.0)
                 requests, threads, units, ideal = (round(share * n) for n in numbers)
                 counters.append(
                     AccessCounter(
@@ -201,27 +202,24 @@ class CountReport:
         return self.flow.blocks[access.block].code[access.index]
 
     def _executed_shares(self, access_totals: Sequence[_AccessTotals]) -> dict[int, float]:
-        """Return, by PTX row, the share of its global loads that the machine code executes.
-
-        The assembler can keep a loaded value in a register instead of loading it again. The result is empty
-        if the machine code executes a load more often than PTX does, because its line table is then
-        incomplete.
-        """
-        machine: dict[int, float] = {}
-        for weight, counts in self.machine:
-            for executed in counts.executed if not counts.caveats else ():
-                if executed.instruction.op in ("LDG", "LD"):
-                    row = executed.instruction.ptx_line
-                    machine[row] = machine.get(row, 0) + weight * executed.warps
-
-        ptx: dict[int, float] = {}
+        """Return, by PTX row, the share of its loads or stores that the machine code executes."""
+        accesses: dict[str, dict[int, PtxAccess]] = {"load": {}, "store": {}}
+        rows = set()
         for totals in access_totals:
-            row = self._instruction(totals.access).row
-            ptx[row] = ptx.get(row, 0) + float(totals.counts.get("global", np.zeros(4))[0])
+            item = self._instruction(totals.access)
+            rows.add(item.row)
+            kind = KINDS[item.op] if item.op in ("ld", "ldu", "st") else ""
+            for space, (requests, threads, *_) in totals.counts.items():
+                if kind and space in ("global", "shared") and totals.access.width:
+                    access = accesses[kind].setdefault(item.row, PtxAccess(space))
+                    access.requests += requests
+                    access.threads += threads
 
-        if not machine or any(count > ptx.get(row, 0) + 0.5 for row, count in machine.items()):
-            return {}
-        return {row: machine.get(row, 0) / count for row, count in ptx.items() if count}
+        shares: dict[int, float] = {}
+        for kind, by_row in accesses.items():
+            if self.machine:
+                shares |= executed_shares(kind, by_row, rows - by_row.keys(), self.machine)
+        return shares
 
     def _access_totals(self) -> list[_AccessTotals]:
         """Return the memory accesses in the order of the code, summed over the samples."""
