@@ -147,28 +147,30 @@ def _saved_before_loops(cg: CodegenContext) -> dict[int, tuple[str, ...]]:
 def _changed_at_end(cg: CodegenContext) -> list[set[str]]:
     """Return for each block the registers that may have changed at its end since they were saved."""
     blocks = cg.flow.blocks
-    changed: list[set[str]] = [set() for _ in blocks]
+    changed = [{name for item in block.code for name in basic_blocks.writes(item)} for block in blocks]
     entering = [set(cg.flat.registers), *(set() for _ in blocks[1:])]
-    work = [block.number for block in blocks]
-    while work:
-        number = work.pop()
-        block = blocks[number]
-        changed[number] |= entering[number]
-        changed[number].update(name for item in block.code for name in basic_blocks.writes(item))
+    pending = {block.number for block in blocks}
+    while pending:
+        for block in blocks:  # in the order of the code, so that a block comes after most of its predecessors
+            number = block.number
+            if number not in pending:
+                continue
+            pending.remove(number)
+            changed[number] |= entering[number]
 
-        sent = {other: set(changed[number]) for other in (*block.targets, *cg.analysis.frontier[number])}
-        if block.end != "barrier":
-            for target in block.targets:
-                if target > number:
-                    sent[target].difference_update(cg.saved_before_loop.get(target, ()))
-        elif block.targets[0] not in cg.analysis.frontier[number]:
-            assert block.barrier is not None
-            sent[block.targets[0]] -= cg.flow.live_in[block.targets[0]]
-            sent[block.targets[0]].update(basic_blocks.writes(block.barrier))
-        for other, names in sent.items():
-            if not names <= entering[other]:
-                entering[other] |= names
-                work.append(other)
+            sent = dict.fromkeys((*block.targets, *cg.analysis.frontier[number]), changed[number])
+            if block.end != "barrier":
+                for target in block.targets:
+                    if target > number and target in cg.saved_before_loop:
+                        sent[target] = changed[number].difference(cg.saved_before_loop[target])
+            elif block.targets[0] not in cg.analysis.frontier[number]:
+                assert block.barrier is not None
+                written = basic_blocks.writes(block.barrier)
+                sent[block.targets[0]] = (changed[number] - cg.flow.live_in[block.targets[0]]).union(written)
+            for other, names in sent.items():
+                if not names <= entering[other]:
+                    entering[other] |= names
+                    pending.add(other)
     return changed
 
 
