@@ -1,7 +1,8 @@
 """Gathers and scatters: loads and stores of 32 lanes at arbitrary addresses.
 
-On processors without gather instructions, LLVM expands each gather to 32 branches, which then dominate the
-compile time. For such processors, each access is a call of one helper function per element type.
+LLVM expands a gather to 32 branches if the processor has no instruction for it: no processor has one for
+elements of one or two bytes. The branches would dominate the compile time, so that each such access is a call
+of one helper function per element type.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen import jit
-from gpulab.simt.codegen.ir import Builder, suffix, vector
+from gpulab.simt.codegen.ir import BITS, Builder, suffix, vector
 
 __all__ = ["gather", "scatter"]
 
@@ -19,7 +20,7 @@ POINTERS, MASK = vector("ptr"), vector("i1")
 
 def gather(b: Builder, ty: str, pointers: str, mask: str) -> str:
     """Load an element through each of 32 pointers; lanes outside `mask` give 0 and load nothing."""
-    if jit.has_gather():
+    if _has_instruction(ty):
         return _gather(b, ty, pointers, mask)
 
     def body(b: Builder, names: list[str]) -> str:
@@ -39,7 +40,7 @@ def gather(b: Builder, ty: str, pointers: str, mask: str) -> str:
 
 def scatter(b: Builder, ty: str, pointers: str, value: str, mask: str) -> None:
     """Store an element through each of 32 pointers in `mask`; of equal pointers the highest lane wins."""
-    if jit.has_gather():
+    if _has_instruction(ty):
         _scatter(b, ty, pointers, value, mask)
         return
 
@@ -55,6 +56,10 @@ def scatter(b: Builder, ty: str, pointers: str, value: str, mask: str) -> None:
         return ""
 
     b.define(f"scatter_{ty}", "void", [(POINTERS, pointers), (vector(ty), value), (MASK, mask)], body)
+
+
+def _has_instruction(ty: str) -> bool:
+    return BITS[ty] >= 32 and jit.has_gather()
 
 
 def _branch_on_full_mask(
