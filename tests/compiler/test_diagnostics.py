@@ -182,6 +182,15 @@ def test_missing_semicolon_is_reported_where_it_is_missing(body: str, line: int,
     assert (first.line, first.column) == (line, column)
 
 
+def test_names_of_the_statement_after_a_missing_semicolon_are_not_called_undefined() -> None:
+    with pytest.raises(CompileError) as error:
+        compile_program(
+            "__global__ void k(float* x) {\nint i = threadIdx.x\nint m = 4, n = 8;\nif (i < m) x[i] = n;\n}"
+        )
+    (diagnostic,) = error.value.diagnostics
+    assert 'expected a ";"' in diagnostic.message
+
+
 @pytest.mark.parametrize(
     ("statement", "header"),
     [

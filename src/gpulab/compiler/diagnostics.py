@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from gpulab.compiler.mangling import demangled
 from gpulab.compiler.nvrtc import FILE_NAME, NAMES_FILE
@@ -168,6 +168,7 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
     from the messages.
     """
     diagnostics: list[Diagnostic] = []
+    skipped: set[str] = set()  # names in statements that the compiler skipped after an error
     folders = sorted(folders, key=len, reverse=True)
     for message in _messages(log, ptx):
         if message.severity in _WARNINGS and message.file not in ("", FILE_NAME):
@@ -183,7 +184,10 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             line = line or _line_of_name(source, text)
         if line:
             line, column = source.place(line, column)
+        if (undefined := _UNDEFINED_NAME.fullmatch(text)) and undefined[1] in skipped:
+            continue
         if text == 'expected a ";"':
+            skipped |= _names_to_end_of_statement(source, line, column)
             end = source.end_of_statement_before(line, column)
             text += " at the end of this line" if end[0] < line else ""
             line, column = end
@@ -341,6 +345,13 @@ def _word_before(source: SourceText, line: int, column: int) -> str:
     """Return the last token of a line before a column; "" if there is none."""
     before = [t.text for t in source.tokens if (line, 0) < source.place_of(t.offset) < (line, column)]
     return before[-1] if before else ""
+
+
+def _names_to_end_of_statement(source: SourceText, line: int, column: int) -> set[str]:
+    """Return the identifiers from a place to the next semicolon."""
+    rest = (t for t in source.tokens if source.place_of(t.offset) >= (line, column))
+    statement = takewhile(lambda token: token.text != ";", rest)
+    return {token.text for token in statement if token.kind == "identifier"}
 
 
 def _missing_effect(statement: str) -> str:
