@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gpulab.compiler.statements import Loop, innermost_loop, loops, return_lines
+from gpulab.compiler.statements import (
+    Branch,
+    Loop,
+    end_inside,
+    innermost_branch,
+    innermost_loop,
+    loops,
+    return_lines,
+)
 
 SOURCE = """__device__ int f(int x) { return x; }
 __global__ void k(float* x, int n) {
@@ -30,6 +38,18 @@ def test_innermost_loop_contains_all_lines() -> None:
     assert innermost_loop(SOURCE, 7) == Loop(6, 7, "j")
     assert innermost_loop(SOURCE, 7, 10) == Loop(5, 11, "k")
     assert innermost_loop(SOURCE, 4, 7) is None
+
+
+def test_end_inside_a_loop_is_that_of_its_largest_statement() -> None:
+    outer = Loop(5, 11, "k")
+    assert [end_inside(SOURCE, line, outer) for line in (7, 8, 10)] == [7, 8, 10]
+    assert end_inside(SOURCE, 6, outer) == 7
+
+
+def test_innermost_branch_contains_the_line() -> None:
+    assert innermost_branch(SOURCE, 4) == Branch(3, 4)
+    assert innermost_branch(SOURCE, 10) == Branch(10, 10)
+    assert innermost_branch(SOURCE, 8) is None
 
 
 def test_returns_of_the_function_above_a_line() -> None:

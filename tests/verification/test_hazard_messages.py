@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import gpulab
@@ -73,6 +74,52 @@ def test_loop_without_any_barrier_needs_two(simulator: Device) -> None:
     (finding,) = findings_of(source, simulator)
     assert "between line 5 and line 6" in finding.message
     assert "another one at the end of the loop over k" in finding.message
+
+
+def test_barrier_is_advised_outside_the_branch_of_one_thread(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ int turn;
+        if (threadIdx.x == 0) turn = 0;
+        __syncthreads();
+        for (int k = 0; k < blockDim.x; ++k) {
+            if (threadIdx.x == k) {
+                x[turn] = k;
+                turn = turn + 1;
+            }
+        }
+    }"""
+    (finding,) = findings_of(source, simulator)
+    assert "between line" not in finding.message
+    assert "Add a __syncthreads() after line 9, at the end of the loop over k" in finding.message
+
+
+def test_barrier_between_lines_of_a_branch_ends_the_branch(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[32];
+        int t = threadIdx.x;
+        if (t < 30) {
+            s[t] = t;
+            x[t] = s[29 - t];
+        }
+    }"""
+    (finding,) = findings_of(source, simulator)
+    assert "between line 5 and line 6" in finding.message
+    assert "end the branch of line 4 before it" in finding.message
+
+
+def test_of_two_asynchronous_copies_the_earlier_one_is_named(simulator: Device) -> None:
+    source = """#include <cuda_pipeline.h>
+    __global__ void k(float* x) {
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        __pipeline_memcpy_async(&s[t], &x[t], 4);
+        __pipeline_memcpy_async(&s[t], &x[t + 64], 4);
+        __pipeline_wait_prior(0);
+        x[t + 128] = s[t];
+    }"""
+    x = simulator.asarray(np.arange(256, dtype=np.float32))
+    finding = gpulab.sanitize(simulator.compile(source), 1, 64, (x,))[0]
+    assert "copy of line 5 may not have finished" in finding.message
 
 
 def test_two_threads_that_write_one_element_are_asked_for_the_index(simulator: Device) -> None:

@@ -1,4 +1,4 @@
-"""Places of statements in a source: loops, and returns of a kernel.
+"""Places of statements in a source: loops, branches, and returns of a kernel.
 
 This is not a C++ parser: what a macro hides is not found.
 """
@@ -12,7 +12,16 @@ from gpulab.compiler.declarators import closing_bracket
 from gpulab.compiler.preprocess.phases import SourceText, Token, read_source
 from gpulab.errors import GpulabError
 
-__all__ = ["Loop", "innermost_loop", "loops", "return_lines", "statement_end"]
+__all__ = [
+    "Branch",
+    "Loop",
+    "end_inside",
+    "innermost_branch",
+    "innermost_loop",
+    "loops",
+    "return_lines",
+    "statement_end",
+]
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,14 @@ class Loop:
         return f"the loop over {self.variable}" if self.variable else f"the loop in line {self.first_line}"
 
 
+@dataclass(frozen=True)
+class Branch:
+    """An `if`, with its `else`, or a `switch` of the source: the lines of its keyword and of its end."""
+
+    first_line: int
+    last_line: int
+
+
 def loops(source: str) -> list[Loop]:
     """Return the loops of a source in the order of their first lines; empty if it cannot be read."""
     text, tokens = _read(source)
@@ -48,6 +65,23 @@ def innermost_loop(source: str, *lines: int) -> Loop | None:
     """Return the smallest loop that contains all of these lines; None if there is none."""
     around = [loop for loop in loops(source) if all(loop.first_line <= n <= loop.last_line for n in lines)]
     return min(around, key=lambda loop: loop.last_line - loop.first_line, default=None)
+
+
+def innermost_branch(source: str, line: int) -> Branch | None:
+    """Return the smallest `if` or `switch` that contains a line; None if there is none."""
+    around = [branch for branch in _branches(source) if branch.first_line <= line <= branch.last_line]
+    return min(around, key=lambda branch: branch.last_line - branch.first_line, default=None)
+
+
+def end_inside(source: str, line: int, loop: Loop) -> int:
+    """Return the last line of the largest branch or loop inside a loop that contains a line, or the line."""
+    statements: list[Branch | Loop] = [*_branches(source), *loops(source)]
+    ends = (
+        inner.last_line
+        for inner in statements
+        if inner != loop and loop.first_line <= inner.first_line <= line <= inner.last_line <= loop.last_line
+    )
+    return max(ends, default=line)
 
 
 def return_lines(source: str, before: int) -> list[int]:
@@ -76,6 +110,19 @@ def _read(source: str) -> tuple[SourceText | None, list[Token]]:
     except GpulabError:
         return None, []
     return text, [token for token in text.tokens if not token.directive]
+
+
+def _branches(source: str) -> list[Branch]:
+    """Return the branches of a source; empty if it cannot be read."""
+    text, tokens = _read(source)
+    if text is None:
+        return []
+    lines = [text.place_of(token.offset)[0] for token in tokens]
+    return [
+        Branch(lines[index], lines[min(statement_end(tokens, index), len(tokens) - 1)])
+        for index, token in enumerate(tokens)
+        if token.text in ("if", "switch")
+    ]
 
 
 def _loops(text: SourceText, tokens: Sequence[Token]) -> Iterator[Loop]:

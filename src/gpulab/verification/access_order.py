@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulab.compiler.statements import Loop, innermost_loop
+from gpulab.compiler.statements import Branch, Loop, innermost_branch, innermost_loop
 from gpulab.verification.barrier_paths import has_unsynchronized_path
 
 if TYPE_CHECKING:
@@ -28,11 +28,15 @@ class AccessOrder:
     both_ways : Loop or None
         The loop in whose next round a path without a barrier also leads from the later access to the earlier
         one; None if there is no such path.
+    branch : Branch or None
+        The `if` that contains both lines and that only some lanes of a warp enter. A barrier between the
+        lines would be in it.
     """
 
     swapped: bool
     loop: Loop | None = None
     both_ways: Loop | None = None
+    branch: Branch | None = None
 
 
 def order_of(
@@ -59,6 +63,11 @@ def order_of(
 
     first, second = (one, two) if one.line < two.line else (two, one)
     forward, backward = is_open(first, second), is_open(second, first)
+    branch = innermost_branch(source, one.line)
+    if not (blocks[one.block][3] and blocks[two.block][3]) or branch != innermost_branch(source, two.line):
+        branch = None
+    if forward and backward and branch and loop and loop.first_line <= branch.first_line:
+        return AccessOrder(second is two, loop=loop)  # threads enter the branch in different rounds
     if forward:
-        return AccessOrder(first is two, both_ways=loop if backward else None)
+        return AccessOrder(first is two, both_ways=loop if backward else None, branch=branch)
     return AccessOrder(second is two, loop=loop) if backward and loop is not None else None

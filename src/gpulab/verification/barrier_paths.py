@@ -19,7 +19,7 @@ def has_unsynchronized_path(
     ----------
     blocks : sequence
         For each basic block its targets, whether it ends in a barrier, and the positions of `__syncwarp()`
-        in it (see `RacecheckInstrumentation`).
+        in it; further elements are not used (see `RacecheckInstrumentation`).
     start, end : Position
         The two instructions. A path from an instruction to itself leads through a loop.
     same_warp : bool

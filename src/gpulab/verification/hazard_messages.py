@@ -7,6 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from gpulab.compiler.statements import end_inside
 from gpulab.devices.simulator.shared_arrays import array_at, shared_arrays
 from gpulab.finding import Finding, Index3, index_text, unravel
 from gpulab.verification.access_order import AccessOrder, order_of
@@ -244,8 +245,8 @@ class HazardMessages:
         )
 
     def copy_line(self, site: AccessSite, other: AccessSite) -> int:
-        """Return the line of the asynchronous copy, which is one of two accesses."""
-        return site.line if site.opcode == "cp" else other.line
+        """Return the line of the asynchronous copy, the earlier one if both accesses are copies."""
+        return other.line if other.opcode == "cp" else site.line
 
     def barrier(self, hazard: Hazard, before: AccessRecord) -> str:
         """Return the synchronization that is missing between two accesses."""
@@ -278,7 +279,8 @@ class HazardMessages:
             event += f"although {one} may not have written it{round_before} yet {here}"
 
         if order.loop is not None:
-            last = max([early.line, *self.early_lines(hazards, order.loop)])
+            lines = [early.line, *self.early_lines(hazards, order.loop)]
+            last = max(end_inside(self.source, line, order.loop) for line in lines)
             return (
                 f"in the next round of {order.loop.text}, {event}: a barrier is missing after the last "
                 f"{'read' if early.action == 'reads' else 'write'}. "
@@ -288,6 +290,11 @@ class HazardMessages:
             place = "after this read, and write after the barrier"
             return f"{event}. First read into a variable. " + self.advice(place, hazard, same_warp)
         place = f"between line {early.line} and line {late.line}"
+        if order.branch is not None:
+            place += (
+                f". Every thread of the block must reach it: end the branch of line "
+                f"{order.branch.first_line} before it, and begin another one after it"
+            )
         if order.both_ways is not None:
             place += (
                 f", and another one at the end of {order.both_ways.text}, whose next round begins before all "

@@ -57,8 +57,9 @@ class RacecheckInstrumentation(Instrumentation):
 
     - `granules`: bytes of a cell in global and in shared memory,
     - `shared`: offsets of the shared variables,
-    - `blocks`: for each basic block its targets, whether it ends in a barrier, and the positions of
-      `__syncwarp()` in it; None if several calls share the code of a function,
+    - `blocks`: for each basic block its targets, whether it ends in a barrier, the positions of
+      `__syncwarp()` in it, and whether it is in a branch that only some lanes take; None if several calls
+      share the code of a function,
     - `spins`: whether the kernel has loops that wait for other threads,
     - `updates`: pairs of access sites (read, write) that read and then write the same element,
     - `guesses`: access sites of `atomicMin` and `atomicMax`, and of reads whose value these verify,
@@ -339,7 +340,7 @@ class RacecheckInstrumentation(Instrumentation):
 
 
 def _synchronization(cg: CodegenContext) -> list[list[object]] | None:
-    """Return each block's targets, whether it ends in a barrier, and its `__syncwarp()` positions.
+    """Return each block's targets, whether it ends in a barrier, its `__syncwarp()`s, and if lanes skip it.
 
     A function body that several calls share has paths from one call to the return of another, which cannot
     be executed; the result is None for kernels with such bodies.
@@ -347,14 +348,28 @@ def _synchronization(cg: CodegenContext) -> list[list[object]] | None:
     labels = (item for item in cg.flat.body if isinstance(item, str))
     if any(label.endswith(":enter") and "@" not in label for label in labels):
         return None
+    partial = _partial_blocks(cg)
     return [
         [
             list(block.targets),
             block.end == "barrier",
             [at for at, item in enumerate(block.code) if item.op == "bar" and "warp" in item.parts],
+            block.number in partial,
         ]
         for block in cg.flow.blocks
     ]
+
+
+def _partial_blocks(cg: CodegenContext) -> set[int]:
+    """Return the blocks in which lanes of a warp may be missing, because they wait or have exited."""
+    blocks, analysis = cg.flow.blocks, cg.analysis
+    partial = {block.number for block in blocks if analysis.frontier[block.number]}
+    pending = [n for n in analysis.divergent if analysis.exits.intersection(blocks[n].targets)]
+    while pending:
+        targets = set(blocks[pending.pop()].targets) - partial - analysis.exits
+        partial |= targets
+        pending.extend(targets)
+    return partial
 
 
 def _blocks_before_warp_sync(cg: CodegenContext) -> set[int]:
