@@ -32,6 +32,9 @@ __all__ = ["RacecheckRecorder"]
 
 MUTE_SITE_AFTER = 2000  # callbacks of one access site, after which it is no longer checked on the host
 MUTE_LINE_AFTER = 50  # accesses with hazards in one line, after which its sites are no longer checked
+MUTE_UNINITIALIZED_AFTER = (
+    500  # the same for reads that are uninitialized unless a later write makes them a race
+)
 SHADOW_LIMIT = 8 << 30  # bytes of host memory for all shadows
 _CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32,
@@ -83,6 +86,7 @@ class RacecheckRecorder(Recorder):
         self.muted = np.zeros(0, np.uint8)
         self.callbacks_by_site: dict[int, int] = {}
         self.hazards_by_line: dict[int, int] = {}
+        self.uninitialized_by_line: dict[int, int] = {}
         self.callback = weak_callback(_CALLBACK, self._on_callback)
         self.error: BaseException | None = None
 
@@ -201,6 +205,7 @@ class RacecheckRecorder(Recorder):
         strong, swap, update = (bool(description & bit) for bit in (4, 8, 16))
         offset, granule, elements = description >> 8 & 255, description >> 16 & 255, description >> 24
         access_site, hazards_before = self.sites[site], self.log.count
+        uninitialized_before = len(self.log.uninitialized)
         is_shared = access_site.space == "shared"
         access = CheckedAccess(
             warp, site, action, strong, swap, update, offset, granule, access_site.size, values, elements
@@ -225,12 +230,14 @@ class RacecheckRecorder(Recorder):
                 check_cell(shadow, at // shadow.granule, at, lane)
 
         if self.log.count > hazards_before:
-            self.mute_line(access_site.line)
+            self.count_in_line(access_site.line, self.hazards_by_line, MUTE_LINE_AFTER)
+        if len(self.log.uninitialized) > uninitialized_before:
+            self.count_in_line(access_site.line, self.uninitialized_by_line, MUTE_UNINITIALIZED_AFTER)
 
-    def mute_line(self, line: int) -> None:
+    def count_in_line(self, line: int, counts: dict[int, int], limit: int) -> None:
         """Count an access with hazards in a line; mute the sites of the line at the limit."""
-        self.hazards_by_line[line] = self.hazards_by_line.get(line, 0) + 1
-        if self.hazards_by_line[line] == MUTE_LINE_AFTER:
+        counts[line] = counts.get(line, 0) + 1
+        if counts[line] == limit:
             self.muted[[number for number, site in enumerate(self.sites) if site.line == line]] = 1
 
     def shadow_of(self, address: int, is_shared: bool) -> ArrayShadow | None:
