@@ -42,6 +42,7 @@ __all__ = [
     "UnsupportedInstruction",
     "UsageError",
     "WrongResult",
+    "as_sentence",
     "first_sentence",
 ]
 
@@ -57,6 +58,18 @@ def first_sentence(text: str) -> str:
     'line 9: a barrier is missing.'
     """
     return _SENTENCE_END.split(text.partition("\n")[0], maxsplit=1)[0]
+
+
+def as_sentence(text: str) -> str:
+    """Return a text with a capital letter, unless it begins with the name of an array, such as `b`.
+
+    Examples
+    --------
+    >>> as_sentence("a barrier is missing."), as_sentence("b is read by rows.")
+    ('A barrier is missing.', 'b is read by rows.')
+    """
+    is_name = text[1:2] == " " and text[:1] != "a"
+    return text if is_name else text[:1].upper() + text[1:]
 
 
 class GpulabError(Exception):

@@ -17,6 +17,7 @@ from gpulab.errors import (
     MemoryFault,
     UsageError,
     WrongResult,
+    as_sentence,
     first_sentence,
 )
 from gpulab.notebook import level, session_timings
@@ -178,8 +179,8 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
     likely = cause(verdict)
     message, shown = summary, first_sentence(summary)
     if likely.rstrip(".") not in summary:
-        message = f"{summary} {likely[0].upper()}{likely[1:]}"
-        shown = f"{shown} {first_sentence(likely[0].upper() + likely[1:])}"
+        message = f"{summary} {as_sentence(likely)}"
+        shown = f"{shown} {first_sentence(as_sentence(likely))}"
     message = "\n".join([message, *(reason for reason in result.reasons if reason not in message)])
 
     error: GpulabError

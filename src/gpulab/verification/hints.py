@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpulab.errors import ProblemError
+from gpulab.errors import ProblemError, as_sentence
 from gpulab.problems import Mistake
 from gpulab.verification.wrong_places import WrongOutput, place_of
 
@@ -58,7 +58,7 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
     sentences = [place] * bool(place) + (_misread(output) if varied else [])
     if not sentences and np.any(computed) and not np.any(np.isfinite(output.values[computed])):
         return NOT_FINITE
-    return " ".join([*sentences[:1], *(text[0].upper() + text[1:] for text in sentences[1:])])
+    return " ".join([*sentences[:1], *map(as_sentence, sentences[1:])])
 
 
 def _known_mistake(output: WrongOutput) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "check_limits",
     "check_metrics",
     "check_requirements",
+    "number_text",
 ]
 
 WARP = 32  # threads
@@ -82,14 +83,16 @@ class RequirementResult:
         baseline, known = self.before or (requirement.baseline, requirement.baseline_value)
         comparison = "" if known is None else f"; {baseline} has {known:g}"
         return (
-            f"{self.metric}: {_number(self.value)}{where}. {name} needs {bound} {_number(self.limit)}"
+            f"{self.metric}: {number_text(self.value)}{where}. {name} needs {bound} {number_text(self.limit)}"
             f"{comparison}. (counted by the simulator){' ' * bool(requirement.advice)}{requirement.advice}"
         )
 
 
-def _number(value: float) -> str:
-    """Return a count as text: two decimals unless it is a whole number."""
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+def number_text(value: float) -> str:
+    """Return a count as text: a whole number as it is, others with three digits or two decimals."""
+    if value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if value < 1 else f"{value:,.2f}"
 
 
 @dataclass(frozen=True)

@@ -224,9 +224,9 @@ def _legend(plane: Plane, state: States, counts: npt.NDArray[np.intp]) -> str:
             items.append(f'<span style="white-space:nowrap;margin-right:14px">{swatch} {label}</span>')
     bx, by = plane.pitch
     if bx or by:
-        items.append(f"<span>lines: edges of blocks of {bx or '-'} x {by or '-'} points</span>")
+        items.append(f"<span>Lines: edges of blocks of {bx or '-'} x {by or '-'} points.</span>")
     if fx * fy > 1:
-        items.append(f"<span>each square shows the worst of {fx} x {fy} points</span>")
+        items.append(f"<span>Each square shows the worst of {fx} x {fy} points.</span>")
     return f'<div class="gp-line gp-dim">{" ".join(items)}</div>'
 
 
