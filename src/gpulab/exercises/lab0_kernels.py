@@ -70,7 +70,8 @@ def _coalesced_requirement(counters: Counters, case: KernelCase) -> str:
             "neighbouring floats: neighbouring threads must access neighbouring elements."
         )
     if counters.global_load_requests > case.args[2] // 32:
-        return f"{counters.global_load_requests} load requests; {case.args[2] // 32} read every element once."
+        needed = case.args[2] // 32
+        return f"there are {counters.global_load_requests} load requests; {needed} read every element once."
     return _too_many_sectors(counters, case)
 
 
@@ -159,7 +160,7 @@ def _in_turn_hint(case: KernelCase, position: int, index: int, found: float) -> 
     del case, position
     if found == -1:
         return f"No thread stored to it: is there a turn for thread {index}?"
-    return "Do all threads use one `turn`, in shared memory, which grows by 1 in each turn?"
+    return "Do all threads use one `turn` in shared memory, which starts at 0 and grows by 1 in each turn?"
 
 
 def _in_turn_requirement(counters: Counters, case: KernelCase) -> str:
@@ -170,7 +171,10 @@ def _in_turn_requirement(counters: Counters, case: KernelCase) -> str:
         )
     updates = sum(counters.total("threads", "shared", kind) for kind in ("store", "atomic", "reduction"))
     if updates < case.threads:
-        return f"{updates} updates of shared memory; each of the {case.threads} threads must increase `turn`."
+        return (
+            f"there are {updates} updates of shared memory; each of the {case.threads} threads must increase "
+            "`turn`."
+        )
     if counters.global_store_requests < case.threads:
         return (
             f"the threads store to `order` in {counters.global_store_requests} requests; in turn, "
@@ -235,9 +239,12 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
     stores = sum(access.threads for access in accesses if access.kind == "store")
     atomics = sum(access.threads for access in accesses if access.kind in ("atomic", "reduction"))
     if stores:
-        return f"{stores} stores to global memory; only atomic operations may write the sum."
+        return f"there are {stores} stores to global memory; only atomic operations may write the sum."
     if atomics != case.blocks:
-        return f"{atomics} atomic operations for {case.blocks} blocks; each block must make exactly one."
+        return (
+            f"there are {atomics} atomic operations for {case.blocks} blocks; each block must make exactly "
+            "one."
+        )
     loads = sum(access.requests * access.width // 4 for access in counters.accesses if access.kind in LOADS)
     if loads > SERIAL_LOADS * case.blocks:
         return (
