@@ -227,6 +227,16 @@ def test_elements_that_no_warp_wrote_remain_uninitialized() -> None:
     assert (finding.kind, finding.thread) == ("uninitialized_read", (70, 0, 0))
 
 
+def test_line_of_uninitialized_reads_is_checked_for_a_while_only() -> None:
+    kernel = simulator().compile("""__global__ void k(float* y) {
+        __shared__ float s[32];
+        y[32 * blockIdx.x + threadIdx.x] = s[threadIdx.x];
+        if (threadIdx.x == 99) s[0] = 1.0f;
+    }""")
+    (finding,) = gpulab.sanitize(kernel, 1000, 32, (simulator().zeros(32000),))
+    assert (finding.kind, finding.count) == ("uninitialized_read", 32 * 200)
+
+
 def test_random_programs_with_and_without_races_are_generated() -> None:
     kinds = []
     for seed in range(60):
