@@ -8,6 +8,7 @@ from gpulab.compiler.statements import (
     end_inside,
     innermost_branch,
     innermost_loop,
+    lines_between,
     loops,
     return_lines,
 )
@@ -44,6 +45,13 @@ def test_end_inside_a_loop_is_that_of_its_largest_statement() -> None:
     outer = Loop(5, 11, "k")
     assert [end_inside(SOURCE, line, outer) for line in (7, 8, 10)] == [7, 8, 10]
     assert end_inside(SOURCE, 6, outer) == 7
+
+
+def test_lines_between_are_outside_branches_and_the_earlier_loops() -> None:
+    assert lines_between(SOURCE, 4, 8) == (4, 8)
+    assert lines_between(SOURCE, 6, 8) == (7, 8)
+    assert lines_between(SOURCE, 7, 10) == (7, 10)
+    assert lines_between(SOURCE, 1, 4) == (1, 3)
 
 
 def test_innermost_branch_contains_the_line() -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "end_inside",
     "innermost_branch",
     "innermost_loop",
+    "lines_between",
     "loops",
     "return_lines",
     "statement_end",
@@ -82,6 +83,19 @@ def end_inside(source: str, line: int, loop: Loop) -> int:
         if inner != loop and loop.first_line <= inner.first_line <= line <= inner.last_line <= loop.last_line
     )
     return max(ends, default=line)
+
+
+def lines_between(source: str, early: int, late: int) -> tuple[int, int]:
+    """Return the lines between which a statement follows one line and precedes another one.
+
+    It is outside the branches and loops that contain only the earlier line, and outside the branches that
+    contain only the later one.
+    """
+    branches = _branches(source)
+    statements: list[Branch | Loop] = [*branches, *loops(source)]
+    ends = (s.last_line for s in statements if s.first_line <= early <= s.last_line < late)
+    starts = (b.first_line for b in branches if early < b.first_line <= late <= b.last_line)
+    return max(ends, default=early), min(starts, default=late)
 
 
 def return_lines(source: str, before: int) -> list[int]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gpulab.compiler.statements import end_inside
+from gpulab.compiler.statements import end_inside, lines_between
 from gpulab.devices.simulator.shared_arrays import array_at, shared_arrays
 from gpulab.finding import Finding, Index3, index_text, unravel
 from gpulab.verification.access_order import AccessOrder, order_of
@@ -289,7 +289,7 @@ class HazardMessages:
         if early.line == late.line:
             place = "after this read, and write after the barrier"
             return f"{event}. First read into a variable. " + self.advice(place, hazard, same_warp)
-        place = f"between line {early.line} and line {late.line}"
+        place = "between line {} and line {}".format(*lines_between(self.source, early.line, late.line))
         if order.branch is not None:
             place += (
                 f". Every thread of the block must reach it: end the branch of line "
