@@ -32,9 +32,8 @@ __all__ = ["RacecheckRecorder"]
 
 MUTE_SITE_AFTER = 2000  # callbacks of one access site, after which it is no longer checked on the host
 MUTE_LINE_AFTER = 50  # accesses with hazards in one line, after which its sites are no longer checked
-MUTE_UNINITIALIZED_AFTER = (
-    500  # the same for reads that are uninitialized unless a later write makes them a race
-)
+# The same for reads that are uninitialized, unless a later write makes them a race.
+MUTE_UNINITIALIZED_AFTER = 200
 SHADOW_LIMIT = 8 << 30  # bytes of host memory for all shadows
 _CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32,
