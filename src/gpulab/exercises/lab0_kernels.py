@@ -160,7 +160,7 @@ def _in_turn_hint(case: KernelCase, position: int, index: int, found: float) -> 
     del case, position
     if found == -1:
         return f"No thread stored to it: is there a turn for thread {index}?"
-    return "Do all threads use one `turn`, in shared memory, which starts at 0 and grows by 1 each turn?"
+    return "Do all threads use one `turn`, in shared memory, which starts at 0 and grows by 1 in each turn?"
 
 
 def _in_turn_requirement(counters: Counters, case: KernelCase) -> str:
