@@ -65,7 +65,18 @@ def test_transactions_on_one_channel_are_serialised() -> None:
 
 @pytest.mark.parametrize(
     ("addresses", "parts"),
-    [(4 * LANES, 0), (4 * LANES + 4, 2), (12 * LANES, 12), (0 * LANES, 1), (128 * LANES, 32)],
+    [
+        (4 * LANES, 0),
+        (4 * LANES + 4, 1),
+        (16 * LANES, 0),
+        (32 * LANES, 32),
+        (0 * LANES, 1),
+        (128 * LANES, 32),
+    ],
 )
-def test_partially_covered_sectors(addresses: np.ndarray, parts: int) -> None:
+def test_sectors_with_one_word(addresses: np.ndarray, parts: int) -> None:
     assert partial_sectors(FULL_MASK, request(addresses), 4) == parts
+
+
+def test_double_precision_value_is_more_than_one_word() -> None:
+    assert partial_sectors(FULL_MASK, request(32 * LANES), 8) == 0

@@ -66,12 +66,18 @@ def test_line_with_one_requested_sector_costs_l2_a_whole_lookup() -> None:
 FIGURES = architecture(gpu("h200"))
 
 
-def test_written_sector_takes_l2_longer_and_a_part_of_one_more_so() -> None:
+def test_written_sector_takes_l2_longer_and_one_with_a_single_word_more_so() -> None:
     whole = SiteTraffic(1, 0, 0, 4, 1, 0, 4, 0, 1)
     shifted = SiteTraffic(1, 0, 0, 5, 2, 0, 5, 0, 2)
     assert cost(4 * LANES, whole, reads=False).l2_bytes == pytest.approx(FIGURES.l2_write_cost * 4 * 32)
-    expected = FIGURES.l2_write_cost * 5 * 32 + 2 * FIGURES.l2_part_bytes
+    expected = FIGURES.l2_write_cost * 5 * 32 + FIGURES.l2_part_bytes
     assert cost(4 * LANES + 4, shifted, reads=False).l2_bytes == pytest.approx(expected)
+
+
+def test_lookups_of_scattered_stores_hide_the_cost_of_single_words() -> None:
+    scattered = SiteTraffic(1, 0, 0, 32, 32, 0, 32, 0, 32)
+    expected = FIGURES.l2_write_cost * 64 * 32
+    assert cost(128 * LANES, scattered, reads=False).l2_bytes == pytest.approx(expected)
 
 
 def test_scattered_store_takes_the_port_to_l2_for_each_address_and_sector() -> None:

@@ -94,21 +94,53 @@ def test_warp_that_works_alone_determines_the_latency_of_its_block() -> None:
     assert work(replace(even, imbalance=3.0)).warp_cycles > 2.9 * work(even).warp_cycles
 
 
-def _updating(addresses: np.ndarray) -> LaunchSample:
-    sample = launch(Operation("store", (), (), SITE))
-    access = replace(
-        sample.accesses[SITE],
-        reads=False,
-        updates=True,
-        masks=np.full(len(addresses), 0xFFFFFFFF, np.uint32),
-        addresses=addresses.astype(np.int64),
+def updates(
+    addresses: np.ndarray, *, combined: bool = False, reads: bool = False, changes: bool = True
+) -> float:
+    """Return the cycles of L2 of six requests with these addresses, each of which stands for ten."""
+    sample = AccessSample(
+        "global", reads, 4, 60.0, np.full(6, 0xFFFFFFFF, np.uint32), addresses.astype(np.int64), changes
     )
-    return replace(sample, accesses={SITE: access})
+    code = (CodeBlock((Operation("load" if changes else "store", (), ("a",), SITE),), 60.0),)
+    traced = LaunchSample((6, 1, 1), (32, 1, 1), 1, 32, code, {SITE: sample}, array_bytes=1 << 40)
+    return work(replace(traced, combined=frozenset({SITE} if combined else ()))).atomic_cycles
 
 
-def test_atomic_operations_on_one_element_take_turns() -> None:
-    same, apart = np.zeros((8, 32)), 4 * np.arange(8 * 32).reshape(8, 32)
-    one, many = work(_updating(same)), work(_updating(apart))
-    requests = many.blocks * many.warps * ITERATIONS
-    assert one.atomic_cycles == pytest.approx(requests * TIMINGS.atomic_cycles)
-    assert many.atomic_cycles == pytest.approx(one.atomic_cycles / 8)
+LANES = np.arange(32)
+SAME, ROW = np.zeros((6, 32)), np.tile(4 * LANES, (6, 1))
+
+
+def test_lanes_on_one_element_take_turns_unless_the_compiler_combines_them() -> None:
+    assert updates(SAME) == pytest.approx(60 * 32 * TIMINGS.atomic_cycles)
+    assert updates(SAME, combined=True) == pytest.approx(60 * TIMINGS.atomic_cycles)
+
+
+def test_elements_of_a_sector_are_updated_together_and_sectors_of_a_slice_in_turn() -> None:
+    assert updates(ROW) == pytest.approx(60 * 4 * TIMINGS.atomic_cycles)
+
+
+def test_stores_to_the_same_sector_take_turns_and_loads_do_not() -> None:
+    assert updates(SAME, changes=False) == pytest.approx(60 * TIMINGS.atomic_cycles)
+    assert updates(SAME, reads=True, changes=False) == 0
+
+
+def test_blocks_that_update_memory_of_their_own_do_not_wait_for_each_other() -> None:
+    assert updates(ROW + 4096 * np.arange(6)[:, None]) == 0
+
+
+def test_warp_that_waits_for_more_lines_waits_for_the_furthest() -> None:
+    alone = SiteTraffic(0, 0, 32, 128, 32, 0, 0, 128, 32)
+    scattered = AccessSample(
+        "global", True, 4, 1e9, np.array([0xFFFFFFFF], np.uint32), (128 * LANES).reshape(1, 32)
+    )
+    one = launch(LOAD, USE, traffic={SITE: alone})
+    many = replace(one, accesses={SITE: scattered})
+    cycles = (work(many).warp_cycles - work(one).warp_cycles) / ITERATIONS
+    assert cycles == pytest.approx(TIMINGS.l2_far_cycles, rel=0.01)
+
+
+def test_shared_line_is_requested_first_by_the_nearest_sm() -> None:
+    alone = SiteTraffic(0, 0, 32, 128, 32, 0, 0, 128, 32)
+    shared = SiteTraffic(0, 0, 32, 128, 32, 0, 124, 4, 1)
+    one, many = (work(launch(LOAD, USE, traffic={SITE: t})).warp_cycles / ITERATIONS for t in (alone, shared))
+    assert one - many == pytest.approx(TIMINGS.l2_far_cycles * 31 / 32, rel=0.01)

@@ -42,8 +42,7 @@ def test_file_agrees_with_the_kernels_and_the_model(name: str) -> None:
     for configuration, row in zip(tables()[name], table.kernels, strict=True):
         resources = configuration.compile(device).resources
         assert (resources.registers, resources.shared_bytes) == (row.registers, row.shared_bytes)
-        # The requests whose addresses are analysed depend on how blocks are distributed over the cores.
-        assert row.modelled_ms == pytest.approx(modelled_ms(configuration, device), rel=1e-2)
+        assert row.modelled_ms == pytest.approx(modelled_ms(configuration, device), rel=1e-3)
 
 
 @pytest.mark.slow

@@ -58,13 +58,17 @@ class Architecture:
     l2_clusters : int
         Groups of SMs (GPCs) that each combine simultaneous requests for one line into one request to L2; 0 if
         requests are not combined.
+    l2_far_cycles : float
+        Increase of the latency of L2 and DRAM for the half of L2 that is further away, over the mean of both
+        halves, which is also the decrease for the nearer half. 0 if L2 has one part.
     dram_partitions, partition_bytes : int
         Memory channels, and adjacent bytes in one channel. Compute capability 1.x only: later GPUs hash
         addresses. 0 if unknown or hashed.
     l2_write_cost : float
         Time that L2 takes to write, divided by the time that it takes to read as many bytes.
     l2_part_bytes : float
-        Additional time of L2 for a sector that is written in part, as the bytes that it could read in it.
+        Additional time of L2 for a sector of which one word is written, as the bytes that it could read
+        in it.
     queueing, l2_queueing, sm_queueing : float
         Strength of queueing at DRAM, at L2, and at each unit of an SM: 0 for requests that never wait for
         each other, 1/2 and 1 for random arrivals with constant and with exponentially distributed service
@@ -72,7 +76,7 @@ class Architecture:
     barrier_queueing : float
         Increase of these factors for a kernel that waits only at barriers.
     atomic_cycles : float
-        Cycles of L2 for an atomic operation on an element, during which no other one on this element begins.
+        Cycles of a slice of L2 for an atomic operation or a store, during which it begins no other one.
     block_cycles : float
         Cycles in which an SM starts a block.
     block_gap_cycles : float
@@ -104,6 +108,7 @@ class Architecture:
     dram_efficiency: float
     dram_burst_bytes: int = 32
     l2_clusters: int = 0
+    l2_far_cycles: float = 0.0
     dram_partitions: int = 0
     partition_bytes: int = 0
     queueing: float

@@ -39,11 +39,13 @@ def unique_per_request(masks: Masks, addresses: Addresses, size: int) -> Counts:
 
 
 def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> float:
-    """Return the mean number of sectors of which a request covers some bytes but not all."""
+    """Return the mean number of sectors of which a request covers one word of 4 bytes at most."""
+    if width > 4:
+        return 0.0
     partial = 0
     for active, row in zip(lanes(masks), addresses, strict=True):
-        _, elements = np.unique(np.unique(row[active]) // SECTOR_BYTES, return_counts=True)
-        partial += int((elements * width < SECTOR_BYTES).sum())
+        _, words = np.unique(np.unique(row[active] // 4) * 4 // SECTOR_BYTES, return_counts=True)
+        partial += int((words == 1).sum())
     return partial / max(len(masks), 1)
 
 

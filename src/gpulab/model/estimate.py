@@ -19,7 +19,7 @@ STEPS = 50  # of the bisection that solves for the time; its error is 2**-50 of 
 DESCRIPTIONS = {
     "DRAM": "the bandwidth of global memory",
     "L2": "the bandwidth of L2",
-    "atomics": "atomic operations on the same element",
+    "atomics": "stores and atomic operations on the same elements",
     "L1": "accesses to L1 and shared memory",
     "issue": "the number of instructions",
     "blocks": "the rate at which an SM starts blocks",
@@ -56,9 +56,11 @@ class Work:
     l2_bytes, dram_bytes : float
         Bytes read and written.
     atomic_cycles : float
-        Cycles of L2 for atomic operations on one element.
+        Cycles of a slice of L2 for stores and atomic operations on one piece of memory.
     barrier_share : float
         Share of the waits of a warp that are barriers.
+    longest_chain, busiest_sm : float
+        Work of the longest chain of blocks, and of the busiest SM, divided by those of equal blocks.
     """
 
     blocks: int
@@ -72,6 +74,8 @@ class Work:
     dram_bytes: float
     atomic_cycles: float = 0.0
     barrier_share: float = 0.0
+    longest_chain: float = 1.0
+    busiest_sm: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
         "blocks": work.blocks * architecture.block_cycles,
         **work.pipes,
     }
-    sm_ms = {name: cycles / work.blocks / clock for name, cycles in sm_cycles.items()}
+    sm_ms = {name: work.busiest_sm * cycles / work.blocks / clock for name, cycles in sm_cycles.items()}
     gpu_ms = {"DRAM": work.dram_bytes / work.blocks / (architecture.dram_efficiency * spec.dram_gb_s * 1e6)}
     if architecture.l2_bytes_per_cycle:
         gpu_ms["L2"] = work.l2_bytes / work.blocks / (architecture.l2_bytes_per_cycle * clock)
@@ -133,7 +137,9 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
         busiest_sm = -(-blocks // spec.sms)
         parts = {name: ms * blocks for name, ms in gpu_ms.items()}
         parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
-        return parts | {"latency": (work.warp_cycles + gap_cycles) / clock if blocks else 0.0}
+        return parts | {
+            "latency": (work.longest_chain * work.warp_cycles + gap_cycles) / clock if blocks else 0.0
+        }
 
     first_blocks = -(-min(work.blocks, capacity) // spec.sms)
     ramp_cycles = first_blocks * architecture.block_cycles

@@ -7,6 +7,7 @@ and 128 bytes of a half-warp's addresses and has no caches; later GPUs request s
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, prod
@@ -51,6 +52,7 @@ STORE_PASSES = 0.3  # passes through the SM's data path for a store, in addition
 WARP_PASSES = 2  # passes through the SM's data path for each warp that begins
 LINES_PER_PASS = 2  # lines that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
+SLICE_BYTES = 512  # adjacent bytes in one slice of L2: 16 elements in 1 KiB have twice the rate of one
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
 
 
@@ -115,6 +117,10 @@ class LaunchSample:
         True if the warps whose requests went through the caches ended there.
     imbalance : float
         Warps of a block for each of them that has work: 1 if all have.
+    longest_chain, busiest_sm : float
+        Work of the longest chain of blocks, and of the busiest SM, divided by those of equal blocks.
+    combined : frozenset of int
+        PTX rows of atomic operations for which the compiler combines the lanes of a warp.
     """
 
     grid: tuple[int, int, int]
@@ -127,6 +133,9 @@ class LaunchSample:
     array_bytes: int = 0
     ended: bool = False
     imbalance: float = 1.0
+    longest_chain: float = 1.0
+    busiest_sm: float = 1.0
+    combined: frozenset[int] = frozenset()
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -258,8 +267,21 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     blocks, warps = prod(sample.grid), spec.warps(prod(sample.block))
     costs = request_costs(sample, spec, architecture)
     clock = spec.boost_clock_mhz / 1e3  # cycles per nanosecond
-    level_cycles = (architecture.l1_cycles, architecture.l2_cycles, architecture.dram_ns * clock)
     runs, requests = runs_by_site(sample.code), sample.requests
+    units = execution_units(spec, architecture, warps)
+    waits = stalls(sample.code, units)
+    # A warp that waits for several lines at once waits until the furthest of them has arrived.
+    awaited = sum(
+        count * costs[site].tags
+        for site, count in requests.items()
+        if sample.loads(site) and sample.accesses[site].space != "shared"
+    )
+    further = architecture.l2_far_cycles * (1 - 0.5 ** max(awaited / max(waits, 1.0) - 1, 0.0))
+    level_cycles = (
+        architecture.l1_cycles,
+        architecture.l2_cycles + further,
+        architecture.dram_ns * clock + further - architecture.l2_far_cycles * _joined(sample),
+    )
 
     def latency(operation: Operation) -> float:
         site = operation.site or 0
@@ -285,10 +307,9 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
 
     # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
     # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers.
-    units = execution_units(spec, architecture, warps)
     alone = warp_cycles(sample.code, units, latency, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
-    exposed = barriers / max(stalls(sample.code, units), barriers) if barriers else 0.0
+    exposed = barriers / max(waits, barriers) if barriers else 0.0
     turn = l1_cycles / (blocks * warps)
 
     return Work(
@@ -303,26 +324,60 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         dram_bytes=sum(count * costs[site].dram_bytes for site, count in requests.items()),
         atomic_cycles=_atomic_cycles(sample, architecture),
         barrier_share=exposed,
+        longest_chain=sample.longest_chain,
+        busiest_sm=sample.busiest_sm,
     )
 
 
-def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
-    """Return the cycles for which L2 executes operations on the element that most of them change.
+def _joined(sample: LaunchSample) -> float:
+    """Return the share of the requests that wait for DRAM which another request has fetched."""
+    requests = sample.requests
+    waiting = fetching = 0.0
+    for site, one in sample.traffic.items():
+        if sample.loads(site) and one.requests:
+            count = requests.get(site, 0.0) / one.requests
+            waiting += count * one.dram
+            fetching += count * one.requests * one.dram_sectors / max(one.sectors, 1)
+    return max(1 - fetching / waiting, 0.0) if waiting else 0.0
 
-    The compiler adds the values of lanes that change the same element, so a request whose lanes share their
-    address is one operation.
+
+def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
+    """Return the cycles of L2 for the operations on the piece of memory that most warps change.
+
+    A slice of L2 executes stores and atomic operations on its sectors one after the other. Lanes that store
+    to one sector are one operation. So are lanes that update one element, if the compiler combines them;
+    otherwise each of them is an operation.
     """
-    total = 0.0
+    totals: defaultdict[int, float] = defaultdict(float)
     for site, count in sample.requests.items():
         access = sample.accesses[site]
-        if access.updates and access.space != "shared" and len(access.masks):
-            active = lanes(access.masks)
-            uniform = unique_per_request(access.masks, access.addresses, 1) == 1
-            first = np.cumsum(active, axis=1) == 1
-            operations = np.where(uniform[:, None], active & first, active)
-            _, same = np.unique(access.addresses[operations], return_counts=True)
-            total += count * float(same.max()) / len(access.masks)
-    return total * architecture.atomic_cycles
+        if access.reads or access.space == "shared" or len(access.masks) < 3:
+            continue
+        separate = access.updates and site not in sample.combined
+        operations = [
+            _operations(row[active], separate)
+            for active, row in zip(lanes(access.masks), access.addresses, strict=True)
+        ]
+        # Blocks usually change memory of their own. The first and the last third of the samples come from
+        # different blocks, so a piece that all blocks change is in both.
+        third = len(operations) // 3
+        first, last = (sum(part, Counter()) for part in (operations[:third], operations[-third:]))
+        for piece, number in (first & last).items():
+            totals[piece] += count * number / third
+    return max(totals.values(), default=0.0) * architecture.atomic_cycles
+
+
+def _operations(addresses: npt.NDArray[np.int64], separate: bool) -> Counter[int]:
+    """Return the operations of one request by the piece of memory."""
+    elements, lanes_of_element = np.unique(addresses, return_counts=True)
+    sectors: dict[int, int] = {}
+    for element, number in zip(elements.tolist(), lanes_of_element.tolist(), strict=True):
+        sector = element // SECTOR_BYTES
+        sectors[sector] = max(sectors.get(sector, 1), number if separate else 1)
+    pieces: Counter[int] = Counter()
+    for sector, number in sectors.items():
+        pieces[sector * SECTOR_BYTES // SLICE_BYTES] += number
+    return pieces
 
 
 def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> dict[int, RequestCost]:
@@ -388,12 +443,12 @@ def _cached_cost(
     if not access.reads:
         passes += STORE_PASSES
         port = _mean(lines) + _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
+        moved, looked_up = dram, LOOKUP_BYTES * _mean(lines)
+        if traffic is not None and traffic.requests:
+            moved, looked_up = traffic.moved_bytes, LOOKUP_BYTES * traffic.lines / traffic.requests
         parts = architecture.l2_part_bytes * partial_sectors(masks, addresses, width)
-        if traffic is None or not traffic.requests:
-            written = max(dram, LOOKUP_BYTES * _mean(lines))
-        else:
-            written = max(traffic.moved_bytes, LOOKUP_BYTES * traffic.lines / traffic.requests)
-        l2 = max(l2, architecture.l2_write_cost * written + parts)
+        cost = architecture.l2_write_cost
+        l2 = max(l2, cost * moved + parts, cost * looked_up)
     return RequestCost(passes, l2, dram, levels, _mean(lines), port)
 
 

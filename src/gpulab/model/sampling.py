@@ -19,6 +19,7 @@ from gpulab.errors import UsageError
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import Occupancy, occupancy
+from gpulab.model.block_schedule import schedule_stretch
 from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
 from gpulab.model.instruction_mix import machine_blocks, ptx_blocks, register_pressure
 from gpulab.model.resource_usage import AccessSample, LaunchSample
@@ -44,6 +45,7 @@ __all__ = [
 
 SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions that the blocks that run to their end execute, about
 SAMPLED_BLOCKS = 24  # upper bound of these blocks
+FEWEST_BLOCKS = 3  # lower bound: the work of blocks may increase or decrease over the grid
 SAMPLED_REQUESTS = 16  # requests of each access whose addresses are analysed
 TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave
 FEWEST_REQUESTS, MOST_REQUESTS = 24, 256  # traced requests of a warp
@@ -137,6 +139,8 @@ class LaunchRecording:
         By PTX row.
     waves : tuple of TracedWave
         The last one is evaluated. Empty for a GPU without caches.
+    block_numbers, block_work : tuple
+        The linear indices of the blocks that ran, and the warp instructions of each, by PTX.
     array_bytes : int
         Total size of the arrays.
     description : str
@@ -154,6 +158,8 @@ class LaunchRecording:
     scale: float
     accesses: Mapping[int, AccessSample]
     waves: tuple[TracedWave, ...]
+    block_numbers: tuple[int, ...]
+    block_work: tuple[int, ...]
     array_bytes: int
     description: str
 
@@ -172,12 +178,10 @@ class LaunchRecording:
 
 def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
     """Run the samples of a launch. Raise `UsageError` if no block fits on an SM of the GPU."""
-    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
-
     kernel = launch.kernel
     code = _machine_code(kernel, spec)
     blocks = _blocks_to_run(launch)
-    recorder = launch.run(TraceRecorder(), blocks.numbers)
+    recorder, work = _run_blocks(launch, blocks)
     # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
     old = spec.compute_capability < (2, 0)
     registers = register_pressure(kernel.flow) if old else kernel.resources.registers
@@ -208,6 +212,8 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
         scale=blocks.weight,
         accesses=_accesses(kernel.flow, recorder.requests(), _shared_widths(code), blocks.weight),
         waves=tuple(traces),
+        block_numbers=tuple(map(int, blocks.numbers)),
+        block_work=work,
         array_bytes=sum(arrays.values()),
         description=description,
     )
@@ -216,10 +222,14 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
 def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Architecture) -> LaunchSample:
     """Return the input of the model: a recording, with its requests sent through the simulated caches."""
     code = recording.code
+    resident = recording.residency.blocks_per_sm
+    chain, busiest = schedule_stretch(
+        prod(recording.grid), recording.block_numbers, recording.block_work, spec.sms, resident
+    )
     return LaunchSample(
         grid=recording.grid,
         block=recording.block,
-        resident=recording.residency.blocks_per_sm,
+        resident=resident,
         registers=recording.registers,
         code=code,
         accesses=recording.accesses,
@@ -227,6 +237,21 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         array_bytes=recording.array_bytes,
         ended=bool(recording.waves) and recording.waves[-1].ended,
         imbalance=_imbalance(recording.waves[-1]) if recording.waves else 1.0,
+        longest_chain=chain,
+        busiest_sm=busiest,
+        combined=_combined(recording.machine_code),
+    )
+
+
+def _combined(code: MachineCode | None) -> frozenset[int]:
+    """Return the PTX rows of atomic operations for which the compiler combines the lanes of a warp.
+
+    It then reduces their values (REDUX), or counts the lanes (POPC), and one lane makes the request.
+    """
+    return frozenset(
+        instruction.ptx_line
+        for instruction in (code.instructions if code else ())
+        if instruction.op in ("REDUX", "POPC")
     )
 
 
@@ -261,19 +286,32 @@ def _machine_code(kernel: RecordableKernel, spec: GpuSpec) -> MachineCode | None
 
 
 def _blocks_to_run(launch: SampledLaunch) -> BlockSample:
-    """Return the blocks that run to their end: as many as execute `SAMPLED_INSTRUCTIONS`."""
+    """Return the blocks that run to their end: about as many as execute `SAMPLED_INSTRUCTIONS`."""
+    (middle,) = sample_blocks(launch.grid, 1)
+    _, (instructions,) = _run_blocks(launch, middle)
+
+    count = min(SAMPLED_INSTRUCTIONS // max(instructions, 1), SAMPLED_BLOCKS)
+    if count < FEWEST_BLOCKS < launch.blocks:
+        numbers = (2 * np.arange(FEWEST_BLOCKS) + 1) * launch.blocks // (2 * FEWEST_BLOCKS)
+        return BlockSample(numbers, launch.blocks / FEWEST_BLOCKS)
+    (sample,) = sample_blocks(launch.grid, max(count, 1))
+    return sample
+
+
+def _run_blocks(launch: SampledLaunch, sample: BlockSample) -> tuple[TraceRecorder, tuple[int, ...]]:
+    """Run blocks to their end, one after the other. Return the recorder and the instructions of each block.
+
+    The sampled requests then depend on the launch only, not on how blocks are distributed over threads.
+    """
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
 
-    (middle,) = sample_blocks(launch.grid, 1)
-    recorder = launch.run(TraceRecorder(), middle.numbers)
+    recorders = [launch.run(TraceRecorder(), np.array([number])) for number in sample.numbers]
     lengths = np.array([len(block.code) + 1 for block in launch.kernel.flow.blocks])
-    instructions = int(recorder.blocks()[:, 0] @ lengths)
+    work = tuple(int(recorder.blocks()[:, 0] @ lengths) for recorder in recorders)
 
-    most = min(SAMPLED_BLOCKS, launch.blocks)
-    (sample,) = sample_blocks(
-        launch.grid, int(np.clip(SAMPLED_INSTRUCTIONS // max(instructions, 1), 1, most))
-    )
-    return sample
+    merged = recorders[0]
+    merged.workers = [worker for recorder in recorders for worker in recorder.workers]
+    return merged, work
 
 
 def _executed(

@@ -1,0 +1,38 @@
+"""Blocks whose work differs: the longest chain of blocks and the busiest SM."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.model.block_schedule import MOST_WAVES, schedule_stretch
+
+
+def test_equal_blocks_are_not_stretched() -> None:
+    assert schedule_stretch(1000, (100, 500, 900), (7, 7, 7), 4, 2) == (1, 1)
+
+
+def test_launch_with_a_place_for_each_block_ends_with_its_longest() -> None:
+    chain, busiest = schedule_stretch(4, (0, 1, 2, 3), (8, 6, 4, 2), 4, 1)
+    assert (chain, busiest) == (8 / 5, 8 / 5)
+
+
+def test_long_blocks_at_the_end_of_the_grid_take_longer_than_at_its_beginning() -> None:
+    work = [1] * 7 + [9]
+    last, _ = schedule_stretch(8, range(8), work, 2, 1)
+    first, _ = schedule_stretch(8, range(8), work[::-1], 2, 1)
+    assert last == pytest.approx((3 + 9) / (4 * 2))
+    assert first == pytest.approx(9 / (4 * 2))
+
+
+def test_short_blocks_do_not_shorten_a_launch() -> None:
+    assert schedule_stretch(5, (0, 1, 2, 3, 4), (1, 9, 9, 9, 1), 4, 1) == (1, 1)
+
+
+def test_blocks_of_one_sm_share_it() -> None:
+    chain, busiest = schedule_stretch(8, range(8), (9, 1, 1, 1, 1, 1, 1, 1), 2, 4)
+    assert chain == 9 / 2
+    assert busiest == 9 / (4 * 2)
+
+
+def test_long_launch_is_not_stretched() -> None:
+    assert schedule_stretch(2 * MOST_WAVES + 1, (0, 64), (1, 100), 2, 1) == (1, 1)
