@@ -56,27 +56,20 @@ def _load(operand: str, space: str = "global") -> str:
     return f"loads of {operand}{copies} from {space} memory for each multiply-add"
 
 
+# For 32 multiply-adds K1 loads 5 sectors, and Ks 33. A sum, because idle accesses lower a mean.
 _COALESCED = Requirement(
-    "sectors_per_request",
-    "32-byte sectors for each 32 threads that load from global memory",
-    at_most=8,
-    baseline_value=16.5,
+    "sectors_loaded",
+    "32-byte sectors that the loads of a warp touch in global memory, for each multiply-add",
+    at_most=0.5,
+    baseline_value=1.03,
 )
 _NOT_COALESCED = Requirement(
-    _COALESCED.measure,
-    _COALESCED.metric,
+    "sectors_per_request",
+    "32-byte sectors for each 32 threads that load from global memory",
     at_least=8,
     baseline_value=2.5,
     baseline="K1",
     advice="Ks is the slow order: write --block 1 32, so that the threads of a warp run along j.",
-)
-# K1 makes two loads, and three if it adds to a in memory. More would only lower the mean of the sectors.
-_FEW_LOADS = Requirement(
-    "global_loads",
-    "loads from global memory for each multiply-add",
-    at_most=3.3,
-    baseline_value=5,
-    baseline="a kernel with three loads that it does not need",
 )
 _STRIP_OF_C = Requirement(
     "global_loads", _load("c"), at_most=_shared_by_threads(0), baseline_value=1, array="c"
@@ -137,7 +130,7 @@ _STEPS = (
         "K1",
         "the threads of a warp run along i, so that b is read coalesced",
         "Ks",
-        requirements=(_COALESCED, _FEW_LOADS, _WARP_OF_VALUES),
+        requirements=(_COALESCED, _WARP_OF_VALUES),
     ),
     Step("K2", "a strip of c is kept in shared memory", "K1", requirements=(_STRIP_OF_C, _WARP_OF_VALUES)),
     Step(
