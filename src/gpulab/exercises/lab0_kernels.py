@@ -17,8 +17,10 @@ __all__ = ["KERNELS"]
 
 TILE = 32  # edge of the tile of `turned`
 PAIR = 64  # threads of a block of `paired`
-MAX_REREADS = 2  # loads of each element of x by `histogram`; one is enough
+MAX_LOADS = 3  # loads of any memory by `histogram`, for each element of x; one is enough
 MAX_SECTORS = 2  # relative to the sectors of all elements; 1 is enough, and a stride of 4 floats takes 4
+WARP = 32  # threads
+BARRIERS = ("BAR", "bar", "barrier")  # in machine code and in PTX
 LOADS = ("load", "copy", "bulk copy", "atomic")  # kinds of accesses that return what they read
 FLOAT_ERROR = 1e-5  # relative; of a sum of 5000 floats
 START = 7  # *sum before a launch of `total`
@@ -141,10 +143,10 @@ def _histogram_hint(case: KernelCase, position: int, index: int, found: float) -
 
 def _histogram_requirement(counters: Counters, case: KernelCase) -> str:
     n = case.args[1]
-    loads = [access for access in counters.accesses if access.space == "global" and access.kind in LOADS]
-    if sum(access.requests for access in loads) > n // 2:
+    loads = [access for access in counters.accesses if access.kind in LOADS]
+    if sum(access.requests for access in loads if access.space == "global") > n // 2:
         return "one thread counts all elements: let each thread count one element."
-    if sum(access.threads for access in loads) > MAX_REREADS * n:
+    if sum(access.threads for access in loads) > MAX_LOADS * n:
         return "each element is loaded several times: let each thread count one element."
     return ""
 
@@ -179,6 +181,13 @@ def _in_turn_requirement(counters: Counters, case: KernelCase) -> str:
         return (
             f"the threads store to `order` in {counters.global_store_requests} requests; in turn, "
             f"{case.threads} threads make {case.threads} requests."
+        )
+    barriers = sum(counters.opcodes.get(name, 0) for name in BARRIERS) * WARP // case.threads
+    polls = counters.total("threads", "shared", "atomic")
+    if barriers < case.threads - 1 and polls < 2 * case.threads:
+        return (
+            f"a thread reaches {barriers} barriers; {case.threads - 1} separate {case.threads} turns. Let "
+            "all threads reach a barrier after each turn."
         )
     return ""
 
