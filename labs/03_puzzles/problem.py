@@ -275,7 +275,8 @@ warpsum = Problem(
                 ),
             ),
             par=(
-                Requirement("shuffles", at_most=5),
+                Requirement("lane_exchanges", at_most=5),
+                barriers(0),  # __syncthreads_count() exchanges values, too
                 Requirement("sectors_loaded", "sectors loaded per 32 elements", at_most=4),
             ),
         ),

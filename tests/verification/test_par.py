@@ -163,3 +163,25 @@ def test_sectors_are_those_of_every_access_that_stores(no_labs: None, tmp_path: 
     limits = 'Requirement("sectors_stored", at_most=4)'
     load_problems(write_problems(tmp_path, COPY.replace('Requirement("barriers", at_most=0)', limits)))
     assert score_of(text).results[1].value == 4
+
+
+@pytest.mark.parametrize("machine", [False, True])
+def test_votes_are_exchanges_and_barriers_of_a_warp_are_no_barriers(
+    no_labs: None, tmp_path: Path, machine: bool
+) -> None:
+    exchanges = 'Requirement("lane_exchanges", at_most=2)'
+    load_problems(
+        write_problems(
+            tmp_path, COPY.replace('Requirement("global_load', f'{exchanges}, Requirement("global_load')
+        )
+    )
+    vote = """
+    if (__any_sync(~0u, n < 0)) return;
+    n += __shfl_sync(~0u, (int)threadIdx.x, 1) >> 10;
+    __syncwarp();
+    if"""
+    result = check_cell(
+        parse_cell(UNIT.replace("    if", vote)), open_device("sim"), seed=1, machine_counts=machine
+    )
+    assert result.score is not None
+    assert [each.value for each in result.score.results] == [2, 1, 0]

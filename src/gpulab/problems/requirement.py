@@ -44,6 +44,7 @@ METRICS: Mapping[str, str] = {
     "global_atomics": "atomic operations of threads on global memory, per {work}",
     "shared_atomics": "atomic operations of threads on shared memory, per {work}",
     "shuffles": "shuffles that a warp executes",
+    "lane_exchanges": "shuffles, votes, matches and reductions that a warp executes",
     "registers": "registers per thread",
     "shared_bytes": "bytes of shared memory per block",
     "occupancy": "resident warps divided by the most that an SM can hold",

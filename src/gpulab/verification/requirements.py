@@ -36,6 +36,7 @@ WARP = 32  # threads
 BRANCHES = ("BRA", "BRX", "bra", "brx")
 BARRIERS = ("BAR", "bar", "barrier")
 SHUFFLES = ("SHFL", "shfl")
+LANE_EXCHANGES = (*SHUFFLES, "VOTE", "VOTEU", "vote", "MATCH", "match", "REDUX", "CREDUX", "redux")
 
 
 @dataclass(frozen=True)
@@ -365,6 +366,7 @@ MEASURES: Mapping[str, Measure] = {
     "global_atomics": _atomics("global"),
     "shared_atomics": _atomics("shared"),
     "shuffles": _figure(lambda traffic: traffic.instructions(SHUFFLES) / traffic.warps),
+    "lane_exchanges": _figure(lambda traffic: traffic.instructions(LANE_EXCHANGES) / traffic.warps),
     "registers": _figure(lambda traffic: traffic.count.recorded.kernel.resources.registers),
     "shared_bytes": _figure(lambda traffic: traffic.shared_bytes),
     "occupancy": _figure(lambda traffic: traffic.residency.fraction),

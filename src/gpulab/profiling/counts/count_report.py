@@ -261,7 +261,9 @@ class CountReport:
                     warps, threads = weight * counts[0], weight * counts[1]
                     for item in _instructions(block):
                         totals = lines.setdefault(item.line or block.line, _LineTotals())
-                        totals.add(item.op, _operation(item), ptx_product(item), warps, threads, threads)
+                        # The opcode of __syncwarp() is that of __syncthreads(), too.
+                        opcode = "bar.warp" if item.op == "bar" and "warp" in item.parts else item.op
+                        totals.add(opcode, _operation(item), ptx_product(item), warps, threads, threads)
             caveat = "PTX instructions are counted: there is no machine code, or no disassembler to read it"
             return lines, "PTX", (caveat,)
 
