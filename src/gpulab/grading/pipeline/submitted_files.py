@@ -47,7 +47,7 @@ def read_student_files(course: Course, assignment: str, student: str, notebook: 
         problem = _problem_of(path)
         if not problem:
             data = path.read_bytes()
-            read_submission(data.decode("utf-8"))
+            read_submission(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         problem = "the submitted file is not a notebook: it is not text in UTF-8."
     except UsageError as refused:
@@ -55,7 +55,7 @@ def read_student_files(course: Course, assignment: str, student: str, notebook: 
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}."
     digest = hashlib.sha256(data + b"\0" + _timestamp(folder) + b"\0" + problem.encode()).hexdigest()
-    return Submission(student, "" if problem else data.decode("utf-8"), digest, problem)
+    return Submission(student, "" if problem else data.decode("utf-8-sig"), digest, problem)
 
 
 def _problem_of(path: Path) -> str:
