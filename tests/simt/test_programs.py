@@ -163,6 +163,29 @@ def test_recursion_with_a_different_depth_in_every_lane() -> None:
     np.testing.assert_array_equal(out, np.take(fibonacci, x))
 
 
+MUTUAL_RECURSION = """
+typedef int (*next)(int, int);
+__device__ int first(int n, int sum) { return sum; }
+__device__ int second(int n, int sum);
+__device__ next table[2] = {second, first};
+__device__ __noinline__ int second(int n, int sum) { return table[n == 1](n - 1, sum + n); }
+
+extern "C" __global__ void sums(const int* x, int* out)
+{
+    int i = threadIdx.x, sum = table[0](x[i], 0);
+    out[i] = table[0](x[i] + 1, 1000 * sum);
+}
+"""
+
+
+def test_function_returns_to_calls_in_functions_of_later_names() -> None:
+    x, device = random(14).integers(1, 20, 64, dtype=I32), simulator()
+    out = device.zeros(64, I32)
+    device.compile(MUTUAL_RECURSION)(1, 64, (device.asarray(x), out))
+    triangle = x * (x + 1) // 2
+    np.testing.assert_array_equal(device.asnumpy(out), 1000 * triangle + triangle + x + 1)
+
+
 def test_function_pointers_that_differ_between_lanes() -> None:
     which = random(11).integers(0, 3, 50, dtype=I32)
     a, b = random(11).integers(-1000, 1000, (2, 50), dtype=I32)

@@ -98,9 +98,14 @@ class _Flattener:
             flat.variables[STACK] = Variable(STACK, "local", STACK_BYTES, 16)
             self.emit("mov", "u64", TOP, Sym(STACK))
         self.expand(flat.entry, "", None)
+        kernel = flat.body
+        bodies: dict[str, list[Instruction | str]] = {}
         for name in sorted(needed):
-            flat.body.append(f"{name}:enter")
+            flat.body = bodies[name] = [f"{name}:enter"]
             self.expand(self.module.functions[name], f"{name}:", name)
+        flat.body = kernel
+        for name, body in bodies.items():  # each function returns to call sites in all of them
+            flat.body += body
             self.emit_return(name)
 
     # -- the stack ------------------------------------------------------------------------------
