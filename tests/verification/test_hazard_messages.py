@@ -119,6 +119,7 @@ def test_of_two_asynchronous_copies_the_earlier_one_is_named(simulator: Device) 
     }"""
     x = simulator.asarray(np.arange(256, dtype=np.float32))
     finding = gpulab.sanitize(simulator.compile(source), 1, 64, (x,))[0]
+    assert "which an asynchronous copy writes in line 5" in finding.message
     assert "copy of line 5 may not have finished" in finding.message
 
 

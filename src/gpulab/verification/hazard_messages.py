@@ -98,7 +98,8 @@ class HazardMessages:
 
     def thread(self, record: AccessRecord) -> str:
         if record.thread is None or record.block is None:
-            return "another thread"
+            is_copy = self.sites[record.site].opcode == "cp"
+            return "an asynchronous copy" if is_copy else "another thread"
         thread, block = unravel(record.thread, self.block), unravel(record.block, self.grid)
         return f"thread {index_text(thread)} of block {index_text(block)}"
 
@@ -332,7 +333,7 @@ class HazardMessages:
         """Return who makes an access, and where: the warp, or for lanes of one warp the thread."""
         line = self.sites[record.site].line
         if record.thread is None:
-            return "another thread", f"(line {line})"
+            return self.thread(record), f"(line {line})"
         if same_warp:
             return self.thread(record), f"(line {line})"
         return f"warp {record.thread // 32}", f"(line {line}, {self.thread(record)})"
