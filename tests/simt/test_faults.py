@@ -106,6 +106,17 @@ def test_misaligned_access_names_the_byte_of_the_whole_array() -> None:
         kernel(1, 4, (array[3:],))
 
 
+def test_misaligned_access_to_shared_memory_names_the_element() -> None:
+    device = gpulab.device("sim")
+    kernel = device.compile("""__global__ void k(float4* x) {
+        __shared__ float tile[4][9];
+        tile[threadIdx.x / 9][threadIdx.x % 9] = 0.0f;
+        x[threadIdx.x] = *(float4*) &tile[1][0];
+    }""")
+    with pytest.raises(gpulab.MemoryFault, match=r"16 bytes at tile\[1\]\[0\], byte 36 of shared memory"):
+        kernel(1, 32, (device.zeros(128),))
+
+
 def test_failed_assertion_is_reported_with_line_and_thread() -> None:
     finding = fault("\nassert(threadIdx.x < 40);")
     assert (finding.kind, finding.line, finding.thread) == ("assert", 4, (40, 0, 0))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.compiler.statements import innermost_loop, return_lines
-from gpulab.devices.simulator.shared_arrays import shared_arrays
+from gpulab.devices.simulator.shared_arrays import array_at, shared_arrays
 from gpulab.devices.simulator.texture_faults import TEXTURE_FAULTS, texture_fault
 from gpulab.errors import LaunchError, MemoryFault
 from gpulab.finding import Finding, index_text
@@ -265,9 +265,12 @@ def _shared_place(fault: Fault, kernel: RecordableKernel) -> str:
     offset = offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
     offset = offset - (1 << 64) if offset >= 1 << 63 else offset
     size = fault.site.size
-    if fault.kind == "misaligned":
-        return f"{size} bytes of shared memory at byte {offset}, which is not a multiple of {size}. {ALIGN}"
     arrays = shared_arrays(kernel)
+    if fault.kind == "misaligned":
+        array = array_at(arrays, offset)
+        element = f"{array.element(offset - array.start, size)}, " if array.extents else ""
+        place = f"{element}byte {offset} of shared memory"
+        return f"{size} bytes at {place}, which is not a multiple of {size}. {ALIGN}"
     static = all(array.size for array in arrays)
     end = max((array.start + array.size for array in arrays), default=0)
     names = ", ".join(array.declaration for array in arrays) or "the kernel declares none"
