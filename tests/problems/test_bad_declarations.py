@@ -46,6 +46,7 @@ def made(folder: Path, old: str, new: str) -> Problem:
     ("old", "new", "message"),
     [
         ("1 << 20", '"many"', "a size must be a whole number; it is 'many'"),
+        ("1 << 20", "0", "The size is n."),
         ("1 << 20", "Size.among()", "a size needs at least one extent"),
         ("1 << 20", "Size(10, 2.5)", "a size must be a whole number; it is 2.5"),
         (Y, 'Output("y", lambda n: (n / 3,))', "an extent must be a whole number"),

@@ -194,10 +194,7 @@ class Problem(ProblemShapes):
         # A function and its arguments that return the problem in another process.
         self.found_by: tuple[Callable[..., Problem], tuple[Any, ...]] | None = None
         self._check_name(interface)
-        self.sizes = {
-            size: extent if isinstance(extent, Size) else Size(extent, line=self.line)
-            for size, extent in sizes.items()
-        }
+        self.sizes = {size: self._size(size, extent) for size, extent in sizes.items()}
         self.axes = tuple(self.sizes)
         self.timing_size: Shape = tuple(size.timed for size in self.sizes.values())
         self.parameters = as_tuple(arguments, (Input, Output, Scalar, str), "`arguments`", self.line)
@@ -258,6 +255,15 @@ class Problem(ProblemShapes):
 
     def __repr__(self) -> str:
         return f"<problem {self.name}>"
+
+    def _size(self, name: str, extent: Size | int) -> Size:
+        """Return the size that is declared as an extent, or raise `ProblemError` with its name."""
+        if isinstance(extent, Size):
+            return extent
+        try:
+            return Size(extent, line=self.line)
+        except ProblemError as error:
+            raise ProblemError(f"{error} The size is {name}.") from None
 
     def _check_name(self, interface: int) -> None:
         if not str(self.name).isidentifier():
