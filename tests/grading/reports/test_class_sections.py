@@ -46,7 +46,7 @@ def test_finding_counts_once_per_student(report: AssignmentReport) -> None:
         assert len(set(finding.students)) == len(finding.students)
 
 
-@pytest.mark.parametrize("size", ["523", "65x47x9"])
+@pytest.mark.parametrize("size", ["n = 523", "65x47x9", "261x4, label"])
 def test_size_is_no_part_of_a_finding(report: AssignmentReport, size: str) -> None:
     reason = f"{size}: line 5: thread (1,0) of block (0,0) writes y[523]: just past the end of y."
     kernel = KernelInspection("stencil.opt_3", "wrong", (reason,))

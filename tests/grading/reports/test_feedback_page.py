@@ -25,7 +25,7 @@ TEST = 'require_correct("stencil.opt_1", points={1: 10})'
 MARKUP = "<script>alert(1)</script>"
 UNINITIALISED = "line 15: thread (1,1) reads s[53], which has not been initialized. Write each element."
 COMMENT = f"Use std::vector<float> if (i<n && j>0). Why? {MARKUP}"
-WRONG_VALUES = "65x47x9: 7 of 9 points are wrong; first at (z=1). Hint: is the halo loaded there?"
+WRONG_VALUES = "65x47x9: 7 of 9 values are wrong; first at (z=1). Hint: is the halo loaded there?"
 
 
 def kernel(state: str, *reasons: str, **others: Any) -> dict[str, dict[str, Any]]:

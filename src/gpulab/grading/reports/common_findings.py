@@ -11,11 +11,11 @@ from gpulab.grading.reports.assignment_report import AssignmentReport, Inspected
 
 __all__ = ["CommonFinding", "common_findings"]
 
-_SIZE = re.compile(r"^\d+(?:x\d+)*: ")
+_SIZE = re.compile(r"^(?:\w+ = )?\d+(?:x\d+)*(?:, \w+)?: ")  # of a launch, and an output of several
 _ELEMENT = re.compile(r"\b[A-Za-z_]\w*\[[^\]]*\]")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
 _NUMBER = re.compile(r"-?\d[\d,.]*(?:e[+-]?\d+)?|\bnan\b|\binf\b")
-_WRONG_VALUES = re.compile(r"points? (?:is|are) wrong")
+_WRONG_VALUES = re.compile(r"values are wrong; first at")
 
 
 @dataclass(frozen=True)
