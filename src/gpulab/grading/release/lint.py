@@ -275,8 +275,8 @@ def _differences(
             compared = f", compared with {_reference(name)}" if _is_step(name) else ""
             if kernel is not None and kernel.missed:
                 compared = " has right values, but misses a requirement"
-            reasons = kernel.reasons if kernel is not None else ()
-            yield f"{got}. Its kernel {name}{compared}: {' '.join(reasons)}".rstrip(" :")
+            reason = "".join(kernel.reasons[:1]) if kernel is not None else ""
+            yield f"{got}. Its kernel {name}{compared}: {reason}".rstrip(" :")
 
 
 def _reference(name: str) -> str:
