@@ -169,6 +169,32 @@ def test_process_runs_without_privileges(run: Runner, isolation: str) -> None:
     assert run("import os; print(os.getuid())").output.strip() != str(os.getuid())
 
 
+MAKE_USER_NAMESPACES = """
+import ctypes, errno, os
+from gpulab.grading.sandbox.launcher import CLONE_NEWUSER, SYSTEM_CALLS
+
+calls, libc = SYSTEM_CALLS[os.uname().machine], ctypes.CDLL(None, use_errno=True)
+for call in (calls.unshare, calls.clone, calls.clone3):
+    if libc.syscall(call, CLONE_NEWUSER | 17, 0, 0, 0, 0) == 0:  # 17 is SIGCHLD; 0 also in the new process
+        print("made")
+    print(errno.errorcode.get(ctypes.get_errno()))
+"""
+
+
+def test_process_makes_no_user_namespace(run: Runner) -> None:
+    ended = run(MAKE_USER_NAMESPACES)
+    assert ended.output.split() == ["EPERM", "EPERM", "ENOSYS"], ended.errors
+
+
+def test_process_starts_programs_and_threads(run: Runner) -> None:
+    ended = run(
+        "import subprocess, threading\n"
+        "thread = threading.Thread(target=subprocess.run, args=[['echo', 'started']])\n"
+        "thread.start(), thread.join()"
+    )
+    assert "started" in ended.output, ended.errors
+
+
 def test_start_takes_little_cpu_time(run: Runner) -> None:
     # The bound allows for a slow machine; start and these imports take about 0.3 s of CPU time.
     ended = run("import IPython.core.interactiveshell, numpy, os; print(sum(os.times()[:2]))")

@@ -145,8 +145,8 @@ def unavailable_reason() -> str:
     if trial.returncode == 0:
         return ""
     lines = trial.stderr.strip().splitlines() or [f"exit code {trial.returncode}"]
-    if "--size" in trial.stderr or "--disable-userns" in trial.stderr:
-        return "bubblewrap is too old; version 0.8 or newer is needed."
+    if "--size" in trial.stderr:
+        return "bubblewrap is too old; version 0.7 or newer is needed."
     return (
         f"bubblewrap does not work here ({lines[-1]}). The kernel must allow user namespaces to this user. "
         "If the grader is root, the Python environment must be readable by all users."
@@ -171,8 +171,7 @@ def _namespaces(*, as_root: bool) -> Iterator[str]:
     if as_root:
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
     else:
-        yield from ("--unshare-user", "--disable-userns")
-        yield from ("--uid", str(SANDBOX_USER), "--gid", str(SANDBOX_USER))
+        yield from ("--unshare-user", "--uid", str(SANDBOX_USER), "--gid", str(SANDBOX_USER))
 
 
 def _system() -> Iterator[str]:
