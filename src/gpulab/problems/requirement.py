@@ -28,6 +28,7 @@ MISSED_REQUIREMENT = "the values of {} are correct, but a requirement is not sat
 METRICS: Mapping[str, str] = {
     "global_loads": "4-byte words that threads load from global memory, per {work}",
     "shared_loads": "4-byte words that threads load from shared and local memory, per {work}",
+    "exchanged_values": "values that threads get from shared memory or from their warp, per {work}",
     "memory_accesses": "loads and stores of any width that threads execute, per {work}",
     "outputs_per_thread": "outputs that a thread computes",
     "outputs_per_block": "outputs that a block computes",

@@ -255,6 +255,12 @@ def _shared_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, fl
     return sum(elements.values()), elements
 
 
+def _exchanged_values(traffic: _Traffic) -> float:
+    """Words from shared memory, and those that warps shuffle, per unit of work."""
+    shuffled = WARP * traffic.instructions(SHUFFLES) / traffic.work
+    return sum(traffic.elements(("shared",), "").values()) + shuffled
+
+
 def _memory_accesses(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
     """Loads and stores of any width that threads make, per unit of work."""
     accesses: dict[int, float] = {}
@@ -348,6 +354,7 @@ def _figure(value: Callable[[_Traffic], float]) -> Measure:
 MEASURES: Mapping[str, Measure] = {
     "global_loads": _global_loads,
     "shared_loads": _shared_loads,
+    "exchanged_values": _figure(_exchanged_values),
     "memory_accesses": _memory_accesses,
     # Outputs of one frame where there are several.
     "outputs_per_thread": _figure(lambda traffic: traffic.work / traffic.threads),
