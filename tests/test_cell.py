@@ -53,6 +53,10 @@ def test_plain_name_gives_a_plain_header() -> None:
     assert header == PlainHeader("vector_add")
 
 
+def test_plain_header_with_a_block_has_a_tile_of_one() -> None:
+    assert parse_header("%%cuda product --block 128").tile == (1, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("line", "kernel"),
     [

@@ -159,7 +159,9 @@ def parse_header(line: str) -> Header:
     numbers = {option: _numbers(option, words) for option, words in options.items()}
     block, tile = numbers.get("--block"), numbers.get("--tile")
     if kernel is None:
-        return PlainHeader(name, filled(block) if block else None, filled(tile) if tile else None, function)
+        # Without --tile, the macros TILE_X to TILE_Z of a cell with --block are 1.
+        tiled = filled(tile or ()) if tile or block else None
+        return PlainHeader(name, filled(block) if block else None, tiled, function)
 
     problem, variant = kernel
     return KernelConfig(

@@ -212,6 +212,13 @@ def test_undefined_name_suggests_a_similar_one() -> None:
     assert "`frame`" in error.message
 
 
+@pytest.mark.parametrize("macro", ["BLOCK_X", "TILE_Y"])
+def test_undefined_macro_of_the_header_names_the_option(macro: str) -> None:
+    (error,) = errors(kernel(f"  int TILE_Z = 3;\n  a[{macro}] = TILE_Z;"))
+    assert "`--block` in the first line" in error.message
+    assert "do you mean" not in error.message
+
+
 def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
     (error,) = errors(kernel("  a[0] = nothing;"))
     assert error.message.endswith('"nothing" is undefined')

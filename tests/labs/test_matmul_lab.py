@@ -9,7 +9,11 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from gpulab.cell import parse_cell
+from gpulab.devices import open_device
+from gpulab.errors import CompileError
 from gpulab.exercises.lab2_exercises import FAULTY_LINE
+from gpulab.verification.check import load_cell
 from tests.labs.html_page import PageTests
 from tests.labs.lab import (
     Lab,
@@ -124,6 +128,21 @@ class TestSourceNotebook(SourceNotebookTests):
         stated = [int(number) for number in re.findall(r"(\d+) minutes", source.cells[0].source)]
         assert stated == [in_session, others, challenge]
         assert "100 points" in source.cells[0].source
+
+    @pytest.mark.parametrize(
+        ("geometry", "option"),
+        [
+            ("--block 64 --tile 4 2", "--block 128"),
+            ("--block 128 --tile 3 2", "--tile"),
+            ("--tile 4 2", "--block"),
+        ],
+    )
+    def test_tensor_product_refuses_launches_that_its_table_cannot_make(
+        self, source: NotebookNode, geometry: str, option: str
+    ) -> None:
+        text = kernel_cells(source)["tensor_product"].source
+        with pytest.raises(CompileError, match=f"line [0-9]+: error: .*{option}"):
+            load_cell(parse_cell(text.replace("--block 128 --tile 4 2", geometry)), open_device("sim"))
 
     @pytest.mark.parametrize("variant", WRITTEN)
     def test_signature_is_outside_the_solution(self, source: NotebookNode, variant: str) -> None:

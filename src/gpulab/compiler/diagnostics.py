@@ -126,6 +126,7 @@ _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w+")
 _REMOVED_WARP_FUNCTIONS = ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor", "__any", "__all", "__ballot")
 _NO_MEMBER_OF_STD = re.compile(r'namespace "std" has no member "(\w+)"')
 _UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
+_GEOMETRY_MACRO = re.compile(r"(BLOCK|TILE)_[XYZ]")  # `gpulab.config.defines` gives their values
 _UNDEFINED_NAMESPACE = (
     'name followed by "::" must be a class or namespace name',
     "name must be a namespace name",
@@ -323,6 +324,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
             return f": {_NO_KERNEL_LAUNCH}"
     if _RUNTIME_CALL.fullmatch(name):
         return ": a kernel cannot call CUDA's runtime here; the host does, in Python"
+    if _GEOMETRY_MACRO.fullmatch(name):
+        return f": `--block` in the first line of a kernel cell defines {name}"
     if header := header_of(name):
         return f"; it is declared in a header: add `#include <{header}>` above the kernel"
     if declared := _earlier_declaration(name, source, line):
