@@ -67,6 +67,16 @@ def test_hint_is_the_advice() -> None:
     assert row(0.0, kernel("wrong", WRONG_VALUES)).advice == "Is the halo loaded there?"
 
 
+def test_missed_requirement_is_no_wrong_value() -> None:
+    missed = kernel("wrong", "barriers of a block: 0 (line 4). stencil.opt_1 needs at least 1", missed=True)
+    assert row(0.0, missed).advice.startswith("The values are right.")
+
+
+def test_name_of_a_size_keeps_its_small_letter() -> None:
+    html = summary_html([SummaryRow("sum_test", "0 / 5", "n = 528: 7 of 528 values are wrong.")], 0, 5)
+    assert "<td>n = 528" in html
+
+
 def test_first_diagnostic_is_what_is_wrong() -> None:
     errors = [{"line": 7, "message": "expected a ';'"}, {"line": 9, "message": "another"}]
     assert "Line 7: expected a ';'" in row(0.0, kernel("does not compile", diagnostics=errors)).result

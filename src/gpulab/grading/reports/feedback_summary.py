@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpulab.errors import UsageError, first_sentence
+from gpulab.errors import UsageError, as_sentence, first_sentence
 from gpulab.grading.pipeline.notebook_source import check_calls
 from gpulab.grading.reports.assignment_report import step_label
 from gpulab.views.html import escape
@@ -122,8 +122,10 @@ def _kernel_lines(kernel: Mapping[str, Any]) -> tuple[str, str]:
     more = " ".join(first.split())[len(wrong) :].strip()
     if "does not terminate" in wrong and not hint:
         hint = "look at the condition of this loop, and at what changes its variable."
-    advice = " ".join(part for part in (more, _capitalised(hint)) if part)
-    return wrong, advice or "The output of the test cell has the first wrong point."
+    advice = " ".join(part for part in (more, as_sentence(hint)) if part)
+    if kernel.get("missed"):
+        return wrong, advice or "The values are right. Read in the notebook what this step must change."
+    return wrong, advice or "The output of the test cell shows where it is wrong."
 
 
 def _answer_lines(cell: GradedCell) -> tuple[str, str]:
@@ -146,10 +148,6 @@ def _output_lines(cell: GradedCell) -> tuple[str, str]:
     return wrong, message[len(wrong) :].strip() or (f"Needed: {cell.earns}" if cell.earns else "")
 
 
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def summary_html(
     rows: Sequence[SummaryRow],
     score: float,
@@ -168,7 +166,7 @@ def summary_html(
     body = "".join(
         f'<tr><td><a href="#{escape(row.grade_id)}">{escape(step_label(row.grade_id))}</a></td>'
         f'<td style="text-align:right;white-space:nowrap">{escape(row.points)}</td>'
-        f"<td>{escape(_cut(_capitalised(row.result)))}</td><td>{escape(_cut(row.advice))}</td></tr>"
+        f"<td>{escape(_cut(as_sentence(row.result)))}</td><td>{escape(_cut(row.advice))}</td></tr>"
         for row in rows
     )
     notes = "".join(f"<li>{escape(_cut(text))}</li>" for text in incidents)
