@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,8 @@ def test_short_launches_are_optimised_once_they_have_spent_enough(
     code.patience_s = code.spent_s
     run(often, "values")
     assert len(code.code) == 2
+    scheduler = ctypes.cast(code.run, ctypes.c_void_p).value
+    assert scheduler == code.code[1].address("run_blocks")
 
 
 def test_optimised_code_of_the_cache_is_used_at_once(

@@ -124,7 +124,8 @@ class NativeKernel:
     Attributes
     ----------
     run : callable
-        `run_blocks` of runtime.ll; takes the address of a worker's context.
+        `run_blocks` of runtime.ll; takes the address of a worker's context. A launch keeps the one that it
+        has started with.
     warp : int
         Address of `warp`, which `run` calls through the context.
     patience_s : float
@@ -174,11 +175,12 @@ class NativeKernel:
     spent_s: float = 0.0
 
     def optimize(self) -> None:
-        """Replace `warp` by optimised code."""
+        """Replace `warp` and, for the next launch, `run` by optimised code."""
         self.patience_s = inf
         if (loaded := self.compile_optimized()) is not None:
             self.code.append(loaded)
             self.warp = loaded.address("warp")
+            self.run = _run_blocks(loaded)
 
     def compile_fallback(self) -> int:
         """Compile the fallback code once and return its address; 0 if the stack is too small for it.
@@ -311,7 +313,7 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
         return _load(module, name, special, optimized) if fits and same else None
 
     return NativeKernel(
-        run=ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks")),
+        run=_run_blocks(loaded),
         warp=loaded.address("warp"),
         patience_s=inf if code.optimized else OPTIMIZATION_S * metadata["lines"],
         compile_optimized=compile_optimized,
@@ -326,6 +328,10 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
         lower_fallback=lambda sites: lower(module, name, special, True, sites, compact=True),
         code=[loaded],
     )
+
+
+def _run_blocks(loaded: jit.Loaded) -> Callable[[int], int]:
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_blocks"))
 
 
 @dataclass(frozen=True)
