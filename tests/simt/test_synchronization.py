@@ -61,6 +61,18 @@ class TestBarriers:
             else { asm volatile("bar.sync 1, 64;" ::: "memory"); out[threadIdx.x] = box[31 - lane]; }"""
         np.testing.assert_array_equal(run(body)[32:], np.arange(32)[::-1] ** 2)
 
+    def test_warp_waits_at_syncthreads_while_another_passes_other_barriers(self) -> None:
+        body = """
+            __shared__ int box[32];
+            int lane = threadIdx.x % 32;
+            if (threadIdx.x >= 32) {
+                for (int round = 0; round < 3; round++) asm volatile("bar.sync 1, 32;" ::: "memory");
+                box[lane] = lane * lane;
+            }
+            __syncthreads();
+            out[threadIdx.x] = box[31 - lane];"""
+        np.testing.assert_array_equal(run(body), np.tile(np.arange(32)[::-1] ** 2, 2))
+
     def test_warps_at_different_barriers_deadlock(self) -> None:
         body = """
             if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;");

@@ -48,7 +48,8 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
     site = cg.add_site("waits at", "barrier", 0)
     if "red" in item.parts:
         _vote(cg, item, mask, which)
-    for offset, value in ((BARRIER, which), (BLOCKED, "1"), (EXPECTED, expected), (SITE, str(site))):
+    fields = {} if point.complete else {BARRIER: which, BLOCKED: "1", EXPECTED: expected}
+    for offset, value in (fields | {SITE: str(site)}).items():
         b.line(f"store i32 {value}, ptr {warp_state(cg, offset)}")
     suspend(cg, point, mask, site)
 

@@ -39,8 +39,8 @@ class InstrumentationHooks:
         LLVM IR that is appended to `runtime.ll`. It defines `@sim_on_block(ptr context)`, which is called
         at the start of a block, and `@sim_on_barrier(ptr context, i32 warps, i32 barrier)`, which is called
         when a barrier completes; `barrier` is -1 if every remaining warp arrived at the same
-        `__syncthreads()`. `@sim_on_resume(ptr context)` is called before each turn of a block of a
-        cooperative launch.
+        `__syncthreads()`, and -2 if all threads of the block are known to have arrived there.
+        `@sim_on_resume(ptr context)` is called before each turn of a block of a cooperative launch.
     compact : bool
         An access is checked and recorded by calls of functions that most kernels share, which use each lane's
         address. Such code runs at about half the speed, takes less time to compile, and records the same.
@@ -125,6 +125,7 @@ class CodegenContext(KernelContext):
         self.scratch = self.b.alloca("[64 x i64]", "scratch")
         self.host_addresses = self.b.alloca("[32 x i64]", "hosts")
         self.site_caches = self.local_addresses = ""  # set at the entry of the function
+        self.warp_state = ""  # pointer to the warp's state, set there as well
         # If no lane can have exited and none is suspended, all lanes of a full warp are active.
         self.can_be_full = self.threads % WARP == 0 and not any(map(self.can_lose_lanes, self.flow.blocks))
 
@@ -213,7 +214,11 @@ class CodegenContext(KernelContext):
     @property
     def all_active(self) -> bool:
         """True if every lane of the warp is known to be active in the current block."""
-        return self.can_be_full and not self.analysis.frontier[self.block_number]
+        return self.is_full(self.block_number)
+
+    def is_full(self, block: int) -> bool:
+        """Return True if every lane of the warp is known to be active in a block."""
+        return self.can_be_full and not self.analysis.frontier[block]
 
     def mask(self) -> str:
         """Return the active lanes as an i32."""

@@ -71,7 +71,7 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
     large = is_large(text)
     with _LOCK:
         if not large and not quickly:
-            return _compile(text, _compiler())
+            return _compile(text, _compiler(), inline=True)
         if not large and _supports_near_calls() and (code := _compile_units(text)):
             return code
         # FastISel falls back to a slower selector at every call outside the object file, so libc functions
@@ -127,7 +127,7 @@ def _compiler(opt: int = 2, *, near: bool = False) -> Any:
     return _machine(opt, near=near)
 
 
-def _compile(text: str, machine: Any, *, large: bool = False) -> bytes:
+def _compile(text: str, machine: Any, *, large: bool = False, inline: bool = False) -> bytes:
     llvm = _llvm()
     module = llvm.parse_assembly(text)
     module.verify()  # an invalid module would crash the process later
@@ -135,6 +135,8 @@ def _compile(text: str, machine: Any, *, large: bool = False) -> bytes:
 
     # Runtime functions that this kernel does not call would take most of a small kernel's compile time.
     module_passes = llvm.create_new_module_pass_manager()
+    if inline:  # functions that are marked `alwaysinline`; other passes do not do it
+        module_passes.add_always_inliner_pass()
     module_passes.add_global_dead_code_eliminate_pass()
     module_passes.run(module, builder)
 

@@ -70,7 +70,8 @@ def _with_numbers(text: str) -> str:
         "LOCAL_WINDOW": str(layout.LOCAL_WINDOW),
         "WINDOW_BYTES": str(layout.WINDOW_BYTES),
         "FALLBACK": str(layout.FALLBACK),
-        "POINTS": str(layout.FALLBACK - 1),
+        "COMPLETE": str(layout.COMPLETE),
+        "POINTS": str(layout.COMPLETE - 1),
         "SLICE": str(layout.SLICE),
     }
     return Template(text).substitute(names | layout.texture_names())

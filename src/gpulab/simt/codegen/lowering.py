@@ -101,6 +101,7 @@ class Lowering(CodegenContext):
             for ref in register.refs:
                 b.line(f"store {full} zeroinitializer, ptr {ref}")
 
+        self.warp_state = suspension.locate_state(self)
         self.suspend_points = suspension.plan_suspension(self)
         cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.suspend_points)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")

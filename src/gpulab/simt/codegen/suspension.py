@@ -11,7 +11,9 @@ wraps around between the lanes of a row, so that it is not affine. The fallback 
 first needed. Registers are handed over in the *canonical* form: each one as a vector of 64-bit words.
 
 The scheduler keeps 32 bytes per warp: (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32
-expected, i32 site).
+expected, i32 site). At a *complete* barrier, a plain `__syncthreads()` at which all lanes of the warp are
+known to be active, the warp stores its site only: if all warps of a block return the number of the same
+complete barrier, they continue at once. Otherwise the scheduler stores the other fields (`sim_hold`).
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.ir import BITS, vector
-from gpulab.simt.ptx.syntax import Instruction
-from gpulab.simt.runtime.layout import FALLBACK, PATIENCE, SLICE
+from gpulab.simt.ptx.syntax import Imm, Instruction
+from gpulab.simt.runtime.layout import COMPLETE, FALLBACK, PATIENCE, SLICE
 
 __all__ = [
     "SuspendPoint",
     "enter_fallback",
+    "locate_state",
     "plan_suspension",
     "restore",
     "resume",
@@ -73,6 +76,11 @@ class SuspendPoint:
     barrier: Instruction | None = None
     index: int | None = None
 
+    @property
+    def complete(self) -> bool:
+        """The point is a complete barrier."""
+        return COMPLETE <= self.number < FALLBACK
+
 
 def plan_suspension(cg: CodegenContext) -> list[SuspendPoint]:
     """Return the kernel's suspend points, and lay out the save area."""
@@ -87,7 +95,8 @@ def plan_suspension(cg: CodegenContext) -> list[SuspendPoint]:
             (target,) = block.targets
             live = tuple(sorted(cg.flow.live_in[target]))
             saved = live if cg.fallback else tuple(n for n in live if n in changed[block.number])
-            points.append(SuspendPoint(first + len(points), target, live, saved, (), block.barrier))
+            number = first + len(points) + (COMPLETE if _is_complete(cg, block) else 0)
+            points.append(SuspendPoint(number, target, live, saved, (), block.barrier))
     for head in sorted(cg.analysis.spin_loops):
         live = tuple(sorted(cg.flow.live_in[head] | cg.analysis.preserved[head]))
         suspended = tuple(sorted(cg.analysis.frontier[head]))
@@ -109,6 +118,19 @@ def plan_suspension(cg: CodegenContext) -> list[SuspendPoint]:
             at += 8 * (cg.rows_per_warp if shape.kind == "affine" else 1)
     cg.saved_bytes = -(-at // 64) * 64
     return points
+
+
+def _is_complete(cg: CodegenContext, block: basic_blocks.Block) -> bool:
+    """Return True if the barrier of a block is complete, as described at the top of the module."""
+    item = block.barrier
+    assert item is not None
+    return (
+        not cg.fallback
+        and not cg.analysis.spin_loops
+        and cg.is_full(block.number)
+        and "red" not in item.parts
+        and item.operands in ((), (Imm(0),))
+    )
 
 
 def _fallback_entries(cg: CodegenContext) -> list[SuspendPoint]:
@@ -184,12 +206,16 @@ def _canonical_layout(cg: CodegenContext) -> tuple[dict[str, int], int]:
     return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
 
 
-def warp_state(cg: CodegenContext, offset: int) -> str:
-    """Return a pointer to a field of the warp's state."""
+def locate_state(cg: CodegenContext) -> str:
+    """Return a pointer to the warp's state."""
     b = cg.b
     at = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {STATE_BYTES}")
-    base = b.value(f"getelementptr i8, ptr {cg.load_field('warps', 'ptr')}, i64 {at}")
-    return b.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+    return b.value(f"getelementptr i8, ptr {cg.load_field('warps', 'ptr')}, i64 {at}")
+
+
+def warp_state(cg: CodegenContext, offset: int) -> str:
+    """Return a pointer to a field of the warp's state."""
+    return cg.b.value(f"getelementptr i8, ptr {cg.warp_state}, i64 {offset}")
 
 
 # -- saving and restoring registers -------------------------------------------------------------
@@ -259,7 +285,8 @@ def restore(cg: CodegenContext, point: SuspendPoint) -> None:
             else:
                 full = vector(ty) if shape.kind == "varying" else ty
                 b.line(f"store {full} {b.value(f'load {full}, ptr {pointer}, align 1')}, ptr {ref}")
-    b.line(f"store i32 {b.value(f'load i32, ptr {warp_state(cg, MASK)}')}, ptr {cg.mask_slot}")
+    mask = "-1" if point.complete else b.value(f"load i32, ptr {warp_state(cg, MASK)}")
+    b.line(f"store i32 {mask}, ptr {cg.mask_slot}")
 
 
 def enter_fallback(cg: CodegenContext) -> None:
@@ -297,7 +324,8 @@ def suspend(cg: CodegenContext, point: SuspendPoint, mask: str, site: int) -> No
     """Save the warp, add up the instructions that it executed, and return to the scheduler."""
     b = cg.b
     _save(cg, point)
-    b.line(f"store i32 {mask}, ptr {warp_state(cg, MASK)}")
+    if not point.complete:
+        b.line(f"store i32 {mask}, ptr {warp_state(cg, MASK)}")
     used = warp_state(cg, USED)
     spent = b.value(f"sub i64 {SLICE}, {b.value(f'load i64, ptr {cg.fuel_slot}')}")
     total = b.value(f"add i64 {b.value(f'load i64, ptr {used}')}, {spent}")

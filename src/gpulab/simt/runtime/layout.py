@@ -9,6 +9,7 @@ __all__ = [
     "ADDRESS_MODES",
     "BLOCK_FIELDS",
     "BLOCK_ROW_BYTES",
+    "COMPLETE",
     "DEFAULT_BUDGET",
     "FALLBACK",
     "FAULTS",
@@ -85,6 +86,7 @@ LOCAL_WINDOW = 0x7E02_0000_0000  # generic address of the thread's local memory
 WINDOW_BYTES = 1 << 32  # size of each of these windows
 DEFAULT_BUDGET = 1 << 27  # instructions that a warp may execute before it is stopped
 FALLBACK = 1 << 20  # smallest number of a suspend point in the fallback code
+COMPLETE = 1 << 19  # flag in the number of a suspend point: a complete barrier, see `codegen.suspension`
 PATIENCE = 64  # iterations of a spin loop before its lanes yield to others
 SLICE = 1 << 22  # instructions that a warp executes before it checks the stop flag
 FIRST_ADDRESS = 0x7F00_0000_0000  # device address of the first allocation

@@ -668,6 +668,8 @@ each:
   %w = phi i32 [ 0, %round ], [ %w.next, %ran ]
   %live = phi i32 [ 0, %round ], [ %live.next, %ran ]
   %free = phi i32 [ 0, %round ], [ %free.next, %ran ]
+  %every = phi i32 [ -1, %round ], [ %every.next, %ran ]  ; conjunction and disjunction of the results
+  %some = phi i32 [ 0, %round ], [ %some.next, %ran ]
   %all = icmp ult i32 %w, %warps
   br i1 %all, label %visit, label %round.end
 visit:
@@ -709,6 +711,9 @@ count:
 ran:
   %live.add = phi i32 [ 0, %visit ], [ 1, %able ], [ %stays.1, %count ]
   %free.add = phi i32 [ 0, %visit ], [ 0, %able ], [ %goes.1, %count ]
+  %place = phi i32 [ -1, %visit ], [ -1, %able ], [ %result, %count ]
+  %every.next = and i32 %every, %place
+  %some.next = or i32 %some, %place
   %live.next = add i32 %live, %live.add
   %free.next = add i32 %free, %free.add
   %w.next = add i32 %w, 1
@@ -721,15 +726,26 @@ ended:
 check:
   %stopping.now = load atomic i64, ptr %stop monotonic, align 8
   %continues = icmp eq i64 %stopping.now, 0
-  br i1 %continues, label %release, label %fault
+  br i1 %continues, label %test, label %fault
+test:
+  %one.place = icmp eq i32 %every, %some
+  %flag.off = sub i32 %some, ${COMPLETE}
+  %flagged = icmp ult i32 %flag.off, ${COMPLETE}
+  %complete = and i1 %one.place, %flagged
+  br i1 %complete, label %completed, label %release
+completed:
+  call void @sim_on_barrier(ptr %ctx, i32 %warps, i32 -2)
+  br label %round
 release:
+  %held.now = call i32 @sim_hold(ptr %ctx, i32 %warps)
   %released = call i32 @sim_release(ptr %ctx, i32 %warps, i32 %live)
   %broken = icmp slt i32 %released, 0
   br i1 %broken, label %fault, label %on
 on:
-  %moves = add i32 %released, %free
-  %some = icmp ne i32 %moves, 0
-  br i1 %some, label %moving, label %deadlock
+  %free.left = sub i32 %free, %held.now
+  %moves = add i32 %released, %free.left
+  %moving.some = icmp ne i32 %moves, 0
+  br i1 %moving.some, label %moving, label %deadlock
 moving:
   %none.released = icmp eq i32 %released, 0
   %waits = and i1 %none.released, %yields
@@ -744,6 +760,46 @@ fault:
 }
 
 ; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 site).
+; Store what `sim_release` needs of the warps that have arrived at a complete barrier. Return their number.
+define internal i32 @sim_hold(ptr %ctx, i32 %warps) {
+entry:
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  br label %warp
+warp:
+  %w = phi i32 [ 0, %entry ], [ %w.next, %next ]
+  %held = phi i32 [ 0, %entry ], [ %held.next, %next ]
+  %in = icmp ult i32 %w, %warps
+  br i1 %in, label %visit, label %done
+visit:
+  %off = mul i32 %w, 32
+  %state = getelementptr i8, ptr %states, i32 %off
+  %resume = load i32, ptr %state
+  %flag.off = sub i32 %resume, ${COMPLETE}
+  %flagged = icmp ult i32 %flag.off, ${COMPLETE}
+  %blocked.p = getelementptr i8, ptr %state, i64 8
+  %blocked = load i32, ptr %blocked.p
+  %arrives = icmp eq i32 %blocked, 0
+  %new = and i1 %flagged, %arrives
+  br i1 %new, label %hold, label %next
+hold:
+  %barrier.p = getelementptr i8, ptr %state, i64 4
+  store i32 0, ptr %barrier.p
+  store i32 1, ptr %blocked.p
+  %mask.p = getelementptr i8, ptr %state, i64 12
+  store i32 -1, ptr %mask.p
+  %expected.p = getelementptr i8, ptr %state, i64 24
+  store i32 0, ptr %expected.p
+  br label %next
+next:
+  %held.add = phi i32 [ 0, %visit ], [ 1, %hold ]
+  %held.next = add i32 %held, %held.add
+  %w.next = add i32 %w, 1
+  br label %warp
+done:
+  ret i32 %held
+}
+
 ; Complete the barriers at which all expected threads have arrived. Return the number of warps that are
 ; released, or -1 after a fault.
 define internal i32 @sim_release(ptr %ctx, i32 %warps, i32 %live) {

@@ -65,11 +65,16 @@ define internal void @sim_on_resume(ptr %ctx) {
 }
 define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) {
   %now = call i32 @san_tick(ptr %ctx)
-  %all = icmp eq i32 %barrier, -1
-  br i1 %all, label %simple, label %some
+  %whole = icmp slt i32 %barrier, 0
+  br i1 %whole, label %simple, label %some
 simple:
   call void @san_sync_block(ptr %ctx, i32 %now)
+  %all = icmp eq i32 %barrier, -1
+  br i1 %all, label %check, label %out
+check:
   call void @sim_check_all_arrived(ptr %ctx, i32 %warps)
+  br label %out
+out:
   ret void
 some:
   call void @san_callback(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
