@@ -146,3 +146,14 @@ def test_kernels_that_allocate_are_counted_and_modelled(device: SimulatedDevice)
         gpulab.profile(gpulab.device("sim").compile(SHAPES), 1, 64, (gpulab.device("sim").zeros(64),)).time_ms
         > 0
     )
+
+
+def test_blocks_that_other_cores_have_freed_are_counted(device: SimulatedDevice) -> None:
+    kernel = kernel_of(
+        device,
+        "float* p = new float[8]; p[3] = 2; out[blockIdx.x * 32 + threadIdx.x] = p[3]; delete[] p;",
+    )
+    out = device.zeros(256 * 32)
+    counted = gpulab.counters(kernel, 256, 32, (out,))
+    assert np.all(device.asnumpy(out) == 2)
+    assert counted.total("threads", "global", "store") == 2 * 256 * 32

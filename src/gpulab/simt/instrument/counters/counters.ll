@@ -218,7 +218,7 @@ define internal i32 @sim_in_range(ptr %addresses, i64 %base, i64 %bytes) noinlin
 }
 
 ; Store an allocation as the home of a site, if the site has none. All records of one access take the home of
-; the record that comes first.
+; the record that comes first. A home that the kernel has freed since then has no bytes.
 define internal void @sim_settle(ptr %ctx, ptr %home, ptr %row, i64 %span) noinline cold {
 entry:
   %have = call i64 @get(ptr %home, i64 24)
@@ -232,7 +232,11 @@ agree:
   %old = extractvalue { i64, i1 } %pair, 0
   %won = extractvalue { i64, i1 } %pair, 1
   %first = select i1 %won, i64 %base, i64 %old
+  call void @put(ptr %home, i64 0, i64 %first)
   %agreed = call ptr @sim_allocation(ptr %ctx, i64 %first)
+  %freed = icmp eq ptr %agreed, null
+  br i1 %freed, label %done, label %keep
+keep:
   %bytes = call i64 @get(ptr %agreed, i64 8)
   %host = call i64 @get(ptr %agreed, i64 16)
   %shadow = call i64 @get(ptr %agreed, i64 24)
@@ -240,7 +244,6 @@ agree:
   %last = sub i64 %bytes, %span
   %room = add i64 %last, 1
   %places = select i1 %fits, i64 %room, i64 0
-  call void @put(ptr %home, i64 0, i64 %first)
   call void @put(ptr %home, i64 8, i64 %places)
   call void @put(ptr %home, i64 16, i64 %host)
   call void @put(ptr %home, i64 24, i64 %bytes)
