@@ -165,6 +165,15 @@ def test_usage_counts_memory_and_time() -> None:
     assert usage.cpu_s > 0
 
 
+def test_usage_of_processes_that_end_while_it_is_read() -> None:
+    with subprocess.Popen(["sh", "-c", "while :; do /bin/true & /bin/true; done"]) as shell:
+        try:
+            for _ in range(2000):  # of which many meet a process that has just ended
+                assert usage_of(shell.pid).tasks >= 1
+        finally:
+            shell.kill()
+
+
 def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

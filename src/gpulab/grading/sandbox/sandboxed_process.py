@@ -292,6 +292,9 @@ def descendants(pid: int) -> Iterator[Path]:
     while waiting:
         process = Path("/proc", waiting.pop())
         yield process
-        for children in process.glob("task/*/children"):
+        tasks: list[Path] = []
+        with contextlib.suppress(OSError):  # it may end while it is read
+            tasks = list((process / "task").iterdir())
+        for task in tasks:
             with contextlib.suppress(OSError):
-                waiting += children.read_text().split()
+                waiting += (task / "children").read_text().split()
