@@ -20,7 +20,7 @@ from gpulab.grading.judge.records import JudgedSubmission
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import open_gradebook
 from gpulab.grading.pipeline.nbgrader_steps import make_converter, recorded_step
-from gpulab.grading.pipeline.submitted_files import TIMESTAMP
+from gpulab.grading.pipeline.submitted_files import TIMESTAMP, time_of_submission
 from gpulab.grading.pipeline.verdict_preprocessors import ANSWERS_BEFORE, VERDICT
 
 __all__ = ["GradebookWriter"]
@@ -59,7 +59,7 @@ class JudgedAutograde(Autograde):
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         """Enter the submission in the gradebook, and copy the instructor's files but not the student's."""
-        timestamp = self.coursedir.get_existing_timestamp(self._format_source(assignment_id, student_id))
+        timestamp = time_of_submission(Path(self._format_source(assignment_id, student_id)))
         submitted = {"timestamp": timestamp} if timestamp else {}
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
             gradebook.update_or_create_student(student_id)

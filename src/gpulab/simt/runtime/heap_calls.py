@@ -90,6 +90,6 @@ class HeapCalls:
             words = layout.SITE_CACHE_BYTES // 8
             caches = worker.memory["site_caches"].view(np.int64)
             caches = caches[: len(caches) // words * words].reshape(-1, words)
-            # The worker may fill the row at the same time: with a size of 0 alone, each mix of both is a miss.
+            # The worker may fill the row at the same time. With a size of 0, each mix of both is a miss.
             caches[caches[:, 0] == address, 1] = 0
         return 0
