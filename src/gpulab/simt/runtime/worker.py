@@ -19,6 +19,7 @@ from gpulab.simt.runtime.host_memory import POISON
 __all__ = ["LaunchWorker", "aligned", "weak_callback"]
 
 PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
+_NUMBERS = {name: number for number, name in enumerate(layout.FIELDS)}
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -62,15 +63,19 @@ class LaunchWorker:
         }
         block_sizes = {name: -(-size // 64) * 64 for name, size in block_sizes.items()}
         sizes = {name: size * max(resident, 1) for name, size in block_sizes.items()}
-        sizes |= {"site_caches": 0, "printed": PRINT_BYTES if prints else 0}
-        self.memory = {name: aligned(size) for name, size in sizes.items()}
-        self.memory["votes"].fill(0)
-        self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
+        sizes |= {"printed": PRINT_BYTES if prints else 0}
 
         self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
         self.words[:] = 0
-        for name, buffer in self.memory.items():
-            self[name] = buffer.ctypes.data
+        arena = aligned(sum(sizes.values()))  # one array, since each one costs a launch some microseconds
+        start, at = arena.ctypes.data, 0
+        self.memory = {}
+        for name, size in sizes.items():
+            self.memory[name] = arena[at : at + size]
+            self[name] = start + at
+            at += size
+        self.memory["votes"].fill(0)
+        self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
         if resident:
             self._add_table(block_sizes, resident)
         self["poison"] = poison
@@ -109,10 +114,10 @@ class LaunchWorker:
         self.reset_site_caches()
 
     def __setitem__(self, name: str, value: int) -> None:
-        self.words[layout.FIELDS.index(name)] = value
+        self.words[_NUMBERS[name]] = value
 
     def __getitem__(self, name: str) -> int:
-        return int(self.words[layout.FIELDS.index(name)])
+        return int(self.words[_NUMBERS[name]])
 
 
 def weak_callback(prototype: Any, method: Callable[..., None]) -> Any:
