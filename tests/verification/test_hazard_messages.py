@@ -123,6 +123,32 @@ def test_of_two_asynchronous_copies_the_earlier_one_is_named(simulator: Device) 
     assert "copy of line 5 may not have finished" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("wait", "other", "advice"),
+    [
+        ("__pipeline_wait_prior(0);", "63 - t", "after the wait for the copy and before line 7"),
+        ("", "63 - t", "after the wait for the copy and before line 7"),
+        ("__syncthreads();", "63 - t", "Wait for it, and then call __syncthreads()"),
+        ("", "t", "Wait for it, and then call __syncthreads()"),
+    ],
+    ids=["no barrier", "no wait, no barrier", "no wait", "own element, no wait"],
+)
+def test_read_after_an_asynchronous_copy_asks_for_what_is_missing(
+    wait: str, other: str, advice: str, simulator: Device
+) -> None:
+    source = f"""#include <cuda_pipeline.h>
+    __global__ void k(float* x) {{
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        __pipeline_memcpy_async(&s[t], &x[t], 4);
+        {wait}
+        x[t + 128] = s[{other}];
+    }}"""
+    x = simulator.asarray(np.arange(256, dtype=np.float32))
+    finding = gpulab.sanitize(simulator.compile(source), 1, 64, (x,))[0]
+    assert advice in finding.message
+
+
 def test_two_threads_that_write_one_element_are_asked_for_the_index(simulator: Device) -> None:
     source = """__global__ void k(float* x) {
         __shared__ float tile[32][8];

@@ -169,16 +169,29 @@ class HazardMessages:
         """Return True if the two accesses are known to be those of lanes of one warp."""
         return before.thread is not None and before.thread // 32 == (hazard.now.thread or 0) // 32
 
-    def copy_comes_later(self, hazard: Hazard, before: AccessRecord) -> bool:
-        """Return True if an asynchronous copy follows the other access without a barrier between them.
+    def copy_correction(self, hazard: Hazard, before: AccessRecord) -> str:
+        """Return the correction of a race with an asynchronous copy; "" if only a barrier is missing.
 
-        Then a barrier is missing, and a wait for the copy does not help.
+        If the copy comes later, a wait for it does not help. If it comes earlier and no barrier is between
+        the accesses of two threads, the barrier is missing whether or not the kernel waits.
         """
+        site, other = self.sites[hazard.now.site], self.sites[before.site]
         order = self.order(hazard, before)
-        if order is None:
-            return False
-        first = before if order.swapped else hazard.now
-        return self.sites[first.site].opcode != "cp"
+        early, late = (other, site) if order is not None and order.swapped else (site, other)
+        if order is not None and early.opcode != "cp":
+            return ""
+        if order is not None and late.opcode != "cp" and before.thread not in (None, hazard.now.thread):
+            return (
+                f"No barrier separates the asynchronous copy of line {early.line} from line {late.line}. A "
+                "wait covers only the copies of the thread that calls it: call __syncthreads() after the wait "
+                f"for the copy and before line {late.line}."
+            )
+        return (
+            f"The asynchronous copy of line {self.copy_line(site, other)} may not have finished. Wait "
+            "for it, and then call __syncthreads(), before other threads use its data. "
+            "__pipeline_wait_prior(N) and cp.async.wait_group N do not wait for the N latest groups of "
+            "copies; consumer_wait of a cuda::pipeline waits for the oldest one."
+        )
 
     def correction(self, hazard: Hazard, before: AccessRecord) -> str:
         """Return a sentence that says how to correct a race, or "" if a barrier is missing."""
@@ -191,13 +204,8 @@ class HazardMessages:
                 "relaxed load of a cuda::atomic_ref, or leave out the comparison. The results must be right "
                 "with any earlier value of the element."
             )
-        if "cp" in (site.opcode, other.opcode) and not self.copy_comes_later(hazard, before):
-            return (
-                f"The asynchronous copy of line {self.copy_line(site, other)} may not have finished. Wait "
-                "for it, and then call __syncthreads(), before other threads use its data. "
-                "__pipeline_wait_prior(N) and cp.async.wait_group N do not wait for the N latest groups of "
-                "copies; consumer_wait of a cuda::pipeline waits for the oldest one."
-            )
+        if "cp" in (site.opcode, other.opcode) and (copy := self.copy_correction(hazard, before)):
+            return copy
         update = next(
             (pair for pair in self.metadata["updates"] if {now.site, before.site} <= set(pair)), None
         )
